@@ -1,0 +1,53 @@
+# rematch_library(NAME LINK … SOURCES … [TORCH] [EXTERNAL …])   one static library for a folder of src/
+# rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case
+#
+# LINK names other rematch libraries; which edges are legal is the table in tools/check_layers.py (a ctest).
+
+function(rematch_library name)
+  cmake_parse_arguments(A "TORCH" "" "SOURCES;LINK;EXTERNAL" ${ARGN})
+  if(A_TORCH AND NOT REMATCH_TORCH)
+    return()
+  endif()
+  add_library(rematch_${name} STATIC ${A_SOURCES})
+  target_include_directories(rematch_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  list(TRANSFORM A_LINK PREPEND rematch_)
+  target_link_libraries(rematch_${name} PUBLIC ${A_LINK} PRIVATE rematch_warnings fmt::fmt nlohmann_json::nlohmann_json ${A_EXTERNAL})
+  if(A_TORCH)
+    target_link_libraries(rematch_${name} PUBLIC Libtorch::Libtorch)
+    rematch_use_torch_pch(rematch_${name})
+  endif()
+endfunction()
+
+# All torch translation units share one precompiled header (src/nn/torch_pch.h): 8 s a file become 2.
+function(rematch_use_torch_pch target)
+  if(TARGET rematch_torch_pch)
+    target_precompile_headers(${target} REUSE_FROM rematch_torch_pch)
+  endif()
+endfunction()
+
+function(rematch_test name)
+  cmake_parse_arguments(A "TORCH" "TIMEOUT" "SOURCES;LINK;EXTERNAL;LABELS" ${ARGN})
+  if(A_TORCH AND NOT REMATCH_TORCH)
+    return()
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  list(TRANSFORM A_LINK PREPEND rematch_)
+  target_link_libraries(${name} PRIVATE ${A_LINK} rematch_test_main rematch_warnings fmt::fmt nlohmann_json::nlohmann_json ${A_EXTERNAL})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  if(A_TORCH)
+    target_link_libraries(${name} PRIVATE Libtorch::Libtorch)
+    rematch_use_torch_pch(${name})
+  endif()
+  if(NOT A_LABELS)
+    set(A_LABELS quick)
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 120
+    PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+endfunction()
+if(REMATCH_TESTS)
+  include(GoogleTest)
+endif()

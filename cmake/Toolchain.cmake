@@ -1,0 +1,34 @@
+# Language level, build types, warnings, and the tools that make builds fast.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
+set(CMAKE_C_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
+# -O2 and no debug information: half the build time of RelWithDebInfo, the hot loops live in libtorch.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2" CACHE STRING "" FORCE)
+
+# Numbers must not depend on the compiler's mood: no contraction of a*b+c outside the kernels that ask for it.
+add_compile_options(-ffp-contract=off)
+
+find_program(REMATCH_CCACHE ccache)
+if(REMATCH_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${REMATCH_CCACHE})
+endif()
+find_program(REMATCH_MOLD mold)
+if(REMATCH_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+if(REMATCH_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+# Warnings are errors for our code only; third-party headers come in as SYSTEM.
+add_library(rematch_warnings INTERFACE)
+target_compile_options(rematch_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)

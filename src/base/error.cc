@@ -1,0 +1,54 @@
+#include "base/error.h"
+
+#include <fmt/core.h>
+
+namespace rematch {
+namespace {
+
+// The ONE table of error kinds.
+struct KindRow {
+  ErrorKind kind;
+  const char* name;
+  int exit_code;
+};
+constexpr KindRow kKinds[] = {
+    {ErrorKind::kConfig, "config", 2},
+    {ErrorKind::kData, "data", 3},
+    {ErrorKind::kEnvironment, "environment", 4},
+    {ErrorKind::kBug, "bug", 70},
+    {ErrorKind::kInterrupted, "interrupted", 130},
+};
+
+const KindRow& row(ErrorKind kind) {
+  for (const KindRow& candidate : kKinds) {
+    if (candidate.kind == kind) return candidate;
+  }
+  return kKinds[3];
+}
+
+}  // namespace
+
+int exit_code(ErrorKind kind) { return row(kind).exit_code; }
+const char* kind_name(ErrorKind kind) { return row(kind).name; }
+
+std::string format_problem(const Problem& problem) {
+  std::string text = fmt::format("error: {}\n", problem.error);
+  text += fmt::format("  where: {}\n", problem.where);
+  text += fmt::format("  what:  {}\n", problem.what);
+  text += fmt::format("  fix:   {}\n", problem.fix);
+  return text;
+}
+
+UserError::UserError(ErrorKind kind, Problem problem) : UserError(kind, std::vector<Problem>{std::move(problem)}) {}
+
+UserError::UserError(ErrorKind kind, std::vector<Problem> problems) : kind_(kind), problems_(std::move(problems)) {
+  REMATCH_CHECK(!problems_.empty(), "a UserError needs a problem");
+  for (const Problem& problem : problems_) text_ += format_problem(problem);
+}
+
+void check_failed(const char* file, int line, const char* condition, const std::string& values) {
+  throw InternalError(fmt::format("{}:{}: check failed: {}{}{} (this is a bug in Rematch; please report it)", file, line, condition,
+                                  values.empty() ? "" : "; ", values));
+}
+
+}  // namespace rematch

@@ -1,0 +1,179 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
+  const char* fix = error_number == ENOENT   ? "check the path; relative paths start at the current directory"
+                    : error_number == ENOSPC ? "free disk space or choose another directory"
+                    : error_number == EACCES || error_number == EROFS || error_number == EPERM
+                        ? "check the permissions, or choose a directory you can write to"
+                        : "check the file and the disk it is on";
+  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot {} {}", doing, path), .where = path,
+                                            .what = std::strerror(error_number), .fix = fix});
+}
+
+void sync_path(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  if (fd < 0) fail("open", path, errno);
+  const int result = ::fsync(fd);
+  const int error_number = errno;
+  ::close(fd);
+  // Some file systems cannot sync a directory; that is not the user's problem.
+  if (result != 0 && error_number != EINVAL) fail("sync", path, error_number);
+}
+
+std::string parent_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("read", path, errno);
+  std::string content;
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) content.reserve(static_cast<size_t>(info.st_size));
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = ::read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error_number = errno;
+      ::close(fd);
+      fail("read", path, error_number);
+    }
+    if (count == 0) break;
+    content.append(buffer, static_cast<size_t>(count));
+  }
+  ::close(fd);
+  return content;
+}
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("open", path, errno);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    fail("open", path, EINVAL);
+  }
+  size_ = static_cast<size_t>(info.st_size);
+  if (size_ > 0) {
+    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    const int error_number = errno;
+    ::close(fd);
+    if (address == MAP_FAILED) fail("map", path, error_number);
+    data_ = static_cast<const char*>(address);
+  } else {
+    ::close(fd);
+  }
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
+}
+
+FileWriter::FileWriter(const std::string& path) : path_(path) {
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd_ < 0) fail("write", path, errno);
+}
+
+FileWriter::~FileWriter() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void FileWriter::write(const void* data, size_t size_bytes) {
+  const char* cursor = static_cast<const char*>(data);
+  while (size_bytes > 0) {
+    const ssize_t count = ::write(fd_, cursor, size_bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write", path_, errno);
+    cursor += count;
+    size_bytes -= static_cast<size_t>(count);
+  }
+}
+
+void FileWriter::finish() {
+  const int fd = std::exchange(fd_, -1);
+  const int synced = ::fsync(fd);
+  const int sync_error = errno;
+  const int closed = ::close(fd);
+  if (synced != 0 && sync_error != EINVAL) fail("write", path_, sync_error);
+  if (closed != 0) fail("write", path_, errno);
+}
+
+void write_file_atomic(const std::string& path, std::string_view content) {
+  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  try {
+    FileWriter writer(temporary);
+    writer.write(content);
+    writer.finish();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename to", path, errno);
+    sync_path(parent_of(path));
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+StagedDirectory::StagedDirectory(std::string final_path) : final_path_(std::move(final_path)) {
+  while (final_path_.size() > 1 && final_path_.back() == '/') final_path_.pop_back();
+  const std::string parent = parent_of(final_path_);
+  make_directories(parent);
+  temporary_path_ = fmt::format("{}/.tmp-{}-{}", parent, fs::path(final_path_).filename().string(), ::getpid());
+  std::error_code error;
+  fs::remove_all(temporary_path_, error);
+  make_directories(temporary_path_);
+}
+
+StagedDirectory::~StagedDirectory() {
+  if (committed_) return;
+  std::error_code error;
+  fs::remove_all(temporary_path_, error);
+}
+
+void StagedDirectory::commit() {
+  for (const auto& entry : fs::recursive_directory_iterator(temporary_path_)) sync_path(entry.path().string());
+  sync_path(temporary_path_);
+  std::error_code error;
+  const std::string old_path = temporary_path_ + ".old";
+  const bool replaces = fs::exists(final_path_, error);
+  if (replaces && ::rename(final_path_.c_str(), old_path.c_str()) != 0) fail("replace", final_path_, errno);
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("rename to", final_path_, errno);
+  committed_ = true;
+  sync_path(parent_of(final_path_));
+  if (replaces) fs::remove_all(old_path, error);
+}
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail("create directory", path, error.value());
+}
+
+std::string join_path(const std::string& directory, const std::string& path) {
+  return (fs::path(directory) / path).string();
+}
+
+}  // namespace rematch

@@ -1,0 +1,80 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rematch {
+
+/// Whole content of a file. @throws UserError (environment) naming the path and errno's text.
+std::string read_file(const std::string& path);
+
+/// Read-only memory map of a file; empty files give an empty view.
+class MappedFile {
+ public:
+  /// @throws UserError (environment) when the file cannot be opened or mapped.
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&&) = delete;
+  MappedFile(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  const char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Sequential writer that checks every call and syncs on close: a full disk is an error, never a short file.
+class FileWriter {
+ public:
+  /// Creates or truncates `path`. @throws UserError (environment)
+  explicit FileWriter(const std::string& path);
+  /// Closes without syncing; an unfinished file may be left behind (StagedDirectory removes it).
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(const void* data, size_t size_bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Flushes to the device and closes. @throws UserError (environment), e.g. on a full disk.
+  void finish();
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+/// Replaces `path` with `content` so that a reader sees the old file or the new one, whole (temporary name, sync, rename).
+void write_file_atomic(const std::string& path, std::string_view content);
+
+/// A directory that appears complete or not at all: files are written under path(), commit() syncs and renames it to its final
+/// name (replacing an existing one). Without commit the temporary directory is removed.
+class StagedDirectory {
+ public:
+  /// @param final_path  where the directory ends up; its parents are created. @throws UserError (environment)
+  explicit StagedDirectory(std::string final_path);
+  ~StagedDirectory();
+  StagedDirectory(const StagedDirectory&) = delete;
+  StagedDirectory& operator=(const StagedDirectory&) = delete;
+
+  /// Where to write until commit (a hidden sibling `.tmp-NAME-PID` of the final path).
+  const std::string& path() const { return temporary_path_; }
+  void commit();
+
+ private:
+  std::string final_path_;
+  std::string temporary_path_;
+  bool committed_ = false;
+};
+
+/// Creates a directory with its parents. @throws UserError (environment) with errno's text.
+void make_directories(const std::string& path);
+
+/// `path` itself when absolute, else `directory`/`path`.
+std::string join_path(const std::string& directory, const std::string& path);
+
+}  // namespace rematch

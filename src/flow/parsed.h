@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flow/sample.h"
+
+namespace rematch {
+
+enum class ParseStatus {
+  kComplete,   ///< the top-level object was closed
+  kTruncated,  ///< input ended first
+  kMalformed,  ///< a violation of strict JSON; reading stopped there
+};
+
+inline const char* parse_status_name(ParseStatus status) {
+  return status == ParseStatus::kComplete ? "complete" : status == ParseStatus::kTruncated ? "truncated" : "malformed";
+}
+
+/// A valid object of an answer.
+struct ParsedObject {
+  std::string key;    ///< as written after unescaping, e.g. "object_3"
+  int64_t index = 0;  ///< the number in the key
+  std::string desc;   ///< trimmed as Python's str.strip does
+  Geometry geometry;
+  std::vector<int> coord_token_indices;  ///< position of each bin's token in response_token_ids, slot by slot
+};
+
+/// A rollout read strictly (BEHAVIOUR 5).
+struct ParsedRollout {
+  std::vector<int> response_token_ids;  ///< cut at the first stop id
+  std::vector<int> prefix_token_ids;    ///< what is kept: up to the end of the last complete entry
+  std::string prefix_text;              ///< prefix_text + "}" is always valid JSON
+  std::vector<ParsedObject> objects;
+  std::optional<int64_t> max_object_index;  ///< over every complete entry keyed object_n, valid or not
+  int dropped_invalid = 0;
+  ParseStatus status = ParseStatus::kMalformed;
+};
+
+/// Which prediction stands for which ground truth (BEHAVIOUR 6). Indices are positions in the two lists given to the matcher.
+struct Matching {
+  std::vector<std::pair<int, int>> pairs;  ///< (prediction, ground truth), ascending by prediction
+  std::vector<int> false_positives;        ///< predictions without a pair, ascending
+  std::vector<int> false_negatives;        ///< ground truths without a pair, ascending
+  int gating_rejections = 0;               ///< candidate pairs below maskiou_gate
+  double matched_maskiou_sum = 0.0;        ///< over pairs
+};
+
+}  // namespace rematch

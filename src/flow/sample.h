@@ -1,0 +1,55 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// The nouns of the journey, in the order they appear: Sample → Rollout → ParsedRollout → Matching → Segment → PackedRow / Window.
+namespace rematch {
+
+/// Number of coordinate bins; a bin is an integer 0..999 ("norm1000").
+inline constexpr int kNumBins = 1000;
+
+/// Label of a position that is not supervised by cross-entropy.
+inline constexpr int kIgnoreLabel = -100;
+
+enum class GeometryKind { kBbox2d, kPoly };
+
+/// Where an object is, in bins. bbox_2d: x1,y1,x2,y2 (may be inverted); poly: x,y pairs of ≥ 3 vertices.
+struct Geometry {
+  GeometryKind kind = GeometryKind::kBbox2d;
+  std::vector<int> bins;  ///< flat; 4 values (bbox_2d) or an even number ≥ 6 (poly), each 0..999
+
+  bool operator==(const Geometry&) const = default;
+};
+
+/// The YAML/JSON key of a geometry: "bbox_2d" or "poly".
+inline const char* geometry_key(GeometryKind kind) { return kind == GeometryKind::kBbox2d ? "bbox_2d" : "poly"; }
+
+/// One thing in a scene: what and where.
+struct SceneObject {
+  std::string desc;  ///< trimmed, not blank, UTF-8
+  Geometry geometry;
+
+  bool operator==(const SceneObject&) const = default;
+};
+
+/// An image of a prompt, by reference; pixels are loaded when they are needed (vision/pixel_store.h).
+struct ImageRef {
+  std::string path;                        ///< absolute or relative to the current directory
+  std::array<int64_t, 3> grid_thw{};       ///< patches: time, height, width (before the spatial merge)
+
+  bool operator==(const ImageRef&) const = default;
+};
+
+/// One image (or several, stage 1 only) with its objects: a line of the JSONL.
+struct Sample {
+  int64_t sample_id = 0;  ///< 0-based line number in the JSONL
+  std::vector<std::string> image_paths;
+  int width_px = 0;
+  int height_px = 0;
+  std::vector<SceneObject> objects;  ///< in file order; ordering for numbering happens per epoch (data/ordering.h)
+  std::string where;                 ///< "path:line" for errors
+};
+
+}  // namespace rematch

@@ -1,0 +1,57 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flow/sample.h"
+
+namespace rematch {
+
+/// Where a supervised coordinate came from.
+enum class SlotSource { kPrefix, kAppend };
+
+/// A coord token whose distribution is taught: the logits of `position - 1` are compared with the bin.
+struct CoordSlot {
+  int position = 0;  ///< in the segment's token_ids, ≥ 1
+  int bin = 0;       ///< 0..999
+  SlotSource source = SlotSource::kAppend;
+
+  bool operator==(const CoordSlot&) const = default;
+};
+
+/// One sample's teacher-forced sequence: prompt + kept prefix + append + <|im_end|>. Atomic: never split, never truncated.
+struct Segment {
+  int64_t sample_id = 0;
+  std::vector<int> token_ids;
+  std::vector<int> labels;             ///< same length; the token itself where cross-entropy applies, else kIgnoreLabel
+  std::vector<CoordSlot> coord_slots;  ///< sorted by position
+  std::vector<ImageRef> images;        ///< references, not pixels
+  int prompt_len = 0;                  ///< tokens
+  int prefix_len = 0;
+  int append_len = 0;                  ///< without <|im_end|>
+  std::string where;                   ///< "path:line" of the sample
+
+  int encoded_len() const { return static_cast<int>(token_ids.size()); }
+};
+
+/// One teacher-forced forward: segments side by side, never attending to each other.
+struct PackedRow {
+  std::vector<std::shared_ptr<const Segment>> segments;
+
+  int total_len() const {
+    int total = 0;
+    for (const auto& segment : segments) total += segment->encoded_len();
+    return total;
+  }
+};
+
+/// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as const: reuse must survive mutation.
+struct Window {
+  int64_t window_idx = 0;
+  int64_t epoch = 0;
+  std::vector<PackedRow> rows;
+  bool is_partial = false;  ///< fewer micro-batches than gradient_accumulation_steps (end of an epoch)
+};
+
+}  // namespace rematch

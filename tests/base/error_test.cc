@@ -1,0 +1,31 @@
+#include "base/error.h"
+
+#include <gtest/gtest.h>
+
+namespace rematch {
+
+TEST(UserError, ShowsTheFourLinesOfEveryProblem) {
+  const UserError error(ErrorKind::kConfig, {{"one", "a.yaml:1:2", "x = 3", "write 4"}, {"two", "a.yaml:5:1", "y", "remove it"}});
+  EXPECT_STREQ(error.what(),
+               "error: one\n  where: a.yaml:1:2\n  what:  x = 3\n  fix:   write 4\n"
+               "error: two\n  where: a.yaml:5:1\n  what:  y\n  fix:   remove it\n");
+}
+
+TEST(ErrorKind, HasTheExitCodesOfTheContract) {
+  EXPECT_EQ(exit_code(ErrorKind::kConfig), 2);
+  EXPECT_EQ(exit_code(ErrorKind::kData), 3);
+  EXPECT_EQ(exit_code(ErrorKind::kEnvironment), 4);
+  EXPECT_EQ(exit_code(ErrorKind::kBug), 70);
+  EXPECT_EQ(exit_code(ErrorKind::kInterrupted), 130);
+}
+
+TEST(Check, SaysThatItIsABug) {
+  try {
+    REMATCH_CHECK(1 == 2, "1 and 2");
+    FAIL();
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("1 == 2; 1 and 2 (this is a bug"), std::string::npos);
+  }
+}
+
+}  // namespace rematch

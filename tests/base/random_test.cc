@@ -1,0 +1,23 @@
+#include "base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace rematch {
+
+TEST(RandomPermutation, DependsOnTheKeyOnly) {
+  EXPECT_EQ(random_permutation(random_key({1, 2}), 50), random_permutation(random_key({1, 2}), 50));
+  EXPECT_NE(random_permutation(random_key({1, 2}), 50), random_permutation(random_key({2, 1}), 50));
+  auto order = random_permutation(7, 1000);
+  std::sort(order.begin(), order.end());
+  for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+TEST(RandomUniform, FillsTheUnitIntervalEvenly) {
+  int counts[10] = {};
+  for (uint64_t i = 0; i < 100000; ++i) ++counts[static_cast<int>(random_uniform(3, i) * 10)];
+  for (const int count : counts) EXPECT_NEAR(count, 10000, 400);
+}
+
+}  // namespace rematch
