@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "flow/sample.h"
+#include "vision/patches.h"
+
+namespace rematch {
+
+/// Loads images ahead with worker threads and keeps recent ones. Results never depend on the number of workers.
+class PixelStore {
+ public:
+  struct Options {
+    int num_workers = 2;                 ///< 0 = decode in the calling thread
+    size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
+    PatchOptions patches;
+  };
+  explicit PixelStore(Options options);
+  ~PixelStore();
+  PixelStore(const PixelStore&) = delete;
+
+  /// Starts loading in the background; errors surface in get().
+  void prefetch(const std::vector<ImageRef>& images);
+
+  /// Pixels of one image, waiting for or doing the load. @throws UserError, also when the file's size disagrees with image.grid_thw
+  std::shared_ptr<const Patches> get(const ImageRef& image);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rematch
