@@ -1,0 +1,92 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flow/sample.h"
+#include "model/qwen3vl_config.h"
+#include "nn/attention.h"
+
+namespace rematch {
+
+// Shapes: T tokens of a row, N vision rows (patches), M = N/merge² visual tokens, H text hidden, V vocabulary, S segments.
+
+struct ModelOptions {
+  at::ScalarType dtype = at::kFloat;  ///< kFloat or kBFloat16
+  at::Device device = at::kCPU;
+};
+
+/// A parameter under its checkpoint name (MODEL 4). `tensor` is a leaf variable; shape and storage never change, only values.
+struct NamedParameter {
+  std::string name;
+  at::Tensor tensor;
+};
+
+/// What the vision tower gives for a list of images, in order.
+struct VisionFeatures {
+  at::Tensor embeds_MH;                  ///< replaces the embeddings of the image pads
+  std::vector<at::Tensor> deepstack_MH;  ///< added after text layer k at the pads
+};
+
+/// Images behind the pads of a row, in order.
+struct VisionInput {
+  at::Tensor pixel_values_NC;                      ///< [N, 3·temporal·patch²], float32 (cast inside)
+  std::vector<std::array<int64_t, 3>> grid_thw;    ///< patches of each image
+};
+
+/// One varlen row: segments side by side.
+struct RowInput {
+  std::vector<int64_t> token_ids;            ///< [T], image pads expanded
+  std::vector<int64_t> segment_lens;         ///< S lengths, sum T
+  std::vector<std::vector<std::array<int64_t, 3>>> grids;  ///< per segment: grids of its images
+};
+
+/// Qwen3-VL on ATen with autograd. Parameters are shared with whoever holds parameters(): the optimizer updates them in place.
+class Qwen3VL {
+ public:
+  /// Loads a Hugging Face directory (single or sharded safetensors). @throws UserError for a missing/misshapen/unknown tensor, naming it
+  static std::shared_ptr<Qwen3VL> load(const std::string& model_dir, const ModelOptions& options);
+
+  const Qwen3VLConfig& config() const;
+  at::ScalarType dtype() const;
+  at::Device device() const;
+  bool tied() const;  ///< the head is the embedding (MODEL 1, tie flag rules)
+
+  /// Every parameter once, in checkpoint order (a tied head is not listed). requires_grad is set by the caller.
+  const std::vector<NamedParameter>& parameters() const;
+  /// The parameter of a checkpoint name; undefined tensor when there is none.
+  at::Tensor parameter(const std::string& name) const;
+
+  /// Vision tower with DeepStack mergers. Cost: one forward over N rows.
+  VisionFeatures encode_images(const VisionInput& images) const;
+
+  /// mRoPE positions [3, T] (int64, CPU) of a row, each segment on its own (MODEL 5).
+  at::Tensor positions_3T(const RowInput& row) const;
+
+  /// Final-normed hidden states of a row, block-causal by segment. `features` may be undefined for text-only rows.
+  at::Tensor forward_TH(const RowInput& row, const VisionFeatures& features) const;
+
+  /// The decoder with the caller's embeddings, positions and attention: training rows and cached decoding are this one function.
+  /// @param embeds_TH     token embeddings with visual rows already in place; any leading shape [..., H]
+  /// @param positions_3T  [3, T] or [3, B, T], matching the leading shape
+  /// @param attention     called once per layer with rotated q, k and v
+  /// @param visual_mask   flat indices (into the flattened leading shape) of visual rows; undefined when there are none
+  at::Tensor decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
+                       const at::Tensor& visual_idx_M, const std::vector<at::Tensor>& deepstack_MH) const;
+
+  /// Embedding look-up [..] → [.., H].
+  at::Tensor embed(const at::Tensor& token_ids) const;
+
+  /// Language-model head on chosen rows: [K, H] → [K, V] in the model's dtype.
+  at::Tensor head_KV(const at::Tensor& hidden_KH) const;
+
+ private:
+  Qwen3VL();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  friend struct Qwen3VLAccess;
+};
+
+}  // namespace rematch

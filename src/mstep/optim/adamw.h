@@ -1,0 +1,55 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// Parameters that share a learning rate and a weight decay.
+struct ParameterGroup {
+  std::string name;              ///< "vit", "aligner" or "llm", with ".no_decay" for norms and biases
+  double learning_rate = 0;      ///< base value; the schedule multiplies it
+  double weight_decay = 0;
+  std::vector<std::string> names;      ///< checkpoint names
+  std::vector<at::Tensor> parameters;  ///< leaves with requires_grad
+};
+
+struct AdamWOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// AdamW as torch.optim.AdamW computes it; bfloat16 parameters train through float32 masters.
+class AdamW {
+ public:
+  AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
+
+  /// One update from the parameters' .grad (in place). @param lr_factor multiplies every group's learning rate
+  void step(double lr_factor);
+  void zero_grad();
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+  int64_t num_steps() const { return num_steps_; }
+
+  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq".
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
+  /// Restores what state() gave. @throws UserError (data) for a missing or misshapen entry
+  void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
+
+ private:
+  struct Slot {
+    at::Tensor master, exp_avg, exp_avg_sq;
+  };
+  std::vector<ParameterGroup> groups_;
+  std::vector<std::vector<Slot>> slots_;
+  AdamWOptions options_;
+  int64_t num_steps_ = 0;
+};
+
+/// Scales all gradients so that their global L2 norm is at most max_norm (≤ 0: only measures). Returns the norm before scaling.
+/// Computed as torch.nn.utils.clip_grad_norm_ does, in float32, fixed order.
+double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm);
+
+}  // namespace rematch
