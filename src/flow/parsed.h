@@ -48,4 +48,13 @@ struct Matching {
   double matched_maskiou_sum = 0.0;        ///< over pairs
 };
 
+/// What the matcher compares: the geometries of a list of objects (SceneObject or ParsedObject), in order.
+template <typename Object>
+std::vector<Geometry> geometries_of(const std::vector<Object>& objects) {
+  std::vector<Geometry> geometries;
+  geometries.reserve(objects.size());
+  for (const Object& object : objects) geometries.push_back(object.geometry);
+  return geometries;
+}
+
 }  // namespace rematch

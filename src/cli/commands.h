@@ -1,0 +1,32 @@
+#pragma once
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// What the command line gave to a command that takes a CONFIG.
+struct RunArguments {
+  std::string config_path;
+  std::vector<std::string> overrides;  ///< --set a.b.c=value, in order
+  std::string device = "auto";         ///< --device
+};
+
+/// `rematch check CONFIG`: prints every effective value and where it came from. @return exit code; @throws UserError
+int run_check(const std::string& config_path, const std::vector<std::string>& overrides, std::ostream& out);
+
+/// `rematch train CONFIG`
+int run_train(const RunArguments& arguments);
+
+/// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json into the run directory.
+int run_eval(const RunArguments& arguments);
+
+/// `rematch rollout CONFIG`: each sample's rollout, parse and match as JSONL.
+/// @param split   "val" or "train"; empty = val when the configuration has it
+/// @param output  file to write; empty = rollouts.jsonl in the run directory
+int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output);
+
+/// `rematch add-coord-tokens MODEL OUT`: a stock Qwen3-VL directory gets the 1000 coord tokens.
+int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir);
+
+}  // namespace rematch

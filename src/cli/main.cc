@@ -1,0 +1,154 @@
+// The command line: the only place that prints errors and decides exit codes. One CLI11 subcommand for each command; the work is in cmd_*.cc.
+#include <fmt/core.h>
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <new>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/stage.h"
+#include "cli/stage_table.h"
+
+namespace rematch {
+namespace {
+
+int report_bug(const char* text) {
+  std::cerr << format_problem({.error = "Rematch hit a bug", .where = "inside the program", .what = text,
+                               .fix = "please report it with the configuration and this message"});
+  return exit_code(ErrorKind::kBug);
+}
+
+int guarded(const std::function<int()>& action) {
+  try {
+    return action();
+  } catch (const UserError& error) {
+    std::cerr << error.what();
+    return exit_code(error.kind());
+  } catch (const Interrupted&) {
+    std::cerr << "interrupted\n";
+    return exit_code(ErrorKind::kInterrupted);
+  } catch (const std::bad_alloc&) {
+    std::cerr << format_problem({.error = "out of memory", .where = "this machine", .what = "an allocation failed",
+                                 .fix = "lower per_device_train_batch_size, rollout_generate_batch_size or global_max_length"});
+    return exit_code(ErrorKind::kEnvironment);
+  } catch (const std::exception& error) {
+    return report_bug(error.what());
+  }
+}
+
+// CLI11's own complaints, in the same four lines as every other error.
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  std::cerr << format_problem({.error = "the command line is not understood", .where = "rematch …", .what = error.what(),
+                               .fix = "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
+                                      "or use --set KEY=VALUE"});
+  return exit_code(ErrorKind::kConfig);
+}
+
+void add_config_arguments(CLI::App& command, RunArguments& arguments, bool with_device) {
+  command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
+  command.add_option("--set", arguments.overrides, "override a YAML key by its own name: --set a.b.c=value (repeatable)")->allow_extra_args(false);
+  if (with_device) command.add_option("--device", arguments.device, "auto (CUDA when there is one), cpu, cuda or cuda:N")->capture_default_str();
+}
+
+struct StageArguments {
+  std::string name;
+  StageOptions options;
+};
+
+CLI::App* add_stage_command(CLI::App& app, StageArguments& arguments) {
+  CLI::App* command = app.add_subcommand("stage", "run one arrow of the loop on JSON lines (stdin → stdout)");
+  std::string names = "stage to run:";
+  for (const StageRow& row : stage_table()) names += fmt::format("\n  {:9} {}", row.name, row.summary);
+  command->add_option("NAME", arguments.name, names)->required();
+  command->add_option("--model", arguments.options.model_dir, "Hugging Face directory (text stages need only tokenizer.json there)");
+  command->add_option("--output", arguments.options.output_dir, "directory for safetensors files");
+  command->add_option("--backend", arguments.options.backend, "rollout backend of `generate`")->capture_default_str();
+  command->add_option("--dtype", arguments.options.dtype, "float32 or bfloat16")->capture_default_str();
+  command->add_option("--device", arguments.options.device, "auto, cpu, cuda or cuda:N");
+  command->add_option("--batch-size", arguments.options.batch_size, "lines generated together")->capture_default_str();
+  return command;
+}
+
+int run_stage_command(const CLI::App& command, const StageArguments& arguments) {
+  const StageRow& row = find_stage(arguments.name);
+  const auto takes = [&row](const std::string& name) { return std::find(row.options.begin(), row.options.end(), name) != row.options.end(); };
+  for (const char* name : {"model", "output", "backend", "dtype", "device", "batch-size"}) {
+    const bool given = command.count(std::string("--") + name) > 0;
+    const bool needed = std::string(name) == "model" || std::string(name) == "output";
+    if (given && !takes(name)) {
+      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} takes no --{}", row.name, name), .where = fmt::format("rematch stage {}", row.name),
+                                           .what = fmt::format("its options: {}", row.options.empty() ? "none" : join(row.options, ", ")), .fix = "leave it out"});
+    }
+    if (needed && takes(name) && !given) {
+      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} needs --{}", row.name, name), .where = fmt::format("rematch stage {}", row.name),
+                                           .what = "option missing", .fix = fmt::format("add --{} DIR", name)});
+    }
+  }
+  if (arguments.options.batch_size < 1) {
+    throw UserError(ErrorKind::kConfig, {.error = "--batch-size must be at least 1", .where = "rematch stage --batch-size",
+                                         .what = std::to_string(arguments.options.batch_size), .fix = "give 1 or more"});
+  }
+  const std::unique_ptr<Stage> stage = row.make(arguments.options);
+  return run_stage(*stage, arguments.options.batch_size, std::cin, std::cout);
+}
+
+int main_command(int argc, char** argv) {
+  CLI::App app{"Rematch — rollout-matching SFT for Qwen3-VL: the model answers, its answer is matched with the truth, and it learns from exactly that.\n"
+               "Start with `scripts/demo`; every configuration key is in docs/config.md.", "rematch"};
+  app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " + REMATCH_TORCH_VERSION + ")");
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 good, 2 configuration or usage, 3 data, 4 environment, 70 a bug in Rematch, 130 interrupted (state saved).");
+
+  RunArguments run;
+  CLI::App* train = app.add_subcommand("train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
+  add_config_arguments(*train, run, true);
+  CLI::App* eval = app.add_subcommand("eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
+  add_config_arguments(*eval, run, true);
+  CLI::App* check = app.add_subcommand("check", "check a configuration; print every effective value and where it came from");
+  add_config_arguments(*check, run, false);
+  CLI::App* rollout = app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
+  add_config_arguments(*rollout, run, true);
+  std::string split, rollout_output;
+  rollout->add_option("--split", split, "val or train; default val when the configuration has one")->check(CLI::IsMember({"val", "train"}));
+  rollout->add_option("--output", rollout_output, "file to write; default rollouts.jsonl in the run directory");
+  CLI::App* coord = app.add_subcommand("add-coord-tokens", "give a stock Qwen3-VL directory the 1000 coord tokens <|coord_0|> … <|coord_999|>");
+  std::string model_dir, out_dir;
+  coord->add_option("MODEL", model_dir, "Hugging Face directory")->required();
+  coord->add_option("OUT", out_dir, "directory to create")->required();
+  StageArguments stage_arguments;
+  CLI::App* stage = add_stage_command(app, stage_arguments);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error);
+  }
+  return guarded([&] {
+    if (train->parsed()) return run_train(run);
+    if (eval->parsed()) return run_eval(run);
+    if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
+    if (rollout->parsed()) return run_rollout(run, split, rollout_output);
+    if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir);
+    return run_stage_command(*stage, stage_arguments);
+  });
+}
+
+}  // namespace
+}  // namespace rematch
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  // Training frees and takes the same large blocks every step; giving them back to the kernel each time costs page faults.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  rematch::install_interrupt_handlers();
+  return rematch::main_command(argc, argv);
+}

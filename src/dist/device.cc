@@ -1,0 +1,48 @@
+#include "dist/device.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+int num_cuda_devices() {
+  // Hooks answer without linking the CUDA runtime; a CPU build of torch has hooks that say no.
+  return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+}
+
+}  // namespace
+
+bool cuda_is_available() { return num_cuda_devices() > 0; }
+
+at::Device choose_device(const std::string& wish) {
+  if (wish.empty() || wish == "auto") return cuda_is_available() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  if (wish == "cpu") return at::Device(at::kCPU);
+  int index = -1;
+  if (wish == "cuda") {
+    index = 0;
+  } else if (wish.rfind("cuda:", 0) == 0 && wish.size() > 5 && wish.size() < 9 && wish.find_first_not_of("0123456789", 5) == std::string::npos) {
+    index = std::stoi(wish.substr(5));
+  } else {
+    throw UserError(ErrorKind::kConfig, {.error = "unknown device", .where = "--device", .what = fmt::format("\"{}\"", wish),
+                                         .fix = "use auto, cpu, cuda or cuda:N"});
+  }
+  const int available = num_cuda_devices();
+  if (index >= available) {
+    throw UserError(ErrorKind::kEnvironment,
+                    {.error = "the CUDA device asked for is not there", .where = fmt::format("--device {}", wish),
+                     .what = fmt::format("{}, devices seen: {}", at::hasCUDA() ? "torch has CUDA" : "this torch build has no CUDA", available),
+                     .fix = "use --device cpu or auto, or install a CUDA build of torch and a working driver"});
+  }
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
+}
+
+std::string describe_device(const at::Device& device) {
+  if (device.is_cpu()) return fmt::format("cpu, {} threads", at::get_num_threads());
+  return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_cuda_devices());
+}
+
+}  // namespace rematch

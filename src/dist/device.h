@@ -1,0 +1,18 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <string>
+
+namespace rematch {
+
+/// Where to compute. @param wish  "auto" or "" (CUDA when this torch build and machine have it, else CPU), "cpu", "cuda", "cuda:N"
+/// @throws UserError (config) for another word; (environment) when CUDA is asked for and cannot be had, saying which half is missing
+at::Device choose_device(const std::string& wish);
+
+/// One line for the log: "cpu, 2 threads" or "cuda:0 of 4".
+std::string describe_device(const at::Device& device);
+
+/// True when this libtorch has a CUDA backend and a device answers.
+bool cuda_is_available();
+
+}  // namespace rematch

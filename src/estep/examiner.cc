@@ -1,0 +1,83 @@
+#include "estep/examiner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/interrupt.h"
+#include "estep/parse/parser.h"
+#include "estep/target/checks.h"
+
+namespace rematch {
+namespace {
+
+// Raw observations; observe/catalog turns them into the sums, means and percentiles of BEHAVIOUR 16.
+void observe(const Examined& one, int candidate_top_k, MetricsBag& metrics) {
+  const auto num_pred = static_cast<double>(one.parsed.objects.size());
+  const auto num_gt = static_cast<double>(one.ground_truth.size());
+  const auto num_matched = static_cast<double>(one.matching.pairs.size());
+  metrics.add("rollout/gt_objects", num_gt);
+  metrics.add("rollout/valid_pred_objects", num_pred);
+  metrics.add("rollout/matched", num_matched);
+  metrics.add("rollout/fp", num_pred - num_matched);
+  metrics.add("rollout/fn", num_gt - num_matched);
+  metrics.add("rollout/gating_rejections", one.matching.gating_rejections);
+  metrics.add("rollout/candidate_pairs", num_pred * std::min<double>(candidate_top_k, num_gt));
+  metrics.add("rollout/matched_maskiou_sum", one.matching.matched_maskiou_sum);
+  metrics.add("rollout/parse_truncated", one.parsed.status == ParseStatus::kTruncated);
+  metrics.add("rollout/parse_malformed", one.parsed.status == ParseStatus::kMalformed);
+  metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
+  metrics.add("rollout/sample_valid_pred", num_pred > 0);
+  metrics.add("rollout/sample_any_match", num_matched > 0);
+  metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));
+  metrics.add("rollout/gen_new_tokens", static_cast<double>(one.rollout.response_token_ids.size()));
+  metrics.add("rollout/prefix_len", static_cast<double>(one.parsed.prefix_token_ids.size()));
+}
+
+}  // namespace
+
+Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords,
+                   PixelStore& pixels, RolloutEngine& engine, Options options)
+    : dataset_(dataset), prompts_(prompts), tokenizer_(tokenizer), coords_(coords), pixels_(pixels), engine_(engine), options_(std::move(options)) {}
+
+Prompt Examiner::prompt_of(const Sample& sample, int64_t epoch) const {
+  Prompt prompt{.sample_id = sample.sample_id, .epoch = epoch, .images = image_refs(sample, options_.patches), .where = sample.where};
+  prompt.token_ids = prompts_.encode(prompt.images);
+  return prompt;
+}
+
+void Examiner::prefetch(const std::vector<int64_t>& sample_indices) {
+  for (const int64_t index : sample_indices) pixels_.prefetch(image_refs(dataset_.samples()[static_cast<size_t>(index)], options_.patches));
+}
+
+std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
+                                        const std::function<void(int)>& on_progress) {
+  std::vector<Examined> examined;
+  std::vector<Prompt> prompts;
+  for (const int64_t index : sample_indices) {
+    const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
+    Examined one{.sample = &sample, .prompt = prompt_of(sample, epoch)};
+    one.ground_truth = order_objects(sample, options_.ordering, options_.seed, epoch);
+    prompts.push_back(one.prompt);
+    examined.push_back(std::move(one));
+  }
+
+  std::vector<Rollout> rollouts;
+  {
+    Span generate_time(metrics, "time/rollout_generate_s");
+    rollouts = engine_.generate(prompts, on_progress);
+  }
+  REMATCH_CHECK(rollouts.size() == prompts.size(), "an engine must answer every prompt");
+
+  Span parse_match_time(metrics, "time/rollout_parse_match_s");
+  for (size_t i = 0; i < examined.size(); ++i) {
+    Examined& one = examined[i];
+    one.rollout = std::move(rollouts[i]);
+    check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, one.sample->where);
+    one.parsed = parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
+    one.matching = match(geometries_of(one.parsed.objects), geometries_of(one.ground_truth), options_.match);
+    observe(one, options_.match.candidate_top_k, metrics);
+  }
+  return examined;
+}
+
+}  // namespace rematch

@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "data/dataset.h"
+#include "data/ordering.h"
+#include "estep/match/matcher.h"
+#include "estep/rollout/engine.h"
+#include "flow/parsed.h"
+#include "flow/rollout.h"
+#include "text/prompt.h"
+#include "text/tokenizer.h"
+#include "vision/pixel_store.h"
+
+namespace rematch {
+
+/// One sample after its examination: what was asked, what came, how it was read, what it was worth.
+struct Examined {
+  const Sample* sample = nullptr;
+  std::vector<SceneObject> ground_truth;  ///< in the order of numbering
+  Prompt prompt;
+  Rollout rollout;
+  ParsedRollout parsed;
+  Matching matching;
+};
+
+/// Images → rollouts → objects → matches. The E-step, evaluation and `rematch rollout` all examine through this one class.
+class Examiner {
+ public:
+  struct Options {
+    MatchOptions match;
+    ObjectOrdering ordering = ObjectOrdering::kSorted;
+    uint64_t seed = 42;
+    PatchOptions patches;
+    std::vector<int> stop_ids;
+  };
+  /// All parts outlive the examiner.
+  Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords, PixelStore& pixels,
+           RolloutEngine& engine, Options options);
+
+  /// Examines samples, answers in the order given. Adds the rollout metrics of BEHAVIOUR 16 as raw observations.
+  /// @param sample_indices  into dataset.samples()
+  /// @param on_progress     number of finished answers, may be empty
+  /// @throws UserError when the backend used another prompt than ours (seeds' sanity check); Interrupted
+  std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
+                                const std::function<void(int)>& on_progress = {});
+
+  /// Starts loading the images of samples that will be examined soon.
+  void prefetch(const std::vector<int64_t>& sample_indices);
+
+  /// The prompt of one sample.
+  Prompt prompt_of(const Sample& sample, int64_t epoch) const;
+
+  const Options& options() const { return options_; }
+  const Dataset& dataset() const { return dataset_; }
+
+ private:
+  const Dataset& dataset_;
+  const PromptEncoder& prompts_;
+  const Tokenizer& tokenizer_;
+  const CoordVocab& coords_;
+  PixelStore& pixels_;
+  RolloutEngine& engine_;
+  Options options_;
+};
+
+}  // namespace rematch

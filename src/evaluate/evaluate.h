@@ -1,0 +1,55 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estep/estep.h"
+#include "evaluate/scores.h"
+#include "mstep/mstep.h"
+
+namespace rematch {
+
+class Terminal;
+
+/// What an evaluation found.
+struct EvaluationResult {
+  std::vector<std::pair<std::string, double>> values;  ///< names of BEHAVIOUR 15 and `eval_runtime`, `eval_samples_per_second`
+  std::optional<double> metric;                        ///< the value of metric_for_best_model, when one is configured
+  bool greater_is_better = true;
+};
+
+/// Evaluation on `val_jsonl`: rollout → parse → match (when an examiner is given), teacher-forced loss (when a teacher is given).
+/// No gradients, no buffer; training is not changed by it.
+class Evaluation {
+ public:
+  struct Options {
+    int batch_size = 1;                  ///< samples handed to the engine or the forward together
+    std::string metric_for_best_model;   ///< empty = none
+    bool greater_is_better = true;
+    std::vector<double> extra_gates;     ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
+  };
+  /// Teacher-forced loss of one row, without gradients (stage 1).
+  using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
+  /// Called with every examined sample, in order (`rematch rollout`); may be empty.
+  using Visitor = std::function<void(const Examined&)>;
+
+  /// @param examiner  null: no rollouts. @param teacher  null: no teacher-forced loss
+  Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource* teacher, TeacherLoss teacher_loss, int64_t num_samples, Options options);
+
+  EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
+
+ private:
+  void run_rollouts(Terminal& terminal, const Visitor& visit, EvaluationResult& result);
+  void run_teacher(Terminal& terminal, EvaluationResult& result);
+
+  Examiner* examiner_;
+  RolloutEngine* engine_;
+  TeacherSource* teacher_;
+  TeacherLoss teacher_loss_;
+  int64_t num_samples_;
+  Options options_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/metrics.h"
+
+namespace rematch {
+
+/// How raw observations become one number.
+enum class Reduction { kSum, kMean, kLast, kP90, kP99, kRatio };
+
+/// A row of the ONE table of metrics: BEHAVIOUR 16 for training, 15 for evaluation.
+struct MetricRow {
+  const char* name;         ///< as logged
+  const char* unit;         ///< "1", "tokens", "s", "objects", …
+  Reduction reduction;
+  const char* source;       ///< raw observation name; numerators joined with '+' for kRatio
+  const char* denominator;  ///< kRatio only: raw names joined with '+'
+  double factor;            ///< multiplies the ratio's numerator (2 for F1), else 1
+  const char* meaning;      ///< one sentence
+};
+
+const std::vector<MetricRow>& metric_table();
+
+/// Reduces the observations of one step, in table order; rows without observations are left out. Undefined ratios are 0.
+/// @throws InternalError for a raw name that no row reads: a metric nobody catalogued is a bug
+std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag);
+
+/// The table as Markdown (docs/metrics.md).
+std::string metrics_markdown();
+
+}  // namespace rematch

@@ -1,0 +1,29 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rematch {
+
+using MetricValues = std::vector<std::pair<std::string, double>>;
+
+/// Where logged steps go.
+class MetricSink {
+ public:
+  virtual ~MetricSink() = default;
+  /// @param step  optimizer steps done; @param values  in the order to be written. @throws UserError (environment), e.g. full disk
+  virtual void write(int64_t step, const MetricValues& values) = 0;
+};
+
+/// `logging.jsonl`: one object a line, {"step": n, …}; flushed with every line, so a killed run loses nothing. Appends.
+std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
+
+/// TensorBoard event file in a directory (created): scalars under the metrics' names.
+std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory);
+
+/// Drops the lines of a logging.jsonl whose step is behind `step` (resume).
+void truncate_jsonl_after(const std::string& path, int64_t step);
+
+}  // namespace rematch

@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rematch {
+
+/// One state of a long piece of work.
+struct Progress {
+  std::string phase;                ///< "train", "evaluate", "rollout" …
+  int64_t done = 0;
+  int64_t total = 0;
+  std::vector<std::pair<std::string, std::string>> fields;  ///< e.g. {"loss", "1.23"}, shown in order
+};
+
+/// Sole owner of the terminal: progress bars, warnings, tables. Progress and warnings go to the error stream, results to the output stream.
+/// On a TTY progress is one line redrawn in place (at most ten times a second); elsewhere it is a plain line now and then.
+/// Thread-safe.
+class Terminal {
+ public:
+  struct Options {
+    bool is_tty = false;      ///< of the error stream
+    bool use_color = false;   ///< never without a TTY, never with NO_COLOR
+    int width = 100;          ///< columns
+  };
+  Terminal(std::ostream& out, std::ostream& err, Options options);
+  /// On stdout and stderr, as the environment suggests.
+  static std::unique_ptr<Terminal> standard();
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+
+  /// Shows the state of a phase; the bar carries the percentage, elapsed time and time left. A new phase opens a new bar.
+  void progress(const Progress& state);
+  /// Ends the current bar (its last state stays readable).
+  void finish_progress();
+  /// "warning: …", each distinct text once in the life of the terminal.
+  void warn(const std::string& text);
+  /// A line of the story on the error stream, e.g. "saved output/run/checkpoint-10".
+  void say(const std::string& text);
+  /// A table on the output stream, columns aligned; the first row is the header.
+  void table(const std::vector<std::vector<std::string>>& rows);
+  /// A line on the output stream.
+  void print(const std::string& text);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rematch

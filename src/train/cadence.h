@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace rematch {
+
+enum class When { kNever, kSteps, kEpoch, kBest };
+
+/// When to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).
+struct CadenceOptions {
+  int64_t max_steps = 0;         ///< > 0 beats num_train_epochs
+  double num_train_epochs = 3;
+  int64_t logging_steps = 10;
+  bool logging_first_step = false;
+  When eval_when = When::kNever;   ///< kSteps or kEpoch
+  int64_t eval_steps = 0;
+  When save_when = When::kSteps;   ///< kSteps, kEpoch, kBest (with every new best evaluation) or kNever
+  int64_t save_steps = 500;
+  int64_t save_delay_steps = 0;    ///< no checkpoint before this many steps
+  double save_delay_epochs = 0;
+  bool save_last_epoch = true;     ///< a checkpoint at the very end
+};
+
+/// What is due after an optimizer step.
+struct Due {
+  bool log = false;
+  bool evaluate = false;
+  bool save = false;          ///< by steps or epoch; saving on a new best is decided after the evaluation
+  bool stop = false;
+};
+
+class Cadence {
+ public:
+  /// @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
+  Cadence(const CadenceOptions& options, int64_t steps_per_epoch);
+
+  /// Optimizer steps of the whole run: max_steps, or ceil(num_train_epochs · steps_per_epoch).
+  int64_t total_steps() const { return total_steps_; }
+
+  /// @param step          number of finished optimizer steps, ≥ 1
+  /// @param ends_epoch    this step was the last of its epoch
+  Due after_step(int64_t step, bool ends_epoch) const;
+
+  /// True when a checkpoint may be written after `step` (save_delay_*).
+  bool may_save(int64_t step) const;
+
+  /// Fraction of epochs done after `step`, as transformers reports `epoch`.
+  double epoch_at(int64_t step) const { return static_cast<double>(step) / static_cast<double>(steps_per_epoch_); }
+
+ private:
+  CadenceOptions options_;
+  int64_t steps_per_epoch_;
+  int64_t total_steps_;
+};
+
+}  // namespace rematch

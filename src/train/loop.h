@@ -1,0 +1,29 @@
+#pragma once
+#include "data/windows.h"
+#include "estep/segment_source.h"
+#include "evaluate/evaluate.h"
+#include "mstep/mstep.h"
+#include "train/cadence.h"
+#include "train/checkpoints.h"
+#include "train/run_log.h"
+
+namespace rematch {
+
+/// Everything the loop speaks with; assembled in train/run.cc.
+struct TrainParts {
+  WindowStream& windows;      ///< which samples come next
+  SegmentSource& source;      ///< E-step: samples → segments
+  MStep& mstep;               ///< rows → one optimizer update
+  const Cadence& cadence;     ///< when to log, evaluate, save and stop
+  Evaluation* evaluation;     ///< null when there is nothing to evaluate on
+  Checkpoints& checkpoints;
+  RunLog& log;
+  TrainerState& state;
+  bool save_on_best = false;  ///< save_strategy: best
+};
+
+/// Trains until the cadence says stop. The algorithm of this program, on one page.
+/// @throws UserError; Interrupted after the state was saved (BEHAVIOUR 17.4)
+void train_loop(TrainParts& parts);
+
+}  // namespace rematch
