@@ -1,0 +1,209 @@
+"""Makes scenes of coloured shapes with exact boxes and polygons: the data set of the demonstration.
+
+    make_scenes.py OUT --split simple|hard --num-train N --num-val M --seed S
+
+writes OUT/train.jsonl, OUT/val.jsonl, the PNG files they name, OUT/preview.png (twelve scenes with their geometry drawn in)
+and, last, OUT/scenes.json (the arguments; a second call with the same ones returns at once).
+
+simple  one to three large shapes on a plain 128x128 background: what the demonstration's checkpoint is taught on.
+hard    three to six smaller shapes, on backgrounds with gradients, noise and stray lines, also 160x128 and 128x160 images:
+        what a user's new data look like to that checkpoint.
+
+Circles, squares and rectangles carry `bbox_2d`, triangles and diamonds `poly`; `desc` is colour and shape.
+Coordinates are bins: bin(x) = min(999, floor(1000 * x / side + 1/2)), x a continuous image coordinate (pixel i covers [i, i+1]),
+so a box spans the outer edges of its pixels and a vertex lies in the middle of its pixel.
+Every scene has its own generator seeded by (split, part, seed, index): files do not depend on how many are made.
+"""
+
+import argparse
+import json
+import random
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+GENERATOR_VERSION = 1
+COLOURS = {
+    "red": (220, 40, 40),
+    "green": (40, 160, 60),
+    "blue": (45, 85, 225),
+    "yellow": (240, 215, 40),
+    "purple": (150, 60, 190),
+    "orange": (245, 140, 30),
+    "cyan": (50, 205, 215),
+    "pink": (250, 130, 190),
+}
+BOX_SHAPES = ("circle", "square", "rectangle")
+POLY_SHAPES = ("triangle", "diamond")
+SHAPES = BOX_SHAPES + POLY_SHAPES
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    image_sizes: tuple  # (width, height), drawn uniformly
+    num_objects: tuple  # smallest, largest
+    side_px: tuple  # smallest, largest extent of a shape
+    margin_px: int  # empty pixels kept between the boxes of two shapes; negative allows that much overlap
+    clutter: bool
+
+
+DIFFICULTIES = {
+    "simple": Difficulty(((128, 128),), (1, 3), (30, 62), 3, False),
+    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (18, 40), 1, True),
+}
+
+
+@dataclass
+class Scene:
+    image: Image.Image
+    objects: list = field(default_factory=list)
+
+
+def to_bin(value_px, side_px):
+    return min(999, int(1000 * value_px / side_px + 0.5))
+
+
+def iou(a, b):
+    """Intersection over union of two boxes (x0, y0, x1, y1), upper ends exclusive."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
+    return width * height / (sum(areas) - width * height)
+
+
+def draw_background(rng, size, clutter):
+    width, height = size
+    base = rng.choice(((235, 235, 230), (200, 205, 210), (90, 95, 100), (35, 35, 45), (245, 240, 215), (215, 230, 215)))
+    if not clutter:
+        return Image.new("RGB", size, base)
+    other = tuple(max(0, min(255, level + rng.randint(-60, 60))) for level in base)
+    mask = Image.linear_gradient("L").rotate(rng.choice((0, 90, 180, 270))).resize(size)
+    image = Image.composite(Image.new("RGB", size, base), Image.new("RGB", size, other), mask)
+    # Coarse grey noise: blotches as large as details of the shapes, and PNG files that stay small.
+    cells = (width // 8, height // 8)
+    noise = Image.frombytes("L", cells, rng.randbytes(cells[0] * cells[1])).resize(size, Image.Resampling.NEAREST)
+    image = Image.blend(image, Image.merge("RGB", (noise, noise, noise)), rng.uniform(0.03, 0.14))
+    draw = ImageDraw.Draw(image)
+    for _ in range(rng.randint(2, 6)):
+        ends = [(rng.randrange(width), rng.randrange(height)) for _ in range(2)]
+        colour = rng.choice(tuple(COLOURS.values())) if rng.random() < 0.5 else (rng.randrange(256),) * 3
+        draw.line(ends, fill=colour, width=rng.randint(1, 2))
+    return image
+
+
+def place(rng, shape, size, difficulty, taken):
+    """A box (x0, y0, x1, y1) for the shape that keeps its distance from those taken, or None after 60 tries."""
+    low, high = difficulty.side_px
+    for _ in range(60):
+        w = h = rng.randint(low, high)
+        if shape in ("rectangle", "triangle", "diamond"):
+            h = rng.randint(low, high)
+        if shape == "rectangle" and abs(w - h) < 6:
+            continue  # would look like a square
+        x0, y0 = rng.randint(1, size[0] - w - 1), rng.randint(1, size[1] - h - 1)
+        box = (x0, y0, x0 + w, y0 + h)
+        m = difficulty.margin_px
+        if all(iou((x0 - m, y0 - m, x0 + w + m, y0 + h + m), other) == 0.0 for other in taken):
+            return box
+    return None
+
+
+def vertices(rng, shape, box):
+    """Corner pixels of a polygon that fills `box`."""
+    x0, y0, x1, y1 = box[0], box[1], box[2] - 1, box[3] - 1
+    if shape == "diamond":
+        cx, cy = (x0 + x1) // 2, (y0 + y1) // 2
+        return [(cx, y0), (x1, cy), (cx, y1), (x0, cy)]
+    apex = rng.randint(x0 + (x1 - x0) // 4, x1 - (x1 - x0) // 4)
+    return [(apex, y0), (x1, y1), (x0, y1)] if rng.random() < 0.5 else [(x0, y0), (x1, y0), (apex, y1)]
+
+
+def make_scene(rng, difficulty):
+    size = rng.choice(difficulty.image_sizes)
+    scene = Scene(draw_background(rng, size, difficulty.clutter))
+    draw = ImageDraw.Draw(scene.image)
+    taken = []
+    for _ in range(rng.randint(*difficulty.num_objects)):
+        shape, colour = rng.choice(SHAPES), rng.choice(tuple(COLOURS))
+        box = place(rng, shape, size, difficulty, taken)
+        if box is None:
+            continue
+        taken.append(box)
+        jitter = 18 if difficulty.clutter else 8
+        fill = tuple(max(0, min(255, level + rng.randint(-jitter, jitter))) for level in COLOURS[colour])
+        inclusive = (box[0], box[1], box[2] - 1, box[3] - 1)
+        entry = {"desc": f"{colour} {shape}"}
+        if shape in POLY_SHAPES:
+            points = vertices(rng, shape, box)
+            draw.polygon(points, fill=fill)
+            entry["poly"] = [[to_bin(x + 0.5, size[0]), to_bin(y + 0.5, size[1])] for x, y in points]
+        else:
+            (draw.ellipse if shape == "circle" else draw.rectangle)(inclusive, fill=fill)
+            entry["bbox_2d"] = [to_bin(value, size[axis % 2]) for axis, value in enumerate(box)]
+        scene.objects.append(entry)
+    return scene
+
+
+def write_part(out, part, count, split, seed):
+    (out / part).mkdir(parents=True, exist_ok=True)
+    with open(out / f"{part}.jsonl", "w", encoding="utf-8") as lines:
+        for index in range(count):
+            scene = make_scene(random.Random(f"{split}/{part}/{seed}/{index}"), DIFFICULTIES[split])
+            name = f"{part}/{index:05d}.png"
+            scene.image.save(out / name, compress_level=1)
+            width, height = scene.image.size
+            record = {"images": [name], "width": width, "height": height, "objects": scene.objects}
+            lines.write(json.dumps(record) + "\n")
+
+
+def write_preview(out):
+    """A contact sheet of the first twelve scenes, twice as large, with what the records say drawn over the pixels."""
+    lines = [line for part in ("train", "val") for line in (out / f"{part}.jsonl").read_text().splitlines()[:12]][:12]
+    cell = 340
+    sheet = Image.new("RGB", (4 * cell, -(-max(len(lines), 1) // 4) * cell), (255, 255, 255))
+    for index, line in enumerate(lines):
+        record = json.loads(line)
+        image = Image.open(out / record["images"][0])
+        image = image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST)
+        draw = ImageDraw.Draw(image)
+        scale = (image.width / 1000, image.height / 1000)
+        for entry in record["objects"]:
+            box = entry.get("bbox_2d")
+            points = entry.get("poly") or [[box[0], box[1]], [box[2], box[1]], [box[2], box[3]], [box[0], box[3]]]
+            points = [(x * scale[0], y * scale[1]) for x, y in points]
+            draw.line(points + points[:1], fill=(0, 0, 0), width=1)
+            draw.text(points[0], entry["desc"], fill=(0, 0, 0))
+        sheet.paste(image, ((index % 4) * cell + 10, index // 4 * cell + 10))
+    sheet.save(out / "preview.png")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--split", choices=sorted(DIFFICULTIES), default="simple")
+    parser.add_argument("--num-train", type=int, default=2000)
+    parser.add_argument("--num-val", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    wanted = {"generator_version": GENERATOR_VERSION, "split": args.split, "num_train": args.num_train, "num_val": args.num_val,
+              "seed": args.seed}
+    stamp = args.out / "scenes.json"
+    if stamp.exists() and json.loads(stamp.read_text()) == wanted:
+        print(f"{args.out}: already there")
+        return 0
+    args.out.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    write_part(args.out, "train", args.num_train, args.split, args.seed)
+    write_part(args.out, "val", args.num_val, args.split, args.seed)
+    write_preview(args.out)
+    stamp.write_text(json.dumps(wanted, indent=2) + "\n")
+    print(f"{args.out}: {args.num_train} training and {args.num_val} validation scenes ({args.split}); see {args.out}/preview.png")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
