@@ -16,11 +16,16 @@ struct PatchOptions {
   int merge_size = 2;
   std::array<double, 3> image_mean{0.5, 0.5, 0.5};
   std::array<double, 3> image_std{0.5, 0.5, 0.5};
+  double rescale_factor = 1.0 / 255.0;  ///< grey level to 0..1
   int64_t min_pixels = 65536;      ///< area; only resizing tools read it
   int64_t max_pixels = 16777216;   ///< area; only resizing tools read it
 
-  /// Reads the image processor's settings of a model directory. @throws UserError (data) for a missing file or damaged values.
+  /// Reads the image processor's settings of a model directory: `image_processor` of processor_config.json, else preprocessor_config.json.
+  /// Missing fields take the defaults of transformers' class (patch 14, CLIP mean and std), not those above.
+  /// @throws UserError (data) for a missing file, damaged values, or settings that switch rescaling or normalising off
   static PatchOptions from_model_dir(const std::string& model_dir);
+
+  bool operator==(const PatchOptions&) const = default;
 
   /// Sides of a legal image are multiples of this many pixels.
   int side_multiple_px() const { return patch_size * merge_size; }
@@ -39,7 +44,11 @@ struct Patches {
 /// @throws UserError (data) when a side is no multiple of patch·merge, naming file, size and nearest legal size
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 
-/// Grid of an image of this size without loading it.
+/// Grid of an image of this size without loading it: {1, height/patch, width/patch}, rounded down.
 std::array<int64_t, 3> grid_of(int width_px, int height_px, const PatchOptions& options);
+
+/// Refuses a size that would need resizing. @param where  what to call the image in errors
+/// @throws UserError (data) when a side is no positive multiple of patch·merge, naming file, size and nearest legal size
+void check_legal_size(int width_px, int height_px, const PatchOptions& options, const std::string& where);
 
 }  // namespace rematch

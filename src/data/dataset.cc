@@ -1,0 +1,132 @@
+#include "data/dataset.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "data/record.h"
+#include "vision/image.h"
+#include "vision/patches.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMaxProblems = 20;
+
+// Collects the problems of many lines; throws them together.
+class ProblemList {
+ public:
+  bool full() const { return problems_.size() >= kMaxProblems; }
+  void add(const UserError& error) {
+    for (const Problem& problem : error.problems()) problems_.push_back(problem);
+  }
+  void throw_if_any() {
+    if (problems_.empty()) return;
+    if (full()) problems_.back().fix += fmt::format(" (reading stopped after {} problems; there may be more)", problems_.size());
+    throw UserError(ErrorKind::kData, problems_);
+  }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+// Blank as Python's str.strip sees it; bytes that are no UTF-8 are not blank but an error the reader will name.
+bool is_blank(std::string_view line) {
+  if (!line.empty() && line.front() == '{') return false;  // nearly every line
+  return is_valid_utf8(line) && python_strip(line).empty();
+}
+
+void check_image_files(const Sample& sample) {
+  for (const std::string& path : sample.image_paths) {
+    struct stat info {};
+    const bool found = ::stat(path.c_str(), &info) == 0;
+    if (found && S_ISREG(info.st_mode)) continue;
+    throw UserError(ErrorKind::kData, {.error = "an image file is missing", .where = sample.where,
+                                       .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
+                                       .fix = "correct \"images\" (relative paths start at the directory of the JSONL), or remove the record"});
+  }
+}
+
+void check_image_sizes(const Sample& sample, const PatchOptions& options) {
+  for (const std::string& path : sample.image_paths) {
+    const ImageSize size = read_image_size(path);
+    if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
+      throw UserError(ErrorKind::kData,
+                      {.error = "an image has another size than its record says", .where = sample.where,
+                       .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path, size.width_px, size.height_px,
+                                           sample.width_px, sample.height_px),
+                       .fix = "correct \"width\" and \"height\" of the record, or put the right file there"});
+    }
+    check_legal_size(size.width_px, size.height_px, options, fmt::format("{} ({})", path, sample.where));
+  }
+}
+
+std::string hash_of(std::string_view bytes) { return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size())); }
+
+}  // namespace
+
+Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& options) {
+  const MappedFile file(jsonl_path);
+  const std::string_view bytes = file.bytes();
+  Dataset dataset;
+  dataset.path_ = jsonl_path;
+  dataset.content_hash_ = hash_of(bytes);
+
+  const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
+  const ForbiddenTexts forbidden(options.forbidden_texts);
+  ProblemList problems;
+  int64_t line_idx = 0, num_records = 0;
+  for (size_t begin = 0; begin < bytes.size() && !problems.full(); ++line_idx) {
+    if (options.limit && num_records >= *options.limit) break;
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
+    begin = end + 1;
+    if (is_blank(line)) continue;
+    ++num_records;
+    try {
+      Sample sample = read_record(line, {.where = fmt::format("{}:{}", jsonl_path, line_idx + 1), .directory = parent.empty() ? "." : parent,
+                                         .require_single_image = options.require_single_image, .forbidden = &forbidden});
+      sample.sample_id = line_idx;
+      if (options.check_image_files) check_image_files(sample);
+      dataset.samples_.push_back(std::move(sample));
+    } catch (const UserError& error) {
+      problems.add(error);
+    }
+  }
+  problems.throw_if_any();
+  if (dataset.samples_.empty()) {
+    throw UserError(ErrorKind::kData, {.error = "the dataset holds no records", .where = jsonl_path,
+                                       .what = options.limit ? fmt::format("sample limit {}", *options.limit) : fmt::format("{} lines", line_idx),
+                                       .fix = "give a JSONL with at least one record (and a sample limit of at least 1)"});
+  }
+  return dataset;
+}
+
+void Dataset::validate_images(const PatchOptions& options) const {
+  ProblemList problems;
+  for (const Sample& sample : samples_) {
+    if (problems.full()) break;
+    try {
+      check_image_sizes(sample, options);
+    } catch (const UserError& error) {
+      problems.add(error);
+    }
+  }
+  problems.throw_if_any();
+}
+
+std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
+  std::vector<ImageRef> refs;
+  for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_of(sample.width_px, sample.height_px, options)});
+  return refs;
+}
+
+}  // namespace rematch

@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flow/sample.h"
+
+namespace rematch {
+
+struct PatchOptions;
+
+/// How a JSONL is read.
+struct DatasetOptions {
+  std::optional<int64_t> limit;              ///< only the first N records; lines behind them are not read
+  std::vector<std::string> forbidden_texts;  ///< contents of the tokenizer's added tokens, which no `desc` may contain
+  bool require_single_image = true;          ///< stage 2: `images` holds exactly one path
+  bool check_image_files = true;             ///< look for the image files now, before a model is loaded
+};
+
+/// The records of one JSONL file (BEHAVIOUR 2), immutable after loading.
+class Dataset {
+ public:
+  /// Reads and checks a JSONL. Up to 20 bad lines are reported together.
+  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, the object and the fix, also when no record is left.
+  /// Cost: linear in the file, and one stat per image with check_image_files.
+  static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
+
+  /// In file order; sample_id is the 0-based line number, so ids have gaps where lines are blank.
+  const std::vector<Sample>& samples() const { return samples_; }
+  int64_t size() const { return static_cast<int64_t>(samples_.size()); }
+  const std::string& path() const { return path_; }
+
+  /// Hash of the file's bytes as 16 hex digits (XXH3), to tell on resume whether the data changed.
+  const std::string& content_hash() const { return content_hash_; }
+
+  /// Reads the header of every image: its size must equal the record's and be a multiple of patch·merge.
+  /// @throws UserError (data) with up to 20 problems, each naming record, file, sizes and the nearest legal size
+  void validate_images(const PatchOptions& options) const;
+
+ private:
+  std::string path_;
+  std::string content_hash_;
+  std::vector<Sample> samples_;
+};
+
+/// The images of a sample as prompts carry them; their grids come from the record's size, without opening a file.
+std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options);
+
+}  // namespace rematch

@@ -1,0 +1,34 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flow/sample.h"
+
+namespace rematch {
+
+/// Finds which of many texts (the added tokens of a vocabulary) occurs in a string.
+class ForbiddenTexts {
+ public:
+  explicit ForbiddenTexts(const std::vector<std::string>& texts);
+  /// A forbidden text contained in `text`, or nullptr. Cost: |text| · (number of forbidden texts that share a first byte).
+  const std::string* find_in(std::string_view text) const;
+
+ private:
+  std::array<std::vector<std::string>, 256> by_first_byte_;
+};
+
+/// What read_record needs to know about a line.
+struct RecordContext {
+  std::string where;      ///< "path:line"
+  std::string directory;  ///< relative image paths start here
+  bool require_single_image = true;
+  const ForbiddenTexts* forbidden = nullptr;
+};
+
+/// Reads one line of a JSONL by the rules of BEHAVIOUR 2.1–2.3; sample_id is left for the caller.
+/// @throws UserError (data) for the first thing wrong, naming line, field and object
+Sample read_record(std::string_view line, const RecordContext& context);
+
+}  // namespace rematch

@@ -1,0 +1,28 @@
+#include "vision/image.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "vision/image_formats.h"
+
+namespace rematch {
+
+Image decode_image(std::string_view bytes, const std::string& where) {
+  const vision::ImageHeader header = vision::read_image_header(bytes, where);
+  switch (header.format) {
+    case vision::ImageFormat::kJpeg: return vision::decode_jpeg(bytes, header, where);
+    case vision::ImageFormat::kPng: return vision::decode_png(bytes, header, where);
+    case vision::ImageFormat::kWebp: return vision::decode_webp(bytes, header, where);
+  }
+  REMATCH_CHECK(false, "image format");
+}
+
+// Read, not mapped: a file that shrinks while it is mapped would kill the process.
+Image load_image(const std::string& path) { return decode_image(read_file(path), path); }
+
+ImageSize read_image_size(const std::string& path) {
+  const MappedFile file(path);
+  const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
+  return {.width_px = header.width_px, .height_px = header.height_px};
+}
+
+}  // namespace rematch

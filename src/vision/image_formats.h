@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "vision/image.h"
+
+/// Shared by the decoders; nobody outside vision/ includes it.
+namespace rematch::vision {
+
+enum class ImageFormat { kJpeg, kPng, kWebp };
+
+/// What the header of a picture says, as far as anybody asks.
+struct ImageHeader {
+  ImageFormat format = ImageFormat::kPng;
+  int width_px = 0;
+  int height_px = 0;
+  bool has_alpha = false;  ///< WebP only
+};
+
+/// Recognises the format by its first bytes and refuses what must be converted first (EXIF rotation, CMYK, 16 bits, animation, bombs).
+/// Never reads outside `bytes`. @throws UserError (data)
+ImageHeader read_image_header(std::string_view bytes, const std::string& where);
+
+// One decoder a file. Each fills an Image whose size is the header's. @throws UserError (data) when the stream is corrupt or truncated
+Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::string& where);
+Image decode_png(std::string_view bytes, const ImageHeader& header, const std::string& where);
+Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::string& where);
+
+/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without the "Exif\0\0" in front; 1 when absent or damaged, as viewers assume.
+int exif_orientation(std::string_view exif);
+
+/// One colour channel over white: bit for bit Pillow's alpha_composite on an opaque white background.
+/// @source Pillow AlphaComposite.c: 7 guard bits, division by 255 through shifts
+inline uint8_t composite_on_white(uint8_t value, uint8_t alpha) {
+  constexpr unsigned kGuardBits = 7;
+  const unsigned weight = static_cast<unsigned>(alpha) << kGuardBits;
+  const unsigned sum = value * weight + 255u * ((255u << kGuardBits) - weight) + (0x80u << kGuardBits);
+  return static_cast<uint8_t>(((sum >> 8) + sum) >> 8 >> kGuardBits);
+}
+
+/// The error for bytes that stop or go wrong in the middle. @param reason  the decoder's own words
+UserError corrupt_image(const std::string& where, const char* format, const std::string& reason);
+
+/// An image of the header's size, all zero.
+Image blank_image(const ImageHeader& header);
+
+}  // namespace rematch::vision

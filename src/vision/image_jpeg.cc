@@ -1,0 +1,89 @@
+#include <fmt/core.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+// jpeglib.h needs FILE and size_t before it.
+#include <jpeglib.h>
+#include <jerror.h>
+
+#include "vision/image_formats.h"
+
+namespace rematch::vision {
+namespace {
+
+// A progressive file may hold any number of scans over a huge picture; real ones have about ten.
+constexpr int kMaxScans = 500;
+
+// libjpeg leaves by longjmp, which skips destructors and forgets changed locals: this struct and the pixels belong to the caller, and
+// run_decoder itself has nothing but plain locals.
+struct JpegState {
+  jpeg_error_mgr errors;  // first member: libjpeg hands out pointers to it
+  jpeg_decompress_struct info;
+  jpeg_progress_mgr progress;
+  jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+};
+
+JpegState& state_of(j_common_ptr info) { return *reinterpret_cast<JpegState*>(info->err); }
+
+[[noreturn]] void leave(j_common_ptr info) {
+  JpegState& state = state_of(info);
+  if (state.message[0] == '\0') state.errors.format_message(info, state.message);
+  longjmp(state.jump, 1);
+}
+
+// Pillow decodes on after these: no pixel is lost.
+bool is_harmless(int code) { return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR; }
+
+// Every other warning (premature end, bad Huffman code, …) means that pixels were made up.
+void on_message(j_common_ptr info, int level) {
+  if (level < 0 && !is_harmless(info->err->msg_code)) leave(info);
+}
+
+void on_progress(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  std::strcpy(state_of(info).message, "too many scans");
+  leave(info);
+}
+
+// @return false with state.message set when the stream is bad. @param rgb  [height, width, 3]
+bool run_decoder(std::string_view bytes, JpegState& state, unsigned width, unsigned height, uint8_t* rgb) {
+  jpeg_decompress_struct& info = state.info;
+  if (setjmp(state.jump) != 0) return false;
+  jpeg_create_decompress(&info);
+  info.progress = &state.progress;
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_read_header(&info, TRUE);
+  info.out_color_space = JCS_RGB;  // grey is spread over the channels
+  jpeg_start_decompress(&info);
+  if (info.output_width != width || info.output_height != height || info.output_components != 3) {
+    std::strcpy(state.message, "the frame header stands twice");
+    return false;
+  }
+  while (info.output_scanline < height) {
+    JSAMPROW row = rgb + size_t{3} * width * info.output_scanline;
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_decompress(&info);
+  return true;
+}
+
+}  // namespace
+
+Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::string& where) {
+  Image image = blank_image(header);
+  JpegState state;
+  std::memset(&state, 0, sizeof state);
+  state.info.err = jpeg_std_error(&state.errors);
+  state.errors.error_exit = leave;
+  state.errors.emit_message = on_message;
+  state.progress.progress_monitor = on_progress;
+  const bool good = run_decoder(bytes, state, static_cast<unsigned>(header.width_px), static_cast<unsigned>(header.height_px), image.rgb.data());
+  jpeg_destroy_decompress(&state.info);
+  if (!good) throw corrupt_image(where, "JPEG", state.message);
+  return image;
+}
+
+}  // namespace rematch::vision

@@ -1,0 +1,191 @@
+#include "vision/pixel_store.h"
+
+#include <fmt/core.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+enum class State { kQueued, kLoading, kReady, kFailed };
+
+// One image. All fields are guarded by Impl::mutex_.
+struct Entry {
+  std::string path;
+  State state = State::kQueued;
+  std::shared_ptr<const Patches> patches;  // kReady
+  std::exception_ptr error;                // kFailed
+  uint64_t wanted_by = 0;                  // number of the prefetch() call whose get() has not come yet; 0 = none
+  std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
+};
+
+size_t size_bytes(const Patches& patches) { return patches.pixel_values.size() * sizeof(float); }
+
+}  // namespace
+
+struct PixelStore::Impl {
+  explicit Impl(Options options) : options_(std::move(options)) {
+    for (int i = 0; i < options_.num_workers; ++i) workers_.emplace_back([this] { work(); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  void prefetch(const std::vector<ImageRef>& images) {
+    if (workers_.empty()) return;
+    const std::lock_guard lock(mutex_);
+    ++num_prefetches_;
+    for (const ImageRef& image : images) {
+      std::shared_ptr<Entry>& entry = entries_[image.path];
+      if (entry == nullptr) {
+        entry = std::make_shared<Entry>();
+        entry->path = image.path;
+        queue_.push_back(entry);
+      }
+      entry->wanted_by = num_prefetches_;
+    }
+    changed_.notify_all();
+  }
+
+  std::shared_ptr<const Patches> get(const std::string& path) {
+    std::unique_lock lock(mutex_);
+    std::shared_ptr<Entry>& slot = entries_[path];
+    if (slot == nullptr) {
+      slot = std::make_shared<Entry>();
+      slot->path = path;
+    }
+    const std::shared_ptr<Entry> entry = slot;  // survives an eviction
+    // Not begun yet: doing it here is sooner than any worker (whose copy of the entry in the queue is then skipped).
+    if (entry->state == State::kQueued) load(*entry, lock);
+    changed_.wait(lock, [&] { return entry->state == State::kReady || entry->state == State::kFailed; });
+    entry->wanted_by = 0;
+    if (entry->state == State::kFailed) {
+      // Forgotten, so that a repaired file can be read by a later call.
+      if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry) entries_.erase(found);
+      std::rethrow_exception(entry->error);
+    }
+    if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry) {
+      recent_.splice(recent_.end(), recent_, entry->recent);
+    }
+    const std::shared_ptr<const Patches> patches = entry->patches;
+    evict();
+    changed_.notify_all();
+    return patches;
+  }
+
+  const PatchOptions& patch_options() const { return options_.patches; }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stopping_ || (!queue_.empty() && has_room()); });
+      if (stopping_) return;
+      const std::shared_ptr<Entry> entry = queue_.front();
+      queue_.pop_front();
+      if (entry->state == State::kQueued) load(*entry, lock);
+    }
+  }
+
+  // Decodes with the lock released; publishes the result with it held.
+  void load(Entry& entry, std::unique_lock<std::mutex>& lock) {
+    entry.state = State::kLoading;
+    lock.unlock();
+    std::shared_ptr<const Patches> patches;
+    std::exception_ptr error;
+    try {
+      patches = std::make_shared<const Patches>(patchify(load_image(entry.path), options_.patches, entry.path));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error != nullptr) {
+      entry.error = error;
+      entry.state = State::kFailed;
+    } else {
+      entry.patches = std::move(patches);
+      entry.state = State::kReady;
+      entry.recent = recent_.insert(recent_.end(), entry.path);
+      cached_bytes_ += size_bytes(*entry.patches);
+      evict();
+    }
+    changed_.notify_all();
+  }
+
+  bool is_wanted(const Entry& entry) const { return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_; }
+
+  // Workers stop while images that were asked for by the last prefetch() and not fetched yet fill the cache: running further ahead
+  // would throw out what is needed next. Cost: linear in the cached images, a few dozen.
+  bool has_room() const {
+    size_t waiting_bytes = 0;
+    for (const std::string& path : recent_) {
+      const Entry& entry = *entries_.at(path);
+      if (is_wanted(entry)) waiting_bytes += size_bytes(*entry.patches);
+    }
+    return waiting_bytes == 0 || waiting_bytes < options_.cache_bytes;
+  }
+
+  // Drops the least recently used images until the rest fits; those still wanted go last.
+  void evict() {
+    for (const bool even_wanted : {false, true}) {
+      for (auto path = recent_.begin(); path != recent_.end() && cached_bytes_ > options_.cache_bytes;) {
+        const auto found = entries_.find(*path);
+        // One image is kept whatever its size: the caller who waits for it must find it.
+        if ((!even_wanted && is_wanted(*found->second)) || recent_.size() == 1) {
+          ++path;
+          continue;
+        }
+        cached_bytes_ -= size_bytes(*found->second->patches);
+        path = recent_.erase(path);
+        entries_.erase(found);
+      }
+    }
+  }
+
+  const Options options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;  // any state, the queue or stopping_
+  bool stopping_ = false;
+  uint64_t num_prefetches_ = 0;
+  std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
+  std::deque<std::shared_ptr<Entry>> queue_;
+  std::list<std::string> recent_;  // ready images, least recently used first
+  size_t cached_bytes_ = 0;
+  std::vector<std::thread> workers_;
+};
+
+PixelStore::PixelStore(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+PixelStore::~PixelStore() = default;
+
+void PixelStore::prefetch(const std::vector<ImageRef>& images) { impl_->prefetch(images); }
+
+std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
+  std::shared_ptr<const Patches> patches = impl_->get(image.path);
+  if (patches->grid_thw != image.grid_thw) {
+    const int patch = impl_->patch_options().patch_size;
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image has another size than its record says", .where = image.path,
+                     .what = fmt::format("the file is {} x {} px (width x height), the record says {} x {}", patches->grid_thw[2] * patch,
+                                         patches->grid_thw[1] * patch, image.grid_thw[2] * patch, image.grid_thw[1] * patch),
+                     .fix = "correct \"width\" and \"height\" of the record, or put the right file there"});
+  }
+  return patches;
+}
+
+}  // namespace rematch
