@@ -1,0 +1,54 @@
+#include "estep/rollout/engine_factory.h"
+
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+struct BackendRow {
+  const char* name;
+  void (*check)();
+  std::unique_ptr<RolloutEngine> (*make)(const EngineParts&, const GenerateOptions&);
+};
+
+std::unique_ptr<RolloutEngine> make_hf_engine(const EngineParts& parts, const GenerateOptions& options) {
+  return std::make_unique<HfEngine>(parts.model, parts.tokenizer, parts.pixels, options);
+}
+
+const std::vector<BackendRow>& backends() {
+  static const std::vector<BackendRow> rows{
+      {"hf", [] {}, make_hf_engine},
+      {"vllm", check_vllm_available, make_vllm_engine},
+      {"native", check_native_available, make_native_engine},
+  };
+  return rows;
+}
+
+const BackendRow& find_backend(const std::string& name) {
+  std::vector<std::string> names;
+  for (const BackendRow& row : backends()) {
+    if (name == row.name) return row;
+    names.emplace_back(row.name);
+  }
+  const std::vector<std::string> near = near_names(name, names, 1);
+  throw UserError(ErrorKind::kConfig,
+                  {.error = fmt::format("unknown rollout backend \"{}\"", name), .where = "custom.extra.rollout_matching.rollout_backend",
+                   .what = fmt::format("known: {}", join(names, ", ")), .fix = near.empty() ? "use rollout_backend: hf" : fmt::format("did you mean \"{}\"?", near.front())});
+}
+
+}  // namespace
+
+void check_backend_available(const std::string& backend) { find_backend(backend).check(); }
+
+std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const EngineParts& parts, const GenerateOptions& options) {
+  const BackendRow& row = find_backend(backend);
+  row.check();
+  return row.make(parts, options);
+}
+
+}  // namespace rematch

@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "estep/rollout/engine.h"
+#include "estep/rollout/hf_engine.h"
+
+namespace rematch {
+
+/// What an engine is made of.
+struct EngineParts {
+  std::shared_ptr<const Qwen3VL> model;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  PixelGetter pixels;
+};
+
+/// Refuses a backend that cannot run here; cheap, called before any data or weights are read.
+/// @param backend  value of `rollout_backend`: "hf", "vllm" or "native"
+/// @throws UserError (environment) for `vllm` in a build without it, (config) for one that is unknown or not built yet; each with a mitigation
+void check_backend_available(const std::string& backend);
+
+/// The engine of a backend. @throws UserError as check_backend_available(), and (config) for options out of range
+std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const EngineParts& parts, const GenerateOptions& options);
+
+// Rows of the table in engine_factory.cc. A build without a backend links its _absent.cc (same functions, which refuse).
+void check_vllm_available();
+std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions& options);
+void check_native_available();
+std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options);
+
+}  // namespace rematch

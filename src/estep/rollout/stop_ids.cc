@@ -1,0 +1,69 @@
+#include "estep/rollout/stop_ids.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace rematch {
+namespace {
+
+void add_id(const Json& value, const std::string& path, std::set<int>& ids) {
+  const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int>::max());
+  if (!fits) {
+    throw UserError(ErrorKind::kData, {.error = "eos_token_id is not a token id", .where = path,
+                                       .what = value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80),
+                                       .fix = "write a token id or a list of token ids"});
+  }
+  ids.insert(static_cast<int>(value.get<uint64_t>()));
+}
+
+// `holder` is the object that may carry eos_token_id; null and absence mean none.
+void add_eos(const Json& holder, const std::string& path, std::set<int>& ids) {
+  const auto found = holder.find("eos_token_id");
+  if (found == holder.end() || found->is_null()) return;
+  if (!found->is_array()) return add_id(*found, path, ids);
+  for (const Json& item : *found) add_id(item, path, ids);
+}
+
+Json read_object(const std::string& path) {
+  Json value = read_json_file(path);
+  if (!value.is_object()) {
+    throw UserError(ErrorKind::kData, {.error = "the file is not a JSON object", .where = path, .what = value.type_name(),
+                                       .fix = "restore the file from the checkpoint"});
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<int> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer) {
+  std::set<int> ids;
+  const std::string generation = model_dir + "/generation_config.json";
+  const std::string config = model_dir + "/config.json";
+  std::error_code ignored;
+  if (std::filesystem::exists(generation, ignored)) {
+    add_eos(read_object(generation), generation, ids);
+  } else if (std::filesystem::exists(config, ignored)) {
+    const Json root = read_object(config);
+    const auto text = root.find("text_config");
+    if (text != root.end() && text->is_object()) add_eos(*text, config, ids);
+  }
+  for (const char* content : {"<|im_end|>", "<|endoftext|>"}) {
+    if (const auto id = tokenizer.token_id(content)) ids.insert(*id);
+  }
+  if (ids.empty()) {
+    throw UserError(ErrorKind::kData, {.error = "the checkpoint has no token that ends an answer", .where = model_dir,
+                                       .what = "no eos_token_id in generation_config.json, no <|im_end|>, no <|endoftext|>",
+                                       .fix = "give eos_token_id in generation_config.json"});
+  }
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace rematch
