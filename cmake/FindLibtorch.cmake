@@ -16,7 +16,7 @@ endif()
 include(FindPackageHandleStandardArgs)
 find_library(LIBTORCH_LIBRARY torch PATHS ${REMATCH_TORCH_DIR}/lib NO_DEFAULT_PATH)
 find_package_handle_standard_args(Libtorch REQUIRED_VARS LIBTORCH_LIBRARY
-  REASON_FAILURE_MESSAGE "no torch wheel found; run scripts/setup, or pass -DREMATCH_TORCH_DIR=/path/to/site-packages/torch")
+  REASON_FAILURE_MESSAGE "no torch wheel found: run scripts/setup, or pass -DREMATCH_TORCH_DIR=/path/to/site-packages/torch")
 file(STRINGS ${REMATCH_TORCH_DIR}/version.py _torch_version REGEX "^__version__")
 string(REGEX REPLACE ".*'([^']+)'.*" "\\1" Libtorch_VERSION "${_torch_version}")
 message(STATUS "libtorch ${Libtorch_VERSION} in ${REMATCH_TORCH_DIR}")
