@@ -1,0 +1,42 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace rematch {
+
+/// Byte-pair merges by rank. Immutable after construction, safe to share between threads.
+class BytePairEncoder {
+ public:
+  /// A merge rule: neighbours `left`, `right` become `merged`; its position in the list is its rank (lower merges first).
+  struct Merge {
+    int left = 0;
+    int right = 0;
+    int merged = 0;
+  };
+
+  /// @param byte_ids  token id of each single byte
+  /// @param merges    in rank order; of a repeated pair the last counts
+  BytePairEncoder(const std::array<int, 256>& byte_ids, const std::vector<Merge>& merges);
+
+  /// Appends the ids of one pre-tokenized word. Any bytes are legal. Cost: n·log n for n bytes.
+  void encode_word(std::string_view word, std::vector<int>& out) const;
+
+ private:
+  struct Rule {
+    int rank = 0;
+    int merged = 0;
+  };
+  const Rule* rule(int left, int right) const;
+  void encode_short(std::string_view word, std::vector<int>& out) const;
+  void encode_long(std::string_view word, std::vector<int>& out) const;
+
+  std::array<int, 256> byte_ids_;
+  std::unordered_map<uint64_t, Rule> rules_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,42 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rematch {
+
+/// One `Split` step (behaviour Isolated): matches of a pattern and the text between them become pieces.
+/// Immutable, safe to share between threads.
+class SplitRegex {
+ public:
+  /// @param pcre_pattern  as split_pattern.h makes it
+  /// @throws UserError (data) when PCRE2 refuses the pattern or it can match nothing
+  SplitRegex(const std::string& pcre_pattern, const std::string& where);
+  ~SplitRegex();
+  SplitRegex(SplitRegex&&) noexcept;
+  SplitRegex& operator=(SplitRegex&&) noexcept;
+
+  /// Appends the pieces of `utf8` in order; together they are the text.
+  /// @param utf8  must be valid UTF-8: it is not checked again
+  /// @throws UserError (data) when a hostile pattern exceeds the matching limits
+  void split(std::string_view utf8, std::vector<std::string_view>& pieces) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Cuts normalised text into the words that byte-pair encoding never crosses.
+class PreTokenizer {
+ public:
+  explicit PreTokenizer(std::vector<SplitRegex> steps) : steps_(std::move(steps)) {}
+
+  /// Words of a text, in order. `utf8` must be valid UTF-8. Cost: linear for the patterns of real tokenizers.
+  std::vector<std::string_view> words(std::string_view utf8) const;
+
+ private:
+  std::vector<SplitRegex> steps_;
+};
+
+}  // namespace rematch

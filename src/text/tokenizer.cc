@@ -1,0 +1,228 @@
+#include "text/tokenizer.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "text/added_tokens.h"
+#include "text/bpe.h"
+#include "text/byte_level.h"
+#include "text/pretokenize.h"
+#include "text/split_pattern.h"
+#include "text/tokenizer_file.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kUseOriginal = "use the tokenizer.json that came with the model";
+
+[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what, const std::string& fix = kUseOriginal) {
+  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+}
+
+// Ids ↔ bytes of every token, filled entry by entry with checks.
+struct TokenTable {
+  std::vector<std::string> bytes;  // by id
+  std::vector<bool> known;         // by id
+  std::unordered_map<std::string, int> id_of_bytes;
+
+  void add(int id, std::string token_bytes, const std::string& where) {
+    const auto idx = static_cast<size_t>(id);
+    if (idx >= bytes.size()) {
+      bytes.resize(idx + 1);
+      known.resize(idx + 1, false);
+    }
+    if (known[idx]) fail(where, fmt::format("two tokens share the id {}", id), fmt::format("{} and {}", quoted(bytes[idx]), quoted(token_bytes)));
+    known[idx] = true;
+    id_of_bytes.emplace(token_bytes, id);
+    bytes[idx] = std::move(token_bytes);
+  }
+  static std::string quoted(const std::string& token_bytes) { return is_valid_utf8(token_bytes) ? "'" + token_bytes + "'" : "'" + entry_of_bytes(token_bytes) + "'"; }
+};
+
+using EntryIds = std::unordered_map<std::string_view, int>;
+
+EntryIds ids_of_entries(const TokenizerSpec& spec) {
+  EntryIds ids;
+  ids.reserve(spec.vocab.size());
+  for (const auto& [entry, id] : spec.vocab) ids.emplace(entry, id);
+  return ids;
+}
+
+std::array<int, 256> byte_ids_of(const EntryIds& entries, const std::string& where) {
+  std::array<int, 256> ids{};
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string entry = entry_of_bytes(std::string(1, static_cast<char>(byte)));
+    const auto found = entries.find(entry);
+    if (found == entries.end()) {
+      fail(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte), fmt::format("entry '{}' is missing; byte-level BPE needs all 256", entry));
+    }
+    ids[static_cast<size_t>(byte)] = found->second;
+  }
+  return ids;
+}
+
+std::vector<BytePairEncoder::Merge> merges_of(const TokenizerSpec& spec, const EntryIds& entries) {
+  std::vector<BytePairEncoder::Merge> merges;
+  merges.reserve(spec.merges.size());
+  std::string joined;
+  for (const auto& [left, right] : spec.merges) {
+    const auto id = [&](std::string_view entry) {
+      const auto found = entries.find(entry);
+      if (found == entries.end()) {
+        fail(spec.where + ": model.merges", fmt::format("merge {} uses '{}', which is not in the vocabulary", merges.size(), entry),
+             fmt::format("'{}' + '{}'", left, right));
+      }
+      return found->second;
+    };
+    joined.assign(left).append(right);
+    merges.push_back({id(left), id(right), id(joined)});
+  }
+  return merges;
+}
+
+PreTokenizer pre_tokenizer_of(const TokenizerSpec& spec) {
+  const std::string where = spec.where + ": pre_tokenizer";
+  std::vector<SplitRegex> steps;
+  for (const SplitSpec& split : spec.splits) {
+    steps.emplace_back(split.is_literal ? pcre_pattern_of_literal(split.pattern) : pcre_pattern_of(split.pattern, where), where);
+  }
+  return PreTokenizer(std::move(steps));
+}
+
+// Added tokens of one pass; the second pass searches for contents as normalisation leaves them.
+std::vector<AddedToken> pass_tokens(const TokenizerSpec& spec, bool normalized) {
+  std::vector<AddedToken> tokens;
+  for (AddedToken token : spec.added_tokens) {
+    if (token.normalized != normalized) continue;
+    if (normalized && spec.nfc) token.content = normalize_nfc(token.content);
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+}  // namespace
+
+struct Tokenizer::Impl {
+  Impl(const TokenizerSpec& spec, const EntryIds& entries)
+      : nfc(spec.nfc),
+        added(spec.added_tokens),
+        byte_ids(byte_ids_of(entries, spec.where + ": model.vocab")),
+        encoder(byte_ids, merges_of(spec, entries)),
+        pre_tokenizer(pre_tokenizer_of(spec)),
+        raw_matcher(pass_tokens(spec, false)),
+        normalized_matcher(pass_tokens(spec, true)) {}
+
+  void encode_plain(std::string_view text, std::vector<int>& out) const {
+    for (const std::string_view word : pre_tokenizer.words(text)) encoder.encode_word(word, out);
+  }
+
+  // Text without any `normalized: false` token.
+  void encode_between(std::string_view text, std::vector<int>& out) const {
+    const std::string normal = nfc ? normalize_nfc(text) : std::string(text);
+    if (normalized_matcher.empty()) return encode_plain(normal, out);
+    std::vector<TextSpan> spans;
+    normalized_matcher.find(normal, spans);
+    for (const TextSpan& span : spans) {
+      if (span.token_id >= 0) {
+        out.push_back(span.token_id);
+      } else {
+        encode_plain(span.text, out);
+      }
+    }
+  }
+
+  bool nfc;
+  std::vector<AddedToken> added;
+  std::array<int, 256> byte_ids;
+  BytePairEncoder encoder;
+  PreTokenizer pre_tokenizer;
+  AddedTokenMatcher raw_matcher;
+  AddedTokenMatcher normalized_matcher;
+  TokenTable table;
+};
+
+Tokenizer::Tokenizer() = default;
+Tokenizer::~Tokenizer() = default;
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::string file = path;
+  bool from_parts = false;
+  if (fs::is_directory(path, ignored)) {
+    file = path + "/tokenizer.json";
+    from_parts = !fs::exists(file, ignored) && fs::exists(path + "/vocab.json", ignored) && fs::exists(path + "/merges.txt", ignored);
+  }
+  const TokenizerSpec spec = from_parts ? read_vocab_and_merges(path) : read_tokenizer_json(file);
+  const EntryIds entries = ids_of_entries(spec);
+
+  auto tokenizer = std::shared_ptr<Tokenizer>(new Tokenizer());
+  tokenizer->impl_ = std::make_unique<Impl>(spec, entries);
+  TokenTable& table = tokenizer->impl_->table;
+  const std::string where = spec.where + ": added_tokens";
+  std::unordered_map<std::string, int> added;
+  for (const AddedToken& token : spec.added_tokens) {
+    if (!added.emplace(token.content, token.id).second) fail(where, fmt::format("the added token '{}' stands twice", token.content), fmt::format("id {}", token.id));
+    const auto entry = entries.find(token.content);
+    if (entry != entries.end() && entry->second != token.id) {
+      fail(where, fmt::format("the added token '{}' has two ids", token.content), fmt::format("{} here, {} in the vocabulary", token.id, entry->second));
+    }
+    table.add(token.id, token.content, where);
+  }
+  table.id_of_bytes.reserve(spec.vocab.size() + added.size());
+  for (const auto& [entry, id] : spec.vocab) {
+    if (added.find(entry) == added.end()) table.add(id, bytes_of_entry(entry), spec.where + ": model.vocab");
+  }
+  return tokenizer;
+}
+
+std::vector<int> Tokenizer::encode(std::string_view utf8) const {
+  if (!is_valid_utf8(utf8)) {
+    fail("text", "a text to be tokenized is not UTF-8", fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
+  }
+  std::vector<int> ids;
+  ids.reserve(utf8.size() / 3 + 1);
+  std::vector<TextSpan> spans;
+  impl_->raw_matcher.find(utf8, spans);
+  for (const TextSpan& span : spans) {
+    if (span.token_id >= 0) {
+      ids.push_back(span.token_id);
+    } else {
+      impl_->encode_between(span.text, ids);
+    }
+  }
+  return ids;
+}
+
+std::string Tokenizer::decode_bytes(const std::vector<int>& token_ids) const {
+  std::string bytes;
+  for (const int id : token_ids) bytes += token_bytes(id);
+  return bytes;
+}
+
+bool Tokenizer::has_token(int id) const {
+  const auto& known = impl_->table.known;
+  return id >= 0 && static_cast<size_t>(id) < known.size() && known[static_cast<size_t>(id)];
+}
+
+std::string_view Tokenizer::token_bytes(int id) const {
+  return has_token(id) ? std::string_view(impl_->table.bytes[static_cast<size_t>(id)]) : std::string_view();
+}
+
+std::optional<int> Tokenizer::token_id(std::string_view content) const {
+  const auto found = impl_->table.id_of_bytes.find(std::string(content));
+  if (found == impl_->table.id_of_bytes.end()) return std::nullopt;
+  return found->second;
+}
+
+int Tokenizer::byte_token(unsigned char byte) const { return impl_->byte_ids[byte]; }
+
+int Tokenizer::num_ids() const { return static_cast<int>(impl_->table.bytes.size()); }
+
+const std::vector<AddedToken>& Tokenizer::added_tokens() const { return impl_->added; }
+
+}  // namespace rematch

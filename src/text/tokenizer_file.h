@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace rematch {
+
+/// A `Split` step of the pre-tokenizer as the file gives it.
+struct SplitSpec {
+  std::string pattern;
+  bool is_literal = false;  ///< {"String": …} instead of {"Regex": …}
+};
+
+/// What a tokenizer's files say, checked for everything that is not implemented.
+struct TokenizerSpec {
+  std::string where;                                        ///< path of the file, for errors
+  std::vector<std::pair<std::string, int>> vocab;           ///< entry as spelled (byte-level alphabet), id
+  std::vector<std::pair<std::string, std::string>> merges;  ///< in rank order
+  std::vector<AddedToken> added_tokens;
+  std::vector<SplitSpec> splits;
+  bool nfc = false;  ///< text between added tokens is normalised before it is split
+};
+
+/// Largest id a file may use; real vocabularies stay below 300 000, and tables are as long as the largest id.
+inline constexpr int kMaxTokenId = (1 << 24) - 1;
+
+/// Reads a tokenizer.json. @throws UserError (environment) when unreadable, (data) when damaged or when it needs what is not implemented
+TokenizerSpec read_tokenizer_json(const std::string& path);
+
+/// Reads vocab.json, merges.txt and tokenizer_config.json's `added_tokens_decoder` with the normaliser and pattern of Qwen2Tokenizer.
+/// @throws UserError (data) for another `tokenizer_class`
+TokenizerSpec read_vocab_and_merges(const std::string& directory);
+
+}  // namespace rematch
