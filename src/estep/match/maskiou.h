@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "flow/sample.h"
+
+namespace rematch {
+
+/// A vertex on a canvas, in pixels.
+struct Vertex {
+  double x = 0.0;
+  double y = 0.0;
+};
+
+/// A binary mask as run lengths in column-major order, alternating background, object, background, …
+struct Mask {
+  std::vector<int64_t> runs;  ///< first run is background (may be 0), later ones are > 0; they add up to height * width
+  int64_t area = 0;           ///< pixels of the object
+};
+
+/// Fills a polygon as COCO's `rleFrPoly` does, bit for bit (even-odd, five sub-pixels a pixel).
+/// @param vertices  at least one, finite, closed implicitly. @param height,width  of the canvas, ≥ 1
+/// Cost: O(5 * perimeter in pixels), plus a sort of the column crossings.
+/// @source pycocotools `rleFrPoly`
+Mask rasterize_polygon(const std::vector<Vertex>& vertices, int height, int width);
+
+/// The mask of a geometry on an R×R canvas: bins clamped to 0..999, then `(v * R) / 1000.0`; a box is its min/max quad.
+/// @param resolution  R, ≥ 1
+Mask rasterize(const Geometry& geometry, int resolution);
+
+/// Pixels that are set in both masks (same canvas). Cost: O(runs of both).
+int64_t intersection_area(const Mask& a, const Mask& b);
+
+/// |A∩B| / |A∪B| of two geometries whose masks are given; when either mask has no pixel, the IoU of the two axis-aligned
+/// bounding boxes as sets of bins, both ends included, coordinates clamped to 0..999.
+double mask_iou(const Geometry& geometry_a, const Mask& mask_a, const Geometry& geometry_b, const Mask& mask_b);
+
+/// Smallest axis-aligned box around a geometry, in bins (not clamped).
+struct Aabb {
+  int64_t min_x = 0;
+  int64_t min_y = 0;
+  int64_t max_x = 0;
+  int64_t max_y = 0;
+};
+
+/// Bounding box of all vertices; an inverted bbox_2d is put right.
+Aabb bounding_box(const Geometry& geometry);
+
+}  // namespace rematch

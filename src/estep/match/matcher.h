@@ -1,0 +1,34 @@
+#pragma once
+#include <vector>
+
+#include "flow/parsed.h"
+#include "flow/sample.h"
+
+namespace rematch {
+
+/// How predictions are judged (BEHAVIOUR 6); names are the keys under `custom.extra.rollout_matching`.
+struct MatchOptions {
+  int candidate_top_k = 10;      ///< ≥ 1; ground truths compared by mask with each prediction
+  double maskiou_gate = 0.3;     ///< 0..1; below it a candidate is rejected
+  int maskiou_resolution = 256;  ///< ≥ 1; side of the canvas in pixels
+  double fp_cost = 1.0;          ///< ≥ 0; of leaving a prediction alone
+  double fn_cost = 1.0;          ///< ≥ 0; of leaving a ground truth alone
+};
+
+/// Refuses options outside their ranges. @throws UserError (config) naming the key
+void check_match_options(const MatchOptions& options);
+
+/// The ground truths worth comparing with one prediction, best first: by (−AABB IoU, index), or by (squared distance of the
+/// centres, index) when no box touches it.
+/// Cost: O(G log top_k).
+std::vector<int> candidates_of(const Geometry& prediction, const std::vector<Geometry>& ground_truth, int top_k);
+
+/// Finds which prediction stands for which ground truth: candidates by bounding box, maskIoU with a gate, then the assignment
+/// of least cost with `fp_cost` and `fn_cost` for those left alone.
+/// @param predictions,ground_truth  geometries with ≥ 1 vertex; coordinates outside 0..999 are clamped for the masks
+/// @return pairs ascending by prediction; with either list empty there are none
+/// @throws UserError (config) for options out of range
+/// Cost: one rasterisation a geometry, P·top_k mask comparisons, an assignment of size P+G.
+Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchOptions& options);
+
+}  // namespace rematch
