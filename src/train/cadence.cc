@@ -27,7 +27,7 @@ Due Cadence::after_step(int64_t step, bool ends_epoch) const {
   due.evaluate = (options_.eval_when == When::kSteps && hits(options_.eval_steps)) || (options_.eval_when == When::kEpoch && epoch_over);
   due.save = (options_.save_when == When::kSteps && hits(options_.save_steps)) || (options_.save_when == When::kEpoch && epoch_over);
   due.save = due.save && may_save(step);
-  if (due.stop && options_.save_last_epoch && options_.save_when != When::kNever) due.save = true;
+  if (due.stop && options_.save_last_epoch) due.save = true;
   return due;
 }
 

@@ -18,7 +18,7 @@ struct CadenceOptions {
   int64_t save_steps = 500;
   int64_t save_delay_steps = 0;    ///< no checkpoint before this many steps
   double save_delay_epochs = 0;
-  bool save_last_epoch = true;     ///< a checkpoint at the very end
+  bool save_last_epoch = true;     ///< a checkpoint at the very end, also with kNever
 };
 
 /// What is due after an optimizer step.

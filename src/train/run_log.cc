@@ -1,0 +1,58 @@
+#include "train/run_log.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "observe/catalog.h"
+
+namespace rematch {
+namespace {
+
+// The metrics worth a place in the bar, with their short names.
+constexpr std::pair<const char*, const char*> kBarFields[] = {{"loss", "loss"}, {"rollout/f1", "f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
+constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"}, {"eval_rollout_precision", "precision"},
+                                                                     {"eval_rollout_recall", "recall"}, {"eval_loss", "loss"},
+                                                                     {"eval_token_acc", "token acc"}};
+
+const double* find(const MetricValues& values, const std::string& name) {
+  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& item) { return item.first == name; });
+  return found == values.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+RunLog::RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks) : terminal_(terminal), sinks_(std::move(sinks)) {}
+
+void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) {
+  MetricValues values = reduce_metrics(metrics);
+  Progress bar{.phase = "train", .done = state.global_step, .total = state.max_steps};
+  for (const auto& [name, label] : kBarFields) {
+    if (const double* value = find(values, name)) bar.fields.emplace_back(label, fmt::format("{:.3g}", *value));
+  }
+  terminal_.progress(bar);
+  if (state.global_step == state.max_steps) terminal_.finish_progress();
+  if (!log_due) return;
+  values.emplace_back("epoch", state.epoch);
+  write(state, std::move(values));
+}
+
+void RunLog::evaluation(TrainerState& state, const EvaluationResult& result) {
+  std::string line = fmt::format("evaluation after step {}:", state.global_step);
+  for (const auto& [name, label] : kEvaluationFields) {
+    if (const double* value = find(result.values, name)) line += fmt::format(" {} {:.4f}", label, *value);
+  }
+  terminal_.say(line);
+  MetricValues values = result.values;
+  values.emplace_back("epoch", state.epoch);
+  write(state, std::move(values));
+}
+
+void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("saved {}", path)); }
+
+void RunLog::write(TrainerState& state, MetricValues values) {
+  for (const auto& sink : sinks_) sink->write(state.global_step, values);
+  state.log_history.push_back({.step = state.global_step, .values = std::move(values)});
+}
+
+}  // namespace rematch

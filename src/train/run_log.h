@@ -1,0 +1,36 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "evaluate/evaluate.h"
+#include "observe/sinks.h"
+#include "observe/terminal.h"
+#include "train/trainer_state.h"
+
+namespace rematch {
+
+/// What a run tells: the progress bar, logging.jsonl, TensorBoard and the log history of trainer_state.json.
+class RunLog {
+ public:
+  RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks);
+
+  Terminal& terminal() { return terminal_; }
+
+  /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus `epoch`) to every sink and the history.
+  void step(TrainerState& state, const MetricsBag& metrics, bool log_due);
+
+  /// After an evaluation: one line for the reader, the values to every sink and the history.
+  void evaluation(TrainerState& state, const EvaluationResult& result);
+
+  /// Says where a checkpoint went.
+  void note_saved(const std::string& path);
+
+ private:
+  void write(TrainerState& state, MetricValues values);
+  Terminal& terminal_;
+  std::vector<std::unique_ptr<MetricSink>> sinks_;
+};
+
+}  // namespace rematch

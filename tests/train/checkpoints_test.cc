@@ -1,0 +1,80 @@
+#include "train/checkpoints.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "support/capture.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+Checkpoints::ModelWriter tiny_writer() {
+  return [](const std::string& directory) { write_file_atomic(directory + "/model.safetensors", "weights"); };
+}
+
+TrainerState state_at(int64_t step) {
+  TrainerState state;
+  state.global_step = step;
+  return state;
+}
+
+}  // namespace
+
+TEST(Checkpoints, KeepsTheNewestAndTheBest) {
+  test::TempDir dir;
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 2}, tiny_writer());
+  TrainerState state;
+  for (const int64_t step : {1, 2, 3, 4, 5}) {
+    state.global_step = step;
+    state.update_best(step == 2 ? 0.9 : 0.1, true, step);
+    checkpoints.save(state);
+  }
+  EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(state.best_model_checkpoint, checkpoints.path_of(2));
+}
+
+TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
+  test::TempDir dir;
+  bool disk_is_full = false;
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, [&](const std::string& directory) {
+    FileWriter writer(directory + "/model.safetensors");
+    writer.write("weights");
+    writer.finish();
+    if (disk_is_full) {
+      FileWriter full("/dev/full");
+      full.write(std::string(1 << 16, 'x'));
+      full.finish();
+    }
+  });
+  TrainerState first = state_at(1);
+  checkpoints.save(first);
+  disk_is_full = true;
+  TrainerState second = state_at(2);
+  const UserError error = test::catch_user_error([&] { checkpoints.save(second); });
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(error.problems()[0].what, "No space left on device");
+  EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(read_file(checkpoints.path_of(1) + "/model.safetensors"), "weights");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(Checkpoints, AnUnwritableDirectoryIsAnEnvironmentError) {
+  Checkpoints checkpoints({.run_dir = "/proc/nowhere"}, tiny_writer());
+  TrainerState state = state_at(1);
+  const UserError error = test::catch_user_error([&] { checkpoints.save(state); });
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+}
+
+TEST(Checkpoints, IgnoresForeignAndIncompleteDirectories) {
+  test::TempDir dir;
+  dir.write("checkpoint-3/model.safetensors", "half");
+  dir.write("checkpoint-x/trainer_state.json", "{}");
+  Checkpoints checkpoints({.run_dir = dir.path()}, tiny_writer());
+  EXPECT_TRUE(checkpoints.existing_steps().empty());
+}
+
+}  // namespace rematch

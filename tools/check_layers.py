@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Holds the house rules that a compiler cannot: which folder may include which, how long a file may be, what a header may pull in.
+
+usage: check_layers.py [SRC_DIR]     exit 0 when every rule holds; prints each breach as path:line: reason
+"""
+import pathlib
+import re
+import sys
+
+# The ONE table of edges: folder -> folders it may include (itself and base are always allowed).
+ALLOWED = {
+    "base": set(),
+    "flow": set(),
+    "config": set(),
+    "data": {"flow", "vision"},
+    "text": {"flow"},
+    "vision": {"flow"},
+    "observe": set(),
+    "estep/parse": {"flow", "text"},
+    "estep/match": {"flow"},
+    "estep/target": {"flow", "text"},
+    "pack": {"flow"},
+    "nn": set(),
+    "checkpoint": set(),
+    "dist": set(),
+    "model": {"flow", "nn", "checkpoint", "vision"},
+    "estep/rollout": {"flow", "text", "vision", "nn", "model"},
+    "mstep/loss": {"flow"},
+    "mstep/optim": set(),
+    "mstep": {"flow", "vision", "model", "mstep/loss", "mstep/optim"},
+    "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "estep/rollout"},
+    "evaluate": {"flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
+    "train": None,  # assembly: everything below it
+    "cli": None,
+}
+NEVER_FROM_BELOW = {"train": {"cli"}, "cli": set()}
+CONFIG_READERS = {"train/run.cc", "train/run.h", "train/session.cc", "train/session.h"}
+MAX_LINES = 600
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+
+def folder_of(path):
+    parts = pathlib.PurePosixPath(path).parts[:-1]
+    joined = "/".join(parts[:2])
+    return joined if joined in ALLOWED else parts[0] if parts else ""
+
+
+def breaches(src):
+    for path in sorted(src.rglob("*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        name = path.relative_to(src).as_posix()
+        here = folder_of(name)
+        lines = path.read_text().splitlines()
+        if len(lines) > MAX_LINES:
+            yield name, len(lines), f"{len(lines)} lines; a file has one idea and at most {MAX_LINES}"
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = match.group(1)
+            if target == "torch/torch.h":
+                yield name, number, "torch/torch.h takes 20 s a file; include what is used"
+            if target == "nlohmann/json.hpp" and name.endswith(".h"):
+                yield name, number, "nlohmann/json.hpp is slow to compile; headers use base/json.h"
+            if not (src / target).exists():
+                continue
+            there = folder_of(target)
+            if there in (here, "base"):
+                continue
+            if there == "config" and here != "cli" and name not in CONFIG_READERS:
+                yield name, number, "configuration is read by train/run, train/session and cli only; parts have their own Options"
+            allowed = ALLOWED.get(here, set())
+            if allowed is None:
+                if there in NEVER_FROM_BELOW[here]:
+                    yield name, number, f"{here} may not include {there}"
+            elif there not in allowed:
+                yield name, number, f"{here} may not include {there} (allowed: {', '.join(sorted(allowed)) or 'base only'})"
+
+
+def main():
+    src = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent / "src"
+    found = list(breaches(src))
+    for name, number, reason in found:
+        print(f"{src.name}/{name}:{number}: {reason}")
+    print(f"{len(found)} breaches of the layer rules")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
