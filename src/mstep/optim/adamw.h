@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rematch {
@@ -27,21 +28,27 @@ class AdamW {
  public:
   AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
 
-  /// One update from the parameters' .grad (in place). @param lr_factor multiplies every group's learning rate
+  /// One update from the parameters' .grad (in place); a parameter without one is left alone, as torch does.
+  /// @param lr_factor multiplies every group's learning rate
   void step(double lr_factor);
+  /// Drops all gradients (they take no memory until the next backward pass).
   void zero_grad();
   const std::vector<ParameterGroup>& groups() const { return groups_; }
   int64_t num_steps() const { return num_steps_; }
 
-  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq".
+  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only where
+  /// a parameter took part in fewer steps than num_steps(). The tensors are the live ones: write them before the next step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
   /// Restores what state() gave. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
 
  private:
   struct Slot {
-    at::Tensor master, exp_avg, exp_avg_sq;
+    at::Tensor master, exp_avg, exp_avg_sq;  ///< float32; the master of a float32 parameter is the parameter itself
+    int64_t num_steps = 0;                   ///< updates so far, the t of the bias corrections
   };
+  void update(Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const;
+
   std::vector<ParameterGroup> groups_;
   std::vector<std::vector<Slot>> slots_;
   AdamWOptions options_;

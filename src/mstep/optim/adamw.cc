@@ -1,0 +1,112 @@
+#include "mstep/optim/adamw.h"
+
+#include <c10/core/GradMode.h>
+#include <fmt/core.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+[[noreturn]] void throw_state_error(const std::string& name, const std::string& what) {
+  throw UserError(ErrorKind::kData, {.error = "the optimizer state does not fit the model", .where = name, .what = what,
+                                     .fix = "resume from a checkpoint of the same model and the same frozen parts"});
+}
+
+}  // namespace
+
+AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : groups_(std::move(groups)), options_(options) {
+  for (const ParameterGroup& group : groups_) {
+    REMATCH_CHECK(group.names.size() == group.parameters.size(), fmt::format("{}: {} {}", group.name, group.names.size(), group.parameters.size()));
+    std::vector<Slot>& slots = slots_.emplace_back();
+    for (const at::Tensor& parameter : group.parameters) {
+      Slot& slot = slots.emplace_back();
+      const bool is_float32 = parameter.scalar_type() == at::kFloat;
+      slot.master = is_float32 ? parameter.detach() : parameter.detach().to(at::kFloat);
+      slot.exp_avg = at::zeros_like(slot.master);
+      slot.exp_avg_sq = at::zeros_like(slot.master);
+    }
+  }
+}
+
+// The operations and their order are those of torch.optim.AdamW's single-tensor path: on one machine the bits are the same.
+void AdamW::update(Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const {
+  ++slot.num_steps;
+  const double bias_correction1 = 1.0 - std::pow(options_.beta1, static_cast<double>(slot.num_steps));
+  const double bias_correction2 = 1.0 - std::pow(options_.beta2, static_cast<double>(slot.num_steps));
+  if (weight_decay != 0) slot.master.mul_(1.0 - learning_rate * weight_decay);
+  slot.exp_avg.lerp_(grad, 1.0 - options_.beta1);
+  slot.exp_avg_sq.mul_(options_.beta2).addcmul_(grad, grad, 1.0 - options_.beta2);
+  const at::Tensor denominator = slot.exp_avg_sq.sqrt().div_(std::sqrt(bias_correction2)).add_(options_.epsilon);
+  slot.master.addcdiv_(slot.exp_avg, denominator, -(learning_rate / bias_correction1));
+}
+
+void AdamW::step(double lr_factor) {
+  const at::NoGradGuard no_grad;
+  ++num_steps_;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
+      at::Tensor& parameter = groups_[g].parameters[i];
+      if (!parameter.grad().defined()) continue;  // as torch: a parameter that took no part is not decayed either
+      Slot& slot = slots_[g][i];
+      update(slot, parameter.grad().to(at::kFloat), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
+      if (parameter.scalar_type() != at::kFloat) parameter.copy_(slot.master);
+    }
+  }
+}
+
+void AdamW::zero_grad() {
+  for (ParameterGroup& group : groups_) {
+    for (at::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+  }
+}
+
+std::vector<std::pair<std::string, at::Tensor>> AdamW::state() const {
+  std::vector<std::pair<std::string, at::Tensor>> state;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
+      const std::string& name = groups_[g].names[i];
+      const Slot& slot = slots_[g][i];
+      if (groups_[g].parameters[i].scalar_type() != at::kFloat) state.emplace_back(name + ".master", slot.master);
+      state.emplace_back(name + ".exp_avg", slot.exp_avg);
+      state.emplace_back(name + ".exp_avg_sq", slot.exp_avg_sq);
+      if (slot.num_steps != num_steps_) state.emplace_back(name + ".num_steps", at::full({}, slot.num_steps, at::kLong));
+    }
+  }
+  return state;
+}
+
+void AdamW::load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps) {
+  const at::NoGradGuard no_grad;
+  const std::map<std::string, at::Tensor> by_name(state.begin(), state.end());
+  const auto fill = [&](const at::Tensor& to, const std::string& name) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) throw_state_error(name, "the state has no such entry");
+    if (found->second.sizes() != to.sizes()) {
+      throw_state_error(name, fmt::format("{} values where {} are expected", found->second.numel(), to.numel()));
+    }
+    to.copy_(found->second);
+  };
+  num_steps_ = num_steps;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
+      const std::string& name = groups_[g].names[i];
+      at::Tensor& parameter = groups_[g].parameters[i];
+      Slot& slot = slots_[g][i];
+      if (parameter.scalar_type() != at::kFloat) {
+        fill(slot.master, name + ".master");
+        parameter.copy_(slot.master);
+      }
+      fill(slot.exp_avg, name + ".exp_avg");
+      fill(slot.exp_avg_sq, name + ".exp_avg_sq");
+      const auto own_steps = by_name.find(name + ".num_steps");
+      slot.num_steps = own_steps == by_name.end() ? num_steps : own_steps->second.item<int64_t>();
+    }
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,67 @@
+#include "mstep/optim/groups.h"
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+struct PartRow {
+  ParameterPart part;
+  const char* name;
+  bool is_frozen;
+  double learning_rate;
+};
+
+bool starts_with_component(const std::string& name, const std::string& prefix) {
+  return name.compare(0, prefix.size(), prefix) == 0 && (name.size() == prefix.size() || name[prefix.size()] == '.');
+}
+
+}  // namespace
+
+ParameterPart parameter_part(const std::string& name) {
+  if (!starts_with_component(name, "model.visual")) return ParameterPart::kLlm;
+  const bool is_merger = starts_with_component(name, "model.visual.merger") || starts_with_component(name, "model.visual.deepstack_merger_list");
+  return is_merger ? ParameterPart::kAligner : ParameterPart::kVit;
+}
+
+bool is_undecayed(const std::string& name) {
+  const std::vector<std::string> components = split(name, '.');
+  if (components.back() == "bias") return true;
+  if (components.back() != "weight" || components.size() < 2) return false;
+  return components[components.size() - 2].find("norm") != std::string::npos;
+}
+
+std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const GroupOptions& options) {
+  const PartRow rows[] = {
+      {ParameterPart::kVit, "vit", options.freeze_vit, options.vit_lr.value_or(options.learning_rate)},
+      {ParameterPart::kAligner, "aligner", options.freeze_aligner, options.aligner_lr.value_or(options.learning_rate)},
+      {ParameterPart::kLlm, "llm", options.freeze_llm, options.learning_rate},
+  };
+  std::vector<ParameterGroup> groups;
+  for (const PartRow& row : rows) {
+    ParameterGroup decayed{row.name, row.learning_rate, options.weight_decay, {}, {}};
+    ParameterGroup undecayed{std::string(row.name) + ".no_decay", row.learning_rate, 0.0, {}, {}};
+    for (const auto& [name, tensor] : parameters) {
+      if (parameter_part(name) != row.part) continue;
+      tensor.set_requires_grad(!row.is_frozen);
+      if (row.is_frozen) continue;
+      ParameterGroup& group = is_undecayed(name) ? undecayed : decayed;
+      group.names.push_back(name);
+      group.parameters.push_back(tensor);
+    }
+    for (ParameterGroup* group : {&decayed, &undecayed}) {
+      if (!group->names.empty()) groups.push_back(std::move(*group));
+    }
+  }
+  if (groups.empty()) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "nothing is left to train", .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
+                     .what = fmt::format("all {} parameters are frozen", parameters.size()), .fix = "set at least one of the three to false"});
+  }
+  return groups;
+}
+
+}  // namespace rematch

@@ -1,0 +1,39 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mstep/optim/adamw.h"
+
+namespace rematch {
+
+/// Learning rates, decay and frozen parts (BEHAVIOUR 12.1, 12.2).
+struct GroupOptions {
+  double learning_rate = 0;
+  std::optional<double> vit_lr;      ///< none = learning_rate
+  std::optional<double> aligner_lr;  ///< none = learning_rate
+  double weight_decay = 0;
+  bool freeze_llm = false;
+  bool freeze_vit = false;
+  bool freeze_aligner = false;
+};
+
+/// Which of the three parts a parameter belongs to.
+enum class ParameterPart { kVit, kAligner, kLlm };
+
+/// Part by checkpoint name: the mergers of `model.visual` are the aligner, the rest of it the vit, everything else the llm.
+ParameterPart parameter_part(const std::string& name);
+
+/// True for weights of norms and for biases, which are not decayed.
+bool is_undecayed(const std::string& name);
+
+/// Sets requires_grad of every parameter by the freeze options and groups the trainable ones: vit, aligner, llm, each with decay then without
+/// (".no_decay"), empty groups left out; inside a group the order given.
+/// @param parameters  leaves under their checkpoint names
+/// @throws UserError (config) when nothing is trainable
+std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const GroupOptions& options);
+
+}  // namespace rematch
