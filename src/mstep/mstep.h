@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/metrics.h"
+#include "flow/segment.h"
+#include "mstep/loss/losses.h"
+#include "mstep/optim/adamw.h"
+#include "mstep/optim/float32_gradients.h"
+#include "mstep/optim/schedule.h"
+
+namespace rematch {
+
+/// The two halves of a model that training needs.
+struct RowModel {
+  std::function<at::Tensor(const PackedRow&)> hidden_TH;       ///< a row's final hidden states, with graph when gradients are on
+  std::function<at::Tensor(const at::Tensor& hidden_KH)> head_KV;
+};
+
+/// How sums become the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).
+enum class LossNormalization {
+  kWindow,  ///< divided by the window's counts: independent of packing and of the split into micro-batches
+  kRow,     ///< mean per row, averaged over the window's rows
+};
+
+/// "window" or "row". @throws UserError (config)
+LossNormalization loss_normalization(const std::string& name);
+
+/// What multiplies a row's sums so that the rows of a window add up to the loss of the step.
+struct LossScale {
+  double ce = 0;     ///< 0 where there is nothing to divide by
+  double coord = 0;
+};
+
+/// Scales of every row of a window, from the labels alone: known before the first forward pass.
+std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization);
+
+/// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are those of the step's start.
+class NonFiniteLoss : public UserError {
+ public:
+  NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids) : UserError(ErrorKind::kData, std::move(problem)), sample_ids_(std::move(sample_ids)) {}
+  /// Samples of the row (or, for a non-finite gradient, of the window) that gave it.
+  const std::vector<int64_t>& sample_ids() const { return sample_ids_; }
+
+ private:
+  std::vector<int64_t> sample_ids_;
+};
+
+/// Consumes a window's rows, produces one optimizer update.
+class MStep {
+ public:
+  struct Options {
+    LossOptions loss;
+    LossNormalization normalization = LossNormalization::kWindow;
+    double max_grad_norm = 1.0;  ///< ≤ 0: gradients are measured, not clipped
+    double learning_rate = 0;    ///< logged, times the schedule's factor
+  };
+  /// @param groups  trainable parameters (make_groups)
+  MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWOptions& adamw, const Schedule& schedule, Options options);
+
+  /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be run again (rollout buffer).
+  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/…` and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
+  /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
+  void run(const Window& window, MetricsBag& metrics);
+
+  AdamW& optimizer() { return optimizer_; }
+  const AdamW& optimizer() const { return optimizer_; }
+  /// Finished optimizer steps: where the schedule stands.
+  int64_t num_steps() const { return optimizer_.num_steps(); }
+
+ private:
+  RowLoss accumulate(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale, MetricsBag& metrics);
+  double clip(const Window& window);
+
+  RowModel model_;
+  AdamW optimizer_;
+  Float32Gradients float32_gradients_;
+  Schedule schedule_;
+  Options options_;
+};
+
+/// Loss of a row without gradients, scales 1: teacher-forced evaluation (BEHAVIOUR 14).
+RowLoss teacher_forced_loss(const RowModel& model, const PackedRow& row, const LossOptions& options);
+
+}  // namespace rematch
