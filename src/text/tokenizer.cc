@@ -10,6 +10,7 @@
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/byte_level.h"
+#include "text/normalize.h"
 #include "text/pretokenize.h"
 #include "text/split_pattern.h"
 #include "text/tokenizer_file.h"
@@ -98,7 +99,7 @@ std::vector<AddedToken> pass_tokens(const TokenizerSpec& spec, bool normalized) 
   std::vector<AddedToken> tokens;
   for (AddedToken token : spec.added_tokens) {
     if (token.normalized != normalized) continue;
-    if (normalized && spec.nfc) token.content = normalize_nfc(token.content);
+    if (normalized && spec.nfc) token.content = reference_nfc(token.content);
     tokens.push_back(std::move(token));
   }
   return tokens;
@@ -122,7 +123,7 @@ struct Tokenizer::Impl {
 
   // Text without any `normalized: false` token.
   void encode_between(std::string_view text, std::vector<int>& out) const {
-    const std::string normal = nfc ? normalize_nfc(text) : std::string(text);
+    const std::string normal = nfc ? reference_nfc(text) : std::string(text);
     if (normalized_matcher.empty()) return encode_plain(normal, out);
     std::vector<TextSpan> spans;
     normalized_matcher.find(normal, spans);
