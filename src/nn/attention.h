@@ -1,9 +1,12 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <vector>
 
 namespace rematch {
+
+class SegmentPlan;
 
 // Shapes: nq query heads, nkv key/value heads (nq a multiple of nkv), D head size.
 
@@ -21,11 +24,13 @@ class AttentionContext {
 /// Block-causal attention of a varlen row: each segment attends to itself only, causally. Cost Σ len², no [T, T] mask.
 class VarlenCausalAttention : public AttentionContext {
  public:
+  /// @param segment_lens  lengths of the row's segments, in order, each ≥ 0
   explicit VarlenCausalAttention(std::vector<int64_t> segment_lens) : segment_lens_(std::move(segment_lens)) {}
   at::Tensor attend(int64_t layer_idx, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) override;
 
  private:
   std::vector<int64_t> segment_lens_;
+  std::shared_ptr<const SegmentPlan> plan_;  ///< made by the first layer, used by all
 };
 
 /// Full attention inside each block of rows (vision frames). q,k,v [N, heads, D] → [N, heads, D].

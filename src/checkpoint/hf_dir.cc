@@ -1,0 +1,150 @@
+#include "checkpoint/hf_dir.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+
+[[noreturn]] void bad_index(const std::string& where, std::string error, std::string what) {
+  throw UserError(ErrorKind::kData, {.error = std::move(error), .where = where, .what = std::move(what),
+                                     .fix = "copy or download the checkpoint again"});
+}
+
+// tensor → shard file, from the index; names cannot lead out of the directory.
+std::map<std::string, std::string> read_weight_map(const std::string& path) {
+  const Json root = read_json_file(path);
+  const auto found = root.is_object() ? root.find("weight_map") : root.end();
+  if (!root.is_object() || found == root.end() || !found->is_object()) bad_index(path, "a shard index has no weight_map", root.type_name());
+  std::map<std::string, std::string> weight_map;
+  for (const auto& member : found->items()) {
+    if (!member.value().is_string()) bad_index(path, "a weight_map entry is not a file name", member.key());
+    const std::string file = member.value().get<std::string>();
+    if (file.empty() || file.find('/') != std::string::npos || file == "..") bad_index(path, "a weight_map entry is not a plain file name", file);
+    weight_map[member.key()] = file;
+  }
+  return weight_map;
+}
+
+std::string python_index(const std::map<std::string, std::string>& weight_map, int64_t total_parameters, int64_t total_size) {
+  Json root;
+  root["metadata"]["total_parameters"] = total_parameters;
+  root["metadata"]["total_size"] = total_size;
+  root["weight_map"] = Json::object();
+  for (const auto& [tensor, file] : weight_map) root["weight_map"][tensor] = file;
+  return python_json(root, 2) + "\n";
+}
+
+}  // namespace
+
+struct HfDir::Impl {
+  std::string path;
+  std::vector<std::string> names;
+  std::unordered_map<std::string, std::shared_ptr<SafetensorsFile>> file_of;
+
+  void open_single(const std::string& file_path) {
+    const auto file = SafetensorsFile::open(file_path);
+    for (const std::string& name : file->names()) file_of[name] = file;
+  }
+
+  void open_shards(const std::string& index_path) {
+    std::map<std::string, std::shared_ptr<SafetensorsFile>> shards;
+    for (const auto& [tensor, file_name] : read_weight_map(index_path)) {
+      std::shared_ptr<SafetensorsFile>& shard = shards[file_name];
+      if (!shard) {
+        const std::string shard_path = join_path(path, file_name);
+        if (!fs::exists(shard_path)) bad_index(index_path, fmt::format("shard {} is missing", file_name), fmt::format("tensor {} should be in it", tensor));
+        shard = SafetensorsFile::open(shard_path);
+      }
+      if (!shard->has(tensor)) bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor), fmt::format("weight_map says {}", file_name));
+      file_of[tensor] = shard;
+    }
+  }
+
+  const SafetensorsFile& file(const std::string& name) const {
+    const auto found = file_of.find(name);
+    if (found != file_of.end()) return *found->second;
+    const std::vector<std::string> near = near_names(name, names);
+    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name), .where = path,
+                                       .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names.size())
+                                                            : fmt::format("nearest names: {}", join(near, ", ")),
+                                       .fix = "check that the checkpoint is complete and that config.json belongs to it"});
+  }
+};
+
+HfDir::HfDir() = default;
+HfDir::~HfDir() = default;
+
+std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
+  require_model_dir(directory);
+  std::shared_ptr<HfDir> dir(new HfDir);
+  dir->impl_ = std::make_unique<Impl>();
+  Impl& impl = *dir->impl_;
+  impl.path = directory;
+  if (fs::exists(join_path(directory, kSingleFile))) {
+    impl.open_single(join_path(directory, kSingleFile));
+  } else if (fs::exists(join_path(directory, kIndexFile))) {
+    impl.open_shards(join_path(directory, kIndexFile));
+  } else {
+    throw UserError(ErrorKind::kData, {.error = "a model directory has no weights", .where = directory,
+                                       .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
+                                       .fix = "give a checkpoint in safetensors format (others: load and save it once with transformers)"});
+  }
+  for (const auto& [name, file] : impl.file_of) impl.names.push_back(name);
+  std::sort(impl.names.begin(), impl.names.end());
+  return dir;
+}
+
+const std::string& HfDir::path() const { return impl_->path; }
+const std::vector<std::string>& HfDir::names() const { return impl_->names; }
+bool HfDir::has(const std::string& name) const { return impl_->file_of.count(name) != 0; }
+std::vector<int64_t> HfDir::shape(const std::string& name) const { return impl_->file(name).shape(name); }
+at::ScalarType HfDir::dtype(const std::string& name) const { return impl_->file(name).dtype(name); }
+at::Tensor HfDir::tensor(const std::string& name) const { return impl_->file(name).tensor(name); }
+
+void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options) {
+  REMATCH_CHECK(options.max_shard_bytes > 0);
+  std::vector<std::vector<TensorEntry>> shards(1);
+  int64_t shard_bytes = 0, total_bytes = 0, total_parameters = 0;
+  for (const TensorEntry& entry : tensors) {
+    const auto size_bytes = static_cast<int64_t>(entry.tensor.nbytes());
+    if (!shards.back().empty() && shard_bytes + size_bytes > options.max_shard_bytes) {
+      shards.emplace_back();
+      shard_bytes = 0;
+    }
+    shards.back().push_back(entry);
+    shard_bytes += size_bytes;
+    total_bytes += size_bytes;
+    total_parameters += entry.tensor.numel();
+  }
+  if (shards.size() == 1) {
+    write_safetensors(join_path(directory, kSingleFile), shards[0]);
+    return;
+  }
+  std::map<std::string, std::string> weight_map;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const std::string name = fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    for (const TensorEntry& entry : shards[i]) weight_map[entry.name] = name;
+    write_safetensors(join_path(directory, name), shards[i]);
+  }
+  FileWriter index(join_path(directory, kIndexFile));
+  index.write(python_index(weight_map, total_parameters, total_bytes));
+  index.finish();
+}
+
+}  // namespace rematch

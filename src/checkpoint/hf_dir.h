@@ -1,0 +1,45 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/model_dir.h"
+#include "checkpoint/safetensors.h"
+
+namespace rematch {
+
+/// A Hugging Face model directory opened for reading: weights in one safetensors file or in shards, and the files beside them (MODEL 8).
+class HfDir {
+ public:
+  /// Opens every shard and checks its header; no tensor is loaded.
+  /// @throws UserError (config) when it is no directory, (data) when weights are missing, damaged or disagree with the index
+  static std::shared_ptr<const HfDir> open(const std::string& directory);
+  ~HfDir();
+
+  const std::string& path() const;
+  /// All tensor names, sorted.
+  const std::vector<std::string>& names() const;
+  bool has(const std::string& name) const;
+  std::vector<int64_t> shape(const std::string& name) const;
+  at::ScalarType dtype(const std::string& name) const;
+  /// A CPU tensor with its own copy of the data. @throws UserError (data) when it is missing, naming near names
+  at::Tensor tensor(const std::string& name) const;
+
+ private:
+  HfDir();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct SaveOptions {
+  int64_t max_shard_bytes = 5'000'000'000;  ///< > 0; a tensor larger than this gets a shard of its own
+};
+
+/// Writes weights as `model.safetensors`, or as shards with an index when they exceed one shard. Shards fill in the order of `tensors`.
+/// Not atomic by itself: write inside a StagedDirectory. @throws UserError (environment)
+void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options = {});
+
+}  // namespace rematch

@@ -1,0 +1,71 @@
+#include "checkpoint/model_dir.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool looks_like_hub_id(const std::string& path) {
+  const auto is_plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.'; };
+  const std::vector<std::string> parts = split(path, '/');
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty() || parts[0].front() == '.') return false;
+  return std::all_of(parts[0].begin(), parts[0].end(), is_plain) && std::all_of(parts[1].begin(), parts[1].end(), is_plain);
+}
+
+bool is_companion(const std::string& name) {
+  static const std::vector<std::string> kNames = {
+      "config.json",        "generation_config.json",   "tokenizer.json",        "tokenizer_config.json",    "special_tokens_map.json",
+      "added_tokens.json",  "vocab.json",               "merges.txt",            "chat_template.json",       "chat_template.jinja",
+      "processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json"};
+  const auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || starts("README") || starts("LICENSE") || starts("NOTICE") ||
+         (name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0);
+}
+
+void copy_one(const fs::path& from, const fs::path& to) {
+  FileWriter writer(to.string());
+  writer.write(read_file(from.string()));
+  writer.finish();
+}
+
+}  // namespace
+
+void require_model_dir(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return;
+  const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
+  throw UserError(ErrorKind::kConfig,
+                  {.error = is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
+                   .where = path.empty() ? "model" : path,
+                   .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
+                   .fix = is_hub_id ? fmt::format("download it first: hf download {} --local-dir models/{}; then give that directory", path, split(path, '/')[1])
+                                    : "give the directory that holds config.json; a model of the hub is fetched with: hf download OWNER/NAME --local-dir DIR"});
+}
+
+void copy_companions(const std::string& source_dir, const std::string& directory, const std::vector<std::string>& except) {
+  const auto wanted = [&](const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename().string();
+    return entry.is_regular_file() && is_companion(name) && std::find(except.begin(), except.end(), name) == except.end();
+  };
+  for (const auto& entry : fs::directory_iterator(source_dir)) {
+    if (wanted(entry)) copy_one(entry.path(), fs::path(directory) / entry.path().filename());
+  }
+  const fs::path templates = fs::path(source_dir) / "additional_chat_templates";
+  if (!fs::is_directory(templates)) return;
+  make_directories((fs::path(directory) / templates.filename()).string());
+  for (const auto& entry : fs::directory_iterator(templates)) {
+    if (entry.is_regular_file()) copy_one(entry.path(), fs::path(directory) / templates.filename() / entry.path().filename());
+  }
+}
+
+}  // namespace rematch

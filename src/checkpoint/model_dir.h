@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// Checks that `path` is a directory a model can be read from.
+/// @throws UserError (config) otherwise; for what looks like a hub id (`owner/name`) the fix is the `hf download` line to type
+void require_model_dir(const std::string& path);
+
+/// Copies what belongs to a model besides its weights, byte for byte: config, tokenizer, chat templates, processor, README, LICENSE, *.py.
+/// @param except  file names that the caller writes itself
+void copy_companions(const std::string& source_dir, const std::string& directory, const std::vector<std::string>& except = {});
+
+}  // namespace rematch

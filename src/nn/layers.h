@@ -1,0 +1,35 @@
+#pragma once
+#include <ATen/ATen.h>
+
+namespace rematch {
+
+// The few layers both towers are made of. All are differentiable and keep the input's dtype.
+
+/// Weights of an affine map; `bias` may be undefined.
+struct LinearWeights {
+  at::Tensor weight;  ///< [out, in]
+  at::Tensor bias;    ///< [out]
+};
+
+/// Weights of a LayerNorm.
+struct LayerNormWeights {
+  at::Tensor weight;
+  at::Tensor bias;
+};
+
+/// x·Wᵀ + b over the last dimension.
+at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
+
+/// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times weight (MODEL 2.2, 7).
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+
+/// LayerNorm over the last dimension, eps 1e-6 as everywhere in the vision tower.
+at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer);
+
+/// GELU in its tanh form: vision blocks.
+at::Tensor gelu_tanh(const at::Tensor& x);
+
+/// GELU in its erf form: mergers.
+at::Tensor gelu_erf(const at::Tensor& x);
+
+}  // namespace rematch

@@ -1,0 +1,52 @@
+#include "nn/rope.h"
+
+#include <vector>
+
+namespace rematch {
+namespace {
+
+RopeTable doubled(const at::Tensor& angles) {
+  const at::Tensor cos = at::cos(angles);
+  const at::Tensor sin = at::sin(angles);
+  return {at::cat({cos, cos}, -1), at::cat({sin, sin}, -1)};
+}
+
+at::Tensor rotate_half(const at::Tensor& x) {
+  const int64_t half = x.size(-1) / 2;
+  return at::cat({-x.narrow(-1, half, x.size(-1) - half), x.narrow(-1, 0, half)}, -1);
+}
+
+}  // namespace
+
+at::Tensor inverse_frequencies(double theta, int64_t dim) {
+  const at::Tensor exponents = at::arange(0, dim, 2, at::TensorOptions().dtype(at::kFloat)) / static_cast<double>(dim);
+  return at::reciprocal(at::pow(theta, exponents));
+}
+
+RopeTable mrope_table(const at::Tensor& positions, const MropeOptions& options, at::ScalarType dtype, at::Device device) {
+  const at::NoGradGuard no_grad;
+  const int64_t half = options.head_dim / 2;
+  // Which of t, h, w turns column j; choosing before the multiplication gives the same bits as choosing after it.
+  std::vector<int64_t> axis(static_cast<size_t>(half), 0);
+  for (int64_t j = 0; j < half; ++j) {
+    const int64_t a = j % 3;
+    if (a != 0 && j < 3 * options.section[static_cast<size_t>(a)]) axis[static_cast<size_t>(j)] = a;
+  }
+  const at::Tensor axis_of_column = at::tensor(axis, at::TensorOptions().dtype(at::kLong)).to(device);
+  const at::Tensor chosen = positions.to(device).index_select(0, axis_of_column).movedim(0, -1).to(at::kFloat);
+  RopeTable table = doubled((chosen * inverse_frequencies(options.theta, options.head_dim).to(device)).contiguous());
+  return {table.cos.to(dtype), table.sin.to(dtype)};
+}
+
+RopeTable vision_rope_table(const at::Tensor& coordinates, double theta, int64_t head_dim, at::Device device) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor frequencies = inverse_frequencies(theta, head_dim / 2).to(device);
+  const at::Tensor angles_N2F = coordinates.to(device).to(at::kFloat).unsqueeze(-1) * frequencies;
+  return doubled(angles_N2F.flatten(1));
+}
+
+at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table) {
+  return x * table.cos.unsqueeze(-2) + rotate_half(x) * table.sin.unsqueeze(-2);
+}
+
+}  // namespace rematch
