@@ -25,6 +25,7 @@ class Terminal {
     bool is_tty = false;      ///< of the error stream
     bool use_color = false;   ///< never without a TTY, never with NO_COLOR
     int width = 100;          ///< columns
+    double plain_interval_s = 10;  ///< least time between two plain lines of a phase without a TTY
   };
   Terminal(std::ostream& out, std::ostream& err, Options options);
   /// On stdout and stderr, as the environment suggests.

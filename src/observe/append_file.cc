@@ -1,0 +1,54 @@
+#include "observe/append_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace rematch {
+namespace {
+
+[[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
+  throw UserError(ErrorKind::kEnvironment,
+                  {.error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number),
+                   .fix = error_number == ENOSPC ? "free disk space, or set training.output_dir to another disk"
+                                                 : "check the permissions, or set training.output_dir to a directory you can write to"});
+}
+
+}  // namespace
+
+AppendFile::AppendFile(const std::string& path) : path_(path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (!parent.empty()) make_directories(parent);
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd_ < 0) fail("write", path, errno);
+  struct stat info {};
+  if (::fstat(fd_, &info) == 0) size_bytes_ = info.st_size;
+}
+
+AppendFile::~AppendFile() { ::close(fd_); }
+
+void AppendFile::append(std::string_view record) {
+  size_t written = 0;
+  while (written < record.size()) {
+    const ssize_t count = ::write(fd_, record.data() + written, record.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error_number = errno;
+      // Best effort: what cannot be cut (a pipe, a device) has no half record to cut either.
+      [[maybe_unused]] const int result = ::ftruncate(fd_, size_bytes_);
+      fail("write to", path_, error_number);
+    }
+    written += static_cast<size_t>(count);
+  }
+  size_bytes_ += static_cast<int64_t>(record.size());
+}
+
+}  // namespace rematch

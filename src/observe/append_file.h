@@ -1,0 +1,29 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rematch {
+
+/// A file that grows by whole records: each append is handed to the system at once, so a killed process loses nothing it had written, and
+/// an append that fails (full disk) is taken back, so that readers never see half a record.
+class AppendFile {
+ public:
+  /// Opens or creates `path`, parents included. @throws UserError (environment)
+  explicit AppendFile(const std::string& path);
+  ~AppendFile();
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+
+  /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file then ends where it did
+  void append(std::string_view record);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  int64_t size_bytes_ = 0;
+};
+
+}  // namespace rematch

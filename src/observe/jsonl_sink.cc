@@ -1,0 +1,80 @@
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "observe/append_file.h"
+#include "observe/sinks.h"
+
+namespace rematch {
+namespace {
+
+bool is_regular_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/// Whole lines of a log; a torn last line, left by a process killed while writing, is dropped.
+std::string_view whole_lines(std::string_view content) {
+  const size_t end = content.rfind('\n');
+  return end == std::string_view::npos ? std::string_view{} : content.substr(0, end + 1);
+}
+
+class JsonlSink : public MetricSink {
+ public:
+  explicit JsonlSink(const std::string& path) : file_(path) {}
+
+  void write(int64_t step, const MetricValues& values) override {
+    std::string line = fmt::format("{{\"step\": {}", step);
+    for (const auto& [name, value] : values) {
+      // JSON has no NaN and no infinity.
+      line += fmt::format(", {}: {}", python_json_string(name), std::isfinite(value) ? fmt::format("{}", value) : "null");
+    }
+    file_.append(line + "}\n");
+  }
+
+ private:
+  AppendFile file_;
+};
+
+int64_t step_of(std::string_view line, const std::string& origin) {
+  const Json entry = parse_json(line, origin);
+  if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
+    throw UserError(ErrorKind::kData, {.error = "a line of the log has no step", .where = origin, .what = std::string(line.substr(0, 200)),
+                                       .fix = "remove that line, or move the file away to start a new log"});
+  }
+  return entry["step"].get<int64_t>();
+}
+
+}  // namespace
+
+std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path) {
+  if (is_regular_file(path)) {
+    const std::string content = read_file(path);
+    const size_t keep = whole_lines(content).size();
+    if (keep != content.size()) write_file_atomic(path, std::string_view(content).substr(0, keep));
+  }
+  return std::make_unique<JsonlSink>(path);
+}
+
+void truncate_jsonl_after(const std::string& path, int64_t step) {
+  if (!is_regular_file(path)) return;
+  const std::string content = read_file(path);
+  const std::string_view lines = whole_lines(content);
+  std::string kept;
+  int64_t line_number = 0;
+  for (size_t begin = 0; begin < lines.size();) {
+    const size_t end = lines.find('\n', begin) + 1;
+    const std::string_view line = lines.substr(begin, end - begin);
+    if (step_of(line, fmt::format("{}:{}", path, ++line_number)) <= step) kept += line;
+    begin = end;
+  }
+  if (kept != content) write_file_atomic(path, kept);
+}
+
+}  // namespace rematch

@@ -1,0 +1,159 @@
+#include "observe/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <thread>
+
+namespace rematch {
+namespace {
+
+struct Screen {
+  std::ostringstream out;
+  std::ostringstream err;
+};
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST(Terminal, WritesPlainLinesNowAndThenWithoutATty) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = false});
+  for (int step = 1; step <= 100; ++step) terminal.progress({.phase = "train", .done = step, .total = 100, .fields = {{"loss", "1.5"}}});
+  terminal.finish_progress();
+  // The first state and the last; ten seconds lie between any others.
+  EXPECT_EQ(count(screen.err.str(), "\n"), 2u) << screen.err.str();
+  EXPECT_EQ(screen.err.str().rfind("train 1/100  loss 1.5  0:00", 0), 0u) << screen.err.str();
+  EXPECT_NE(screen.err.str().find("train 100/100  loss 1.5"), std::string::npos);
+  EXPECT_EQ(screen.err.str().find('\r'), std::string::npos);
+  EXPECT_EQ(screen.out.str(), "");
+}
+
+TEST(Terminal, ShowsEveryPlainStateWhenAskedTo) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = false, .plain_interval_s = 0});
+  for (int step = 1; step <= 5; ++step) terminal.progress({.phase = "train", .done = step, .total = 100});
+  EXPECT_EQ(count(screen.err.str(), "\n"), 5u);
+}
+
+TEST(Terminal, ShowsTheLastStateOfAnUnfinishedBar) {
+  Screen screen;
+  {
+    Terminal terminal(screen.out, screen.err, {.is_tty = false});
+    terminal.progress({.phase = "train", .done = 1, .total = 100});
+    terminal.progress({.phase = "train", .done = 42, .total = 100});
+  }
+  EXPECT_NE(screen.err.str().find("train 42/100"), std::string::npos);
+}
+
+TEST(Terminal, RedrawsOneLineOnATty) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true});
+  for (int step = 1; step <= 1000; ++step) terminal.progress({.phase = "train", .done = step, .total = 1000});
+  EXPECT_EQ(count(screen.err.str(), "\n"), 0u);
+  EXPECT_LT(count(screen.err.str(), "\r"), 100u) << "at most ten redraws a second";
+  terminal.finish_progress();
+  const std::string shown = screen.err.str();
+  EXPECT_NE(shown.find("train [########################] 1000/1000 100%"), std::string::npos) << shown;
+  EXPECT_EQ(shown.back(), '\n');
+}
+
+TEST(Terminal, NeverWritesALineWiderThanTheScreen) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true, .width = 40});
+  terminal.progress({.phase = "train", .done = 1, .total = 3, .fields = {{"a long field", std::string(100, 'x')}}});
+  const std::string shown = screen.err.str();
+  EXPECT_EQ(shown.size(), std::string("\r\033[K").size() + 39);
+}
+
+TEST(Terminal, KeepsTheBarOfAPhaseWhenAnotherBegins) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true});
+  terminal.progress({.phase = "train", .done = 10, .total = 20});
+  terminal.progress({.phase = "evaluate", .done = 1, .total = 5});
+  terminal.finish_progress();
+  terminal.progress({.phase = "train", .done = 11, .total = 20});
+  const std::string shown = screen.err.str();
+  EXPECT_EQ(count(shown, "\n"), 2u) << shown;
+  EXPECT_LT(shown.find("train"), shown.find('\n'));
+  EXPECT_NE(shown.find("train", shown.rfind('\n')), std::string::npos);
+}
+
+TEST(Terminal, WarnsOnceOfEveryThing) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = false});
+  terminal.warn("a");
+  terminal.warn("b");
+  terminal.warn("a");
+  EXPECT_EQ(screen.err.str(), "warning: a\nwarning: b\n");
+}
+
+TEST(Terminal, UsesColoursOnlyWhereItMay) {
+  Screen plain, coloured;
+  Terminal(plain.out, plain.err, {.is_tty = false, .use_color = true}).warn("a");
+  Terminal(coloured.out, coloured.err, {.is_tty = true, .use_color = true}).warn("a");
+  EXPECT_EQ(plain.err.str(), "warning: a\n");
+  EXPECT_EQ(coloured.err.str(), "\033[33mwarning:\033[0m a\n");
+}
+
+TEST(Terminal, ObeysNoColor) {
+  ::setenv("NO_COLOR", "1", 1);
+  testing::internal::CaptureStderr();
+  Terminal::standard()->warn("plain");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: plain\n");
+  ::unsetenv("NO_COLOR");
+}
+
+TEST(Terminal, WritesMessagesAboveTheBar) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true});
+  terminal.progress({.phase = "train", .done = 1, .total = 2});
+  terminal.say("saved checkpoint-1");
+  const std::string shown = screen.err.str();
+  const size_t message = shown.find("\r\033[Ksaved checkpoint-1\n");
+  ASSERT_NE(message, std::string::npos) << shown;
+  EXPECT_NE(shown.find("train [", message), std::string::npos) << "the bar is drawn again";
+}
+
+TEST(Terminal, PrintsTablesWithNumbersUnderTheirHeaders) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {});
+  terminal.table({{"metric", "before", "after"}, {"F1 at IoU 0.5", "0.351", "0.48"}, {"größe", "-1", "n/a"}});
+  EXPECT_EQ(screen.out.str(),
+            "metric         before  after\n"
+            "----------------------------\n"
+            "F1 at IoU 0.5   0.351   0.48\n"
+            "größe              -1  n/a\n");
+  EXPECT_EQ(screen.err.str(), "");
+}
+
+TEST(Terminal, SurvivesAnEmptyTotal) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true});
+  terminal.progress({.phase = "evaluate", .done = 0, .total = 0});
+  terminal.finish_progress();
+  EXPECT_NE(screen.err.str().find("0/0   0%"), std::string::npos) << screen.err.str();
+}
+
+TEST(Terminal, KeepsLinesWholeAcrossThreads) {
+  Screen screen;
+  {
+    Terminal terminal(screen.err, screen.err, {.is_tty = false});
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int line = 0; line < 200; ++line) terminal.say("0123456789");
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(count(screen.err.str(), "0123456789\n"), 800u);
+  EXPECT_EQ(screen.err.str().size(), 800u * 11);
+}
+
+}  // namespace rematch
