@@ -1,0 +1,49 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "config/config.h"
+#include "train/session.h"
+
+namespace rematch {
+namespace {
+
+std::string shown(const std::string& name, double value) {
+  const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) && name.find("_rate") == std::string::npos && value > 1;
+  return is_count ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.4f}", value);
+}
+
+}  // namespace
+
+int run_eval(const RunArguments& arguments) {
+  const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  const Config& config = result.config;
+  if (!config.data.val_jsonl) {
+    throw UserError(ErrorKind::kConfig, {.error = "there is nothing to evaluate on", .where = arguments.config_path, .what = "custom.val_jsonl is not set",
+                                         .fix = "set custom.val_jsonl"});
+  }
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
+  make_directories(config.output.run_dir);
+  Session session(config, arguments.device, {.val_data = true, .rollouts = config.is_stage_2() || config.rollout.configured}, *terminal);
+  const EvaluationResult evaluated = session.evaluation({0.3, 0.5})->run(*terminal);
+
+  Json json;
+  std::vector<std::vector<std::string>> rows{{"metric", "value"}};
+  for (const auto& [name, value] : evaluated.values) {
+    json[name] = value;
+    rows.push_back({name, shown(name, value)});
+  }
+  json["model"] = config.model.directory;
+  json["num_samples"] = session.val_data->size();
+  const std::string path = config.output.run_dir + "/eval_results.json";
+  write_file_atomic(path, python_json(json, 2) + "\n");
+  terminal->table(rows);
+  terminal->say("wrote " + path);
+  return 0;
+}
+
+}  // namespace rematch

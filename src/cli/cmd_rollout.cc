@@ -1,0 +1,74 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "config/config.h"
+#include "train/session.h"
+
+namespace rematch {
+namespace {
+
+Json object_json(const std::string& desc, const Geometry& geometry) {
+  Json object;
+  object["desc"] = desc;
+  object[geometry_key(geometry.kind)] = geometry.bins;
+  return object;
+}
+
+Json line_of(const Examined& one, const Tokenizer& tokenizer) {
+  Json line;
+  line["sample_id"] = one.sample->sample_id;
+  line["images"] = one.sample->image_paths;
+  line["width"] = one.sample->width_px;
+  line["height"] = one.sample->height_px;
+  line["text"] = tokenizer.decode_bytes(one.rollout.response_token_ids);
+  line["finish_reason"] = finish_reason_name(one.rollout.finish_reason);
+  line["prompt_token_ids"] = one.rollout.prompt_token_ids;
+  line["response_token_ids"] = one.rollout.response_token_ids;
+  line["status"] = parse_status_name(one.parsed.status);
+  line["dropped_invalid"] = one.parsed.dropped_invalid;
+  line["prefix_text"] = one.parsed.prefix_text;
+  line["predictions"] = Json::array();
+  for (const ParsedObject& object : one.parsed.objects) line["predictions"].push_back(object_json(object.desc, object.geometry));
+  line["ground_truth"] = Json::array();
+  for (const SceneObject& object : one.ground_truth) line["ground_truth"].push_back(object_json(object.desc, object.geometry));
+  line["pairs"] = one.matching.pairs;
+  line["false_positives"] = one.matching.false_positives;
+  line["false_negatives"] = one.matching.false_negatives;
+  line["gating_rejections"] = one.matching.gating_rejections;
+  line["matched_maskiou_sum"] = one.matching.matched_maskiou_sum;
+  return line;
+}
+
+}  // namespace
+
+int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output) {
+  ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  Config& config = result.config;
+  const bool use_val = split == "val" || (split.empty() && config.data.val_jsonl);
+  if (use_val && !config.data.val_jsonl) {
+    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to roll out", .where = arguments.config_path, .what = "custom.val_jsonl is not set",
+                                         .fix = "set custom.val_jsonl or use --split train"});
+  }
+  if (!use_val) {
+    config.data.val_jsonl = config.data.train_jsonl;
+    config.data.val_sample_limit = config.data.train_sample_limit;
+  }
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
+  const std::string path = output.empty() ? config.output.run_dir + "/rollouts.jsonl" : output;
+  if (output.empty()) make_directories(config.output.run_dir);
+  FileWriter writer(path);
+  Session session(config, arguments.device, {.val_data = true, .rollouts = true}, *terminal);
+  session.evaluation({})->run(*terminal, [&](const Examined& one) {
+    writer.write(line_of(one, *session.tokenizer).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  });
+  writer.finish();
+  terminal->say(fmt::format("wrote {} lines to {}", session.val_data->size(), path));
+  return 0;
+}
+
+}  // namespace rematch

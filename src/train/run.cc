@@ -1,0 +1,116 @@
+#include "train/run.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "checkpoint/hf_dir.h"
+#include "dist/world.h"
+#include "model/save.h"
+#include "mstep/optim/groups.h"
+#include "train/loop.h"
+#include "train/session.h"
+
+namespace rematch {
+namespace {
+
+When when_of(const std::string& strategy) {
+  return strategy == "steps" ? When::kSteps : strategy == "epoch" ? When::kEpoch : strategy == "best" ? When::kBest : When::kNever;
+}
+
+CadenceOptions cadence_options(const CadenceConfig& config) {
+  return {.max_steps = config.max_steps, .num_train_epochs = config.num_train_epochs, .logging_steps = config.logging_steps,
+          .logging_first_step = config.logging_first_step, .eval_when = when_of(config.eval_strategy), .eval_steps = config.eval_steps,
+          .save_when = when_of(config.save_strategy), .save_steps = config.save_steps, .save_delay_steps = config.save_delay_steps,
+          .save_delay_epochs = config.save_delay_epochs, .save_last_epoch = config.save_last_epoch};
+}
+
+WindowStream window_stream(const Config& config, int64_t num_samples) {
+  return WindowStream({.num_samples = num_samples, .per_device_train_batch_size = config.cadence.per_device_train_batch_size,
+                       .gradient_accumulation_steps = config.cadence.gradient_accumulation_steps, .seed = config.cadence.seed,
+                       .drop_last = config.data.drop_last});
+}
+
+MStep make_mstep(const Session& session, int64_t total_steps) {
+  const OptimConfig& optim = session.config.optim;
+  const ScheduleConfig& schedule = session.config.schedule;
+  const TunerConfig& tuner = session.config.tuner;
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const NamedParameter& parameter : session.model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+  std::vector<ParameterGroup> groups =
+      make_groups(parameters, {.learning_rate = optim.learning_rate, .vit_lr = optim.vit_lr, .aligner_lr = optim.aligner_lr,
+                               .weight_decay = optim.weight_decay, .freeze_llm = tuner.freeze_llm, .freeze_vit = tuner.freeze_vit,
+                               .freeze_aligner = tuner.freeze_aligner});
+  const Schedule lr_schedule({.type = schedule.type, .num_warmup_steps = num_warmup_steps(schedule.warmup_steps, schedule.warmup_ratio, total_steps),
+                              .num_training_steps = total_steps, .learning_rate = optim.learning_rate, .num_cycles = schedule.num_cycles,
+                              .min_lr = schedule.min_lr, .min_lr_rate = schedule.min_lr_rate, .warmup_lr_rate = schedule.warmup_lr_rate});
+  return MStep(session.row_model(), std::move(groups), {.beta1 = optim.adam_beta1, .beta2 = optim.adam_beta2, .epsilon = optim.adam_epsilon}, lr_schedule,
+               {.loss = session.loss_options(),
+                .normalization = session.config.loss.per_row ? LossNormalization::kRow : LossNormalization::kWindow,
+                .max_grad_norm = optim.max_grad_norm, .learning_rate = optim.learning_rate});
+}
+
+std::unique_ptr<SegmentSource> make_source(const Session& session) {
+  if (!session.config.is_stage_2()) return session.teacher(*session.train_data);
+  const MatchConfig& match = session.config.match;
+  const TargetOptions target{.ot_cost = match.ot_cost == "l1" ? OtCost::kL1 : OtCost::kL2, .ot_epsilon = match.ot_epsilon, .ot_iters = match.ot_iters};
+  return std::make_unique<EStep>(*session.train_examiner, *session.engine, *session.tokenizer, session.coords,
+                                 EStep::Options{.target = target, .global_max_length = session.config.model.global_max_length.value_or(0)});
+}
+
+std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputConfig& output) {
+  std::vector<std::unique_ptr<MetricSink>> sinks;
+  sinks.push_back(make_jsonl_sink(output.run_dir + "/logging.jsonl"));
+  if (output.tensorboard) sinks.push_back(make_tensorboard_sink(output.logging_dir));
+  return sinks;
+}
+
+TrainerState initial_state(const CadenceConfig& cadence, int64_t total_steps) {
+  TrainerState state;
+  state.max_steps = total_steps;
+  state.num_train_epochs = cadence.num_train_epochs;
+  state.logging_steps = cadence.logging_steps;
+  state.eval_steps = cadence.eval_steps;
+  state.save_steps = cadence.save_steps;
+  state.train_batch_size = cadence.per_device_train_batch_size;
+  return state;
+}
+
+}  // namespace
+
+void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal) {
+  const Config& config = result.config;
+  world_from_environment();
+  // The run directory first: an unwritable disk should not be found out after the model was loaded.
+  make_directories(config.output.run_dir);
+  write_file_atomic(config.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
+
+  const bool has_val = config.data.val_jsonl && config.cadence.eval_strategy != "no";
+  const bool rollouts = config.is_stage_2() || (has_val && config.rollout.configured);
+  Session session(config, device, {.train_data = true, .val_data = has_val, .rollouts = rollouts}, terminal);
+  terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
+
+  WindowStream windows = window_stream(config, session.train_data->size());
+  const Cadence cadence(cadence_options(config.cadence), windows.windows_per_epoch());
+  const std::unique_ptr<SegmentSource> source = make_source(session);
+  MStep mstep = make_mstep(session, cadence.total_steps());
+  const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation({}) : nullptr;
+  Checkpoints checkpoints({.run_dir = config.output.run_dir, .save_total_limit = config.cadence.save_total_limit.value_or(0)},
+                          [&](const std::string& directory) { save_hf_model(config.model.directory, *session.model, directory); });
+  RunLog log(terminal, make_sinks(config.output));
+  TrainerState state = initial_state(config.cadence, cadence.total_steps());
+  terminal.say(fmt::format("{}: {} optimizer steps, logs and checkpoints in {}", config.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning",
+                           cadence.total_steps(), config.output.run_dir));
+
+  const auto start = std::chrono::steady_clock::now();
+  TrainParts parts{.windows = windows, .source = *source, .mstep = mstep, .cadence = cadence, .evaluation = evaluation.get(),
+                   .checkpoints = checkpoints, .log = log, .state = state, .save_on_best = config.cadence.save_strategy == "best"};
+  train_loop(parts);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s a step)", state.global_step, seconds,
+                           seconds / static_cast<double>(std::max<int64_t>(1, state.global_step))));
+}
+
+}  // namespace rematch

@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "config/config.h"
+#include "observe/terminal.h"
+
+namespace rematch {
+
+/// Assembles and runs a training: session, optimizer, logs, checkpoints, then the loop.
+/// @param result  a checked configuration. @param device  value of --device
+/// @throws UserError; Interrupted after the state was saved
+void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal);
+
+}  // namespace rematch

@@ -1,0 +1,116 @@
+#include "train/session.h"
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "checkpoint/model_dir.h"
+#include "dist/device.h"
+#include "estep/rollout/engine_factory.h"
+#include "estep/rollout/stop_ids.h"
+#include "model/row.h"
+#include "text/chat_template.h"
+
+namespace rematch {
+namespace {
+
+at::ScalarType dtype_of(const std::string& name, const at::Device& device) {
+  if (name == "auto") return device.is_cuda() ? at::kBFloat16 : at::kFloat;
+  return name == "bfloat16" ? at::kBFloat16 : at::kFloat;
+}
+
+// Everything that can be refused without reading a file of data (BEHAVIOUR 4.3).
+at::Device check_first(const Config& config, const std::string& device, const SessionNeeds& needs) {
+  if (needs.rollouts) check_backend_available(config.rollout.backend);
+  require_model_dir(config.model.directory);
+  return choose_device(device);
+}
+
+Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image, const Tokenizer& tokenizer, const PatchOptions& patches) {
+  DatasetOptions options{.limit = limit, .require_single_image = single_image};
+  for (const AddedToken& token : tokenizer.added_tokens()) options.forbidden_texts.push_back(token.content);
+  Dataset dataset = Dataset::load(path, options);
+  dataset.validate_images(patches);
+  return dataset;
+}
+
+GenerateOptions generate_options(const Config& config, const std::vector<int>& stop_ids) {
+  const RolloutConfig& rollout = config.rollout;
+  GenerateOptions options{.max_new_tokens = rollout.max_new_tokens, .temperature = rollout.temperature, .top_p = rollout.top_p, .top_k = rollout.top_k,
+                          .repetition_penalty = rollout.repetition_penalty, .seed = config.cadence.seed, .batch_size = rollout.generate_batch_size,
+                          .stop_ids = stop_ids};
+  const RepeatTerminateConfig& guard = rollout.repeat_terminate;
+  options.repeat_terminate = {.enabled = guard.enabled, .min_new_tokens = guard.min_new_tokens,
+                              .max_consecutive_token_repeats = guard.max_consecutive_token_repeats, .ngram_size = guard.ngram_size,
+                              .ngram_repeats = guard.ngram_repeats, .max_object_keys = guard.max_object_keys.value_or(0)};
+  return options;
+}
+
+std::unique_ptr<PromptEncoder> make_prompts(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const PatchOptions& patches, Terminal& terminal) {
+  auto chat_template = ChatTemplate::load(config.model.directory);
+  for (const std::string& text : chat_template->warnings()) terminal.warn(text);
+  PromptOptions options{.system = config.data.system_prompt, .user = config.data.user_prompt, .random_order = config.data.random_object_order,
+                        .merge_size = patches.merge_size};
+  return std::make_unique<PromptEncoder>(std::move(tokenizer), std::move(chat_template), options);
+}
+
+}  // namespace
+
+Session::Session(const Config& config_, const std::string& device_, const SessionNeeds& needs, Terminal& terminal_)
+    : config(config_), terminal(terminal_), device(check_first(config_, device_, needs)), tokenizer(Tokenizer::load(config_.model.directory)),
+      coords(CoordVocab::from(*tokenizer, config_.model.directory)), patches(PatchOptions::from_model_dir(config_.model.directory)),
+      prompts(make_prompts(config_, tokenizer, patches, terminal_)) {
+  const bool single_image = config.is_stage_2();
+  if (needs.train_data) train_data = load_checked(config.data.train_jsonl, config.data.train_sample_limit, single_image, *tokenizer, patches);
+  if (needs.val_data) val_data = load_checked(*config.data.val_jsonl, config.data.val_sample_limit, single_image, *tokenizer, patches);
+  pixels = std::make_unique<PixelStore>(PixelStore::Options{.num_workers = config.data.num_workers, .patches = patches});
+
+  model = Qwen3VL::load(config.model.directory, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
+  terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32", describe_device(device)));
+  if (!needs.rollouts) return;
+  const GenerateOptions generate = generate_options(config, read_stop_ids(config.model.directory, *tokenizer));
+  engine = make_engine(config.rollout.backend, {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels->get(image); }},
+                       generate);
+  Examiner::Options options = examiner_options();
+  options.stop_ids = generate.stop_ids;
+  if (train_data) train_examiner = std::make_unique<Examiner>(*train_data, *prompts, *tokenizer, coords, *pixels, *engine, options);
+  if (val_data) val_examiner = std::make_unique<Examiner>(*val_data, *prompts, *tokenizer, coords, *pixels, *engine, options);
+}
+
+Examiner::Options Session::examiner_options() const {
+  const MatchConfig& match = config.match;
+  return {.match = {.candidate_top_k = match.candidate_top_k, .maskiou_gate = match.maskiou_gate, .maskiou_resolution = match.maskiou_resolution,
+                    .fp_cost = match.fp_cost, .fn_cost = match.fn_cost},
+          .ordering = config.data.random_object_order ? ObjectOrdering::kRandom : ObjectOrdering::kSorted, .seed = config.cadence.seed, .patches = patches};
+}
+
+LossOptions Session::loss_options() const {
+  const LossConfig& loss = config.loss;
+  return {.soft_ce_weight = loss.soft_ce_weight, .w1_weight = loss.w1_weight, .gate_weight = loss.gate_weight, .temperature_coord = loss.temperature_coord,
+          .target_sigma = loss.target_sigma, .target_truncate = loss.target_truncate, .coord_token_ids = coords.ids()};
+}
+
+RowModel Session::row_model() const {
+  return {.hidden_TH = [this](const PackedRow& row) {
+            const RowBatch batch = make_row(row, [this](const ImageRef& image) { return pixels->get(image); }, device);
+            return forward_row(*model, batch);
+          },
+          .head_KV = [this](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
+}
+
+std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset) const {
+  return std::make_unique<TeacherSource>(dataset, *prompts, *tokenizer, coords, *pixels, examiner_options(), config.model.global_max_length.value_or(0));
+}
+
+std::unique_ptr<Evaluation> Session::evaluation(std::vector<double> extra_gates) const {
+  if (!val_data) return nullptr;
+  if (!config.is_stage_2()) val_teacher_ = teacher(*val_data);
+  const Evaluation::TeacherLoss teacher_loss = [model = row_model(), options = loss_options()](const PackedRow& row) {
+    return teacher_forced_loss(model, row, options);
+  };
+  const int batch_size = std::max(config.cadence.per_device_eval_batch_size, val_examiner ? config.rollout.generate_batch_size : 1);
+  return std::make_unique<Evaluation>(val_examiner.get(), engine.get(), val_teacher_.get(), teacher_loss, val_data->size(),
+                                      Evaluation::Options{.batch_size = batch_size, .metric_for_best_model = config.cadence.metric_for_best_model,
+                                                          .greater_is_better = config.cadence.greater_is_better, .extra_gates = std::move(extra_gates)});
+}
+
+}  // namespace rematch

@@ -1,0 +1,63 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "data/dataset.h"
+#include "estep/estep.h"
+#include "estep/rollout/engine.h"
+#include "evaluate/evaluate.h"
+#include "model/qwen3vl.h"
+#include "mstep/mstep.h"
+#include "observe/terminal.h"
+
+namespace rematch {
+
+/// What a command wants from its session; what is not wanted is neither read nor built.
+struct SessionNeeds {
+  bool train_data = false;
+  bool val_data = false;
+  bool rollouts = false;  ///< an engine and examiners
+};
+
+/// A configuration come to life: checked data, loaded model, rollout engine. Train, eval and rollout all start from one.
+/// Members are in the order in which they are made, cheap checks before slow work (BEHAVIOUR 4.3).
+class Session {
+ public:
+  /// @param device  value of --device
+  /// @throws UserError: backend and device before data are read, data before the model is loaded
+  Session(const Config& config, const std::string& device, const SessionNeeds& needs, Terminal& terminal);
+
+  const Config& config;
+  Terminal& terminal;
+  at::Device device;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  CoordVocab coords;
+  PatchOptions patches;
+  std::unique_ptr<PromptEncoder> prompts;
+  std::optional<Dataset> train_data;
+  std::optional<Dataset> val_data;
+  std::unique_ptr<PixelStore> pixels;
+  std::shared_ptr<Qwen3VL> model;
+  std::unique_ptr<RolloutEngine> engine;            ///< null without rollouts
+  std::unique_ptr<Examiner> train_examiner;         ///< null without rollouts or train data
+  std::unique_ptr<Examiner> val_examiner;
+
+  /// Settings of the coordinate losses with this checkpoint's coord tokens.
+  LossOptions loss_options() const;
+  /// The model as the M-step sees it.
+  RowModel row_model() const;
+  /// Segments of the full ground truth of a data set (stage 1).
+  std::unique_ptr<TeacherSource> teacher(const Dataset& dataset) const;
+  /// Evaluation of val_data: rollouts when there is an engine, teacher-forced in stage 1.
+  std::unique_ptr<Evaluation> evaluation(std::vector<double> extra_gates) const;
+
+ private:
+  Examiner::Options examiner_options() const;
+  mutable std::unique_ptr<TeacherSource> val_teacher_;
+};
+
+}  // namespace rematch
