@@ -22,6 +22,13 @@ string(REGEX REPLACE ".*'([^']+)'.*" "\\1" Libtorch_VERSION "${_torch_version}")
 message(STATUS "libtorch ${Libtorch_VERSION} in ${REMATCH_TORCH_DIR}")
 
 add_library(Libtorch::Libtorch INTERFACE IMPORTED)
+# The wheel brings headers of another fmt (without its library) that would shadow the system's, which all our code links.
+find_path(_fmt_include fmt/core.h PATHS /usr/include NO_DEFAULT_PATH)
+if(_fmt_include)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fmt_first)
+  file(CREATE_LINK ${_fmt_include}/fmt ${CMAKE_BINARY_DIR}/fmt_first/fmt SYMBOLIC)
+  target_include_directories(Libtorch::Libtorch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/fmt_first)
+endif()
 target_include_directories(Libtorch::Libtorch SYSTEM INTERFACE ${REMATCH_TORCH_DIR}/include ${REMATCH_TORCH_DIR}/include/torch/csrc/api/include)
 set(_torch_libs torch torch_cpu c10)
 if(EXISTS ${REMATCH_TORCH_DIR}/lib/libtorch_cuda.so)
