@@ -1,0 +1,39 @@
+// `rematch stage match`: geometries in, pairs out.
+#include <nlohmann/json.hpp>
+
+#include "cli/stage.h"
+#include "cli/stages/scene_input.h"
+#include "estep/match/matcher.h"
+
+namespace rematch {
+namespace {
+
+class MatchStage : public Stage {
+ public:
+  Json run(const Json& input) override {
+    FieldReader fields(input, "input");
+    const std::vector<Geometry> predictions = read_geometries(fields.required("predictions"), "predictions");
+    const std::vector<Geometry> ground_truth = read_geometries(fields.required("ground_truth"), "ground_truth");
+    const Json* given = fields.optional("options");
+    fields.finish();
+    const Json no_options;
+    FieldReader options(given != nullptr ? *given : no_options, "options");
+    const MatchOptions match_options = read_match_options(options);
+    options.finish();
+
+    const Matching matching = match(predictions, ground_truth, match_options);
+    Json answer;
+    answer["pairs"] = pairs_json(matching.pairs);
+    answer["false_positives"] = matching.false_positives;
+    answer["false_negatives"] = matching.false_negatives;
+    answer["gating_rejections"] = matching.gating_rejections;
+    answer["matched_maskiou_sum"] = matching.matched_maskiou_sum;
+    return answer;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_match_stage(const StageOptions&) { return std::make_unique<MatchStage>(); }
+
+}  // namespace rematch

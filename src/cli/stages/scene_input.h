@@ -1,0 +1,30 @@
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/stage.h"
+#include "estep/match/matcher.h"
+#include "flow/sample.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+
+/// Reads a list of `{bbox_2d|poly}` as the `match` stage takes them: flat or nested, integers or coord-token strings. Integers beyond
+/// 0..999 are let through, matching clamps them. A `desc` is allowed and not used.
+/// @throws UserError (data) naming list, object and field
+std::vector<Geometry> read_geometries(const Json& list, const std::string& what);
+
+/// Reads a list of `{desc, bbox_2d|poly}` by the rules of BEHAVIOUR 2.2: desc trimmed, not blank, without newline, tab and texts of
+/// added tokens; values 0..999.
+/// @throws UserError (data) naming list, object and field
+std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what, const Tokenizer& tokenizer);
+
+/// Reads the five matching options that are present; the rest keep their defaults. @throws UserError
+MatchOptions read_match_options(FieldReader& options);
+
+/// The lists of a Matching that the `match` and `segment` stages show.
+Json pairs_json(const std::vector<std::pair<int, int>>& pairs);
+
+}  // namespace rematch

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estep/parse/json_reader.h"
+#include "estep/parse/token_bytes.h"
+#include "flow/parsed.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+
+/// Largest n of a legal key `object_n`.
+inline constexpr int64_t kMaxObjectIndex = 999'999'999;
+
+/// n of a key `object_<digits>`, leading zeros allowed; nullopt for any other key and beyond kMaxObjectIndex.
+std::optional<int64_t> object_index(std::string_view key);
+
+/// The response around an entry: what its tokens are.
+struct ResponseTokens {
+  const std::vector<int>& token_ids;
+  const TokenBytes& tokens;
+  const CoordVocab& coord_vocab;
+};
+
+/// Judges a complete entry by the rules of a valid object (BEHAVIOUR 5.5); nullopt when one is broken.
+std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode& value, const ResponseTokens& response);
+
+}  // namespace rematch
