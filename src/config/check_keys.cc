@@ -1,0 +1,126 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "config/convert.h"
+#include "config/values.h"
+
+namespace rematch {
+namespace {
+
+/// True for a value a rule speaks of: "on", "=text" (of a list: one item), ">N".
+bool rule_applies(const std::string& when, const Node& node) {
+  if (when == "on") return !is_off(node);
+  if (when[0] == '=') {
+    const auto equal = [&](const Node& value) { return value.is_scalar() && value.scalar == when.substr(1); };
+    return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
+  }
+  const Json value = free_json(node);
+  return value.is_number() && value.get<double>() > std::stod(when.substr(1));
+}
+
+/// Walks the tree once, from the root down.
+class Checker {
+ public:
+  explicit Checker(std::vector<Problem>& problems) : problems_(problems) {}
+
+  void section(const Node& node, const std::string& path) {
+    if (node.is_null()) return;  // `training:` with nothing below it
+    if (!node.is_map()) {
+      problems_.push_back({fmt::format("`{}` must be a mapping", path), node.origin.text(), fmt::format("it is {}", brief(node)),
+                           fmt::format("write `{}:` with keys below it", path.substr(path.rfind('.') + 1))});
+      return;
+    }
+    for (const Member& member : node.members) one(member, path);
+  }
+
+  CheckResult take() { return {values_, std::move(warnings_)}; }
+
+ private:
+  void one(const Member& member, const std::string& section_path) {
+    const std::string path = section_path.empty() ? member.key : section_path + "." + member.key;
+    if (member.key.find('.') != std::string::npos) {
+      unknown(member, section_path);
+    } else if (const KeySpec* spec = find_key(path)) {
+      key(*spec, member);
+    } else if (is_section(path)) {
+      section(member.value, path);
+    } else {
+      unknown(member, section_path);
+    }
+  }
+
+  void unknown(const Member& member, const std::string& section_path) {
+    if (unknown_++ >= kMostUnknown) return;  // a file of something else entirely: the first ones tell
+    std::string fix;
+    std::vector<std::string> near = suggest_keys(section_path, member.key);
+    for (std::string& name : near) name = "`" + name + "`";
+    if (!near.empty()) fix = fmt::format("did you mean {}? ", join(near, " or "));
+    if (find_key(member.key)) fix = fmt::format("write it nested, `{}:` with the rest below it, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
+    const std::string section_name = section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
+    problems_.push_back({fmt::format("unknown key `{}`", section_path.empty() ? member.key : section_path + "." + member.key), member.key_origin.text(),
+                         fmt::format("there is no key of this name {}", section_name), fix + "Correct or remove it; docs/config.md lists all keys"});
+  }
+
+  void key(const KeySpec& spec, const Member& member) {
+    const Node& node = member.value;
+    if (node.is_null()) {
+      if (spec.state == KeyState::kHonoured) {
+        values_.set(spec.path, default_value(spec), fmt::format("default (null at {})", member.key_origin.text()), false);
+      }
+      return;
+    }
+    if (spec.state == KeyState::kIgnored) {
+      warn(fmt::format("`{}` is ignored: {}", spec.path, spec.note), member.key_origin);
+    } else if (spec.state == KeyState::kRefused) {
+      if (!is_off(node)) refuse(spec, member, spec.note);
+    } else {
+      const size_t before = problems_.size();
+      Json value = convert(spec, node, problems_);
+      if (problems_.size() == before) apply_rules(spec, member);
+      if (problems_.size() > before) return;
+      const bool given = !value.is_null();
+      values_.set(spec.path, given ? std::move(value) : default_value(spec), node.origin.text(), given);
+    }
+  }
+
+  void apply_rules(const KeySpec& spec, const Member& member) {
+    for (const ValueRule& rule : spec.rules) {
+      if (!rule_applies(rule.when, member.value)) continue;
+      if (rule.verdict == ValueRule::Verdict::kWarn) {
+        const std::string value = rule.when[0] == '=' ? rule.when.substr(1) : brief(member.value);
+        warn(fmt::format("`{}: {}`: {}", spec.path, value, rule.text), member.value.origin);
+      } else if (rule.verdict == ValueRule::Verdict::kRefuse) {
+        refuse(spec, member, rule.text);
+      } else if (const CapabilityRow& row = capability(rule.needs); !row.built) {
+        problems_.push_back({fmt::format("`{}: {}` needs {}, which is not built yet", spec.path, brief(member.value), row.name),
+                             member.value.origin.text(), fmt::format("this version of Rematch does not have {}", row.name), row.meanwhile});
+        return;
+      }
+    }
+  }
+
+  void refuse(const KeySpec& spec, const Member& member, const std::string& advice) {
+    problems_.push_back({fmt::format("`{}` is refused", spec.path), member.value.origin.text(), fmt::format("it is {}", brief(member.value)), advice});
+  }
+
+  void warn(std::string text, const Origin& where) { warnings_.push_back({std::move(text), where.text()}); }
+
+  static constexpr int kMostUnknown = 50;
+  std::vector<Problem>& problems_;
+  std::vector<Warning> warnings_;
+  Values values_;
+  int unknown_ = 0;
+};
+
+}  // namespace
+
+CheckResult check_keys(const Node& root, std::vector<Problem>& problems) {
+  Checker checker(problems);
+  checker.section(root, "");
+  return checker.take();
+}
+
+}  // namespace rematch

@@ -1,0 +1,165 @@
+#include "config/convert.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+/// Text after an optional plus sign, which from_chars does not take.
+std::string_view unsigned_plus(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-' && text[1] != '+') text.remove_prefix(1);
+  return text;
+}
+
+std::optional<int64_t> to_integer(std::string_view text) {
+  text = unsigned_plus(text);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> to_number(std::string_view text) {
+  text = unsigned_plus(text);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // Underflow (1e-999) is reported as out of range like overflow; both are mistakes here.
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> to_bool(std::string_view text) {
+  if (text == "true" || text == "True" || text == "TRUE" || text == "1") return true;
+  if (text == "false" || text == "False" || text == "FALSE" || text == "0") return false;
+  return std::nullopt;
+}
+
+const char* type_name(KeyType type) {
+  switch (type) {
+    case KeyType::kString: return "text";
+    case KeyType::kInteger: return "an integer";
+    case KeyType::kNumber: return "a number";
+    case KeyType::kBool: return "true or false";
+    case KeyType::kStringList: return "a list of texts";
+    case KeyType::kMap: return "a mapping";
+    case KeyType::kAny: return "anything";
+  }
+  return "";
+}
+
+/// How to mend a value of the wrong type.
+std::string type_advice(const KeySpec& spec, const Node& node) {
+  const std::string name = spec.path.substr(spec.path.rfind('.') + 1);
+  if (node.is_map()) return fmt::format("`{}` has no keys below it; write `{}: VALUE`", spec.path, name);
+  switch (spec.type) {
+    case KeyType::kBool: return fmt::format("write `{}: true` or `{}: false`, without quotes", name, name);
+    case KeyType::kInteger: return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "8" : spec.fallback);
+    case KeyType::kNumber: return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "1e-4" : spec.fallback);
+    case KeyType::kMap: return fmt::format("write `{}:` with keys below it", name);
+    default: return fmt::format("write {} for `{}`; quote text that YAML would take apart", type_name(spec.type), name);
+  }
+}
+
+Json wrong_type(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)), node.origin.text(), fmt::format("it is {}", brief(node)),
+                      type_advice(spec, node)});
+  return nullptr;
+}
+
+bool has_rule(const KeySpec& spec, const std::string& when) {
+  return std::any_of(spec.rules.begin(), spec.rules.end(), [&](const ValueRule& rule) { return rule.when == when; });
+}
+
+bool check_choice(const KeySpec& spec, const std::string& text, const Node& node, std::vector<Problem>& problems) {
+  const auto& choices = spec.choices;
+  if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return true;
+  if (has_rule(spec, "=" + text)) return false;  // the rule speaks of it
+  const std::vector<std::string> near = near_names(text, choices);
+  problems.push_back({fmt::format("`{}` does not take `{}`", spec.path, brief(node)), node.origin.text(), fmt::format("legal: {}", join(choices, ", ")),
+                      near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())});
+  return false;
+}
+
+bool check_range(const KeySpec& spec, double value, const Node& node, std::vector<Problem>& problems) {
+  if (spec.in_range(value)) return true;
+  const std::string range = value > spec.high ? fmt::format("<= {:.0f}", spec.high) : spec.range_text();
+  problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), fmt::format("{} is not {}", brief(node), range),
+                      fmt::format("choose a value {}", range)});
+  return false;
+}
+
+Json convert_list(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+  if (node.is_map()) return wrong_type(spec, node, problems);
+  Json list = Json::array();
+  const std::vector<Node> one = node.is_scalar() ? std::vector<Node>{node} : std::vector<Node>{};
+  for (const Node& item : node.is_scalar() ? one : node.items) {
+    if (!item.is_scalar()) return wrong_type(spec, node, problems);
+    if (check_choice(spec, item.scalar, item, problems)) list.push_back(item.scalar);
+  }
+  return list;
+}
+
+Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+  const std::string& text = node.scalar;
+  if (!node.is_scalar()) return wrong_type(spec, node, problems);
+  if (spec.type == KeyType::kString) return check_choice(spec, text, node, problems) ? Json(text) : Json();
+  if (node.quoted) return wrong_type(spec, node, problems);
+  if (spec.type == KeyType::kBool) {
+    if (const auto value = to_bool(text)) return *value;
+  } else if (spec.type == KeyType::kInteger) {
+    if (const auto value = to_integer(text)) return check_range(spec, static_cast<double>(*value), node, problems) ? Json(*value) : Json();
+  } else if (const auto value = to_number(text)) {
+    return check_range(spec, *value, node, problems) ? Json(*value) : Json();
+  }
+  return wrong_type(spec, node, problems);
+}
+
+}  // namespace
+
+Json convert(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+  if (node.is_null()) return nullptr;
+  if (node.is_scalar() && std::find(spec.null_words.begin(), spec.null_words.end(), node.scalar) != spec.null_words.end()) return nullptr;
+  if (spec.type == KeyType::kMap) return node.is_map() ? free_json(node) : wrong_type(spec, node, problems);
+  return spec.type == KeyType::kStringList ? convert_list(spec, node, problems) : convert_scalar(spec, node, problems);
+}
+
+Json default_value(const KeySpec& spec) {
+  if (spec.fallback.empty()) return nullptr;
+  std::vector<Problem> problems;
+  const Json value = convert(spec, parse_yaml(spec.fallback, spec.path, false, problems), problems);
+  REMATCH_CHECK(problems.empty(), spec.path);
+  return value;
+}
+
+Json free_json(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull: return nullptr;
+    case Node::Kind::kScalar:
+      if (node.quoted) return node.scalar;
+      if (node.scalar == "true" || node.scalar == "false") return node.scalar == "true";
+      if (const auto integer = to_integer(node.scalar)) return *integer;
+      if (const auto number = to_number(node.scalar)) return *number;
+      return node.scalar;
+    case Node::Kind::kList: {
+      Json list = Json::array();
+      for (const Node& item : node.items) list.push_back(free_json(item));
+      return list;
+    }
+    case Node::Kind::kMap: {
+      Json map = Json::object();
+      for (const Member& member : node.members) map[member.key] = free_json(member.value);
+      return map;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace rematch

@@ -1,0 +1,72 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace rematch {
+
+/// Where a key or value was written.
+struct Origin {
+  std::shared_ptr<const std::string> file;  ///< path as the user gave it, or "--set a.b.c"; null = nowhere
+  int line = 0;                             ///< 1-based; 0 = the origin has no lines (--set)
+  int column = 0;                           ///< 1-based
+
+  /// "file:line:col", or "--set a.b.c".
+  std::string text() const;
+};
+
+struct Member;
+
+/// A YAML value as it was written: nothing is guessed, typing is the schema's business.
+struct Node {
+  enum class Kind { kNull, kScalar, kList, kMap };
+  Kind kind = Kind::kNull;
+  std::string scalar;            ///< text of a scalar
+  bool quoted = false;           ///< scalar in quotes, a block scalar, or tagged !!str
+  Origin origin;                 ///< first character of the value
+  std::vector<Node> items;       ///< of a list
+  std::vector<Member> members;   ///< of a map, in the order written, keys distinct
+
+  bool is_null() const { return kind == Kind::kNull; }
+  bool is_scalar() const { return kind == Kind::kScalar; }
+  bool is_list() const { return kind == Kind::kList; }
+  bool is_map() const { return kind == Kind::kMap; }
+  /// The member of that name or nullptr. Cost: linear.
+  const Node* find(std::string_view key) const;
+};
+
+/// One `key: value` of a map.
+struct Member {
+  std::string key;
+  Origin key_origin;
+  Node value;
+};
+
+/// Limits against hostile files; far above what a configuration needs.
+struct YamlLimits {
+  size_t max_bytes = 1 << 20;    ///< of one file
+  size_t max_nodes = 20000;      ///< of one file after aliases are expanded
+  int max_depth = 64;            ///< nesting of lists and maps
+};
+
+/// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags, self-referring aliases, alias bombs,
+/// several documents, bad UTF-8 and syntax errors become problems; `<<` merge keys and aliases are expanded.
+/// @param text      the document
+/// @param name      what to call it in positions
+/// @param has_lines false for --set values: positions are then just `name`
+/// @param problems  what is wrong is appended; the tree is as complete as it could be made
+Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems, const YamlLimits& limits = {});
+
+/// `upper` laid over `base`: maps merge recursively, anything else of `upper` replaces. Order: base's keys first. Linear.
+Node merge(Node base, const Node& upper);
+
+/// True for what means "not used": null, false, 0, empty text, empty list, a map whose `enabled` is off or whose members are all off.
+bool is_off(const Node& node);
+
+/// The value as one line of YAML flow style, cut to about 60 characters, for messages.
+std::string brief(const Node& node);
+
+}  // namespace rematch

@@ -1,0 +1,264 @@
+// yaml-cpp is used as a parser of events only: the tree is ours, so that positions, duplicate keys, aliases and limits are ours too.
+#include <fmt/core.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <optional>
+#include <sstream>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "config/node.h"
+
+namespace rematch {
+namespace {
+
+/// Ends the reading of a document whose rest makes no sense or would cost too much.
+struct StopReading {};
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(const std::string& name, bool has_lines, const YamlLimits& limits, std::vector<Problem>& problems)
+      : file_(std::make_shared<const std::string>(name)), has_lines_(has_lines), limits_(limits), problems_(problems) {}
+
+  Node take() { return std::move(root_); }
+  bool has_document() const { return documents_ > 0; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ == 1) return;
+    stop(mark, "more than one YAML document", "a second `---` begins here", "keep one document in a file; use `extends` to combine files");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Node node;
+    node.origin = origin(mark);
+    place(std::move(node), mark, anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) {
+      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias", "write the value out instead of the alias");
+    }
+    count_nodes(mark, found->second.nodes);
+    if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth) too_deep(mark);
+    place(found->second.node, mark, YAML::NullAnchor, found->second.depth);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+    Node node;
+    node.kind = Node::Kind::kScalar;
+    node.scalar = value;
+    node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
+    node.origin = origin(mark);
+    check_tag(tag, mark);
+    place(std::move(node), mark, anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    check_tag(tag, mark);
+    open(Node::Kind::kList, mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    check_tag(tag, mark);
+    open(Node::Kind::kMap, mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    Node node;
+    YAML::Mark mark;
+    YAML::anchor_t anchor = YAML::NullAnchor;
+    size_t nodes_before = 0;                           ///< nodes counted when it began
+    int height = 1;                                    ///< levels at and below this node
+    std::optional<Member> pending;                     ///< key read, value still to come
+    bool pending_is_merge = false;                     ///< the key is an unquoted `<<`
+    std::unordered_map<std::string, Origin> seen;      ///< keys so far
+    std::vector<Member> merged;                        ///< what `<<` brings, first wins
+  };
+  struct Anchored {
+    Node node;
+    size_t nodes;
+    int depth;
+  };
+
+  Origin origin(const YAML::Mark& mark) const {
+    return has_lines_ ? Origin{file_, mark.line + 1, mark.column + 1} : Origin{file_, 0, 0};
+  }
+  void report(const Origin& where, std::string error, std::string what, std::string fix) {
+    problems_.push_back({std::move(error), where.text(), std::move(what), std::move(fix)});
+  }
+  [[noreturn]] void stop(const YAML::Mark& mark, std::string error, std::string what, std::string fix) {
+    report(origin(mark), std::move(error), std::move(what), std::move(fix));
+    throw StopReading{};
+  }
+  [[noreturn]] void too_deep(const YAML::Mark& mark) {
+    stop(mark, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth), "flatten the file; no key of ours is nested that deeply");
+  }
+
+  void count_nodes(const YAML::Mark& mark, size_t more) {
+    num_nodes_ += more;
+    if (num_nodes_ > limits_.max_nodes) {
+      stop(mark, "the configuration is too large", fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
+           "remove the aliases that repeat each other");
+    }
+  }
+
+  void check_tag(const std::string& tag, const YAML::Mark& mark) {
+    static const std::string kCore = "tag:yaml.org,2002:";
+    if (tag.empty() || tag == "!" || tag == "?") return;
+    if (tag.rfind(kCore, 0) == 0) {
+      const std::string name = tag.substr(kCore.size());
+      for (const char* known : {"str", "int", "float", "bool", "null", "seq", "map"}) {
+        if (name == known) return;
+      }
+    }
+    report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag), "values are typed by the key they belong to", "remove the tag");
+  }
+
+  void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (static_cast<int>(open_.size()) >= limits_.max_depth) too_deep(mark);
+    if (expects_key()) key_not_scalar(mark);
+    Open level;
+    level.node.kind = kind;
+    level.node.origin = origin(mark);
+    level.mark = mark;
+    level.anchor = anchor;
+    level.nodes_before = num_nodes_;
+    open_.push_back(std::move(level));
+  }
+
+  void close() {
+    Open level = std::move(open_.back());
+    open_.pop_back();
+    for (Member& member : level.merged) {
+      if (level.seen.emplace(member.key, member.key_origin).second) level.node.members.push_back(std::move(member));
+    }
+    nodes_of_closed_ = num_nodes_ - level.nodes_before + 1;
+    place(std::move(level.node), level.mark, level.anchor, level.height);
+  }
+
+  bool expects_key() const { return !open_.empty() && open_.back().node.is_map() && !open_.back().pending; }
+  [[noreturn]] void key_not_scalar(const YAML::Mark& mark) {
+    stop(mark, "a key must be plain text", "this key is null, a list or a mapping", "write `name: value`");
+  }
+
+  /// Puts a finished value where it belongs: as key, as value, as item or as the root.
+  void place(Node node, const YAML::Mark& mark, YAML::anchor_t anchor, int height = 0) {
+    count_nodes(mark, 1);
+    if (anchor != YAML::NullAnchor) {
+      const size_t nodes = node.is_list() || node.is_map() ? nodes_of_closed_ : 1;
+      anchors_[anchor] = {node, nodes, height};
+    }
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    parent.height = std::max(parent.height, height + 1);
+    if (parent.node.is_list()) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.pending) {
+      begin_member(parent, node, mark);
+    } else {
+      finish_member(parent, std::move(node), mark);
+    }
+  }
+
+  void begin_member(Open& parent, const Node& key, const YAML::Mark& mark) {
+    if (!key.is_scalar()) key_not_scalar(mark);
+    parent.pending = Member{key.scalar, key.origin, {}};
+    parent.pending_is_merge = key.scalar == "<<" && !key.quoted;
+  }
+
+  void finish_member(Open& parent, Node value, const YAML::Mark& mark) {
+    Member member = std::move(*parent.pending);
+    parent.pending.reset();
+    if (parent.pending_is_merge) {
+      merge_into(parent, value, mark);
+      return;
+    }
+    const auto [first, is_new] = parent.seen.emplace(member.key, member.key_origin);
+    if (!is_new) {
+      report(member.key_origin, fmt::format("duplicate key `{}`", member.key), fmt::format("first written at {}", first->second.text()),
+             "keep one of the two");
+      return;
+    }
+    member.value = std::move(value);
+    parent.node.members.push_back(std::move(member));
+  }
+
+  void merge_into(Open& parent, const Node& value, const YAML::Mark& mark) {
+    const bool one = value.is_map();
+    const size_t count = one ? 1 : value.items.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Node& source = one ? value : value.items[i];
+      if (!source.is_map()) {
+        report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(source)), "refer to an anchored mapping: `<<: *name`");
+        return;
+      }
+      for (const Member& member : source.members) parent.merged.push_back(member);
+    }
+    if (!one && !value.is_list()) {
+      report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(value)), "refer to an anchored mapping: `<<: *name`");
+    }
+  }
+
+  std::shared_ptr<const std::string> file_;
+  bool has_lines_;
+  YamlLimits limits_;
+  std::vector<Problem>& problems_;
+  Node root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  size_t num_nodes_ = 0;
+  size_t nodes_of_closed_ = 0;
+  int documents_ = 0;
+};
+
+/// Problem of bytes that yaml-cpp must not even see; nullopt when there is none.
+std::optional<Problem> check_bytes(std::string_view text, const std::string& name, const YamlLimits& limits) {
+  if (text.size() > limits.max_bytes) {
+    return Problem{"the configuration is too large", name, fmt::format("{} bytes; at most {}", text.size(), limits.max_bytes),
+                   "is this really the configuration?"};
+  }
+  if (!is_valid_utf8(text)) return Problem{"the configuration is not UTF-8 text", name, "invalid bytes", "save the file as UTF-8"};
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 && c != '\n' && c != '\t' && c != '\r') {
+      return Problem{"a control character in the configuration", name, fmt::format("byte {:#04x} at offset {}", c, i), "remove it"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems, const YamlLimits& limits) {
+  if (auto problem = check_bytes(text, name, limits)) {
+    problems.push_back(std::move(*problem));
+    return {};
+  }
+  TreeBuilder builder(name, has_lines, limits, problems);
+  std::istringstream stream{std::string(text)};
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const StopReading&) {
+  } catch (const YAML::Exception& error) {
+    const std::string where = has_lines && !error.mark.is_null() ? fmt::format("{}:{}:{}", name, error.mark.line + 1, error.mark.column + 1) : name;
+    problems.push_back({"not valid YAML", where, error.msg, "correct the syntax; indentation is spaces, `key: value` needs the space"});
+  }
+  Node root = builder.take();
+  if (!root.origin.file) root.origin = Origin{std::make_shared<const std::string>(name), has_lines ? 1 : 0, has_lines ? 1 : 0};
+  return root;
+}
+
+}  // namespace rematch

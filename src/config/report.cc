@@ -1,0 +1,132 @@
+// The effective configuration for people and for args.json, and the documentation of all keys.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "config/config.h"
+
+namespace rematch {
+namespace {
+
+/// The group a key is shown under: its first part, or the stage-2 section; "" for keys of the root.
+std::string group_of(const std::string& path) {
+  if (path.rfind(kRolloutMatching + ".", 0) == 0) return kRolloutMatching;
+  const size_t dot = path.find('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+std::string name_in_group(const std::string& path) {
+  const std::string group = group_of(path);
+  return group.empty() ? path : path.substr(group.size() + 1);
+}
+
+/// One line, whatever the value holds.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) line += c == '\n' ? std::string("\\n") : std::string(1, c);
+  return line;
+}
+
+const char* type_word(const KeySpec& spec) {
+  switch (spec.type) {
+    case KeyType::kString: return spec.choices.empty() ? "text" : "choice";
+    case KeyType::kInteger: return "integer";
+    case KeyType::kNumber: return "number";
+    case KeyType::kBool: return "bool";
+    case KeyType::kStringList: return "list";
+    case KeyType::kMap: return "mapping";
+    case KeyType::kAny: return "any";
+  }
+  return "";
+}
+
+/// Choices, range and values with a treatment of their own.
+std::string rule_words(const KeySpec& spec) {
+  std::vector<std::string> parts;
+  if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
+  if (!spec.range_text().empty()) parts.push_back(spec.range_text());
+  for (const ValueRule& rule : spec.rules) {
+    const std::string when = rule.when == "on" ? "any use" : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`" : rule.when;
+    if (rule.verdict == ValueRule::Verdict::kWarn) parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
+    if (rule.verdict == ValueRule::Verdict::kRefuse) parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
+    if (rule.verdict == ValueRule::Verdict::kNotBuilt && !capability(rule.needs).built) {
+      parts.push_back(fmt::format("{}: refused until {} is built", when, capability(rule.needs).name));
+    }
+  }
+  return join(parts, "; ");
+}
+
+std::string cell(std::string text) {
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, "\\");
+  return text;
+}
+
+std::string markdown_row(const KeySpec& spec) {
+  const std::string name = "`" + name_in_group(spec.path) + "`";
+  if (spec.state == KeyState::kIgnored) return fmt::format("| {} | | | accepted and ignored: {} |\n", name, cell(spec.note));
+  if (spec.state == KeyState::kRefused) return fmt::format("| {} | | | refused unless null, false or 0: {} |\n", name, cell(spec.note));
+  const std::string rules = rule_words(spec);
+  return fmt::format("| {} | {} | `{}` | {} |\n", name, type_word(spec), spec.default_text(), cell(spec.help + (rules.empty() ? "" : ". " + rules)));
+}
+
+}  // namespace
+
+Json effective_json(const ConfigResult& result) {
+  Json root = Json::object();
+  for (const KeySpec& spec : schema()) {
+    if (spec.state != KeyState::kHonoured) continue;
+    Json* at = &root;
+    for (const std::string& part : split(spec.path, '.')) at = &(*at)[part];
+    *at = result.values->json(spec.path);
+  }
+  return root;
+}
+
+std::string effective_text(const ConfigResult& result) {
+  std::string text;
+  for (const std::string& file : result.files) text += fmt::format("read {}\n", file);
+  size_t key_width = 0, value_width = 0;
+  constexpr size_t kWidestAligned = 32;  // longer values push their origin to the right instead of everybody's
+  for (const EffectiveValue& row : result.effective) {
+    key_width = std::max(key_width, name_in_group(row.key).size());
+    if (row.value.size() <= kWidestAligned) value_width = std::max(value_width, row.value.size());
+  }
+  std::vector<std::string> groups;  // a section's keys may lie apart in the table
+  for (const EffectiveValue& row : result.effective) {
+    if (std::find(groups.begin(), groups.end(), group_of(row.key)) == groups.end()) groups.push_back(group_of(row.key));
+  }
+  for (const std::string& group : groups) {
+    text += fmt::format("\n{}\n", group.empty() ? "(top level)" : group);
+    for (const EffectiveValue& row : result.effective) {
+      if (group_of(row.key) != group) continue;
+      text += fmt::format("  {:<{}}  {:<{}}  {}\n", name_in_group(row.key), key_width, one_line(row.value), value_width, row.origin);
+    }
+  }
+  text += fmt::format("\nrun directory: {}\n", result.config.output.run_dir);
+  for (const Warning& warning : result.warnings) text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
+  return text;
+}
+
+std::string config_markdown() {
+  std::string text =
+      "# Configuration keys\n\n"
+      "Generated from the table in `src/config/schema_*.cc`; `rematch check CONFIG` shows the values of a file and where each came from.\n\n"
+      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names them,\n"
+      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set a.b.c=value` overrides a key by its own name.\n"
+      "Values are typed by this table: `1e-4` is a number, `no` is text where text is due, booleans are `true`, `false`, `1`, `0` without quotes.\n"
+      "A key given as null is at its default.\n"
+      "\"(ms-swift)\" and \"(transformers)\" say whose default a value is.\n";
+  std::string group = "\n";
+  for (const KeySpec& spec : schema()) {
+    const bool whole_section = spec.path.find('.') == std::string::npos && spec.state != KeyState::kHonoured;
+    const std::string next = whole_section ? "Sections of other programs" : group_of(spec.path).empty() ? "Top level" : group_of(spec.path);
+    if (next != group) text += fmt::format("\n## {}\n\n| key | type | default | meaning and rule |\n|---|---|---|---|\n", next);
+    group = next;
+    text += markdown_row(spec);
+  }
+  return text;
+}
+
+}  // namespace rematch

@@ -1,0 +1,67 @@
+// Keys of custom (without the stage-2 section) and the sections of other programs.
+#include "config/schema.h"
+
+namespace rematch {
+
+std::vector<KeySpec> custom_keys() {
+  const std::string always_logged = "logs are always written, and a non-finite loss always stops the run";
+  const std::string not_ours = "it is not part of this program: remove it, or set it to null or false";
+  return {
+      text_key("custom.train_jsonl").is_required().says("training records"),
+      text_key("custom.val_jsonl").says("validation records"),
+      integer("custom.train_sample_limit").at_least(1).says("first N training records; null: all"),
+      integer("custom.val_sample_limit").at_least(1).says("first N validation records; null: all"),
+      text_key("custom.object_ordering", "sorted").one_of({"sorted", "random"}).says("objects by (min y, min x), or shuffled per epoch"),
+      text_key("custom.user_prompt").says("text, or a path ending in `.txt`; null: built in"),
+      text_key("custom.emit_norm", "none").one_of({"none"}).says("only `none`: coordinates are bins already"),
+      text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
+      boolean("custom.coord_tokens.enabled", "true").says("coordinates are coord tokens; stage 2 needs true"),
+      ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
+      boolean("custom.coord_soft_ce_w1.enabled", "true").says("false: weights not given are 0 instead of 1"),
+      number("custom.coord_soft_ce_w1.soft_ce_weight", "1").at_least(0).says("weight of the soft cross-entropy of a coord slot"),
+      number("custom.coord_soft_ce_w1.w1_weight", "1").at_least(0).says("weight of the Wasserstein-1 distance"),
+      number("custom.coord_soft_ce_w1.gate_weight", "1").at_least(0).says("weight of the gate (mass outside the coord tokens)"),
+      number("custom.coord_soft_ce_w1.temperature", "1").above(0).says("divides the coord logits"),
+      number("custom.coord_soft_ce_w1.target_sigma", "2").above(0).says("width of the target in bins"),
+      number("custom.coord_soft_ce_w1.target_truncate").at_least(0).says("the target is cut beyond this many bins; null: nowhere"),
+      text_key("custom.trainer_variant")
+          .one_of({"sft", "rollout_matching_sft"})
+          .refuses("=gkd_monitor", not_ours)
+          .says("`rollout_matching_sft` is stage 2; null or `sft` is stage 1"),
+      refused("custom.visual_kd", not_ours),
+      refused("custom.fusion_config", not_ours),
+      refused("custom.augmentation", not_ours),
+      refused("custom.augmentation_curriculum", not_ours),
+      refused("custom.bypass_prob", not_ours),
+      refused("custom.use_summary", not_ours),
+      mapping("custom.coord_offset").needs("on", Capability::kCoordOffset).says("only disabled"),
+      ignored("custom.dump_conversation_text", "use `rematch stage render`"),
+      ignored("custom.dump_conversation_path", "use `rematch stage render`"),
+      ignored("custom.instability_monitor", always_logged),
+      ignored("custom.log_file", always_logged),
+      ignored("custom.token_type_metrics", always_logged),
+      boolean("custom.val_sample_with_replacement")
+          .refuses("on", "validation reads every record once: set it to false, and choose a part with `custom.val_sample_limit`")
+          .warns("=false", "is ignored: validation always reads every record once")
+          .says("only false"),
+      refused("custom.hard_sample_mining", "removed long ago; to train on chosen records put them into `custom.train_jsonl`"),
+      refused("custom.coord_loss", "removed long ago; its successor is `custom.coord_soft_ce_w1`"),
+      refused("custom.sample_limit", "removed long ago; its successors are `custom.train_sample_limit` and `custom.val_sample_limit`"),
+      refused("custom.summary_ratio", "removed long ago; there is no summary mode"),
+      refused("custom.images_per_user_turn", "removed long ago; a record holds one image"),
+      refused("custom.coord_expectation_metrics", "removed long ago; its successor is `custom.coord_soft_ce_w1`, whose losses are logged"),
+      refused("custom.rollout_matching", "move it to `custom.extra.rollout_matching`"),
+      ignored("custom.extra.rollout_backend_bench", "benches are programs of their own"),
+  };
+}
+
+std::vector<KeySpec> foreign_keys() {
+  return {
+      ignored("deepspeed", "parameters, optimizer state and ranks are handled natively"),
+      refused("quantization", "training is in bfloat16 or float32: remove the section and choose `model.torch_dtype`"),
+      refused("rlhf", "this trainer is `custom.trainer_variant: rollout_matching_sft` (stage 2) or supervised: remove the section"),
+      refused("prompts", "use `template.system` and `custom.user_prompt`"),
+  };
+}
+
+}  // namespace rematch
