@@ -1,0 +1,122 @@
+#include "data/dataset.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "vision/patches.h"
+
+namespace rematch {
+namespace {
+
+// A directory with a 32 x 32 picture and a JSONL of the test's making.
+class DatasetTest : public testing::Test {
+ protected:
+  DatasetTest() { directory_.write("images/a.png", read_file(test::source_path("tests/golden/vision_images/pixel_qwen3.png"))); }
+
+  std::string write(const std::string& jsonl) { return directory_.write("data.jsonl", jsonl); }
+
+  static std::string record(const std::string& image = "images/a.png", int width = 32, int height = 32) {
+    return fmt::format(R"({{"images": ["{}"], "objects": [], "width": {}, "height": {}}})", image, width, height);
+  }
+
+  test::TempDir directory_;
+};
+
+}  // namespace
+
+TEST_F(DatasetTest, KeepsFileOrderAndCountsBlankLines) {
+  const Dataset dataset = Dataset::load(write(record() + "\r\n\n  \t\n" + record() + "\n" + record()), {});
+  ASSERT_EQ(dataset.size(), 3);
+  EXPECT_EQ(dataset.samples()[0].sample_id, 0);
+  EXPECT_EQ(dataset.samples()[1].sample_id, 3);
+  EXPECT_EQ(dataset.samples()[2].sample_id, 4);
+  EXPECT_EQ(dataset.samples()[1].where, dataset.path() + ":4");
+  EXPECT_EQ(dataset.samples()[0].image_paths[0], directory_.path() + "/images/a.png");
+}
+
+TEST_F(DatasetTest, ReadsOnlyTheFirstRecordsOfALimit) {
+  const std::string path = write("\n" + record() + "\n" + record() + "\nnot a record\n");
+  EXPECT_EQ(Dataset::load(path, {.limit = 2}).size(), 2);
+  EXPECT_THROW(Dataset::load(path, {.limit = 3}), UserError);
+  EXPECT_THROW(Dataset::load(path, {.limit = 0}), UserError);
+}
+
+TEST_F(DatasetTest, ReportsAllBadLinesTogether) {
+  const UserError error = test::catch_user_error([&] { Dataset::load(write("{\n" + record() + "\n[]\n" + record("images/b.png") + "\n"), {}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  ASSERT_EQ(error.problems().size(), 3u);
+  EXPECT_EQ(error.problems()[0].where.rfind(directory_.file("data.jsonl") + ":1", 0), 0u);
+  EXPECT_EQ(error.problems()[1].where, directory_.file("data.jsonl") + ":3");
+  EXPECT_EQ(error.problems()[2].where, directory_.file("data.jsonl") + ":4");
+}
+
+TEST_F(DatasetTest, StopsAfterTwentyProblemsAndSaysSo) {
+  std::string jsonl;
+  for (int i = 0; i < 30; ++i) jsonl += "{}\n";
+  const UserError error = test::catch_user_error([&] { Dataset::load(write(jsonl), {}); });
+  EXPECT_EQ(error.problems().size(), 20u);
+  EXPECT_NE(error.problems().back().fix.find("there may be more"), std::string::npos);
+}
+
+TEST_F(DatasetTest, NamesAMissingImage) {
+  const UserError error = test::catch_user_error([&] { Dataset::load(write(record("images/none.png")), {}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems()[0].error, "an image file is missing");
+  EXPECT_NE(error.problems()[0].what.find(directory_.path() + "/images/none.png"), std::string::npos);
+  EXPECT_EQ(Dataset::load(write(record("images/none.png")), {.check_image_files = false}).size(), 1);
+}
+
+TEST_F(DatasetTest, RefusesADirectoryAsAnImage) { EXPECT_THROW(Dataset::load(write(record("images")), {}), UserError); }
+
+TEST_F(DatasetTest, RefusesAnEmptyFileAndAMissingOne) {
+  EXPECT_EQ(test::catch_user_error([&] { Dataset::load(write("\n\n"), {}); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { Dataset::load(write(""), {}); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { Dataset::load(directory_.file("none.jsonl"), {}); }).kind(), ErrorKind::kEnvironment);
+}
+
+TEST_F(DatasetTest, PassesForbiddenTextsOn) {
+  const std::string path = write(R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
+  EXPECT_EQ(Dataset::load(path, {}).size(), 1);
+  EXPECT_THROW(Dataset::load(path, {.forbidden_texts = {"<|end|>"}}), UserError);
+}
+
+TEST_F(DatasetTest, ChangesItsHashWithItsContent) {
+  const std::string first = Dataset::load(write(record()), {}).content_hash();
+  EXPECT_EQ(first.size(), 16u);
+  EXPECT_EQ(first, Dataset::load(write(record()), {}).content_hash());
+  EXPECT_NE(first, Dataset::load(write(record() + "\n"), {}).content_hash());
+}
+
+TEST_F(DatasetTest, ValidatesSizesOfImages) {
+  EXPECT_NO_THROW(Dataset::load(write(record()), {}).validate_images({}));
+  const Dataset wrong = Dataset::load(write(record("images/a.png", 64, 32)), {});
+  const UserError error = test::catch_user_error([&] { wrong.validate_images({}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems()[0].where, wrong.samples()[0].where);
+  EXPECT_NE(error.problems()[0].what.find("is 32 x 32 px (width x height), the record says 64 x 32"), std::string::npos);
+}
+
+TEST_F(DatasetTest, ValidatesThatSidesAreMultiples) {
+  directory_.write("images/odd.jpg", read_file(test::source_path("tests/golden/vision_images/jpeg_420.jpg")));
+  directory_.write("images/cut.jpg", read_file(test::source_path("tests/golden/vision_images/head_only.jpg")));
+  const Dataset dataset = Dataset::load(write(record("images/odd.jpg", 45, 35) + "\n" + record("images/cut.jpg")), {});
+  const UserError error = test::catch_user_error([&] { dataset.validate_images({}); });
+  ASSERT_EQ(error.problems().size(), 2u);
+  EXPECT_NE(error.problems()[0].where.find("images/odd.jpg"), std::string::npos);
+  EXPECT_NE(error.problems()[0].fix.find("32 x 32"), std::string::npos);
+  EXPECT_NE(error.problems()[1].error.find("corrupt"), std::string::npos);
+}
+
+TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
+  const Dataset dataset = Dataset::load(write(record("images/a.png", 64, 32)), {});
+  const std::vector<ImageRef> refs = image_refs(dataset.samples()[0], {});
+  ASSERT_EQ(refs.size(), 1u);
+  EXPECT_EQ(refs[0].path, dataset.samples()[0].image_paths[0]);
+  EXPECT_EQ(refs[0].grid_thw, (std::array<int64_t, 3>{1, 2, 4}));
+}
+
+}  // namespace rematch

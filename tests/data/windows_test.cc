@@ -1,0 +1,160 @@
+#include "data/windows.h"
+
+#include <gtest/gtest.h>
+// gtest first
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+// All plans of one epoch.
+std::vector<WindowPlan> one_epoch(WindowStream& stream) {
+  std::vector<WindowPlan> plans;
+  do {
+    plans.push_back(stream.next());
+  } while (!plans.back().last_of_epoch);
+  return plans;
+}
+
+std::vector<int64_t> samples_of(const std::vector<WindowPlan>& plans) {
+  std::vector<int64_t> samples;
+  for (const WindowPlan& plan : plans) {
+    for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
+  }
+  return samples;
+}
+
+WindowOptions any_options() {
+  WindowOptions options;
+  options.num_samples = *rc::gen::inRange(1, 60);
+  options.per_device_train_batch_size = *rc::gen::inRange(1, 6);
+  options.gradient_accumulation_steps = *rc::gen::inRange(1, 6);
+  options.world_size = *rc::gen::inRange(1, 4);
+  options.seed = *rc::gen::arbitrary<uint64_t>();
+  return options;
+}
+
+}  // namespace
+
+TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
+  WindowStream stream({.num_samples = 11, .per_device_train_batch_size = 2, .gradient_accumulation_steps = 4, .shuffle = false});
+  ASSERT_EQ(stream.windows_per_epoch(), 2);
+  const WindowPlan first = stream.next(), second = stream.next(), third = stream.next();
+  EXPECT_EQ(first.micro_batches, (std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_FALSE(first.is_partial || first.last_of_epoch);
+  EXPECT_EQ(second.micro_batches, (std::vector<std::vector<int64_t>>{{8, 9}, {10}}));
+  EXPECT_TRUE(second.is_partial && second.last_of_epoch);
+  EXPECT_EQ(third.epoch, 1);
+  EXPECT_EQ(third.window_idx, 2);
+  EXPECT_EQ(third.micro_batches, first.micro_batches);
+}
+
+TEST(WindowStream, ASmallerLastMicroBatchAloneDoesNotMakeAWindowPartial) {
+  WindowStream stream({.num_samples = 5, .per_device_train_batch_size = 2, .gradient_accumulation_steps = 3});
+  EXPECT_FALSE(stream.next().is_partial);
+}
+
+TEST(WindowStream, DropsTheLastMicroBatchOnRequest) {
+  WindowStream stream({.num_samples = 5, .per_device_train_batch_size = 2, .drop_last = true, .shuffle = false});
+  EXPECT_EQ(samples_of(one_epoch(stream)), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(WindowStream, ShufflesEachEpochAnewBySeed) {
+  const auto order = [](uint64_t seed, int64_t epoch) {
+    WindowStream stream({.num_samples = 40, .seed = seed});
+    stream.seek({.epoch = epoch, .next_window_in_epoch = 0, .window_idx = epoch * 40});
+    return samples_of(one_epoch(stream));
+  };
+  EXPECT_EQ(order(1, 3), order(1, 3));
+  EXPECT_NE(order(1, 3), order(1, 4));
+  EXPECT_NE(order(1, 3), order(2, 3));
+}
+
+TEST(WindowStream, BatchSizesCutTheSameOrder) {
+  WindowStream fine({.num_samples = 30, .per_device_train_batch_size = 1, .gradient_accumulation_steps = 6});
+  WindowStream coarse({.num_samples = 30, .per_device_train_batch_size = 3, .gradient_accumulation_steps = 2});
+  EXPECT_EQ(samples_of({fine.next()}), samples_of({coarse.next()}));
+}
+
+RC_GTEST_PROP(WindowStream, RanksTogetherSeeEverySampleOncePerEpoch, ()) {
+  WindowOptions options = any_options();
+  std::vector<int64_t> seen;
+  std::vector<std::vector<WindowPlan>> plans;
+  for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
+    WindowStream stream(options);
+    plans.push_back(one_epoch(stream));
+    const std::vector<int64_t> samples = samples_of(plans.back());
+    seen.insert(seen.end(), samples.begin(), samples.end());
+  }
+  std::sort(seen.begin(), seen.end());
+  std::vector<int64_t> all(static_cast<size_t>(options.num_samples));
+  std::iota(all.begin(), all.end(), 0);
+  RC_ASSERT(seen == all);
+  for (const auto& of_rank : plans) {
+    RC_ASSERT(of_rank.size() == plans[0].size());
+    for (size_t i = 0; i < of_rank.size(); ++i) RC_ASSERT(of_rank[i].is_partial == plans[0][i].is_partial);
+  }
+}
+
+RC_GTEST_PROP(WindowStream, RanksTakeTheMicroBatchesOfOneRankInTurn, ()) {
+  WindowOptions options = any_options();
+  WindowOptions alone = options;
+  alone.gradient_accumulation_steps *= options.world_size;
+  alone.world_size = 1;
+  WindowStream single(alone);
+  const std::vector<WindowPlan> expected = one_epoch(single);
+  for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
+    WindowStream stream(options);
+    for (const WindowPlan& whole : expected) {
+      const WindowPlan plan = stream.next();
+      std::vector<std::vector<int64_t>> mine;
+      for (size_t i = static_cast<size_t>(options.rank); i < whole.micro_batches.size(); i += static_cast<size_t>(options.world_size)) {
+        mine.push_back(whole.micro_batches[i]);
+      }
+      RC_ASSERT(plan.micro_batches == mine);
+      RC_ASSERT(plan.window_idx == whole.window_idx);
+    }
+  }
+}
+
+RC_GTEST_PROP(WindowStream, ContinuesFromASavedCursor, ()) {
+  const WindowOptions options = any_options();
+  WindowStream stream(options);
+  const int num_before = *rc::gen::inRange(0, 100);
+  for (int i = 0; i < num_before; ++i) stream.next();
+  WindowStream resumed(options);
+  resumed.seek(stream.cursor());
+  for (int i = 0; i < 5; ++i) {
+    const WindowPlan a = stream.next(), b = resumed.next();
+    RC_ASSERT(a.window_idx == num_before + i);
+    RC_ASSERT(a.window_idx == b.window_idx);
+    RC_ASSERT(a.epoch == b.epoch);
+    RC_ASSERT(a.micro_batches == b.micro_batches);
+  }
+  RC_ASSERT(stream.cursor() == resumed.cursor());
+}
+
+TEST(WindowStream, RefusesACursorOfOtherData) {
+  WindowStream stream({.num_samples = 10});
+  for (const WindowCursor& cursor : {WindowCursor{0, 10, 10}, WindowCursor{-1, 0, -10}, WindowCursor{1, 0, 9}, WindowCursor{0, -1, -1}}) {
+    EXPECT_EQ(test::catch_user_error([&] { stream.seek(cursor); }).kind(), ErrorKind::kData);
+  }
+}
+
+TEST(WindowStream, RefusesOptionsOutOfRange) {
+  const auto refused = [](const WindowOptions& options) {
+    EXPECT_EQ(test::catch_user_error([&] { WindowStream stream(options); }).kind(), ErrorKind::kConfig);
+  };
+  refused({.num_samples = 0});
+  refused({.num_samples = 4, .per_device_train_batch_size = 0});
+  refused({.num_samples = 4, .gradient_accumulation_steps = 0});
+  refused({.num_samples = 4, .per_device_train_batch_size = 5, .drop_last = true});
+}
+
+}  // namespace rematch

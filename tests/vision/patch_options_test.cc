@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "vision/patches.h"
+
+namespace rematch {
+namespace {
+
+PatchOptions read(const std::string& preprocessor, const std::string& processor = "") {
+  const test::TempDir directory;
+  if (!preprocessor.empty()) directory.write("preprocessor_config.json", preprocessor);
+  if (!processor.empty()) directory.write("processor_config.json", processor);
+  return PatchOptions::from_model_dir(directory.path());
+}
+
+void expect_refused(const std::string& preprocessor, const std::string& setting) {
+  const UserError error = test::catch_user_error([&] { read(preprocessor); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_NE(std::string(error.what()).find(setting), std::string::npos) << error.what();
+}
+
+}  // namespace
+
+TEST(PatchOptions, ReadsAQwen3File) {
+  const PatchOptions options = read(R"({"size": {"longest_edge": 16777216, "shortest_edge": 65536}, "patch_size": 16, "temporal_patch_size": 2,
+    "merge_size": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "processor_class": "Qwen3VLProcessor"})");
+  EXPECT_EQ(options, PatchOptions{});
+  EXPECT_EQ(options.side_multiple_px(), 32);
+}
+
+TEST(PatchOptions, MissingFieldsTakeTheDefaultsOfTheClass) {
+  const PatchOptions options = read(R"({"image_std": null})");
+  EXPECT_EQ(options.patch_size, 14);
+  EXPECT_EQ(options.image_mean[1], 0.4578275);
+  EXPECT_EQ(options.image_std[2], 0.27577711);
+  EXPECT_EQ(options.min_pixels, 3136);
+  EXPECT_EQ(options.max_pixels, 1003520);
+}
+
+TEST(PatchOptions, ProcessorConfigWins) {
+  EXPECT_EQ(read(R"({"patch_size": 14})", R"({"image_processor": {"patch_size": 8}, "processor_class": "x"})").patch_size, 8);
+  EXPECT_EQ(read(R"({"patch_size": 12})", R"({"processor_class": "x"})").patch_size, 12);
+}
+
+TEST(PatchOptions, TopLevelLimitsOverrideSize) {
+  const PatchOptions options = read(R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "min_pixels": 3, "max_pixels": 4})");
+  EXPECT_EQ(options.min_pixels, 3);
+  EXPECT_EQ(options.max_pixels, 4);
+  EXPECT_EQ(read(R"({"size": {"min_pixels": 5, "max_pixels": 6}})").min_pixels, 5);
+}
+
+TEST(PatchOptions, AMissingFileSaysWhichFileToCopy) {
+  const UserError error = test::catch_user_error([] { read(""); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_NE(error.problems()[0].fix.find("preprocessor_config.json"), std::string::npos);
+}
+
+TEST(PatchOptions, RefusesDamagedValues) {
+  expect_refused(R"({"patch_size": 0})", "patch_size");
+  expect_refused(R"({"patch_size": "16"})", "patch_size");
+  expect_refused(R"({"merge_size": 2.5})", "merge_size");
+  expect_refused(R"({"image_mean": [0.5, 0.5]})", "image_mean");
+  expect_refused(R"({"image_std": [0.5, 0, 0.5]})", "image_std");
+  expect_refused(R"({"rescale_factor": -1})", "rescale_factor");
+  expect_refused(R"({"do_normalize": false})", "do_normalize");
+  expect_refused(R"({"do_rescale": false})", "do_rescale");
+  expect_refused(R"({"size": {"height": 224}})", "size");
+  expect_refused(R"({"size": 224})", "size");
+  expect_refused(R"([1])", "the whole file");
+  expect_refused(R"({)", "not valid JSON");
+}
+
+}  // namespace rematch
