@@ -22,6 +22,8 @@ endfunction()
 function(rematch_use_torch_pch target)
   if(TARGET rematch_torch_pch)
     target_precompile_headers(${target} REUSE_FROM rematch_torch_pch)
+    # Executables would be compiled with -fPIE, which the header's -fPIC does not match.
+    target_compile_options(${target} PRIVATE -fPIC)
   endif()
 endfunction()
 

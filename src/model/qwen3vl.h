@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ struct RowInput {
 /// Qwen3-VL on ATen with autograd. Parameters are shared with whoever holds parameters(): the optimizer updates them in place.
 class Qwen3VL {
  public:
-  /// Loads a Hugging Face directory (single or sharded safetensors). @throws UserError for a missing/misshapen/unknown tensor, naming it
+  /// Loads a Hugging Face directory (single or sharded safetensors). @throws UserError for a missing or misshapen tensor, naming it
   static std::shared_ptr<Qwen3VL> load(const std::string& model_dir, const ModelOptions& options);
 
   const Qwen3VLConfig& config() const;
@@ -59,7 +60,11 @@ class Qwen3VL {
   /// The parameter of a checkpoint name; undefined tensor when there is none.
   at::Tensor parameter(const std::string& name) const;
 
-  /// Vision tower with DeepStack mergers. Cost: one forward over N rows.
+  /// Tensors of the checkpoint that nothing uses, sorted; worth a warning. Rotary tables and a redundant head are not among them.
+  const std::vector<std::string>& unused_tensors() const;
+
+  /// Vision tower with DeepStack mergers. Cost: one forward over N rows. No images give undefined tensors.
+  /// @throws UserError (data) when rows, grids and the checkpoint's patch size disagree
   VisionFeatures encode_images(const VisionInput& images) const;
 
   /// mRoPE positions [3, T] (int64, CPU) of a row, each segment on its own (MODEL 5).

@@ -1,0 +1,48 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "model/qwen3vl_config.h"
+#include "model/vision_tower.h"
+#include "nn/attention.h"
+#include "nn/layers.h"
+#include "nn/rope.h"
+
+namespace rematch {
+
+struct DecoderLayer {
+  at::Tensor input_norm;
+  at::Tensor post_attention_norm;
+  LinearWeights q, k, v, o;
+  at::Tensor q_norm;
+  at::Tensor k_norm;
+  LinearWeights gate, up, down;
+};
+
+/// Visual rows that DeepStack adds to.
+struct DeepstackInput {
+  at::Tensor visual_idx_M;               ///< flat row indices, int64; undefined when there are none
+  std::vector<at::Tensor> features_MH;   ///< feature k follows layer k
+};
+
+/// The text tower of Qwen3-VL without embedding and head (MODEL 2).
+class Decoder {
+ public:
+  /// Takes its layers and final norm (prefix `model.language_model.`) from `source`, in checkpoint order.
+  Decoder(const TextConfig& config, const TensorSource& source);
+
+  /// @param embeds_TH     [..., H]
+  /// @param positions_3T  [3, ...]
+  /// @return              final-normed hidden states, same shape
+  at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention, const DeepstackInput& deepstack) const;
+
+ private:
+  at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
+
+  TextConfig config_;
+  std::vector<DecoderLayer> layers_;
+  at::Tensor final_norm_;
+};
+
+}  // namespace rematch

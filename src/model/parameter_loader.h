@@ -1,0 +1,35 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/hf_dir.h"
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// Takes parameters out of a checkpoint one by one, checks them, and remembers which were taken.
+class ParameterLoader {
+ public:
+  ParameterLoader(std::shared_ptr<const HfDir> dir, const ModelOptions& options) : dir_(std::move(dir)), options_(options) {}
+
+  /// The tensor `name` in the model's dtype on its device. @throws UserError (data) when missing, misshapen or not of a float dtype
+  at::Tensor take(const std::string& name, const std::vector<int64_t>& shape) { return take_as(name, name, shape); }
+  /// As take(), but the parameter is called `as`.
+  at::Tensor take_as(const std::string& name, const std::string& as, const std::vector<int64_t>& shape);
+  /// Counts a tensor as used without loading it as a parameter.
+  void skip(const std::string& name) { used_.push_back(name); }
+
+  const HfDir& dir() const { return *dir_; }
+  std::vector<NamedParameter> take_parameters() { return std::move(parameters_); }
+  /// Names nobody took, without those that any Qwen3-VL checkpoint may carry for nothing.
+  std::vector<std::string> unused() const;
+
+ private:
+  std::shared_ptr<const HfDir> dir_;
+  ModelOptions options_;
+  std::vector<NamedParameter> parameters_;
+  std::vector<std::string> used_;
+};
+
+}  // namespace rematch

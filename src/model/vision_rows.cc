@@ -1,0 +1,81 @@
+#include "model/vision_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace rematch {
+namespace {
+
+// Two taps of the learned table and their weights for each index of an axis; the order of operations decides bits (MODEL 3.2).
+struct AxisTaps {
+  at::Tensor low, high;                ///< int64
+  at::Tensor low_weight, high_weight;  ///< float32
+};
+
+AxisTaps axis_taps(const at::Tensor& index, int64_t size, int64_t side) {
+  const at::Tensor source = index.to(at::kFloat) * static_cast<double>(side - 1) / static_cast<double>(std::max<int64_t>(size - 1, 1));
+  const at::Tensor floor = at::floor(source);
+  const at::Tensor offset = source - floor;
+  const at::Tensor low = floor.to(at::kLong);
+  return {low.clamp(0, side - 1), (low + 1).clamp(0, side - 1), (1 - offset.abs()).clamp_min(0), (1 - (offset - 1).abs()).clamp_min(0)};
+}
+
+// Learned positions of one frame: bilinear in the square table, in float32, then in the table's dtype.
+at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_t width, const VisionConfig& config, const at::Tensor& pos_embed) {
+  int64_t side = static_cast<int64_t>(std::sqrt(static_cast<double>(config.num_position_embeddings)));
+  const AxisTaps rows = axis_taps(coordinates.select(1, 0), height, side);
+  const AxisTaps columns = axis_taps(coordinates.select(1, 1), width, side);
+  const auto corner = [&](const at::Tensor& row, const at::Tensor& row_weight, const at::Tensor& column, const at::Tensor& column_weight) {
+    const at::Tensor index = (row * side + column).to(pos_embed.device());
+    const at::Tensor weight = (row_weight * column_weight).to(pos_embed.device());
+    return at::embedding(pos_embed, index).to(at::kFloat) * weight.unsqueeze(1);
+  };
+  at::Tensor sum = corner(rows.low, rows.low_weight, columns.low, columns.low_weight);
+  sum = sum + corner(rows.low, rows.low_weight, columns.high, columns.high_weight);
+  sum = sum + corner(rows.high, rows.high_weight, columns.low, columns.low_weight);
+  sum = sum + corner(rows.high, rows.high_weight, columns.high, columns.high_weight);
+  return sum.to(pos_embed.scalar_type());
+}
+
+at::Tensor joined(const std::vector<at::Tensor>& parts) { return parts.size() == 1 ? parts[0] : at::cat(parts, 0); }
+
+}  // namespace
+
+at::Tensor block_order_coordinates(int64_t height, int64_t width, int64_t merge) {
+  const auto options = at::TensorOptions().dtype(at::kLong);
+  const auto in_blocks = [&](const at::Tensor& grid) {
+    return grid.expand({height, width}).reshape({height / merge, merge, width / merge, merge}).transpose(1, 2).reshape({-1});
+  };
+  return at::stack({in_blocks(at::arange(height, options).unsqueeze(1)), in_blocks(at::arange(width, options).unsqueeze(0))}, 1);
+}
+
+VisionRows make_vision_rows(const std::vector<std::array<int64_t, 3>>& grid_thw, const VisionConfig& config, const at::Tensor& pos_embed) {
+  struct Frame {
+    at::Tensor position;
+    RopeTable rope;
+  };
+  std::map<std::array<int64_t, 2>, Frame> frames;  // by height and width
+  std::vector<at::Tensor> positions, cosines, sines;
+  VisionRows rows;
+  for (const auto& [t, height, width] : grid_thw) {
+    auto [found, is_new] = frames.try_emplace({height, width});
+    Frame& frame = found->second;
+    if (is_new) {
+      const at::Tensor coordinates = block_order_coordinates(height, width, config.spatial_merge_size);
+      frame.position = frame_positions(coordinates, height, width, config, pos_embed);
+      frame.rope = vision_rope_table(coordinates, config.rope_theta, config.hidden_size / config.num_heads, pos_embed.device());
+    }
+    for (int64_t i = 0; i < t; ++i) {
+      positions.push_back(frame.position);
+      cosines.push_back(frame.rope.cos);
+      sines.push_back(frame.rope.sin);
+      rows.frame_lens.push_back(height * width);
+    }
+  }
+  rows.position_ND = joined(positions);
+  rows.rope = {joined(cosines), joined(sines)};
+  return rows;
+}
+
+}  // namespace rematch

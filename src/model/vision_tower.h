@@ -1,0 +1,67 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/qwen3vl_config.h"
+#include "nn/layers.h"
+
+namespace rematch {
+
+// Shapes: N vision rows (patches), D vision hidden, H text hidden, M = N/merge² visual tokens.
+
+/// Gives the tensor of a checkpoint name after checking its shape.
+using TensorSource = std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
+
+/// Joins merge² neighbouring rows into one visual token.
+struct PatchMerger {
+  LayerNormWeights norm;
+  LinearWeights fc1;
+  LinearWeights fc2;
+  bool norm_after_shuffle = false;  ///< DeepStack mergers normalise 4·D values, the final one D
+
+  /// [N, D] → [M, H]
+  at::Tensor forward(const at::Tensor& hidden_ND) const;
+};
+
+struct VisionBlock {
+  LayerNormWeights norm1;
+  LayerNormWeights norm2;
+  LinearWeights qkv;
+  LinearWeights proj;
+  LinearWeights fc1;
+  LinearWeights fc2;
+};
+
+/// What the tower gives; copied into VisionFeatures.
+struct VisionTowerOutput {
+  at::Tensor embeds_MH;
+  std::vector<at::Tensor> deepstack_MH;
+};
+
+/// The vision tower of Qwen3-VL (MODEL 3).
+class VisionTower {
+ public:
+  /// Takes its parameters (prefix `model.visual.`) from `source`, in checkpoint order.
+  VisionTower(const VisionConfig& config, const TensorSource& source);
+
+  /// @param pixel_values_NC  rows of all images in order, any float dtype
+  /// @param grid_thw         patches of each image; sides are multiples of the merge size
+  VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<std::array<int64_t, 3>>& grid_thw) const;
+
+ private:
+  at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;
+  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const struct VisionRows& rows) const;
+
+  VisionConfig config_;
+  LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]
+  at::Tensor pos_embed_;
+  std::vector<VisionBlock> blocks_;
+  PatchMerger merger_;
+  std::vector<PatchMerger> deepstack_mergers_;
+};
+
+}  // namespace rematch
