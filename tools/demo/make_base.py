@@ -3,12 +3,14 @@
     make_base.py OUT [--seed S]
 
 3.2 M parameters in float32: text hidden 192, 4 layers, 6 query heads over 2 key heads; vision hidden 96, 4 blocks, patches of 16;
-DeepStack features after three vision blocks; tied embeddings. Matrices are normal with deviation 0.02, norms one, biases zero.
+DeepStack features after three vision blocks; tied embeddings. Matrices are normal with deviation fan_in^-1/2 (the usual 0.02 is made for
+much wider layers: here it would start every branch near zero), embeddings with 0.02, norms one, biases zero.
 The directory is an ordinary Hugging Face one; tokenizer.json comes from tokenizer.py.
 """
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -93,7 +95,9 @@ def make_tensors(vocab_size, seed):
         elif name.endswith("bias"):
             tensors[name] = torch.zeros(shape)
         else:
-            tensors[name] = torch.empty(shape).normal_(0.0, 0.02, generator=generator)
+            is_table = "embed_tokens" in name or "pos_embed" in name
+            deviation = 0.02 if is_table else math.prod(shape[1:]) ** -0.5
+            tensors[name] = torch.empty(shape).normal_(0.0, deviation, generator=generator)
     return tensors
 
 

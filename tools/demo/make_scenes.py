@@ -9,7 +9,7 @@ simple  one to three large shapes on a plain 128x128 background: what the demons
 hard    three to six smaller shapes, on backgrounds with gradients, noise and stray lines, also 160x128 and 128x160 images:
         what a user's new data look like to that checkpoint.
 
-Circles, squares and rectangles carry `bbox_2d`, triangles and diamonds `poly`; `desc` is colour and shape.
+Circles, squares and rectangles carry `bbox_2d`, triangles `poly`; `desc` is colour and shape.
 Coordinates are bins: bin(x) = min(999, floor(1000 * x / side + 1/2)), x a continuous image coordinate (pixel i covers [i, i+1]),
 so a box spans the outer edges of its pixels and a vertex lies in the middle of its pixel.
 Every scene has its own generator seeded by (split, part, seed, index): files do not depend on how many are made.
@@ -32,11 +32,9 @@ COLOURS = {
     "yellow": (240, 215, 40),
     "purple": (150, 60, 190),
     "orange": (245, 140, 30),
-    "cyan": (50, 205, 215),
-    "pink": (250, 130, 190),
 }
 BOX_SHAPES = ("circle", "square", "rectangle")
-POLY_SHAPES = ("triangle", "diamond")
+POLY_SHAPES = ("triangle",)
 SHAPES = BOX_SHAPES + POLY_SHAPES
 
 
@@ -50,8 +48,8 @@ class Difficulty:
 
 
 DIFFICULTIES = {
-    "simple": Difficulty(((128, 128),), (1, 3), (30, 62), 3, False),
-    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (18, 40), 1, True),
+    "simple": Difficulty(((128, 128),), (1, 3), (24, 60), 3, False),
+    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (22, 46), 1, True),
 }
 
 
@@ -100,7 +98,7 @@ def place(rng, shape, size, difficulty, taken):
     low, high = difficulty.side_px
     for _ in range(60):
         w = h = rng.randint(low, high)
-        if shape in ("rectangle", "triangle", "diamond"):
+        if shape in ("rectangle", "triangle"):
             h = rng.randint(low, high)
         if shape == "rectangle" and abs(w - h) < 6:
             continue  # would look like a square
@@ -112,12 +110,9 @@ def place(rng, shape, size, difficulty, taken):
     return None
 
 
-def vertices(rng, shape, box):
-    """Corner pixels of a polygon that fills `box`."""
+def triangle(rng, box):
+    """Corner pixels of a triangle that fills `box`, apex up or down."""
     x0, y0, x1, y1 = box[0], box[1], box[2] - 1, box[3] - 1
-    if shape == "diamond":
-        cx, cy = (x0 + x1) // 2, (y0 + y1) // 2
-        return [(cx, y0), (x1, cy), (cx, y1), (x0, cy)]
     apex = rng.randint(x0 + (x1 - x0) // 4, x1 - (x1 - x0) // 4)
     return [(apex, y0), (x1, y1), (x0, y1)] if rng.random() < 0.5 else [(x0, y0), (x1, y0), (apex, y1)]
 
@@ -138,7 +133,7 @@ def make_scene(rng, difficulty):
         inclusive = (box[0], box[1], box[2] - 1, box[3] - 1)
         entry = {"desc": f"{colour} {shape}"}
         if shape in POLY_SHAPES:
-            points = vertices(rng, shape, box)
+            points = triangle(rng, box)
             draw.polygon(points, fill=fill)
             entry["poly"] = [[to_bin(x + 0.5, size[0]), to_bin(y + 0.5, size[1])] for x, y in points]
         else:

@@ -1,0 +1,36 @@
+# Shared by the scripts of this directory: where the checkout is, progress lines, a retry. Sourced, not run.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 1
+
+step() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+if [[ ! -t 2 || -n ${NO_COLOR:-} ]]; then
+  step() { printf '%s\n' "$*" >&2; }
+fi
+
+# An error as the program itself words them: what, where, what was seen, what to do.
+fail() {
+  printf 'error: %s\n  where: %s\n  what:  %s\n  fix:   %s\n' "$1" "$2" "$3" "$4" >&2
+  exit 4
+}
+
+# Runs a command up to three times; for downloads.
+retry() {
+  local attempt
+  for attempt in 1 2 3; do
+    "$@" && return 0
+    [[ $attempt == 3 ]] || { echo "attempt $attempt of 3 failed: $*; trying again" >&2; sleep $((attempt * 3)); }
+  done
+  return 1
+}
+
+# Parallel jobs: one per core, but 1.5 GB of free memory for each (a torch file takes about one to compile).
+num_jobs() {
+  local cores available_kb by_memory
+  cores=$(nproc)
+  available_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
+  by_memory=$((available_kb / 1572864))
+  ((by_memory >= 1)) || by_memory=1
+  echo $((cores < by_memory ? cores : by_memory))
+}
