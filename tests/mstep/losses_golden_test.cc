@@ -1,0 +1,123 @@
+// Against a float64 reference made by autograd (tests/golden/mstep_losses.json.how).
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "mstep/loss/losses.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+struct GoldenCase {
+  std::string name;
+  at::Tensor logits_TV, grad_TV;
+  RowSupervision supervision;
+  LossOptions options;
+  Json expect;
+};
+
+GoldenCase read_case(const Json& value, const float*& data) {
+  GoldenCase golden;
+  golden.name = value["name"];
+  const int64_t num_tokens = value["num_tokens"];
+  const int64_t vocab = value["vocab"];
+  for (at::Tensor* tensor : {&golden.logits_TV, &golden.grad_TV}) {
+    *tensor = at::from_blob(const_cast<float*>(data), {num_tokens, vocab}, at::kFloat).clone();
+    data += num_tokens * vocab;
+  }
+  for (int64_t i = 0; i < num_tokens; ++i) {
+    if (value["labels"][static_cast<size_t>(i)] == kIgnoreLabel) continue;
+    golden.supervision.ce_positions.push_back(i);
+    golden.supervision.ce_labels.push_back(value["labels"][static_cast<size_t>(i)]);
+  }
+  for (const Json& slot : value["coord_slots"]) {
+    golden.supervision.slot_positions.push_back(slot[0]);
+    golden.supervision.slot_bins.push_back(slot[1]);
+    golden.supervision.slot_is_prefix.push_back(slot[2] == "prefix");
+  }
+  const Json& options = value["options"];
+  golden.options.coord_token_ids = value["coord_token_ids"].get<std::array<int, 1000>>();
+  golden.options.target_sigma = options["target_sigma"];
+  if (!options["target_truncate"].is_null()) golden.options.target_truncate = options["target_truncate"].get<double>();
+  golden.options.temperature_coord = options["temperature_coord"];
+  golden.options.soft_ce_weight = options["soft_ce_weight"];
+  golden.options.w1_weight = options["w1_weight"];
+  golden.options.gate_weight = options["gate_weight"];
+  golden.expect = value["expect"];
+  return golden;
+}
+
+std::vector<GoldenCase> golden_cases() {
+  const Json table = read_json_file(test::source_path("tests/golden/mstep_losses.json"));
+  const std::string bytes = read_file(test::source_path("tests/golden/mstep_losses.bin"));
+  const auto* data = reinterpret_cast<const float*>(bytes.data());
+  std::vector<GoldenCase> cases;
+  for (const Json& value : table) cases.push_back(read_case(value, data));
+  EXPECT_EQ(reinterpret_cast<const char*>(data), bytes.data() + bytes.size());
+  return cases;
+}
+
+at::Tensor identity(const at::Tensor& hidden_KH) { return hidden_KH; }
+
+// Means of a row over a head that hands the logits through.
+RowLoss golden_loss(const GoldenCase& golden, const at::Tensor& logits_TV, const LossOptions& options) {
+  return row_loss(logits_TV, golden.supervision, identity, options, 1.0 / golden.expect["ce_count"].get<double>(),
+                  1.0 / golden.expect["coord_count"].get<double>());
+}
+
+}  // namespace
+
+TEST(RowLossGolden, EqualsTheDoublePrecisionReference) {
+  for (const GoldenCase& golden : golden_cases()) {
+    SCOPED_TRACE(golden.name);
+    const RowLoss loss = golden_loss(golden, golden.logits_TV, golden.options);
+    const auto expect = [&](const char* key, double value) {
+      const double reference = golden.expect[key];
+      EXPECT_NEAR(value, reference, 2e-6 * std::max(1.0, std::abs(reference))) << key;
+    };
+    EXPECT_EQ(loss.ce_count, golden.expect["ce_count"].get<int64_t>());
+    EXPECT_EQ(loss.coord_count, golden.expect["coord_count"].get<int64_t>());
+    const auto num_slots = static_cast<double>(loss.coord_count);
+    expect("ce", loss.ce_sum / static_cast<double>(loss.ce_count));
+    expect("coord", loss.coord_sum / num_slots);
+    expect("soft_ce", loss.soft_ce_sum / num_slots);
+    expect("w1", loss.w1_sum / num_slots);
+    expect("gate", loss.gate_sum / num_slots);
+    expect("loss", loss.total.item<double>());
+    EXPECT_NEAR(loss.coord_prefix_sum + loss.coord_append_sum, loss.coord_sum, 1e-9 * std::abs(loss.coord_sum));
+  }
+}
+
+TEST(RowLossGolden, GivesTheReferenceGradientAlsoThroughSanitisedLogits) {
+  for (GoldenCase& golden : golden_cases()) {
+    SCOPED_TRACE(golden.name);
+    for (const int64_t chunk_positions : {1024, 1, 3}) {  // one chunk keeps its gradient, several compute their logits again
+      LossOptions options = golden.options;
+      options.chunk_positions = chunk_positions;
+      at::Tensor logits_TV = golden.logits_TV.clone().requires_grad_();
+      torch::autograd::backward({golden_loss(golden, logits_TV, options).total}, {});
+      const double error = (logits_TV.grad() - golden.grad_TV).abs().max().item<double>();
+      EXPECT_LE(error, 2e-6 * std::max(1.0, golden.grad_TV.abs().max().item<double>())) << "chunks of " << chunk_positions;
+    }
+  }
+}
+
+TEST(RowLossGolden, BoundaryBinsAndBrokenLogitsAreAmongTheCases) {
+  bool has_first = false, has_last = false, has_nan = false, has_masked_row = false;
+  for (const GoldenCase& golden : golden_cases()) {
+    for (const int64_t bin : golden.supervision.slot_bins) {
+      has_first |= bin == 0;
+      has_last |= bin == 999;
+    }
+    has_nan |= golden.logits_TV.isnan().any().item<bool>();
+    has_masked_row |= golden.logits_TV.isneginf().all(1).any().item<bool>();
+  }
+  EXPECT_TRUE(has_first && has_last && has_nan && has_masked_row);
+}
+
+}  // namespace rematch
