@@ -32,6 +32,7 @@ UserError field_error(const std::string& what, const std::string& key, const std
 
 // A pending input line: its id (null when absent) and either its input or the error that reading it gave.
 struct Line {
+  int64_t number = 0;
   Json id;
   bool has_id = false;
   Json input;
@@ -39,7 +40,7 @@ struct Line {
 };
 
 Line read_line(const std::string& text, int64_t number) {
-  Line line;
+  Line line{.number = number};
   try {
     Json value = parse_json(text, fmt::format("line {}", number));
     if (!value.is_object()) {
@@ -58,11 +59,21 @@ Line read_line(const std::string& text, int64_t number) {
   return line;
 }
 
+// What output files of a line are called.
+std::string line_name(const Line& line) {
+  if (!line.has_id) return fmt::format("line-{}", line.number);
+  return line.id.is_string() ? line.id.get<std::string>() : line.id.dump();
+}
+
 bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
   std::vector<Json> inputs;
+  std::vector<std::string> names;
   for (const Line& line : lines) {
-    if (line.error.is_null()) inputs.push_back(line.input);
+    if (!line.error.is_null()) continue;
+    inputs.push_back(line.input);
+    names.push_back(line_name(line));
   }
+  stage.set_line_names(std::move(names));
   std::vector<Json> errors(inputs.size());
   std::vector<Json> answers;
   if (!inputs.empty()) answers = stage.run_batch(inputs, errors);
@@ -92,6 +103,7 @@ bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
 std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors) {
   std::vector<Json> answers(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
+    line_idx_ = i;
     try {
       answers[i] = run(inputs[i]);
     } catch (const UserError& error) {
@@ -99,6 +111,21 @@ std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs, std::vector<
     }
   }
   return answers;
+}
+
+void Stage::set_line_names(std::vector<std::string> names) {
+  line_names_ = std::move(names);
+  line_idx_ = 0;
+}
+
+std::string Stage::line_file(const std::string& directory) const {
+  REMATCH_CHECK(line_idx_ < line_names_.size(), fmt::format("line {} of {}", line_idx_, line_names_.size()));
+  const std::string& name = line_names_[line_idx_];
+  if (name.empty() || name.front() == '.' || name.size() > 200 || name.find('/') != std::string::npos || name.find('\0') != std::string::npos) {
+    throw UserError(ErrorKind::kData, {.error = "the id cannot be a file name", .where = "id", .what = name.substr(0, 80),
+                                       .fix = "give ids of 1 to 200 characters without \"/\" that do not start with a dot"});
+  }
+  return fmt::format("{}/{}.safetensors", directory, name);
 }
 
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out) {

@@ -28,6 +28,17 @@ class Stage {
   /// Answers several lines together (`generate`); the default runs them one by one. The answer has the size of `inputs`.
   /// @param errors  same size, pre-filled null: an entry set to an error object fails that line only.
   virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
+
+  /// What run_stage calls before run_batch: for each input its id as text, or "line-N" without an id.
+  void set_line_names(std::vector<std::string> names);
+
+ protected:
+  /// Where a stage writes the file of the line it is answering: `directory`/<id>.safetensors.
+  /// @throws UserError (data) when the id cannot be a file name
+  std::string line_file(const std::string& directory) const;
+
+  std::vector<std::string> line_names_;
+  size_t line_idx_ = 0;  ///< index of the input in run_batch; its default keeps it
 };
 
 /// A row of the ONE table of stages (cli/stage_table.cc).
