@@ -4,7 +4,8 @@
 
 3.2 M parameters in float32: text hidden 192, 4 layers, 6 query heads over 2 key heads; vision hidden 96, 4 blocks, patches of 16;
 DeepStack features after three vision blocks; tied embeddings. Matrices are normal with deviation fan_in^-1/2 (the usual 0.02 is made for
-much wider layers: here it would start every branch near zero), embeddings with 0.02, norms one, biases zero.
+much wider layers: here it would start every branch near zero), embeddings with 0.02, norms one, biases zero. Rows of coord tokens are waves
+over the bins, so that neighbouring bins look alike from the first step on.
 The directory is an ordinary Hugging Face one; tokenizer.json comes from tokenizer.py.
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from tokenizer import build_tokenizer
+from tokenizer import NUM_BINS, build_tokenizer
 
 TEXT = {"hidden_size": 192, "num_hidden_layers": 4, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 32,
         "intermediate_size": 512}
@@ -86,7 +87,16 @@ def tensor_shapes(vocab_size):
     return shapes
 
 
-def make_tensors(vocab_size, seed):
+def coord_rows(num_bins, width, generator):
+    """Embeddings of the bins, [num_bins, width]: column j is a wave of random phase with 0.25 to 16 periods over the image."""
+    periods = 0.25 * 64.0 ** torch.rand(width, generator=generator)
+    phases = torch.rand(width, generator=generator)
+    positions = torch.arange(num_bins)[:, None] / num_bins
+    return 0.02 * 2**0.5 * torch.cos(2 * math.pi * (positions * periods + phases))
+
+
+def make_tensors(ids, seed):
+    vocab_size = len(ids)
     generator = torch.Generator().manual_seed(seed)
     tensors = {}
     for name, shape in tensor_shapes(vocab_size).items():
@@ -98,6 +108,8 @@ def make_tensors(vocab_size, seed):
             is_table = "embed_tokens" in name or "pos_embed" in name
             deviation = 0.02 if is_table else math.prod(shape[1:]) ** -0.5
             tensors[name] = torch.empty(shape).normal_(0.0, deviation, generator=generator)
+    first = ids["<|coord_0|>"]
+    tensors["model.language_model.embed_tokens.weight"][first : first + NUM_BINS] = coord_rows(NUM_BINS, TEXT["hidden_size"], generator)
     return tensors
 
 
@@ -141,7 +153,7 @@ def main():
                 "temporal_patch_size": 2, "merge_size": 2, "do_convert_rgb": True, "do_resize": True, "do_rescale": True,
                 "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
                 "resample": 3, "size": {"shortest_edge": 1024, "longest_edge": 1048576}})
-    tensors = make_tensors(vocab_size, args.seed)
+    tensors = make_tensors(ids, args.seed)
     weights = args.out / "model.safetensors"
     save_file(tensors, weights, metadata={"format": "pt"})
     weights.chmod(0o644)
