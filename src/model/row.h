@@ -1,0 +1,29 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <memory>
+
+#include "flow/segment.h"
+#include "model/qwen3vl.h"
+#include "vision/patches.h"
+
+namespace rematch {
+
+/// Gives the pixels of an image of a prompt, e.g. PixelStore::get.
+using PixelGetter = std::function<std::shared_ptr<const Patches>(const ImageRef&)>;
+
+/// A packed row as the model takes it.
+struct RowBatch {
+  RowInput input;
+  VisionInput images;  ///< of all segments, in order; empty for text only
+};
+
+/// Turns a packed row into tensors; pixels come from `pixels` and lie on `device` afterwards.
+/// @throws UserError whatever `pixels` throws
+RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device device);
+
+/// Final-normed hidden states [T, H] of a packed row: vision tower, then decoder. Differentiable.
+at::Tensor forward_row(const Qwen3VL& model, const RowBatch& batch);
+
+}  // namespace rematch

@@ -1,0 +1,49 @@
+#include "model/save.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace rematch {
+namespace {
+
+// True when a value changed. Keys that are absent stay absent: transformers then looks at the weights.
+bool set_dtype(Json& object, const std::string& dtype_name) {
+  bool changed = false;
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_string() || *found == dtype_name) continue;
+    *found = dtype_name;
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::string config_with_dtype(const std::string& config_text, const std::string& dtype_name, const std::string& where) {
+  Json root = parse_json(config_text, where);
+  if (!root.is_object()) return config_text;
+  bool changed = set_dtype(root, dtype_name);
+  for (const char* part : {"text_config", "vision_config"}) {
+    const auto found = root.find(part);
+    if (found != root.end() && found->is_object()) changed = set_dtype(*found, dtype_name) || changed;
+  }
+  return changed ? python_json(root, 2) + "\n" : config_text;
+}
+
+void save_hf_model(const std::string& source_dir, const Qwen3VL& model, const std::string& directory, const SaveOptions& options) {
+  std::vector<TensorEntry> tensors;
+  for (const NamedParameter& parameter : model.parameters()) tensors.push_back({parameter.name, parameter.tensor});
+  write_hf_weights(directory, tensors, options);
+  const std::string config_path = join_path(source_dir, "config.json");
+  const char* dtype_name = model.dtype() == at::kBFloat16 ? "bfloat16" : "float32";
+  FileWriter config(join_path(directory, "config.json"));
+  config.write(config_with_dtype(read_file(config_path), dtype_name, config_path));
+  config.finish();
+  copy_companions(source_dir, directory, {"config.json"});
+}
+
+}  // namespace rematch
