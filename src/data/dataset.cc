@@ -51,7 +51,7 @@ void check_image_files(const Sample& sample) {
     if (found && S_ISREG(info.st_mode)) continue;
     throw UserError(ErrorKind::kData, {.error = "an image file is missing", .where = sample.where,
                                        .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
-                                       .fix = "correct \"images\" (relative paths start at the directory of the JSONL), or remove the record"});
+                                       .fix = "correct \"images\" (relative paths start at the JSONL's directory), or remove the record"});
   }
 }
 
@@ -61,8 +61,8 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options) {
     if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
       throw UserError(ErrorKind::kData,
                       {.error = "an image has another size than its record says", .where = sample.where,
-                       .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path, size.width_px, size.height_px,
-                                           sample.width_px, sample.height_px),
+                       .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path, size.width_px,
+                                           size.height_px, sample.width_px, sample.height_px),
                        .fix = "correct \"width\" and \"height\" of the record, or put the right file there"});
     }
     check_legal_size(size.width_px, size.height_px, options, fmt::format("{} ({})", path, sample.where));
@@ -92,8 +92,10 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     if (is_blank(line)) continue;
     ++num_records;
     try {
-      Sample sample = read_record(line, {.where = fmt::format("{}:{}", jsonl_path, line_idx + 1), .directory = parent.empty() ? "." : parent,
-                                         .require_single_image = options.require_single_image, .forbidden = &forbidden});
+      Sample sample = read_record(line, {.where = fmt::format("{}:{}", jsonl_path, line_idx + 1),
+                                         .directory = parent.empty() ? "." : parent,
+                                         .require_single_image = options.require_single_image,
+                                         .forbidden = &forbidden});
       sample.sample_id = line_idx;
       if (options.check_image_files) check_image_files(sample);
       dataset.samples_.push_back(std::move(sample));
@@ -103,8 +105,8 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   }
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
-    throw UserError(ErrorKind::kData, {.error = "the dataset holds no records", .where = jsonl_path,
-                                       .what = options.limit ? fmt::format("sample limit {}", *options.limit) : fmt::format("{} lines", line_idx),
+    const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit) : fmt::format("{} lines", line_idx);
+    throw UserError(ErrorKind::kData, {.error = "the dataset holds no records", .where = jsonl_path, .what = found,
                                        .fix = "give a JSONL with at least one record (and a sample limit of at least 1)"});
   }
   return dataset;
@@ -124,8 +126,9 @@ void Dataset::validate_images(const PatchOptions& options) const {
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
+  const std::array<int64_t, 3> grid_thw = grid_of(sample.width_px, sample.height_px, options);
   std::vector<ImageRef> refs;
-  for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_of(sample.width_px, sample.height_px, options)});
+  for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_thw});
   return refs;
 }
 

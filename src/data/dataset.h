@@ -22,7 +22,7 @@ struct DatasetOptions {
 class Dataset {
  public:
   /// Reads and checks a JSONL. Up to 20 bad lines are reported together.
-  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, the object and the fix, also when no record is left.
+  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object and fix, also when there is no record.
   /// Cost: linear in the file, and one stat per image with check_image_files.
   static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
 

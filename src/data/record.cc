@@ -44,7 +44,7 @@ void refuse_unknown_fields(const Json& value, const std::vector<std::string>& kn
 const Json& required(const Json& value, const char* key, const std::string& where) {
   const auto found = value.find(key);
   if (found == value.end()) {
-    fail(where, fmt::format("the field \"{}\" is missing", key), fmt::format("{} has no \"{}\"", value.empty() ? "an empty object" : "the object", key),
+    fail(where, fmt::format("the field \"{}\" is missing", key), fmt::format("{} fields, none is \"{}\"", value.size(), key),
          fmt::format("add \"{}\"", key));
   }
   return *found;
@@ -95,8 +95,9 @@ std::optional<int> coord_token_bin(const std::string& text) {
 int read_bin(const Json& value, const std::string& where) {
   if (value.is_string()) {
     const std::optional<int> bin = coord_token_bin(value.get_ref<const std::string&>());
-    if (!bin) fail(where, "a coordinate is not a coord token", show(value), "write an integer 0..999 or a string \"<|coord_0|>\" .. \"<|coord_999|>\"");
-    return *bin;
+    if (bin) return *bin;
+    fail(where, "a coordinate is not a coord token", show(value),
+         "write an integer 0..999 or a string \"<|coord_0|>\" .. \"<|coord_999|>\"");
   }
   if (!value.is_number()) {
     fail(where, "a coordinate is not a number", show(value), "write an integer 0..999 or a string such as \"<|coord_5|>\"");
@@ -132,7 +133,7 @@ std::vector<int> read_poly(const Json& value, const std::string& where) {
       bins.push_back(read_bin(item, where));
       continue;
     }
-    if (item.size() != 2) fail(where, "a vertex of \"poly\" is not a pair", fmt::format("{} (one ring only; no list of polygons)", show(item)), fix);
+    if (item.size() != 2) fail(where, "a vertex of \"poly\" is not a pair", fmt::format("{} (one ring only)", show(item)), fix);
     for (const Json& coordinate : item) bins.push_back(read_bin(coordinate, where));
   }
   if (bins.size() % 2 != 0) fail(where, "\"poly\" holds an odd number of values", fmt::format("{} values", bins.size()), fix);
@@ -142,7 +143,8 @@ std::vector<int> read_poly(const Json& value, const std::string& where) {
 
 Geometry read_geometry(const Json& object, const std::string& where) {
   if (object.contains("line")) {
-    fail(where, "the geometry \"line\" is not supported", show(object["line"]), "give the object a \"bbox_2d\" or a closed \"poly\", or remove it");
+    fail(where, "the geometry \"line\" is not supported", show(object["line"]),
+         "give the object a \"bbox_2d\" or a closed \"poly\", or remove it");
   }
   const bool has_bbox = object.contains("bbox_2d"), has_poly = object.contains("poly");
   if (has_bbox && has_poly) fail(where, "an object has two geometries", "both \"bbox_2d\" and \"poly\"", "keep exactly one of them");
@@ -195,7 +197,10 @@ const std::string* ForbiddenTexts::find_in(std::string_view text) const {
 
 Sample read_record(std::string_view line, const RecordContext& context) {
   const Json record = parse_json(line, context.where);
-  if (!record.is_object()) fail(context.where, "a line is not a JSON object", show(record), "write one record a line: {\"images\": [...], \"objects\": [...], ...}");
+  if (!record.is_object()) {
+    fail(context.where, "a line is not a JSON object", show(record),
+         "write one record a line: {\"images\": [...], \"objects\": [...], ...}");
+  }
   refuse_unknown_fields(record, kRecordFields, context.where);
   Sample sample;
   sample.where = context.where;

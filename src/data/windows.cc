@@ -17,7 +17,8 @@ constexpr uint64_t kEpochStream = 0x65706F6368ULL;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void require(bool holds, const char* key, const std::string& what, const char* fix) {
-  if (!holds) throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key), .where = key, .what = what, .fix = fix});
+  if (holds) return;
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key), .where = key, .what = what, .fix = fix});
 }
 
 }  // namespace
@@ -26,13 +27,13 @@ WindowStream::WindowStream(WindowOptions options) : options_(options) {
   const int64_t batch_size = options.per_device_train_batch_size;
   require(options.num_samples >= 1, "custom.train_jsonl", fmt::format("{} samples", options.num_samples), "give at least one record");
   require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size), "give at least 1");
-  require(options.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps", fmt::format("{}", options.gradient_accumulation_steps),
-          "give at least 1");
+  require(options.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
+          fmt::format("{}", options.gradient_accumulation_steps), "give at least 1");
   REMATCH_CHECK(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size,
                 fmt::format("rank {} of {}", options.rank, options.world_size));
   micro_batches_per_epoch_ = options.drop_last ? options.num_samples / batch_size : ceil_div(options.num_samples, batch_size);
   require(micro_batches_per_epoch_ >= 1, "training.per_device_train_batch_size",
-          fmt::format("{} samples give no full micro-batch of {} and dataloader_drop_last leaves the rest out", options.num_samples, batch_size),
+          fmt::format("{} samples give no full micro-batch of {}; dataloader_drop_last drops the rest", options.num_samples, batch_size),
           "lower it, or set training.dataloader_drop_last: false");
   windows_per_epoch_ = ceil_div(micro_batches_per_epoch_, int64_t{options.gradient_accumulation_steps} * options.world_size);
 }

@@ -35,7 +35,8 @@ struct WindowCursor {
 };
 
 /// An endless stream of accumulation windows: each epoch is a permutation of the samples drawn from (seed, epoch), cut into micro-batches,
-/// which the ranks take in turn; a window never spans two epochs. The union over ranks depends on world_size · gradient_accumulation_steps only.
+/// which the ranks take in turn; a window never spans two epochs. The union over ranks depends on the product of world_size and
+/// gradient_accumulation_steps only.
 ///
 ///   WindowStream stream({.num_samples = dataset.size(), .gradient_accumulation_steps = 4, .seed = 7});
 ///   while (step < max_steps) {

@@ -28,7 +28,8 @@ Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::
 Image decode_png(std::string_view bytes, const ImageHeader& header, const std::string& where);
 Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::string& where);
 
-/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without the "Exif\0\0" in front; 1 when absent or damaged, as viewers assume.
+/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without the "Exif\0\0" in front; 1 when absent or damaged,
+/// as viewers assume.
 int exif_orientation(std::string_view exif);
 
 /// One colour channel over white: bit for bit Pillow's alpha_composite on an opaque white background.

@@ -9,7 +9,8 @@ namespace {
 // Pillow's limit against decompression bombs: beyond this it refuses to open a file.
 constexpr int64_t kMaxPixels = 178'956'970;
 constexpr const char* kConvertFix =
-    "convert it: python3 -c 'from PIL import Image, ImageOps; ImageOps.exif_transpose(Image.open(\"IN\")).convert(\"RGB\").save(\"OUT.png\")'";
+    "convert it: python3 -c 'from PIL import Image, ImageOps; "
+    "ImageOps.exif_transpose(Image.open(\"IN\")).convert(\"RGB\").save(\"OUT.png\")'";
 
 uint32_t big_endian(std::string_view bytes, size_t offset, size_t num_bytes) {
   uint32_t value = 0;
@@ -23,14 +24,16 @@ uint32_t little_endian32(std::string_view bytes, size_t offset) {
   return value;
 }
 
-[[noreturn]] void refuse(const std::string& where, const std::string& error, const std::string& what, const std::string& fix = kConvertFix) {
+[[noreturn]] void refuse(const std::string& where, const std::string& error, const std::string& what,
+                         const std::string& fix = kConvertFix) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
 void check_orientation(std::string_view exif, const std::string& where) {
   const int orientation = exif_orientation(exif);
   if (orientation == 1) return;
-  refuse(where, "the image is stored rotated (EXIF)", fmt::format("EXIF orientation {}; only 1 is read, because boxes would not fit", orientation),
+  refuse(where, "the image is stored rotated (EXIF)",
+         fmt::format("EXIF orientation {}; only 1 is read, because boxes would not fit", orientation),
          fmt::format("{}; then check width, height and coordinates of the record", kConvertFix));
 }
 
@@ -82,7 +85,9 @@ void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::s
   header.height_px = static_cast<int>(height);
   const int num_components = static_cast<unsigned char>(content[5]);
   if (num_components == 4) refuse(where, "the image is CMYK", "a JPEG of 4 components (CMYK or YCCK)");
-  if (num_components != 1 && num_components != 3) refuse(where, "the image is neither grey nor RGB", fmt::format("a JPEG of {} components", num_components));
+  if (num_components != 1 && num_components != 3) {
+    refuse(where, "the image is neither grey nor RGB", fmt::format("a JPEG of {} components", num_components));
+  }
 }
 
 // Walks the markers up to the first scan.
@@ -143,8 +148,8 @@ std::string name_of_other_format(std::string_view bytes) {
 }  // namespace
 
 UserError corrupt_image(const std::string& where, const char* format, const std::string& reason) {
-  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or cut off", .where = where, .what = fmt::format("{}: {}", format, reason),
-                                      .fix = "fetch the file again, or remove its record"});
+  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or cut off", .where = where,
+                                      .what = fmt::format("{}: {}", format, reason), .fix = "fetch the file again, or remove its record"});
 }
 
 Image blank_image(const ImageHeader& header) {

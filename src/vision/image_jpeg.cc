@@ -80,7 +80,8 @@ Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::
   state.errors.error_exit = leave;
   state.errors.emit_message = on_message;
   state.progress.progress_monitor = on_progress;
-  const bool good = run_decoder(bytes, state, static_cast<unsigned>(header.width_px), static_cast<unsigned>(header.height_px), image.rgb.data());
+  const auto width = static_cast<unsigned>(header.width_px), height = static_cast<unsigned>(header.height_px);
+  const bool good = run_decoder(bytes, state, width, height, image.rgb.data());
   jpeg_destroy_decompress(&state.info);
   if (!good) throw corrupt_image(where, "JPEG", state.message);
   return image;

@@ -51,7 +51,9 @@ void read_palette(const PngState& state, RawPng& raw) {
   png_colorp colors = nullptr;
   int num_colors = 0;
   if (png_get_PLTE(state.png, state.info, &colors, &num_colors) != 0) {
-    for (int i = 0; i < std::min(num_colors, 256); ++i) raw.palette[static_cast<size_t>(i)] = {colors[i].red, colors[i].green, colors[i].blue, 255};
+    for (int i = 0; i < std::min(num_colors, 256); ++i) {
+      raw.palette[static_cast<size_t>(i)] = {colors[i].red, colors[i].green, colors[i].blue, 255};
+    }
   }
   png_bytep alphas = nullptr;
   int num_alphas = 0;

@@ -31,7 +31,8 @@ struct Settings {
   const Json* find(const char* key) const { return find(values, key); }
 
   [[noreturn]] void fail(const std::string& key, const std::string& found, const std::string& wanted) const {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("image processor setting {} has a wrong value", key), .where = path, .what = found,
+    throw UserError(ErrorKind::kData, {.error = fmt::format("image processor setting {} has a wrong value", key), .where = path,
+                                       .what = found,
                                        .fix = fmt::format("set {} to {}, or copy the file of the original checkpoint", key, wanted)});
   }
 
@@ -115,7 +116,8 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir) {
   options.image_std = settings.channels("image_std", true).value_or(kClipStd);
   if (const Json* factor = settings.find("rescale_factor"); factor != nullptr) {
     options.rescale_factor = factor->is_number() ? factor->get<double>() : 0.0;
-    if (!(options.rescale_factor > 0) || !std::isfinite(options.rescale_factor)) settings.fail("rescale_factor", factor->dump(), "a positive number (1/255)");
+    const bool is_good = options.rescale_factor > 0 && std::isfinite(options.rescale_factor);
+    if (!is_good) settings.fail("rescale_factor", factor->dump(), "a positive number (1/255)");
   }
   read_area_limits(settings, options);
   return options;

@@ -39,13 +39,14 @@ void check_legal_size(int width_px, int height_px, const PatchOptions& options, 
   throw UserError(ErrorKind::kData,
                   {.error = fmt::format("image sides are no multiples of {} px", multiple), .where = where,
                    .what = fmt::format("{} x {} px (width x height); images are never resized here", width_px, height_px),
-                   .fix = fmt::format("resize the file to {} x {} px (the nearest legal size) and set width and height of its record to that",
+                   .fix = fmt::format("resize the file to {} x {} px (the nearest legal size) and correct width and height of its record",
                                       legal.width_px, legal.height_px)});
 }
 
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where) {
   check_legal_size(image.width_px, image.height_px, options, where);
-  REMATCH_CHECK(image.rgb.size() == static_cast<size_t>(image.width_px) * image.height_px * kNumChannels, fmt::format("{} bytes", image.rgb.size()));
+  const size_t num_bytes = static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * kNumChannels;
+  REMATCH_CHECK(image.rgb.size() == num_bytes, fmt::format("{} bytes, {} expected", image.rgb.size(), num_bytes));
   const int64_t patch = options.patch_size, merge = options.merge_size, num_frames = options.temporal_patch_size;
   Patches result;
   result.grid_thw = grid_of(image.width_px, image.height_px, options);

@@ -29,7 +29,7 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
   const double ratio = static_cast<double>(std::max(height, width)) / static_cast<double>(std::min(height, width));
   if (ratio > kMaxAspectRatio) {
     throw UserError(ErrorKind::kData, {.error = "an image is too long and thin to be resized", .where = where,
-                                       .what = fmt::format("{} x {} px (width x height), aspect ratio {:.1f}, at most 200", width, height, ratio),
+                                       .what = fmt::format("{} x {} px (width x height), ratio {:.1f}, at most 200", width, height, ratio),
                                        .fix = "crop or pad the image"});
   }
   // The doubles below repeat Python's expressions operation by operation: floor and ceil make the last bit matter.

@@ -46,7 +46,8 @@ TEST_F(DatasetTest, ReadsOnlyTheFirstRecordsOfALimit) {
 }
 
 TEST_F(DatasetTest, ReportsAllBadLinesTogether) {
-  const UserError error = test::catch_user_error([&] { Dataset::load(write("{\n" + record() + "\n[]\n" + record("images/b.png") + "\n"), {}); });
+  const std::string path = write("{\n" + record() + "\n[]\n" + record("images/b.png") + "\n");
+  const UserError error = test::catch_user_error([&] { Dataset::load(path, {}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   ASSERT_EQ(error.problems().size(), 3u);
   EXPECT_EQ(error.problems()[0].where.rfind(directory_.file("data.jsonl") + ":1", 0), 0u);
@@ -79,7 +80,8 @@ TEST_F(DatasetTest, RefusesAnEmptyFileAndAMissingOne) {
 }
 
 TEST_F(DatasetTest, PassesForbiddenTextsOn) {
-  const std::string path = write(R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
+  const std::string path =
+      write(R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
   EXPECT_EQ(Dataset::load(path, {}).size(), 1);
   EXPECT_THROW(Dataset::load(path, {.forbidden_texts = {"<|end|>"}}), UserError);
 }

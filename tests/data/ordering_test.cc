@@ -20,7 +20,9 @@ std::vector<std::string> descs(const std::vector<SceneObject>& objects) {
 
 Sample many_objects(int64_t sample_id) {
   Sample sample{.sample_id = sample_id};
-  for (int i = 0; i < 12; ++i) sample.objects.push_back({std::string(1, static_cast<char>('a' + i)), {GeometryKind::kBbox2d, {i, 0, i, 0}}});
+  for (int i = 0; i < 12; ++i) {
+    sample.objects.push_back({std::string(1, static_cast<char>('a' + i)), {GeometryKind::kBbox2d, {i, 0, i, 0}}});
+  }
   return sample;
 }
 

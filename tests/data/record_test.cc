@@ -14,7 +14,8 @@ namespace {
 const ForbiddenTexts kForbidden({"<|im_end|>", "<|coord_5|>", "<think>", ""});
 
 Sample read(const std::string& line, bool require_single_image = true) {
-  return read_record(line, {.where = "d.jsonl:7", .directory = "dir", .require_single_image = require_single_image, .forbidden = &kForbidden});
+  return read_record(
+      line, {.where = "d.jsonl:7", .directory = "dir", .require_single_image = require_single_image, .forbidden = &kForbidden});
 }
 
 std::string record(const std::string& objects) {
@@ -27,7 +28,8 @@ std::vector<int> bins_of(const std::string& object) { return read(record("[" + o
 void expect_refused(const std::string& line, const std::vector<std::string>& words) {
   const UserError error = test::catch_user_error([&] { read(line); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  for (const std::string& word : words) EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << word << " in\n" << error.what();
+  const std::string text = error.what();
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   EXPECT_EQ(error.problems()[0].where.rfind("d.jsonl:7", 0), 0u) << error.what();
 }
 
@@ -41,8 +43,8 @@ void expect_object_refused(const std::string& object, const std::vector<std::str
 
 TEST(ReadRecord, ReadsEveryField) {
   const Sample sample = read(R"({"images": ["sub/a.png"], "objects": [{"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 0]},
-    {"desc": "Schild \u00e9", "poly": [[1, 2], [3, 4], [5, 6]], "poly_points": 3}], "width": 64, "height": 32, "summary": "s", "metadata": {"k": 1},
-    "poly_points": null})");
+    {"desc": "Schild \u00e9", "poly": [[1, 2], [3, 4], [5, 6]], "poly_points": 3}], "width": 64, "height": 32,
+    "summary": "s", "metadata": {"k": 1}, "poly_points": null})");
   EXPECT_EQ(sample.image_paths, std::vector<std::string>{"dir/sub/a.png"});
   EXPECT_EQ(sample.width_px, 64);
   EXPECT_EQ(sample.height_px, 32);
@@ -59,7 +61,8 @@ TEST(ReadRecord, KeepsAnAbsoluteImagePath) {
 }
 
 TEST(ReadRecord, ReadsFlatAndNestedPolygonsAlike) {
-  EXPECT_EQ(bins_of(R"({"desc": "a", "poly": [1, 2, 3, 4, 5, 6]})"), bins_of(R"({"desc": "a", "poly": [[1, 2], [3, "<|coord_4|>"], [5.0, 6]]})"));
+  EXPECT_EQ(bins_of(R"({"desc": "a", "poly": [1, 2, 3, 4, 5, 6]})"),
+            bins_of(R"({"desc": "a", "poly": [[1, 2], [3, "<|coord_4|>"], [5.0, 6]]})"));
 }
 
 TEST(ReadRecord, AcceptsInvertedAndDegenerateBoxes) {
@@ -94,7 +97,8 @@ TEST(ReadRecord, RefusesWrongImagesAndSizes) {
   expect_refused(R"({"images": ["a", "b"], "objects": [], "width": 1, "height": 1})", {"more than one path"});
   EXPECT_EQ(read(R"({"images": ["a", "b"], "objects": [], "width": 1, "height": 1})", false).image_paths.size(), 2u);
   for (const char* width : {"0", "-32", "32.5", "\"32\"", "true", "null", "1e10"}) {
-    expect_refused(fmt::format(R"({{"images": ["a"], "objects": [], "width": {}, "height": 1}})", width), {"\"width\" is not a positive integer"});
+    const std::string line = fmt::format(R"({{"images": ["a"], "objects": [], "width": {}, "height": 1}})", width);
+    expect_refused(line, {"\"width\" is not a positive integer"});
   }
   expect_refused(R"({"images": ["a"], "objects": {}, "width": 1, "height": 1})", {"\"objects\" is not a list"});
 }
@@ -144,7 +148,8 @@ TEST(ReadRecord, RefusesWrongShapes) {
 }
 
 RC_GTEST_PROP(ReadRecord, AnyDamageIsADataErrorOrAValidSample, ()) {
-  std::string line = record(R"([{"desc": "a cat", "bbox_2d": [1, 2.0, "<|coord_999|>", 0]}, {"desc": "b", "poly": [[1, 2], [3, 4], [5, 6]]}])");
+  std::string line = record(R"([{"desc": "a cat", "bbox_2d": [1, 2.0, "<|coord_999|>", 0]},
+    {"desc": "b", "poly": [[1, 2], [3, 4], [5, 6]]}])");
   const int num_edits = *rc::gen::inRange(1, 5);
   for (int i = 0; i < num_edits; ++i) {
     const auto position = *rc::gen::inRange<size_t>(0, line.size());

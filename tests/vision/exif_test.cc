@@ -13,8 +13,8 @@ std::string tiff(bool big_endian, int tag, int type, int value) {
     return bytes;
   };
   const std::string content = type == 3 ? number(value, 2) + number(0, 2) : number(value, 4);
-  return std::string(big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) + number(tag, 2) + number(type, 2) + number(1, 4) + content +
-         number(0, 4);
+  const std::string entry = number(tag, 2) + number(type, 2) + number(1, 4) + content;
+  return std::string(big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) + entry + number(0, 4);
 }
 
 }  // namespace

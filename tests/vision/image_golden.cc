@@ -33,7 +33,9 @@ void expect_pixels(const std::string& path, const Json& row) {
   const std::string expected = read_file(path + ".rgb");
   ASSERT_EQ(image.rgb.size(), expected.size()) << path;
   int largest = 0;
-  for (size_t i = 0; i < expected.size(); ++i) largest = std::max(largest, std::abs(image.rgb[i] - static_cast<unsigned char>(expected[i])));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(image.rgb[i] - static_cast<unsigned char>(expected[i])));
+  }
   EXPECT_LE(largest, row["tolerance"].get<int>()) << path;
 }
 

@@ -28,7 +28,9 @@ void decode_anything(const std::string& bytes) {
 
 }  // namespace
 
-TEST(LoadImage, EqualsPillowOnEveryKindAndRefusesTheRest) { test::expect_images_as_pillow(test::source_path("tests/golden/vision_images")); }
+TEST(LoadImage, EqualsPillowOnEveryKindAndRefusesTheRest) {
+  test::expect_images_as_pillow(test::source_path("tests/golden/vision_images"));
+}
 
 TEST(LoadImage, AMissingFileIsAnEnvironmentError) {
   const UserError error = test::catch_user_error([] { load_image("/nowhere/picture.png"); });
@@ -63,8 +65,8 @@ TEST(LoadImage, ToleratesBytesBeforeAMarkerAsPillowDoes) {
 }
 
 RC_GTEST_PROP(LoadImage, FlippedBytesNeverCrash, ()) {
-  static const std::vector<std::string> kFiles = {"png_palette4_alpha.png", "png_rgb_interlaced.png", "jpeg_420.jpg", "jpeg_progressive.jpg",
-                                                  "webp_lossy_alpha.webp", "webp_lossless.webp"};
+  static const std::vector<std::string> kFiles = {"png_palette4_alpha.png", "png_rgb_interlaced.png", "jpeg_420.jpg",
+                                                  "jpeg_progressive.jpg",   "webp_lossy_alpha.webp",  "webp_lossless.webp"};
   std::string bytes = read_file(golden(*rc::gen::elementOf(kFiles)));
   const int num_flips = *rc::gen::inRange(1, 6);
   for (int i = 0; i < num_flips; ++i) {

@@ -37,7 +37,8 @@ TEST(Patchify, PutsPixelsWhereTheFormulaSays) {
       for (int merge_y = 0; merge_y < 2; ++merge_y) {
         for (int merge_x = 0; merge_x < 2; ++merge_x, ++row) {
           for (int column = 0; column < 1536; ++column) {
-            const int channel = column / 512, y = (block_y * 2 + merge_y) * 16 + column % 256 / 16, x = (block_x * 2 + merge_x) * 16 + column % 16;
+            const int channel = column / 512;  // 2 frames of 16 x 16
+            const int y = (block_y * 2 + merge_y) * 16 + column % 256 / 16, x = (block_x * 2 + merge_x) * 16 + column % 16;
             const float level = image.rgb[static_cast<size_t>((y * 96 + x) * 3 + channel)];
             ASSERT_EQ(patches.pixel_values[row * 1536 + static_cast<size_t>(column)], (level - 127.5f) / 127.5f) << row << " " << column;
           }

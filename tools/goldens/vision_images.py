@@ -1,8 +1,9 @@
 """Writes small image files and what Pillow and transformers make of them.
 
 Usage: vision_images.py OUT_DIR [--seed N]
-OUT_DIR gets the images, NAME.rgb (height x width x 3 bytes after transformers' convert_to_rgb), manifest.jsonl, and pixel_*.f32: pixel values
-of transformers' torchvision image processor. torchvision itself is not needed: its two functions in use are stood in for below.
+OUT_DIR gets the images, NAME.rgb (height x width x 3 bytes after transformers' convert_to_rgb), manifest.jsonl, and pixel_*.f32:
+pixel values of transformers' torchvision image processor. torchvision itself is not needed: its two functions
+in use are stood in for below.
 """
 import argparse
 import io
@@ -122,6 +123,7 @@ def refused_images(rng):
     frames = dict(save_all=True, append_images=[picture.rotate(90)], duration=10)
     flipped = bytearray(png)
     flipped[len(png) // 2] ^= 0x55
+    bomb = png_bytes(np.zeros((1, 1, 1), int), 8, 0).replace(struct.pack(">II", 1, 1), struct.pack(">II", 60000, 60000), 1)
     return {
         "rotated.jpg": (saved(picture, format="jpeg", exif=rotated), "rotated"),
         "rotated.png": (saved(picture, format="png", exif=rotated), "rotated"),
@@ -141,7 +143,7 @@ def refused_images(rng):
         "head_only.jpg": (jpeg[:3], "corrupt"),
         "head_only.png": (png[:8], "corrupt"),
         "head_only.webp": (webp[:12], "corrupt"),
-        "bomb.png": (png_bytes(np.zeros((1, 1, 1), int), 8, 0).replace(struct.pack(">II", 1, 1), struct.pack(">II", 60000, 60000), 1), "too large"),
+        "bomb.png": (bomb, "too large"),
         "picture.gif": (saved(picture.convert("P"), format="gif"), "not a JPEG"),
         "empty.png": (b"", "not a JPEG"),
     }
