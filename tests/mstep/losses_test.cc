@@ -163,7 +163,7 @@ TEST(RowLoss, GradientEqualsFiniteDifferences) {
   };
   torch::autograd::backward({loss_of(hidden_TH).total}, {});
   const at::NoGradGuard no_grad;
-  for (int64_t i = 0; i < hidden_TH.numel(); ++i) {
+  for (int64_t i = 0; i < hidden_TH.numel(); i += 3) {
     const double h = 4e-3;
     at::Tensor up = hidden_TH.clone(), down = hidden_TH.clone();
     up.view(-1)[i] += h;
