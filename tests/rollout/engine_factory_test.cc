@@ -1,0 +1,44 @@
+#include "estep/rollout/engine_factory.h"
+
+#include <gtest/gtest.h>
+
+#include "rollout/generate_golden.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+EngineParts parts() { return {test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels}; }
+
+}  // namespace
+
+TEST(EngineFactory, MakesTheHfEngine) {
+  check_backend_available("hf");
+  EXPECT_NE(make_engine("hf", parts(), {}), nullptr);
+}
+
+TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
+  const auto refusal = [](const std::string& backend, ErrorKind kind) {
+    const UserError early = test::catch_user_error([&] { check_backend_available(backend); });
+    const UserError late = test::catch_user_error([&] { make_engine(backend, parts(), {}); });
+    EXPECT_EQ(early.kind(), kind) << backend;
+    EXPECT_EQ(early.problems().front().error, late.problems().front().error);
+    return early.problems().front().fix;
+  };
+  EXPECT_NE(refusal("vllm", ErrorKind::kEnvironment).find("rollout_backend: hf"), std::string::npos);
+  EXPECT_NE(refusal("native", ErrorKind::kConfig).find("rollout_backend: hf"), std::string::npos);
+  EXPECT_NE(refusal("hg", ErrorKind::kConfig).find("\"hf\""), std::string::npos);
+  EXPECT_NE(refusal("", ErrorKind::kConfig).find("hf"), std::string::npos);
+}
+
+TEST(EngineFactory, ChecksTheOptions) {
+  GenerateOptions options;
+  options.repeat_terminate.enabled = true;
+  options.repeat_terminate.ngram_size = 0;
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(), ErrorKind::kConfig);
+  options = {};
+  options.top_p = 2;
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(), ErrorKind::kConfig);
+}
+
+}  // namespace rematch

@@ -1,0 +1,53 @@
+#include "rollout/generate_golden.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "support/paths.h"
+#include "text/tokenizer.h"
+
+namespace rematch::test {
+
+GenerateGolden load_generate_golden(const std::string& path) {
+  const Json json = read_json_file(path);
+  GenerateGolden golden;
+  int number = 0;
+  for (const Json& item : json["prompts"]) {
+    Prompt prompt{.sample_id = static_cast<int64_t>(golden.prompts.size()), .token_ids = item["token_ids"].get<std::vector<int>>(), .where = "golden"};
+    for (const Json& grid : item["grids"]) {
+      prompt.images.push_back({.path = std::to_string(number++), .grid_thw = grid.get<std::array<int64_t, 3>>()});
+    }
+    golden.prompts.push_back(std::move(prompt));
+  }
+  golden.new_tokens = json["new_tokens"].get<int>();
+  golden.plain = json["greedy"]["1.0"].get<std::vector<std::vector<int>>>();
+  golden.penalised = json["greedy"]["1.3"].get<std::vector<std::vector<int>>>();
+  return golden;
+}
+
+std::shared_ptr<const Patches> synthetic_pixels(const ImageRef& image) {
+  const int64_t first_row = 1000 * std::stoll(image.path);
+  auto patches = std::make_shared<Patches>();
+  patches->grid_thw = image.grid_thw;
+  patches->row_width = 3 * 2 * 16 * 16;
+  for (int64_t i = first_row; i < first_row + patches->num_rows(); ++i) {
+    for (int64_t k = 0; k < patches->row_width; ++k) {
+      patches->pixel_values.push_back((static_cast<float>((i * 7919 + k * 104729 + (i * k) % 251) % 256) - 127.5f) / 127.5f);
+    }
+  }
+  return patches;
+}
+
+std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts) {
+  std::vector<std::vector<int>> ids;
+  for (const Rollout& rollout : rollouts) ids.push_back(rollout.response_token_ids);
+  return ids;
+}
+
+const LoadedModel& rollout_model() {
+  static const LoadedModel loaded{Qwen3VL::load(source_path("tests/golden/rollout_model"), {}),
+                                  Tokenizer::load(source_path("tests/golden/rollout_model"))};
+  return loaded;
+}
+
+}  // namespace rematch::test

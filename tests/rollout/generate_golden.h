@@ -1,0 +1,32 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "estep/rollout/hf_engine.h"
+
+namespace rematch::test {
+
+/// Prompts and transformers' greedy answers as tools/goldens/rollout_generate.py writes them.
+struct GenerateGolden {
+  std::vector<Prompt> prompts;  ///< image paths are the numbers of the images
+  int new_tokens = 0;
+  std::vector<std::vector<int>> plain;      ///< repetition_penalty 1.0
+  std::vector<std::vector<int>> penalised;  ///< repetition_penalty 1.3
+};
+
+GenerateGolden load_generate_golden(const std::string& path);
+
+/// The made-up pixels of that script; ImageRef::path is the image's number.
+std::shared_ptr<const Patches> synthetic_pixels(const ImageRef& image);
+
+/// Response ids of each rollout.
+std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts);
+
+/// The engine's model and tokenizer, loaded once per directory in float32.
+struct LoadedModel {
+  std::shared_ptr<const Qwen3VL> model;
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
+const LoadedModel& rollout_model();
+
+}  // namespace rematch::test
