@@ -41,13 +41,15 @@ std::map<std::string, std::string> read_weight_map(const std::string& path) {
   return weight_map;
 }
 
-std::string python_index(const std::map<std::string, std::string>& weight_map, int64_t total_parameters, int64_t total_size) {
+void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map, int64_t total_parameters, int64_t total_bytes) {
   Json root;
   root["metadata"]["total_parameters"] = total_parameters;
-  root["metadata"]["total_size"] = total_size;
+  root["metadata"]["total_size"] = total_bytes;
   root["weight_map"] = Json::object();
   for (const auto& [tensor, file] : weight_map) root["weight_map"][tensor] = file;
-  return python_json(root, 2) + "\n";
+  FileWriter index(join_path(directory, kIndexFile));
+  index.write(python_json(root, 2) + "\n");
+  index.finish();
 }
 
 }  // namespace
@@ -55,11 +57,15 @@ std::string python_index(const std::map<std::string, std::string>& weight_map, i
 struct HfDir::Impl {
   std::string path;
   std::vector<std::string> names;
-  std::unordered_map<std::string, std::shared_ptr<SafetensorsFile>> file_of;
+  struct Location {
+    std::string file_name;
+    std::shared_ptr<SafetensorsFile> file;
+  };
+  std::unordered_map<std::string, Location> locations;
 
-  void open_single(const std::string& file_path) {
-    const auto file = SafetensorsFile::open(file_path);
-    for (const std::string& name : file->names()) file_of[name] = file;
+  void open_single() {
+    const auto file = SafetensorsFile::open(join_path(path, kSingleFile));
+    for (const std::string& name : file->names()) locations[name] = {kSingleFile, file};
   }
 
   void open_shards(const std::string& index_path) {
@@ -72,13 +78,13 @@ struct HfDir::Impl {
         shard = SafetensorsFile::open(shard_path);
       }
       if (!shard->has(tensor)) bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor), fmt::format("weight_map says {}", file_name));
-      file_of[tensor] = shard;
+      locations[tensor] = {file_name, shard};
     }
   }
 
-  const SafetensorsFile& file(const std::string& name) const {
-    const auto found = file_of.find(name);
-    if (found != file_of.end()) return *found->second;
+  const Location& location(const std::string& name) const {
+    const auto found = locations.find(name);
+    if (found != locations.end()) return found->second;
     const std::vector<std::string> near = near_names(name, names);
     throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name), .where = path,
                                        .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names.size())
@@ -97,7 +103,7 @@ std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
   Impl& impl = *dir->impl_;
   impl.path = directory;
   if (fs::exists(join_path(directory, kSingleFile))) {
-    impl.open_single(join_path(directory, kSingleFile));
+    impl.open_single();
   } else if (fs::exists(join_path(directory, kIndexFile))) {
     impl.open_shards(join_path(directory, kIndexFile));
   } else {
@@ -105,17 +111,19 @@ std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
                                        .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
                                        .fix = "give a checkpoint in safetensors format (others: load and save it once with transformers)"});
   }
-  for (const auto& [name, file] : impl.file_of) impl.names.push_back(name);
+  for (const auto& [name, location] : impl.locations) impl.names.push_back(name);
   std::sort(impl.names.begin(), impl.names.end());
   return dir;
 }
 
 const std::string& HfDir::path() const { return impl_->path; }
 const std::vector<std::string>& HfDir::names() const { return impl_->names; }
-bool HfDir::has(const std::string& name) const { return impl_->file_of.count(name) != 0; }
-std::vector<int64_t> HfDir::shape(const std::string& name) const { return impl_->file(name).shape(name); }
-at::ScalarType HfDir::dtype(const std::string& name) const { return impl_->file(name).dtype(name); }
-at::Tensor HfDir::tensor(const std::string& name) const { return impl_->file(name).tensor(name); }
+bool HfDir::has(const std::string& name) const { return impl_->locations.count(name) != 0; }
+std::vector<int64_t> HfDir::shape(const std::string& name) const { return impl_->location(name).file->shape(name); }
+at::ScalarType HfDir::dtype(const std::string& name) const { return impl_->location(name).file->dtype(name); }
+at::Tensor HfDir::tensor(const std::string& name) const { return impl_->location(name).file->tensor(name); }
+
+const std::string& HfDir::file_name(const std::string& name) const { return impl_->location(name).file_name; }
 
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options) {
   REMATCH_CHECK(options.max_shard_bytes > 0);
@@ -142,9 +150,29 @@ void write_hf_weights(const std::string& directory, const std::vector<TensorEntr
     for (const TensorEntry& entry : shards[i]) weight_map[entry.name] = name;
     write_safetensors(join_path(directory, name), shards[i]);
   }
-  FileWriter index(join_path(directory, kIndexFile));
-  index.write(python_index(weight_map, total_parameters, total_bytes));
-  index.finish();
+  write_index(directory, weight_map, total_parameters, total_bytes);
+}
+
+void rewrite_hf_weights(const HfDir& source, const std::string& directory,
+                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change) {
+  std::map<std::string, std::vector<std::string>> names_by_file;
+  std::map<std::string, std::string> weight_map;
+  for (const std::string& name : source.names()) {
+    weight_map[name] = source.file_name(name);
+    names_by_file[source.file_name(name)].push_back(name);
+  }
+  int64_t total_bytes = 0, total_parameters = 0;
+  for (const auto& [file_name, names] : names_by_file) {
+    std::vector<TensorEntry> tensors;
+    for (const std::string& name : names) {
+      tensors.push_back({name, change(name, source.tensor(name))});
+      total_bytes += static_cast<int64_t>(tensors.back().tensor.nbytes());
+      total_parameters += tensors.back().tensor.numel();
+    }
+    write_safetensors(join_path(directory, file_name), std::move(tensors));
+  }
+  const bool is_single = names_by_file.size() == 1 && names_by_file.begin()->first == kSingleFile;
+  if (!is_single) write_index(directory, weight_map, total_parameters, total_bytes);
 }
 
 }  // namespace rematch

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ class HfDir {
   at::ScalarType dtype(const std::string& name) const;
   /// A CPU tensor with its own copy of the data. @throws UserError (data) when it is missing, naming near names
   at::Tensor tensor(const std::string& name) const;
+  /// Name of the weights file that holds a tensor.
+  const std::string& file_name(const std::string& name) const;
 
  private:
   HfDir();
@@ -41,5 +44,10 @@ struct SaveOptions {
 /// Writes weights as `model.safetensors`, or as shards with an index when they exceed one shard. Shards fill in the order of `tensors`.
 /// Not atomic by itself: write inside a StagedDirectory. @throws UserError (environment)
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options = {});
+
+/// Writes the weights of `source` again, file by file under the same names, each tensor as `change` returns it. Holds one file in memory.
+/// @param change  takes name and stored tensor, returns what to write
+void rewrite_hf_weights(const HfDir& source, const std::string& directory,
+                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change);
 
 }  // namespace rematch

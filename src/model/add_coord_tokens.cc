@@ -1,0 +1,192 @@
+#include "model/add_coord_tokens.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "checkpoint/hf_dir.h"
+#include "flow/sample.h"
+#include "model/qwen3vl_config.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+constexpr double kNoise = 0.01;  ///< of the spread of the rows in use
+constexpr uint64_t kNoiseSeed = 0x636f6f7264;
+
+std::string coord_token(int bin) { return fmt::format("<|coord_{}|>", bin); }
+
+void require_empty(const std::string& out_dir) {
+  std::error_code error;
+  if (!fs::exists(out_dir, error) || (fs::is_directory(out_dir, error) && fs::is_empty(out_dir, error))) return;
+  throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty", .where = out_dir, .what = "it exists and holds something",
+                                       .fix = "give a directory that does not exist yet"});
+}
+
+[[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
+  throw UserError(ErrorKind::kData, {.error = "tokenizer.json is not usable", .where = path, .what = std::move(what),
+                                     .fix = "give a Qwen3-VL directory as downloaded"});
+}
+
+// The tokens of a tokenizer.json as far as new ones depend on them.
+struct TokenTable {
+  std::set<std::string> contents;
+  int64_t next_id = 0;
+};
+
+TokenTable read_tokens(const Json& tokenizer, const std::string& path) {
+  TokenTable table;
+  const auto add = [&](const std::string& content, const Json& id) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7fffffffu) bad_tokenizer(path, fmt::format("token {} has id {}", content, id.dump()));
+    table.contents.insert(content);
+    table.next_id = std::max(table.next_id, id.get<int64_t>() + 1);
+  };
+  if (!tokenizer.is_object() || !tokenizer.contains("model") || !tokenizer["model"].is_object() || !tokenizer["model"].contains("vocab") ||
+      !tokenizer["model"]["vocab"].is_object()) {
+    bad_tokenizer(path, "no model.vocab");
+  }
+  for (const auto& member : tokenizer["model"]["vocab"].items()) add(member.key(), member.value());
+  if (!tokenizer.contains("added_tokens") || !tokenizer["added_tokens"].is_array()) bad_tokenizer(path, "no added_tokens");
+  for (const Json& token : tokenizer["added_tokens"]) {
+    if (!token.is_object() || !token.contains("content") || !token["content"].is_string() || !token.contains("id")) bad_tokenizer(path, "an added token lacks id or content");
+    add(token["content"].get<std::string>(), token["id"]);
+  }
+  return table;
+}
+
+void require_no_coords(const TokenTable& table, const std::string& path) {
+  int count = 0;
+  for (int bin = 0; bin < kNumBins; ++bin) count += static_cast<int>(table.contents.count(coord_token(bin)));
+  if (count == 0) return;
+  const bool has_all = count == kNumBins;
+  throw UserError(ErrorKind::kData, {.error = has_all ? "the model has the coord tokens already" : "the model has some of the coord tokens already",
+                                     .where = path, .what = fmt::format("{} of {}", count, kNumBins),
+                                     .fix = has_all ? "use it as it is" : "start from the stock checkpoint"});
+}
+
+Json token_fields(const std::string& content) {
+  Json token;
+  token["content"] = content;
+  for (const char* flag : {"lstrip", "normalized", "rstrip", "single_word", "special"}) token[flag] = false;
+  return token;
+}
+
+void add_to_tokenizer(Json& tokenizer, int64_t first_id) {
+  for (int bin = 0; bin < kNumBins; ++bin) {
+    Json token;
+    token["id"] = first_id + bin;
+    token["content"] = coord_token(bin);
+    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized", "special"}) token[flag] = false;
+    tokenizer["added_tokens"].push_back(std::move(token));
+  }
+}
+
+void write_json(const std::string& directory, const char* name, const Json& value, const char* end = "\n") {
+  FileWriter writer(join_path(directory, name));
+  writer.write(python_json(value, 2) + end);
+  writer.finish();
+}
+
+// Older directories list added tokens twice more; files that are absent stay absent.
+void write_token_lists(const std::string& model_dir, const std::string& directory, int64_t first_id) {
+  const auto read = [&](const char* name) {
+    const std::string path = join_path(model_dir, name);
+    return fs::exists(path) ? read_json_file(path) : Json();
+  };
+  Json config = read("tokenizer_config.json");
+  if (config.is_object()) {
+    const auto decoder = config.find("added_tokens_decoder");
+    if (decoder != config.end() && decoder->is_object()) {
+      for (int bin = 0; bin < kNumBins; ++bin) (*decoder)[std::to_string(first_id + bin)] = token_fields(coord_token(bin));
+    }
+    write_json(directory, "tokenizer_config.json", config);
+  }
+  Json added = read("added_tokens.json");
+  if (added.is_object()) {
+    for (int bin = 0; bin < kNumBins; ++bin) added[coord_token(bin)] = first_id + bin;
+    write_json(directory, "added_tokens.json", added);
+  }
+}
+
+void write_config(const std::string& model_dir, const std::string& directory, int64_t new_rows) {
+  Json config = read_json_file(join_path(model_dir, "config.json"));
+  config["text_config"]["vocab_size"] = new_rows;
+  if (const auto top = config.find("vocab_size"); top != config.end()) *top = new_rows;
+  write_json(directory, "config.json", config);
+}
+
+// Rows in use keep their bits; the new ones lie close to the mean of those.
+at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& plan) {
+  const int64_t width = table_VH.size(1);
+  const at::Tensor used = table_VH.narrow(0, 0, plan.first_id).to(at::kFloat);
+  const at::Tensor mean = used.mean(0), spread = used.std(0, /*unbiased=*/false);
+  at::Tensor noise = at::empty({kNumBins, width}, at::TensorOptions().dtype(at::kFloat));
+  float* values = noise.data_ptr<float>();
+  for (int64_t i = 0; i < noise.numel(); ++i) values[i] = static_cast<float>((2 * random_uniform(kNoiseSeed, static_cast<uint64_t>(i)) - 1) * std::sqrt(3.0));
+  const at::Tensor rows = (mean + noise * spread * kNoise).to(table_VH.scalar_type());
+  at::Tensor result = table_VH;
+  if (plan.new_rows > plan.old_rows) result = at::cat({table_VH, at::zeros({plan.new_rows - plan.old_rows, width}, table_VH.options())}, 0);
+  result.narrow(0, plan.first_id, kNumBins).copy_(rows);
+  return result;
+}
+
+AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Qwen3VLConfig& config) {
+  AddedCoordTokens plan;
+  plan.first_id = tokens.next_id;
+  plan.old_rows = config.text.vocab_size;
+  plan.new_rows = std::max(plan.old_rows, plan.first_id + kNumBins);
+  bool has_any = false;
+  for (const char* name : {kEmbedding, kHead}) {
+    if (!dir.has(name)) continue;
+    has_any = true;
+    const std::vector<int64_t> shape = dir.shape(name);
+    const bool fits = shape.size() == 2 && shape[0] == plan.old_rows && plan.first_id <= plan.old_rows && plan.first_id > 0;
+    if (!fits || !at::isFloatingType(dir.dtype(name))) {
+      throw UserError(ErrorKind::kData, {.error = fmt::format("{} does not fit the tokenizer", name), .where = dir.path(),
+                                         .what = fmt::format("{} tokens, {} rows by config.json, {} stored", plan.first_id, plan.old_rows, shape.empty() ? 0 : shape[0]),
+                                         .fix = "give a checkpoint whose tokenizer, config and weights belong together"});
+    }
+  }
+  if (!has_any) dir.shape(kEmbedding);  // Throws, naming the missing tensor.
+  return plan;
+}
+
+}  // namespace
+
+AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::string& out_dir) {
+  const Qwen3VLConfig config = Qwen3VLConfig::from_model_dir(model_dir);
+  require_empty(out_dir);
+  const std::string tokenizer_path = join_path(model_dir, "tokenizer.json");
+  Json tokenizer = read_json_file(tokenizer_path);
+  const TokenTable tokens = read_tokens(tokenizer, tokenizer_path);
+  require_no_coords(tokens, tokenizer_path);
+  const auto dir = HfDir::open(model_dir);
+  const AddedCoordTokens plan = make_plan(*dir, tokens, config);
+
+  const at::NoGradGuard no_grad;
+  StagedDirectory staged(out_dir);
+  copy_companions(model_dir, staged.path(), {"config.json", "tokenizer.json", "tokenizer_config.json", "added_tokens.json"});
+  add_to_tokenizer(tokenizer, plan.first_id);
+  write_json(staged.path(), "tokenizer.json", tokenizer, "");
+  write_token_lists(model_dir, staged.path(), plan.first_id);
+  write_config(model_dir, staged.path(), plan.new_rows);
+  rewrite_hf_weights(*dir, staged.path(), [&](const std::string& name, const at::Tensor& tensor) {
+    return name == kEmbedding || name == kHead ? with_coord_rows(tensor, plan) : tensor;
+  });
+  staged.commit();
+  return plan;
+}
+
+}  // namespace rematch
