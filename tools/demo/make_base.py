@@ -3,9 +3,11 @@
     make_base.py OUT [--seed S]
 
 3.2 M parameters in float32: text hidden 192, 4 layers, 6 query heads over 2 key heads; vision hidden 96, 4 blocks, patches of 16;
-DeepStack features after three vision blocks; tied embeddings. Matrices are normal with deviation fan_in^-1/2 (the usual 0.02 is made for
-much wider layers: here it would start every branch near zero), embeddings with 0.02, norms one, biases zero. Rows of coord tokens are waves
-over the bins, so that neighbouring bins look alike from the first step on.
+DeepStack features after three vision blocks; tied embeddings. Norms are one, biases zero, text embeddings normal with deviation 0.02. What
+differs from the usual start lets so small a model see where things are within some hundred steps:
+- matrices have deviation fan_in^-1/2 (0.02 is made for much wider layers and would start every branch near zero);
+- patch positions are waves over columns and rows, as strong as the patches themselves, for only they say where a patch is;
+- coord tokens are waves over the bins, so that neighbouring bins look alike.
 The directory is an ordinary Hugging Face one; tokenizer.json comes from tokenizer.py.
 """
 
@@ -87,12 +89,18 @@ def tensor_shapes(vocab_size):
     return shapes
 
 
-def coord_rows(num_bins, width, generator):
-    """Embeddings of the bins, [num_bins, width]: column j is a wave of random phase with 0.25 to 16 periods over the image."""
-    periods = 0.25 * 64.0 ** torch.rand(width, generator=generator)
+def waves(count, width, max_periods, generator):
+    """[count, width]: column j is a cosine of random phase with 0.25 to `max_periods` periods over the rows; its mean square is about 1."""
+    periods = 0.25 * (4.0 * max_periods) ** torch.rand(width, generator=generator)
     phases = torch.rand(width, generator=generator)
-    positions = torch.arange(num_bins)[:, None] / num_bins
-    return 0.02 * 2**0.5 * torch.cos(2 * math.pi * (positions * periods + phases))
+    return 2**0.5 * torch.cos(2 * math.pi * ((torch.arange(count)[:, None] + 0.5) / count * periods + phases))
+
+
+def patch_positions(num_positions, width, generator):
+    """Half of the columns tell where in a row of patches, half where in a column."""
+    side = math.isqrt(num_positions)
+    over_x, over_y = (0.5 * waves(side, width // 2, 2.0, generator) for _ in range(2))
+    return torch.cat([over_x.repeat(side, 1), over_y.repeat_interleave(side, dim=0)], dim=1)
 
 
 def make_tensors(ids, seed):
@@ -105,11 +113,11 @@ def make_tensors(ids, seed):
         elif name.endswith("bias"):
             tensors[name] = torch.zeros(shape)
         else:
-            is_table = "embed_tokens" in name or "pos_embed" in name
-            deviation = 0.02 if is_table else math.prod(shape[1:]) ** -0.5
+            deviation = 0.02 if "embed_tokens" in name else math.prod(shape[1:]) ** -0.5
             tensors[name] = torch.empty(shape).normal_(0.0, deviation, generator=generator)
+    tensors["model.visual.pos_embed.weight"] = patch_positions(VISION["num_position_embeddings"], VISION["hidden_size"], generator)
     first = ids["<|coord_0|>"]
-    tensors["model.language_model.embed_tokens.weight"][first : first + NUM_BINS] = coord_rows(NUM_BINS, TEXT["hidden_size"], generator)
+    tensors["model.language_model.embed_tokens.weight"][first : first + NUM_BINS] = 0.02 * waves(NUM_BINS, TEXT["hidden_size"], 16.0, generator)
     return tensors
 
 
