@@ -1,18 +1,14 @@
 #pragma once
-#include <functional>
 #include <memory>
 
 #include "estep/rollout/engine.h"
 #include "estep/rollout/sampler.h"
 #include "model/qwen3vl.h"
-#include "vision/patches.h"
+#include "model/row.h"
 
 namespace rematch {
 
 class Tokenizer;
-
-/// Where an engine gets the pixels of an image from, e.g. PixelStore::get.
-using PixelGetter = std::function<std::shared_ptr<const Patches>(const ImageRef&)>;
 
 /// Backend `hf`: the training model itself decodes a left-padded batch over a key/value cache (BEHAVIOUR 4.2, ENGINES 2). The oracle of the
 /// other backends: greedy ids equal those of batch size 1 and of transformers' generate, save where the two best logits nearly tie.
