@@ -9,10 +9,10 @@ if [[ ! -t 2 || -n ${NO_COLOR:-} ]]; then
   step() { printf '%s\n' "$*" >&2; }
 fi
 
-# An error as the program itself words them: what, where, what was seen, what to do.
+# An error as the program itself words them: what, where, what was seen, what to do; exit 4 (environment) unless told otherwise.
 fail() {
   printf 'error: %s\n  where: %s\n  what:  %s\n  fix:   %s\n' "$1" "$2" "$3" "$4" >&2
-  exit 4
+  exit "${5:-4}"
 }
 
 # Runs a command up to three times; for downloads.
