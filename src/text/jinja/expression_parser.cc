@@ -1,0 +1,394 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "text/jinja/parser.h"
+
+namespace rematch::jinja {
+namespace {
+
+constexpr int kMaxNesting = 100;  // of brackets and prefixes while parsing
+constexpr int kMaxHeight = 400;   // of the finished tree
+
+std::string described(const Token& token) {
+  switch (token.kind) {
+    case TokenKind::kBlockEnd: return "the end of the tag (%})";
+    case TokenKind::kVariableEnd: return "the end of the tag (}})";
+    case TokenKind::kData:
+    case TokenKind::kEnd: return "the end of the template";
+    default: return fmt::format("'{}'", token.text.substr(0, 60));
+  }
+}
+
+}  // namespace
+
+// Counts recursion, so that a hostile template runs out of levels before the stack does.
+class ExpressionParser::Nesting {
+ public:
+  explicit Nesting(ExpressionParser& parser) : parser_(parser) {
+    if (++parser_.depth_ > kMaxNesting) {
+      template_error(parser_.where_, parser_.current().line, "the chat template's expressions are nested too deeply", fmt::format("more than {} levels", kMaxNesting));
+    }
+  }
+  ~Nesting() { --parser_.depth_; }
+
+ private:
+  ExpressionParser& parser_;
+};
+
+void ExpressionParser::fail_at_current(const std::string& wanted) const {
+  template_error(where_, current().line, "the chat template has wrong syntax", fmt::format("{} where {} is due", described(current()), wanted));
+}
+
+bool ExpressionParser::skip_operator(const char* text) {
+  if (!at_operator(text)) return false;
+  next();
+  return true;
+}
+
+bool ExpressionParser::skip_name(const char* text) {
+  if (!at_name(text)) return false;
+  next();
+  return true;
+}
+
+void ExpressionParser::expect_operator(const char* text) {
+  if (!skip_operator(text)) fail_at_current(fmt::format("'{}'", text));
+}
+
+std::string ExpressionParser::expect_identifier() {
+  if (current().kind != TokenKind::kName) fail_at_current("a name");
+  for (const char* reserved : {"true", "false", "none", "True", "False", "None", "and", "or", "not", "in", "is", "if", "else"}) {
+    if (at_name(reserved)) fail_at_current("a name");
+  }
+  const std::string name = current().text;
+  next();
+  return name;
+}
+
+// Long chains nest to the left without any recursion here, so the height of the tree is bounded where it grows.
+void ExpressionParser::adopt(Expr& parent, ExprPtr child) const {
+  if (child != nullptr) parent.height = std::max(parent.height, child->height + 1);
+  parent.args.push_back(std::move(child));
+  if (parent.height > kMaxHeight) {
+    template_error(where_, parent.line, "the chat template has an expression that is too long", fmt::format("more than {} operations inside each other", kMaxHeight));
+  }
+}
+
+ExprPtr ExpressionParser::make(ExprKind kind, ExprPtr first) const {
+  auto expr = std::make_unique<Expr>();
+  expr->kind = kind;
+  expr->line = current().line;
+  if (first != nullptr) {
+    expr->line = first->line;
+    adopt(*expr, std::move(first));
+  }
+  return expr;
+}
+
+ExprPtr ExpressionParser::binary(ExprKind kind, std::string op, ExprPtr left, ExprPtr right) const {
+  ExprPtr expr = make(kind, std::move(left));
+  expr->name = std::move(op);
+  adopt(*expr, std::move(right));
+  return expr;
+}
+
+ExprPtr ExpressionParser::expression(bool with_if) {
+  const Nesting nesting(*this);
+  ExprPtr value = disjunction();
+  while (with_if && skip_name("if")) {
+    ExprPtr choice = make(ExprKind::kCond, std::move(value));
+    adopt(*choice, disjunction());
+    adopt(*choice, skip_name("else") ? expression() : nullptr);
+    value = std::move(choice);
+  }
+  return value;
+}
+
+ExprPtr ExpressionParser::tuple() {
+  ExprPtr value = expression();
+  if (!at_operator(",")) return value;
+  ExprPtr list = make(ExprKind::kList, std::move(value));
+  list->name = "tuple";
+  while (skip_operator(",")) {
+    if (current().kind == TokenKind::kBlockEnd || current().kind == TokenKind::kVariableEnd || at_operator(")")) break;
+    adopt(*list, expression());
+  }
+  return list;
+}
+
+ExprPtr ExpressionParser::disjunction() {
+  ExprPtr left = conjunction();
+  while (skip_name("or")) left = binary(ExprKind::kOr, "or", std::move(left), conjunction());
+  return left;
+}
+
+ExprPtr ExpressionParser::conjunction() {
+  ExprPtr left = negation();
+  while (skip_name("and")) left = binary(ExprKind::kAnd, "and", std::move(left), negation());
+  return left;
+}
+
+ExprPtr ExpressionParser::negation() {
+  const Nesting nesting(*this);
+  if (skip_name("not")) return make(ExprKind::kNot, negation());
+  return comparison();
+}
+
+ExprPtr ExpressionParser::comparison() {
+  ExprPtr value = sum();
+  ExprPtr chain;
+  while (true) {
+    std::string op;
+    for (const char* symbol : {"==", "!=", "<=", ">=", "<", ">"}) {
+      if (at_operator(symbol)) op = symbol;
+    }
+    if (at_name("in")) op = "in";
+    if (at_name("not") && ahead().kind == TokenKind::kName && ahead().text == "in") {
+      op = "not in";
+      next();
+    }
+    if (op.empty()) break;
+    next();
+    if (chain == nullptr) chain = make(ExprKind::kCompare, std::move(value));
+    chain->ops.push_back(op);
+    adopt(*chain, sum());
+  }
+  return chain != nullptr ? std::move(chain) : std::move(value);
+}
+
+ExprPtr ExpressionParser::sum() {
+  ExprPtr left = concatenation();
+  while (at_operator("+") || at_operator("-")) {
+    std::string op = current().text;
+    next();
+    left = binary(ExprKind::kBinary, std::move(op), std::move(left), concatenation());
+  }
+  return left;
+}
+
+ExprPtr ExpressionParser::concatenation() {
+  ExprPtr left = product();
+  if (!at_operator("~")) return left;
+  ExprPtr parts = make(ExprKind::kConcat, std::move(left));
+  while (skip_operator("~")) adopt(*parts, product());
+  return parts;
+}
+
+ExprPtr ExpressionParser::product() {
+  ExprPtr left = unary(true);
+  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%") || at_operator("**")) {
+    std::string op = current().text;
+    if (op == "**") refuse("the operator **");
+    next();
+    left = binary(ExprKind::kBinary, std::move(op), std::move(left), unary(true));
+  }
+  return left;
+}
+
+ExprPtr ExpressionParser::unary(bool with_filters) {
+  const Nesting nesting(*this);
+  ExprPtr value;
+  if (skip_operator("-")) {
+    value = make(ExprKind::kNegate, unary(false));
+  } else if (skip_operator("+")) {
+    value = make(ExprKind::kPlus, unary(false));
+  } else {
+    value = primary();
+  }
+  value = postfix(std::move(value));
+  return with_filters ? filters(std::move(value)) : std::move(value);
+}
+
+ExprPtr ExpressionParser::primary() {
+  const Token token = current();
+  ExprPtr value = make(ExprKind::kConst);
+  switch (token.kind) {
+    case TokenKind::kString: {
+      std::string text;
+      for (; current().kind == TokenKind::kString; next()) text += current().text;  // neighbours are one string
+      value->constant = std::move(text);
+      return value;
+    }
+    case TokenKind::kInteger:
+      if (token.text.size() > 18) refuse(fmt::format("the large integer {}", token.text.substr(0, 40)));
+      value->constant = static_cast<int64_t>(std::strtoll(token.text.c_str(), nullptr, 10));
+      next();
+      return value;
+    case TokenKind::kFloat:
+      value->constant = std::strtod(token.text.c_str(), nullptr);
+      next();
+      return value;
+    case TokenKind::kName: break;
+    default:
+      if (at_operator("[")) return list_literal();
+      if (at_operator("{")) return dict_literal();
+      if (skip_operator("(")) {
+        ExprPtr inner = skip_operator(")") ? make(ExprKind::kList) : nullptr;  // () is an empty tuple
+        if (inner != nullptr) inner->name = "tuple";
+        if (inner != nullptr) return inner;
+        inner = tuple();
+        expect_operator(")");
+        return inner;
+      }
+      fail_at_current("a value");
+  }
+  if (token.text == "true" || token.text == "True") {
+    value->constant = true;
+  } else if (token.text == "false" || token.text == "False") {
+    value->constant = false;
+  } else if (token.text == "none" || token.text == "None") {
+    value->constant = None{};
+  } else {
+    value->kind = ExprKind::kName;
+    value->name = token.text;
+    for (const char* refused : {"cycler", "joiner", "lipsum", "self", "super", "caller", "varargs", "kwargs"}) {
+      if (token.text == refused) refuse(fmt::format("the name {}", refused));
+    }
+    for (const char* reserved : {"and", "or", "in", "is", "if", "else"}) {
+      if (token.text == reserved) fail_at_current("a value");
+    }
+  }
+  next();
+  return value;
+}
+
+ExprPtr ExpressionParser::list_literal() {
+  ExprPtr list = make(ExprKind::kList);
+  expect_operator("[");
+  while (!at_operator("]")) {
+    adopt(*list, expression());
+    if (!skip_operator(",")) break;
+  }
+  expect_operator("]");
+  return list;
+}
+
+ExprPtr ExpressionParser::dict_literal() {
+  ExprPtr dict = make(ExprKind::kDict);
+  expect_operator("{");
+  while (!at_operator("}")) {
+    adopt(*dict, expression());
+    expect_operator(":");
+    adopt(*dict, expression());
+    if (!skip_operator(",")) break;
+  }
+  expect_operator("}");
+  return dict;
+}
+
+ExprPtr ExpressionParser::postfix(ExprPtr value) {
+  while (true) {
+    if (at_operator(".") || at_operator("[")) {
+      value = subscript(std::move(value));
+    } else if (at_operator("(")) {
+      ExprPtr call = make(ExprKind::kCall, std::move(value));
+      arguments(*call);
+      value = std::move(call);
+    } else {
+      return value;
+    }
+  }
+}
+
+ExprPtr ExpressionParser::subscript(ExprPtr value) {
+  if (skip_operator(".")) {
+    if (current().kind == TokenKind::kInteger) {
+      ExprPtr item = make(ExprKind::kItem, std::move(value));
+      adopt(*item, primary());
+      return item;
+    }
+    if (current().kind != TokenKind::kName) fail_at_current("an attribute name");
+    ExprPtr attribute = make(ExprKind::kAttr, std::move(value));
+    attribute->name = current().text;
+    if (attribute->name.front() == '_') refuse(fmt::format("the private attribute {}", attribute->name));
+    next();
+    return attribute;
+  }
+  expect_operator("[");
+  ExprPtr item = make(ExprKind::kItem, std::move(value));
+  ExprPtr parts[3];
+  size_t num_colons = 0;
+  while (!at_operator("]")) {
+    if (skip_operator(":")) {
+      if (++num_colons > 2) fail_at_current("']'");
+    } else if (parts[num_colons] == nullptr) {
+      parts[num_colons] = expression();
+    } else {
+      if (at_operator(",")) refuse("an index of several values");
+      fail_at_current("']'");
+    }
+  }
+  next();
+  if (num_colons == 0 && parts[0] == nullptr) fail_at_current("an index");
+  adopt(*item, std::move(parts[0]));
+  if (num_colons > 0) {
+    item->kind = ExprKind::kSlice;
+    adopt(*item, std::move(parts[1]));
+    adopt(*item, std::move(parts[2]));
+  }
+  return item;
+}
+
+void ExpressionParser::arguments(Expr& call) {
+  expect_operator("(");
+  while (!at_operator(")")) {
+    if (at_operator("*") || at_operator("**")) refuse("a call with * or **");
+    if (current().kind == TokenKind::kName && ahead().kind == TokenKind::kOperator && ahead().text == "=") {
+      std::string name = current().text;
+      next();
+      next();
+      call.keywords.emplace_back(std::move(name), expression());
+      call.height = std::max(call.height, call.keywords.back().second->height + 1);
+    } else {
+      if (!call.keywords.empty()) fail_at_current("a keyword argument");
+      adopt(call, expression());
+    }
+    if (!skip_operator(",")) break;
+  }
+  expect_operator(")");
+}
+
+ExprPtr ExpressionParser::filters(ExprPtr value) {
+  while (true) {
+    if (skip_operator("|")) {
+      ExprPtr filter = make(ExprKind::kFilter, std::move(value));
+      if (current().kind != TokenKind::kName) fail_at_current("a filter name");
+      filter->name = current().text;
+      if (!is_known_filter(filter->name)) refuse(fmt::format("the filter {}", filter->name));
+      next();
+      if (at_operator("(")) arguments(*filter);
+      value = std::move(filter);
+    } else if (skip_name("is")) {
+      value = test(std::move(value));
+    } else if (at_operator("(")) {
+      ExprPtr call = make(ExprKind::kCall, std::move(value));
+      arguments(*call);
+      value = std::move(call);
+    } else {
+      return value;
+    }
+  }
+}
+
+ExprPtr ExpressionParser::test(ExprPtr value) {
+  const bool negated = skip_name("not");
+  ExprPtr check = make(ExprKind::kTest, std::move(value));
+  if (current().kind != TokenKind::kName) fail_at_current("the name of a test");
+  check->name = current().text;
+  if (!is_known_test(check->name)) refuse(fmt::format("the test {}", check->name));
+  next();
+  const TokenKind kind = current().kind;
+  const bool starts_argument = kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat || at_operator("[") || at_operator("{") ||
+                               (kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and"));
+  if (at_operator("(")) {
+    arguments(*check);
+  } else if (starts_argument) {
+    if (at_name("is")) fail_at_current("no second test");
+    adopt(*check, postfix(primary()));
+  }
+  return negated ? make(ExprKind::kNot, std::move(check)) : std::move(check);
+}
+
+}  // namespace rematch::jinja
