@@ -1,0 +1,138 @@
+// `rematch stage grad`: one row of segments in, the gradient of its loss by every parameter in a safetensors file out.
+#include <ATen/ATen.h>
+#include <fmt/core.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/safetensors.h"
+#include "cli/stage.h"
+#include "cli/stages/loss_input.h"
+#include "dist/device.h"
+#include "model/row.h"
+#include "mstep/mstep.h"
+#include "mstep/optim/groups.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+namespace {
+
+at::ScalarType dtype_of(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  throw UserError(ErrorKind::kConfig, {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
+}
+
+[[noreturn]] void fail(const std::string& where, const std::string& found, const std::string& fix) {
+  throw UserError(ErrorKind::kData, {.error = where + " has a wrong value", .where = where, .what = found, .fix = fix});
+}
+
+std::shared_ptr<const Segment> read_segment(const Json& value, const std::string& what, int64_t vocab_size) {
+  FieldReader fields(value, what);
+  auto segment = std::make_shared<Segment>();
+  segment->where = what;
+  segment->token_ids = fields.required_integers("token_ids");
+  if (segment->token_ids.empty()) fail(what + ".token_ids", "no tokens", "give at least one token");
+  read_supervision(fields, what, vocab_size, *segment);
+  if (const Json* images = fields.optional("images"); images != nullptr) {
+    if (!images->is_array()) fail(what + ".images", images->type_name(), "give a list of paths");
+    for (const Json& path : *images) {
+      if (!path.is_string()) fail(what + ".images", path.type_name(), "give a list of paths");
+      segment->images.push_back({.path = path.get<std::string>()});
+    }
+  }
+  fields.finish();
+  return segment;
+}
+
+class GradStage : public Stage {
+ public:
+  explicit GradStage(const StageOptions& options)
+      : device_(choose_device(options.device)), model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+        model_dir_(options.model_dir), output_dir_(options.output_dir) {
+    make_directories(output_dir_);
+  }
+
+  Json run(const Json& input) override {
+    FieldReader fields(input, "input");
+    const PackedRow row = read_row(fields.required("segments"));
+    LossOptions options = read_loss_options(fields.optional("options"));
+    options.coord_token_ids = coord_token_ids(fields, row);
+    fields.finish();
+
+    const RowSupervision supervision = RowSupervision::from(row);
+    const LossScale scale = loss_scales({supervision}, LossNormalization::kWindow).front();
+    const std::vector<ParameterGroup> groups = trainable_groups();
+    Float32Gradients float32_gradients(groups);
+    const RowLoss loss = row_loss(forward_row(*model_, make_row(row, pixel_getter(), device_)), supervision,
+                                  [this](const at::Tensor& hidden_KH) { return model_->head_KV(hidden_KH); }, options, scale.ce, scale.coord);
+    torch::autograd::backward({loss.total}, {});
+    float32_gradients.publish();
+    const std::vector<TensorEntry> gradients = take_gradients();
+
+    Json answer;
+    const double ce = loss.ce_sum * scale.ce;
+    const double coord = loss.coord_sum * scale.coord;
+    answer["loss"] = ce + coord;
+    answer["ce"] = ce;
+    answer["coord"] = coord;
+    const std::string file = line_file(output_dir_);
+    write_safetensors(file, gradients);
+    answer["file"] = file;
+    return answer;
+  }
+
+ private:
+  PackedRow read_row(const Json& segments) const {
+    if (!segments.is_array() || segments.empty()) fail("input.segments", segments.type_name(), "give a list of at least one segment");
+    PackedRow row;
+    for (size_t i = 0; i < segments.size(); ++i) {
+      row.segments.push_back(read_segment(segments[i], fmt::format("input.segments[{}]", i), model_->config().text.vocab_size));
+    }
+    return row;
+  }
+
+  // The input's own ids, else those of the model directory's tokenizer; a row without slots needs neither.
+  std::array<int, 1000> coord_token_ids(FieldReader& fields, const PackedRow& row) const {
+    if (fields.has("coord_token_ids")) return read_coord_token_ids(fields, model_->config().text.vocab_size);
+    bool has_slots = false;
+    for (const auto& segment : row.segments) has_slots |= !segment->coord_slots.empty();
+    return has_slots ? CoordVocab::from(*Tokenizer::load(model_dir_), model_dir_).ids() : std::array<int, 1000>{};
+  }
+
+  PixelGetter pixel_getter() const {
+    return [this](const ImageRef& image) {
+      return std::make_shared<const Patches>(patchify(load_image(image.path), PatchOptions::from_model_dir(model_dir_), image.path));
+    };
+  }
+
+  std::vector<ParameterGroup> trainable_groups() const {
+    std::vector<std::pair<std::string, at::Tensor>> parameters;
+    for (const NamedParameter& parameter : model_->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+    return make_groups(parameters, {});
+  }
+
+  // Gradients by checkpoint name in float32, zeros where a parameter took no part; the parameters are left without any.
+  std::vector<TensorEntry> take_gradients() const {
+    std::vector<TensorEntry> gradients;
+    for (const NamedParameter& parameter : model_->parameters()) {
+      const at::Tensor grad = parameter.tensor.grad();
+      gradients.push_back({parameter.name, grad.defined() ? grad.to(at::kFloat) : at::zeros(parameter.tensor.sizes(), at::kFloat)});
+      parameter.tensor.mutable_grad().reset();
+    }
+    return gradients;
+  }
+
+  const at::Device device_;
+  const std::shared_ptr<Qwen3VL> model_;
+  const std::string model_dir_;
+  const std::string output_dir_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_grad_stage(const StageOptions& options) { return std::make_unique<GradStage>(options); }
+
+}  // namespace rematch

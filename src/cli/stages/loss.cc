@@ -1,0 +1,66 @@
+// `rematch stage loss`: logits and targets in, the losses of BEHAVIOUR 8 out. A loss that is not finite is shown as null.
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "checkpoint/safetensors.h"
+#include "cli/stage.h"
+#include "cli/stages/loss_input.h"
+#include "mstep/loss/losses.h"
+
+namespace rematch {
+namespace {
+
+at::Tensor read_logits_TV(const std::string& path) {
+  const auto file = SafetensorsFile::open(path);
+  const auto fail = [&](const std::string& error, const std::string& what) {
+    throw UserError(ErrorKind::kData, {.error = error, .where = path, .what = what, .fix = "write a floating-point tensor \"logits\" of shape [T, V]"});
+  };
+  if (!file->has("logits")) fail("the file has no tensor \"logits\"", fmt::format("{} other tensors", file->names().size()));
+  if (file->shape("logits").size() != 2 || !at::isFloatingType(file->dtype("logits"))) {
+    fail("the logits have a wrong shape or type", fmt::format("{} dimensions of {}", file->shape("logits").size(), at::toString(file->dtype("logits"))));
+  }
+  return file->tensor("logits");
+}
+
+double mean(double sum, int64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+
+class LossStage : public Stage {
+ public:
+  Json run(const Json& input) override {
+    const at::NoGradGuard no_grad;
+    FieldReader fields(input, "input");
+    const at::Tensor logits_TV = read_logits_TV(fields.required_text("logits"));
+    auto segment = std::make_shared<Segment>();
+    segment->token_ids.assign(static_cast<size_t>(logits_TV.size(0)), 0);
+    read_supervision(fields, "input", logits_TV.size(1), *segment);
+    LossOptions options = read_loss_options(fields.optional("options"));
+    if (fields.has("coord_token_ids") || !segment->coord_slots.empty()) {
+      options.coord_token_ids = read_coord_token_ids(fields, logits_TV.size(1));
+    }
+    fields.finish();
+
+    const RowSupervision supervision = RowSupervision::from({.segments = {segment}});
+    const auto hand_through = [](const at::Tensor& rows_KV) { return rows_KV; };
+    const RowLoss loss = row_loss(logits_TV, supervision, hand_through, options, 1.0, 1.0);
+    Json answer;
+    answer["ce"] = mean(loss.ce_sum, loss.ce_count);
+    answer["ce_count"] = loss.ce_count;
+    answer["coord"] = mean(loss.coord_sum, loss.coord_count);
+    answer["coord_count"] = loss.coord_count;
+    answer["soft_ce"] = mean(loss.soft_ce_sum, loss.coord_count);
+    answer["w1"] = mean(loss.w1_sum, loss.coord_count);
+    answer["gate"] = mean(loss.gate_sum, loss.coord_count);
+    answer["loss"] = answer["ce"].get<double>() + answer["coord"].get<double>();
+    return answer;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_loss_stage(const StageOptions&) { return std::make_unique<LossStage>(); }
+
+}  // namespace rematch
