@@ -21,6 +21,14 @@ bool rule_applies(const std::string& when, const Node& node) {
   return value.is_number() && value.get<double>() > std::stod(when.substr(1));
 }
 
+/// A key as an error shows it: one line of bearable length.
+std::string shortened(const std::string& key) {
+  Node node;
+  node.kind = Node::Kind::kScalar;
+  node.scalar = key;
+  return key.size() > 120 ? brief(node) : key;
+}
+
 /// Walks the tree once, from the root down.
 class Checker {
  public:
@@ -36,7 +44,12 @@ class Checker {
     for (const Member& member : node.members) one(member, path);
   }
 
-  CheckResult take() { return {values_, std::move(warnings_)}; }
+  CheckResult take() {
+    if (unknown_ > kMostUnknown) {
+      problems_.push_back({"more unknown keys", "the same files", fmt::format("{} beyond those shown", unknown_ - kMostUnknown), "is this a configuration of Rematch?"});
+    }
+    return {values_, std::move(warnings_)};
+  }
 
  private:
   void one(const Member& member, const std::string& section_path) {
@@ -53,14 +66,15 @@ class Checker {
   }
 
   void unknown(const Member& member, const std::string& section_path) {
-    if (unknown_++ >= kMostUnknown) return;  // a file of something else entirely: the first ones tell
+    if (++unknown_ > kMostUnknown) return;  // a file of something else entirely: the first ones tell
     std::string fix;
     std::vector<std::string> near = suggest_keys(section_path, member.key);
     for (std::string& name : near) name = "`" + name + "`";
     if (!near.empty()) fix = fmt::format("did you mean {}? ", join(near, " or "));
     if (find_key(member.key)) fix = fmt::format("write it nested, `{}:` with the rest below it, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
+    const std::string name = shortened(section_path.empty() ? member.key : section_path + "." + member.key);
     const std::string section_name = section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
-    problems_.push_back({fmt::format("unknown key `{}`", section_path.empty() ? member.key : section_path + "." + member.key), member.key_origin.text(),
+    problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
                          fmt::format("there is no key of this name {}", section_name), fix + "Correct or remove it; docs/config.md lists all keys"});
   }
 

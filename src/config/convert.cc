@@ -82,7 +82,7 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
   const auto& choices = spec.choices;
   if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return true;
   if (has_rule(spec, "=" + text)) return false;  // the rule speaks of it
-  const std::vector<std::string> near = near_names(text, choices);
+  const std::vector<std::string> near = text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
   problems.push_back({fmt::format("`{}` does not take `{}`", spec.path, brief(node)), node.origin.text(), fmt::format("legal: {}", join(choices, ", ")),
                       near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())});
   return false;
@@ -90,7 +90,7 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
 
 bool check_range(const KeySpec& spec, double value, const Node& node, std::vector<Problem>& problems) {
   if (spec.in_range(value)) return true;
-  const std::string range = value > spec.high ? fmt::format("<= {:.0f}", spec.high) : spec.range_text();
+  const std::string range = value > spec.high && spec.range_text().find(',') == std::string::npos ? fmt::format("<= {:.0f}", spec.high) : spec.range_text();
   problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), fmt::format("{} is not {}", brief(node), range),
                       fmt::format("choose a value {}", range)});
   return false;

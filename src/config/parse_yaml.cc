@@ -55,6 +55,9 @@ class TreeBuilder : public YAML::EventHandler {
     node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
     node.origin = origin(mark);
     check_tag(tag, mark);
+    if (value.find('\0') != std::string::npos) {
+      report(node.origin, "a zero byte in a text", "it is written as an escape between quotes", "remove it");
+    }
     place(std::move(node), mark, anchor);
   }
 
@@ -106,7 +109,7 @@ class TreeBuilder : public YAML::EventHandler {
     num_nodes_ += more;
     if (num_nodes_ > limits_.max_nodes) {
       stop(mark, "the configuration is too large", fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
-           "remove the aliases that repeat each other");
+           "shorten the file; aliases that repeat aliases multiply");
     }
   }
 

@@ -34,7 +34,7 @@ class CrossRules {
     packing();
     coord_loss();
     evaluation();
-    best_metric();
+    if (variant_is_known()) best_metric();
   }
 
  private:
@@ -44,6 +44,12 @@ class CrossRules {
   void warn(std::string text, const std::string& key) { warnings_.push_back({std::move(text), values_.where(key)}); }
   static std::string rollout(const char* name) { return kRolloutMatching + "." + name; }
   bool stage_2() const { return !values_.is_null("custom.trainer_variant") && values_.text("custom.trainer_variant") == "rollout_matching_sft"; }
+
+  /// False when the key holds something that was refused: what depends on the stage would only add noise.
+  bool variant_is_known() const {
+    const Node* node = written("custom.trainer_variant");
+    return !node || node->is_null() || values_.given("custom.trainer_variant");
+  }
 
   const Node* written(const std::string& path) const {
     const Node* node = &context_.source.root;
@@ -181,9 +187,18 @@ class CrossRules {
         warn(fmt::format("`{}` has no effect: `{}` is true", rate, frozen), rate);
       }
     }
+    if (values_.boolean("tuner.use_dora") && values_.text("tuner.train_type") == "full" && !adapter_refused()) {
+      warn("`tuner.use_dora` has no effect: `tuner.train_type` is full", "tuner.use_dora");
+    }
     if (values_.boolean("tuner.freeze_llm") && values_.boolean("tuner.freeze_vit") && values_.boolean("tuner.freeze_aligner")) {
       problem("nothing is trainable", "tuner.freeze_llm", "freeze_llm, freeze_vit and freeze_aligner are all true", "set at least one of them to false");
     }
+  }
+
+  /// True when `train_type` was written but not taken over.
+  bool adapter_refused() const {
+    const Node* type = written("tuner.train_type");
+    return type && !type->is_null() && !values_.given("tuner.train_type");
   }
 
   void schedule() {
@@ -268,7 +283,9 @@ class CrossRules {
 
   void best_metric() {
     const std::string key = "training.metric_for_best_model";
-    const std::vector<std::string> legal = evaluation_metrics(stage_2(), written(kRolloutMatching) != nullptr);
+    const Node* section = written(kRolloutMatching);
+    const bool has_section = section && !section->is_null();
+    const std::vector<std::string> legal = evaluation_metrics(stage_2(), has_section);
     if (values_.is_null(key)) {
       values_.derive(key, legal.front(), stage_2() ? "stage 2" : "stage 1");
     } else {

@@ -57,6 +57,11 @@ KeySpec&& KeySpec::above(double value) && {
   low_open = true;
   return std::move(*this);
 }
+KeySpec&& KeySpec::below(double value) && {
+  high = value;
+  high_open = true;
+  return std::move(*this);
+}
 KeySpec&& KeySpec::within(double from, double to) && {
   low = from;
   high = to;
@@ -100,12 +105,12 @@ std::string KeySpec::default_text() const {
 std::string KeySpec::range_text() const {
   const bool has_low = low != -std::numeric_limits<double>::infinity();
   const bool has_high = high < kLargestInteger;  // that one goes without saying
-  if (has_low && has_high) return fmt::format("in {}{}, {}]", low_open ? "(" : "[", low, high);
+  if (has_low && has_high) return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
   if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
-  return has_high ? fmt::format("<= {}", high) : "";
+  return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
 }
 
-bool KeySpec::in_range(double value) const { return (low_open ? value > low : value >= low) && value <= high; }
+bool KeySpec::in_range(double value) const { return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high); }
 
 KeySpec text_key(std::string path, std::string fallback) { return make(std::move(path), KeyType::kString, std::move(fallback)); }
 KeySpec integer(std::string path, std::string fallback) {
@@ -152,7 +157,9 @@ bool is_section(const std::string& path) { return index().sections.count(path) >
 
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name) {
   constexpr size_t kMost = 3;
+  constexpr size_t kLongestName = 80;  // comparing names costs their lengths multiplied
   std::vector<std::string> found;
+  if (name.size() > kLongestName) return found;
   const auto add = [&](const std::string& path) {
     if (found.size() < kMost && std::find(found.begin(), found.end(), path) == found.end()) found.push_back(path);
   };

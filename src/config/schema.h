@@ -50,9 +50,11 @@ struct KeySpec {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;
+  bool high_open = false;
 
   KeySpec&& at_least(double value) &&;
   KeySpec&& above(double value) &&;
+  KeySpec&& below(double value) &&;
   KeySpec&& within(double from, double to) &&;
   KeySpec&& one_of(std::vector<std::string> texts) &&;
   KeySpec&& null_is(std::vector<std::string> texts) &&;

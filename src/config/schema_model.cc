@@ -40,7 +40,7 @@ std::vector<KeySpec> model_keys() {
       number("tuner.lora_alpha", "32").above(0).says("scale of an adapter is lora_alpha / lora_rank (ms-swift's default)"),
       number("tuner.lora_dropout", "0.05").within(0, 1).says("dropout in front of an adapter (ms-swift's default)"),
       text_key("tuner.lora_bias", "none").one_of({"none"}).says("only `none`"),
-      boolean("tuner.use_dora", "false").needs("on", Capability::kAdapters).says("weight-decomposed adapters"),
+      boolean("tuner.use_dora", "false").says("weight-decomposed adapters"),
       string_list("tuner.target_modules", "[all-linear]").says("`all-linear` or name suffixes of the modules that get an adapter"),
       text_key("tuner.target_regex").says("instead of target_modules: a full match of the module's name"),
       string_list("tuner.modules_to_save", "[]").says("modules trained in full and saved beside the adapter"),

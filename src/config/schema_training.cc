@@ -16,8 +16,8 @@ std::vector<KeySpec> optimizer_keys() {
       number("training.vit_lr").at_least(0).says("of the vision tower; null: learning_rate"),
       number("training.aligner_lr").at_least(0).says("of the aligner; null: learning_rate"),
       number("training.weight_decay", "0.1").at_least(0).says("not for norm weights and biases (ms-swift)"),
-      number("training.adam_beta1", "0.9").within(0, 1).says("AdamW (transformers)"),
-      number("training.adam_beta2", "0.95").within(0, 1).says("AdamW (ms-swift)"),
+      number("training.adam_beta1", "0.9").at_least(0).below(1).says("AdamW (transformers)"),
+      number("training.adam_beta2", "0.95").at_least(0).below(1).says("AdamW (ms-swift)"),
       number("training.adam_epsilon", "1e-8").at_least(0).says("AdamW (transformers)"),
       number("training.max_grad_norm", "1").at_least(0).says("global-norm clipping; 0: none (transformers)"),
       text_key("training.optimizer", "multimodal")

@@ -1,0 +1,295 @@
+#include <filesystem>
+
+#include "config/run_dir.h"
+#include "config/support.h"
+
+namespace rematch {
+namespace {
+
+using test::effective;
+using test::load_set;
+using test::load_text;
+using test::problem_of_set;
+using test::stage2;
+
+const std::string kStage2 = "custom.trainer_variant=rollout_matching_sft";
+
+/// The only warning.
+Warning warning_of(const ConfigResult& result) {
+  EXPECT_EQ(result.warnings.size(), 1u);
+  return result.warnings.empty() ? Warning{} : result.warnings.front();
+}
+
+}  // namespace
+
+TEST(RequiredKeys, AreNamedTogether) {
+  const test::TempDir dir;
+  const std::string path = dir.write("c.yaml", "model: {model: ''}\n");
+  const UserError error = test::catch_user_error([&] { load_config(path); });
+  ASSERT_EQ(error.problems().size(), 2u);
+  EXPECT_EQ(error.problems()[0].error, "`model.model` is required");
+  EXPECT_EQ(error.problems()[0].where, path + ":1:16");
+  EXPECT_EQ(error.problems()[1].error, "`custom.train_jsonl` is required");
+  EXPECT_EQ(error.problems()[1].where, path);
+}
+
+TEST(TrainerVariant, ChoosesTheStage) {
+  EXPECT_FALSE(load_set({}).config.is_stage_2());
+  EXPECT_FALSE(load_set({"custom.trainer_variant=sft"}).config.is_stage_2());
+  EXPECT_FALSE(load_set({"custom.trainer_variant=null"}).config.is_stage_2());
+  EXPECT_TRUE(load_set({kStage2}).config.is_stage_2());
+  EXPECT_EQ(problem_of_set({"custom.trainer_variant=rollout_matching"}).fix, "did you mean `rollout_matching_sft`?");
+}
+
+TEST(Accumulation, FollowsTheEffectiveBatchSizeRoundedUp) {
+  EXPECT_EQ(load_set({}).config.cadence.gradient_accumulation_steps, 1);
+  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps, 8);
+  EXPECT_EQ(load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps, 9);
+  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}, 3).config.cadence.gradient_accumulation_steps, 3);
+  EXPECT_EQ(load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"}).config.cadence.gradient_accumulation_steps, 1);
+  EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"}).config.cadence.gradient_accumulation_steps, 2147483647);
+}
+
+TEST(Accumulation, AnExplicitValueIsOverriddenWithAWarning) {
+  const ConfigResult result = load_set({"training.effective_batch_size=32", "training.gradient_accumulation_steps=5"});
+  EXPECT_EQ(result.config.cadence.gradient_accumulation_steps, 32);
+  EXPECT_NE(warning_of(result).text.find("`training.gradient_accumulation_steps: 5` is not used"), std::string::npos);
+  EXPECT_EQ(load_set({"training.gradient_accumulation_steps=5"}).config.cadence.gradient_accumulation_steps, 5);
+}
+
+TEST(Lengths, TheGlobalCapFillsTheOthers) {
+  const ConfigResult result = load_set({"global_max_length=4096"});
+  EXPECT_EQ(result.config.model.global_max_length, 4096);
+  EXPECT_EQ(result.config.rollout.vllm.max_model_len, 4096);
+  for (const char* key : {"template.max_length", "model.max_model_len"}) {
+    EXPECT_EQ(effective(result, key).value, "4096");
+    EXPECT_EQ(effective(result, key).origin, "derived from global_max_length");
+  }
+}
+
+TEST(Lengths, TheOthersStandForAnAbsentGlobalCap) {
+  EXPECT_EQ(load_set({"model.max_model_len=512", "template.max_length=512"}).config.model.global_max_length, 512);
+  EXPECT_EQ(load_set({"template.max_length=256"}).config.model.global_max_length, 256);
+  EXPECT_EQ(load_set({}).config.model.global_max_length, std::nullopt);
+}
+
+TEST(Lengths, ADifferentValueIsNotUsedAndSaysSo) {
+  const ConfigResult result = load_set({"global_max_length=100", "model.max_model_len=200"});
+  EXPECT_EQ(result.config.model.global_max_length, 100);
+  EXPECT_EQ(warning_of(result).where, "--set model.max_model_len");
+  EXPECT_TRUE(load_set({"global_max_length=100", "model.max_model_len=100"}).warnings.empty());
+}
+
+TEST(Lengths, TheEnginesOwnLengthWins) {
+  EXPECT_EQ(load_set({"global_max_length=100", stage2("vllm.max_model_len=200")}).config.rollout.vllm.max_model_len, 200);
+}
+
+TEST(Dtype, Bf16MeansBfloat16) {
+  EXPECT_EQ(load_set({}).config.model.torch_dtype, "auto");
+  const ConfigResult result = load_set({"training.bf16=true"});
+  EXPECT_EQ(result.config.model.torch_dtype, "bfloat16");
+  EXPECT_EQ(effective(result, "model.torch_dtype").origin, "derived from training.bf16");
+  EXPECT_EQ(load_set({"training.bf16=true", "model.torch_dtype=bfloat16"}).config.model.torch_dtype, "bfloat16");
+  EXPECT_EQ(load_set({"training.bf16=false", "model.torch_dtype=float32"}).config.model.torch_dtype, "float32");
+  EXPECT_EQ(problem_of_set({"training.bf16=true", "model.torch_dtype=float32"}).error,
+            "`training.bf16` and `model.torch_dtype` contradict each other");
+}
+
+TEST(ModelDirectory, AHubIdNamesTheDownload) {
+  const Problem problem = problem_of_set({"model.model=Qwen/Qwen3-VL-4B-Instruct"});
+  EXPECT_EQ(problem.where, "--set model.model");
+  EXPECT_NE(problem.fix.find("hf download Qwen/Qwen3-VL-4B-Instruct --local-dir "), std::string::npos) << problem.fix;
+}
+
+TEST(ModelDirectory, APathIsLeftToWhoOpensIt) {
+  for (const char* path : {"/models/tiny", "./a/b", "a/b/c", "tiny", "../x/y"}) EXPECT_NO_THROW(load_set({std::string("model.model=") + path})) << path;
+}
+
+TEST(ModelDirectory, ADirectoryThatExistsIsNoHubId) {
+  const test::TempDir dir;
+  dir.write("org/name/config.json", "{}");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  EXPECT_NO_THROW(load_set({"model.model=org/name"}));
+  std::filesystem::current_path(before);
+}
+
+TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
+  const test::TempDir dir;
+  dir.write("config.json", "{\"model_type\": \"qwen2_5_vl\"}");
+  const Problem problem = problem_of_set({"template.template=qwen2_5_vl", "model.model=" + dir.path()});
+  EXPECT_EQ(problem.error, "`template.template: qwen2_5_vl` is not supported");
+  EXPECT_EQ(problem.what, "config.json says model_type qwen2_5_vl");
+  EXPECT_EQ(problem_of_set({"template.template=llava"}).what, "the model type could not be read from config.json");
+  dir.write("config.json", "[broken");
+  EXPECT_EQ(problem_of_set({"template.template=llava", "model.model=" + dir.path()}).what, "the model type could not be read from config.json");
+}
+
+TEST(UserPrompt, APathToTextIsRead) {
+  const test::TempDir dir;
+  const ConfigResult result = load_set({"custom.user_prompt=" + dir.write("p.txt", "Find everything.\n")});
+  EXPECT_EQ(result.config.data.user_prompt, "Find everything.");
+  EXPECT_EQ(load_set({"custom.user_prompt=Find it"}).config.data.user_prompt, "Find it");
+  EXPECT_EQ(load_set({}).config.data.user_prompt, std::nullopt);
+}
+
+TEST(UserPrompt, AFileThatCannotServeIsAnError) {
+  const test::TempDir dir;
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=/nowhere/p.txt"}).error, "the prompt file cannot be read");
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("e.txt", " \n")}).error, "the prompt file is empty");
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("b.txt", "\xff")}).error, "the prompt file is not UTF-8 text");
+}
+
+TEST(LearningRates, FallBackToTheOneOfTheLanguageModel) {
+  const Config plain = load_set({}).config;
+  EXPECT_EQ(plain.optim.learning_rate, 1e-5);
+  const Config config = load_set({"training.learning_rate=1e-3", "training.vit_lr=2e-4"}).config;
+  EXPECT_EQ(config.optim.vit_lr, 2e-4);
+  EXPECT_EQ(config.optim.aligner_lr, 1e-3);
+}
+
+TEST(LearningRates, OfAFrozenGroupHasNoEffectAndSaysSo) {
+  EXPECT_EQ(warning_of(load_set({"training.vit_lr=2e-4", "tuner.freeze_vit=true"})).text,
+            "`training.vit_lr` has no effect: `tuner.freeze_vit` is true");
+}
+
+TEST(Adapters, DoraWithoutAdapterHasNoEffectAndSaysSo) {
+  EXPECT_EQ(warning_of(load_set({"tuner.use_dora=true"})).text, "`tuner.use_dora` has no effect: `tuner.train_type` is full");
+}
+
+TEST(Freezing, EverythingIsAnError) {
+  EXPECT_EQ(problem_of_set({"tuner={freeze_llm: true, freeze_vit: true, freeze_aligner: true}"}).error, "nothing is trainable");
+}
+
+TEST(Schedule, AMinimumNeedsExactlyOneOfItsTwoForms) {
+  const std::string type = "training.lr_scheduler_type=cosine_with_min_lr";
+  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6}"}).config.schedule.min_lr, 1e-6);
+  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr_rate: 0.1}"}).config.schedule.min_lr_rate, 0.1);
+  EXPECT_EQ(problem_of_set({type}).what, "neither is given");
+  EXPECT_EQ(problem_of_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6, min_lr_rate: 0.1}"}).what, "both are given");
+  EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min_lr: 1e-6}"}).what, "lr_scheduler_type is cosine");
+  EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min: 1}"}).error, "unknown key `training.lr_scheduler_kwargs.min`");
+}
+
+TEST(Packing, NeedsACapAndCarriesOnlyInStage2) {
+  const test::TempDir dir;
+  const auto has = [](const std::vector<Problem>& problems, const std::string& error) {
+    return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) { return problem.error == error; });
+  };
+  const std::string no_cap = "`training.packing: true` needs `global_max_length`";
+  const std::string carry = "`training.packing_drop_last: false` is refused in stage 2";
+  EXPECT_TRUE(has(test::problems_of("", {"training.packing=true"}), no_cap));
+  EXPECT_TRUE(has(test::problems_of("", {"training.packing=true", "training.packing_drop_last=false", kStage2}), carry));
+  EXPECT_NO_THROW(load_set({"training.packing_drop_last=false", kStage2}));
+}
+
+TEST(CoordTokens, AreNeededInStage2) {
+  EXPECT_EQ(problem_of_set({kStage2, "custom.coord_tokens.enabled=false"}).error, "`custom.coord_tokens.enabled: false` is refused in stage 2");
+  EXPECT_NE(problem_of_set({"custom.coord_tokens.enabled=false"}).error.find("not built yet"), std::string::npos);
+}
+
+TEST(CoordLoss, Stage2FallsBackToTheSharedValues) {
+  const std::string shared = "custom.coord_soft_ce_w1={target_sigma: 8, temperature: 2, w1_weight: 0.5, target_truncate: 16}";
+  const Config both = load_set({kStage2, shared, stage2("target_sigma=3"), stage2("gate_weight=0.25")}).config;
+  EXPECT_EQ(both.loss.target_sigma, 3);
+  EXPECT_EQ(both.loss.temperature_coord, 2);
+  EXPECT_EQ(both.loss.w1_weight, 0.5);
+  EXPECT_EQ(both.loss.gate_weight, 0.25);
+  EXPECT_EQ(both.loss.target_truncate, 16);
+  const Config stage_1 = load_set({shared, stage2("target_sigma=3")}).config;
+  EXPECT_EQ(stage_1.loss.target_sigma, 8);
+}
+
+TEST(CoordLoss, DisabledMeansWeightsOfZeroWhereNoneIsGiven) {
+  const Config config = load_set({"custom.coord_soft_ce_w1={enabled: false, w1_weight: 0.5}"}).config;
+  EXPECT_EQ(config.loss.soft_ce_weight, 0);
+  EXPECT_EQ(config.loss.w1_weight, 0.5);
+}
+
+TEST(Evaluation, FollowsSavingWhenThereAreData) {
+  EXPECT_EQ(load_set({}).config.cadence.eval_strategy, "no");
+  const Config config = load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=epoch", "training.save_steps=7"}).config;
+  EXPECT_EQ(config.cadence.eval_strategy, "epoch");
+  EXPECT_EQ(config.cadence.eval_steps, 7);
+  EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=best"}).config.cadence.eval_strategy, "steps");
+  EXPECT_EQ(problem_of_set({"training.eval_strategy=steps"}).what, "`custom.val_jsonl` is not given");
+}
+
+TEST(Evaluation, SavingTheBestNeedsIt) {
+  EXPECT_EQ(problem_of_set({"training.save_strategy=best"}).error, "`training.save_strategy: best` needs evaluation");
+  EXPECT_EQ(problem_of_set({"training.save_strategy=best", "custom.val_jsonl=v.jsonl", "training.eval_strategy=no"}).error,
+            "`training.save_strategy: best` needs evaluation");
+}
+
+TEST(BestMetric, MustBeMeasuredInTheStage) {
+  EXPECT_EQ(load_set({}).config.cadence.metric_for_best_model, "eval_loss");
+  EXPECT_FALSE(load_set({}).config.cadence.greater_is_better);
+  EXPECT_TRUE(load_set({"training.metric_for_best_model=eval_token_acc"}).config.cadence.greater_is_better);
+  EXPECT_FALSE(load_set({"training.metric_for_best_model=eval_token_acc", "training.greater_is_better=false"}).config.cadence.greater_is_better);
+  EXPECT_EQ(load_set({"training.metric_for_best_model=loss"}).config.cadence.metric_for_best_model, "eval_loss");
+  EXPECT_TRUE(load_set({kStage2}).config.cadence.greater_is_better);
+  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"}).config.cadence.metric_for_best_model, "eval_rollout_recall");
+  EXPECT_NO_THROW(load_set({"training.metric_for_best_model=eval_rollout_f1", stage2("max_new_tokens=5")}));
+  EXPECT_EQ(problem_of_set({"training.metric_for_best_model=eval_rollout_f1"}).error,
+            "`training.metric_for_best_model: eval_rollout_f1` is not measured in stage 1");
+}
+
+TEST(BestMetric, AnInheritedOneOfStage1IsToldItsSuccessor) {
+  const Problem problem = problem_of_set({kStage2, "training.metric_for_best_model=eval_token_acc"});
+  EXPECT_EQ(problem.fix, "set `training.metric_for_best_model: eval_rollout_f1`");
+  EXPECT_EQ(problem_of_set({kStage2, "training.metric_for_best_model=eval_rollout_recal"}).fix, "set `training.metric_for_best_model: eval_rollout_recall`");
+}
+
+TEST(Debug, ReplacesTheValuesThatAreGiven) {
+  const std::vector<std::string> base = {"training.output_dir=out", "custom.train_sample_limit=100", "custom.val_sample_limit=50",
+                                         "debug={enabled: true, output_dir: dbg, train_sample_limit: 3}"};
+  const Config config = load_set(base).config;
+  EXPECT_EQ(config.output.run_dir, "dbg");
+  EXPECT_EQ(config.data.train_sample_limit, 3);
+  EXPECT_EQ(config.data.val_sample_limit, 50);
+  std::vector<std::string> off = base;
+  off.push_back("debug.enabled=false");
+  EXPECT_EQ(load_set(off).config.data.train_sample_limit, 100);
+}
+
+TEST(RunDirectory, IsOutputDirAndRunName) {
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).config.output.run_dir, "o/r");
+  EXPECT_EQ(load_set({"training.output_dir=o"}).config.output.run_dir, "o");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).config.output.logging_dir, "o/r/runs");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.logging_dir=/tb"}).config.output.logging_dir, "/tb");
+}
+
+TEST(RunDirectory, AVersionCountsUp) {
+  const test::TempDir dir;
+  EXPECT_THAT(run_directory(dir.path(), true, "r"), testing::MatchesRegex(dir.path() + "/v0-[0-9]+-[0-9]+/r"));
+  dir.write("v3-20250101-000000/r/x", "");
+  dir.write("v11-20250101-000000/r/x", "");
+  dir.write("version-x/r/x", "");
+  dir.write("v99999999999999-x/r/x", "");
+  EXPECT_THAT(run_directory(dir.path(), true, std::nullopt), testing::MatchesRegex(dir.path() + "/v12-[0-9]{8}-[0-9]{6}"));
+  EXPECT_EQ(run_directory(dir.path(), false, ""), dir.path());
+}
+
+TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
+  EXPECT_TRUE(load_set({}).config.output.tensorboard);
+  EXPECT_FALSE(load_set({"training.report_to=none"}).config.output.tensorboard);
+  EXPECT_FALSE(load_set({"training.report_to=[]"}).config.output.tensorboard);
+  EXPECT_FALSE(load_set({"training.report_to=wandb"}).config.output.tensorboard);
+  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).config.output.tensorboard);
+  const ConfigResult result = load_set({"training.report_to=wandb"});
+  EXPECT_NE(warning_of(result).text.find("logging.jsonl"), std::string::npos);
+  EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` does not take `mlflow`");
+}
+
+TEST(RolloutBackend, IsTheDefaultUntilChosenAndSaysWhere) {
+  const Config config = load_set({kStage2}).config;
+  EXPECT_EQ(config.rollout.backend, "vllm");
+  EXPECT_EQ(config.rollout.backend_origin, "default");
+  EXPECT_FALSE(config.rollout.configured);
+  const Config hf = load_set({stage2("rollout_backend=hf")}).config;
+  EXPECT_EQ(hf.rollout.backend, "hf");
+  EXPECT_EQ(hf.rollout.backend_origin, "--set custom.extra.rollout_matching.rollout_backend");
+  EXPECT_TRUE(hf.rollout.configured);
+}
+
+}  // namespace rematch

@@ -1,0 +1,254 @@
+#include "config/schema.h"
+
+#include <set>
+
+#include "base/file.h"
+#include "config/support.h"
+
+namespace rematch {
+namespace {
+
+using test::stage2;
+
+/// Writes `key: value` through --set and says what became of it.
+enum class Fate { kSilent, kWarned, kRefused };
+Fate fate(const std::string& assignment) {
+  try {
+    return test::load_set({assignment}).warnings.empty() ? Fate::kSilent : Fate::kWarned;
+  } catch (const UserError&) {
+    return Fate::kRefused;
+  }
+}
+
+}  // namespace
+
+TEST(Schema, EveryKeyExplainsItself) {
+  for (const KeySpec& spec : schema()) {
+    const std::string& text = spec.state == KeyState::kHonoured ? spec.help : spec.note;
+    EXPECT_GT(text.size(), 8u) << spec.path;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << spec.path;
+  }
+}
+
+TEST(Schema, EveryDefaultIsLegal) {
+  const ConfigResult result = test::load_set({});
+  EXPECT_TRUE(result.warnings.empty());
+  for (const KeySpec& spec : schema()) {
+    if (spec.state != KeyState::kHonoured || spec.fallback.empty()) continue;
+    EXPECT_EQ(fate(spec.path + "=" + spec.fallback), Fate::kSilent) << spec.path;
+  }
+}
+
+TEST(Schema, HasEveryKeyOfTheContract) {
+  const std::vector<std::string> keys = {
+      "global_max_length", "model.model", "model.torch_dtype", "template.max_length", "template.system", "template.truncation_strategy",
+      "data.dataloader_num_workers", "data.dataloader_prefetch_factor", "tuner.train_type", "custom.train_jsonl", "custom.val_jsonl",
+      "custom.train_sample_limit", "custom.val_sample_limit", "custom.object_ordering", "custom.user_prompt", "custom.emit_norm",
+      "custom.json_format", "custom.coord_tokens.enabled", "custom.trainer_variant", "debug.enabled", "debug.output_dir",
+      "debug.train_sample_limit", "debug.val_sample_limit"};
+  for (const std::string& key : keys) EXPECT_NE(find_key(key), nullptr) << key;
+  for (const char* key : {"output_dir", "run_name", "num_train_epochs", "max_steps", "per_device_train_batch_size", "per_device_eval_batch_size",
+                          "effective_batch_size", "gradient_accumulation_steps", "learning_rate", "vit_lr", "aligner_lr", "weight_decay", "adam_beta1",
+                          "adam_beta2", "adam_epsilon", "max_grad_norm", "warmup_ratio", "warmup_steps", "lr_scheduler_type", "seed", "logging_steps",
+                          "logging_first_step", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit", "save_only_model",
+                          "metric_for_best_model", "greater_is_better", "resume_from_checkpoint", "report_to", "gradient_checkpointing",
+                          "dataloader_drop_last", "packing", "packing_buffer", "packing_min_fill_ratio", "packing_drop_last", "bf16", "fp16", "optimizer",
+                          "add_version", "logging_dir", "save_safetensors", "save_last_epoch", "save_delay_steps", "save_delay_epochs", "eval_packing"}) {
+    EXPECT_NE(find_key(std::string("training.") + key), nullptr) << key;
+  }
+  for (const char* key : {"enabled", "soft_ce_weight", "w1_weight", "gate_weight", "temperature", "target_sigma", "target_truncate"}) {
+    EXPECT_NE(find_key(std::string("custom.coord_soft_ce_w1.") + key), nullptr) << key;
+  }
+  for (const char* key : {"train_type", "freeze_llm", "freeze_vit", "freeze_aligner", "lora_rank", "lora_alpha", "lora_dropout", "use_dora",
+                          "target_modules", "target_regex", "modules_to_save", "lora_bias", "use_swift_lora"}) {
+    EXPECT_NE(find_key(std::string("tuner.") + key), nullptr) << key;
+  }
+  for (const char* key : {"rollout_backend", "rollout_generate_batch_size", "native.max_num_seqs", "native.kv_cache_gib", "decode_mode", "max_new_tokens",
+                          "temperature", "top_p", "top_k", "repetition_penalty", "repeat_terminate.enabled", "repeat_terminate.min_new_tokens",
+                          "repeat_terminate.max_consecutive_token_repeats", "repeat_terminate.ngram_size", "repeat_terminate.ngram_repeats",
+                          "repeat_terminate.max_object_keys", "candidate_top_k", "maskiou_gate", "maskiou_resolution", "fp_cost", "fn_cost", "ot_cost",
+                          "ot_epsilon", "ot_iters", "target_sigma", "target_truncate", "temperature_coord", "soft_ce_weight", "w1_weight", "gate_weight",
+                          "packing_selector", "post_rollout_pack_scope", "loss_normalization", "rollout_buffer.enabled", "rollout_buffer.m_steps",
+                          "offload.enabled", "offload.offload_model", "offload.offload_optimizer", "vllm.tensor_parallel_size",
+                          "vllm.gpu_memory_utilization", "vllm.max_model_len", "vllm.enable_lora", "vllm.enable_prefix_caching", "vllm.sleep_level",
+                          "vllm.enforce_eager", "vllm.max_num_seqs", "vllm.max_num_batched_tokens", "vllm.kv_cache_dtype", "vllm.infer_batch_size",
+                          "vllm.python", "vllm.mode", "monitor_dump.enabled", "monitor_dump.every_steps", "monitor_dump.dump_first_step",
+                          "monitor_dump.max_events", "monitor_dump.max_samples", "monitor_dump.max_text_chars", "monitor_dump.out_dir",
+                          "monitor_dump.write_markdown"}) {
+    EXPECT_NE(find_key(stage2(key)), nullptr) << key;
+  }
+}
+
+TEST(Schema, DefaultsAreTheContracts) {
+  const Config config = test::load_set({"custom.trainer_variant=rollout_matching_sft"}).config;
+  EXPECT_EQ(config.rollout.backend, "vllm");
+  EXPECT_EQ(config.rollout.generate_batch_size, 1);
+  EXPECT_EQ(config.rollout.native_max_num_seqs, 64);
+  EXPECT_EQ(config.rollout.max_new_tokens, 512);
+  EXPECT_EQ(config.rollout.temperature, 0);
+  EXPECT_EQ(config.rollout.repetition_penalty, 1);
+  EXPECT_FALSE(config.rollout.repeat_terminate.enabled);
+  EXPECT_EQ(config.rollout.repeat_terminate.min_new_tokens, 256);
+  EXPECT_EQ(config.rollout.repeat_terminate.ngram_repeats, 2);
+  EXPECT_EQ(config.match.candidate_top_k, 10);
+  EXPECT_EQ(config.match.maskiou_gate, 0.3);
+  EXPECT_EQ(config.match.maskiou_resolution, 256);
+  EXPECT_EQ(config.match.ot_cost, "l2");
+  EXPECT_EQ(config.match.ot_epsilon, 10);
+  EXPECT_EQ(config.match.ot_iters, 30);
+  EXPECT_EQ(config.loss.target_sigma, 2);
+  EXPECT_EQ(config.pack.selector, "binpacking");
+  EXPECT_FALSE(config.pack.whole_window);
+  EXPECT_FALSE(config.loss.per_row);
+  EXPECT_EQ(config.pack.buffer, 512);
+  EXPECT_EQ(config.pack.min_fill_ratio, 0.65);
+  EXPECT_EQ(config.rollout.vllm.tensor_parallel_size, 4);
+  EXPECT_EQ(config.data.num_workers, 2);
+  EXPECT_EQ(config.data.prefetch_factor, 2);
+  EXPECT_EQ(config.cadence.metric_for_best_model, "eval_rollout_f1");
+}
+
+/// ORIGIN_KEYS: what users' files bring, and what happens to it.
+TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
+  for (const std::string& assignment :
+       {std::string("template.max_pixels=1003520"), std::string("template.min_pixels=3136"), std::string("model.attn_impl=flash_attention_2"),
+        std::string("data.dataset=[dummy]"), std::string("data.val_dataset=[dummy]"), std::string("data.dataset_num_proc=8"),
+        std::string("data.dataloader_pin_memory=true"), std::string("data.dataloader_persistent_workers=true"),
+        std::string("training.save_safetensors=true"), std::string("training.eval_packing=false"), std::string("tuner.use_swift_lora=false"),
+        std::string("deepspeed={enabled: true, config: zero2}"), std::string("deepspeed=zero3"), std::string("custom.coord_tokens.skip_bbox_norm=true"),
+        std::string("custom.dump_conversation_text=false"), std::string("custom.dump_conversation_path=x"),
+        std::string("custom.instability_monitor={enabled: true, a: {b: 1}}"), std::string("custom.log_file={enabled: true}"),
+        std::string("custom.token_type_metrics={enabled: true}"), std::string("custom.val_sample_with_replacement=false"),
+        std::string("custom.extra.rollout_backend_bench={steps: 3}"), stage2("desc_monitor={enabled: true, every: 5}"),
+        std::string("template.truncation_strategy=right"), std::string("template.truncation_strategy=left"),
+        std::string("template.truncation_strategy=delete"), std::string("training.report_to=wandb"), std::string("training.report_to=[tensorboard, swanlab]")}) {
+    const ConfigResult result = test::load_set({assignment});
+    ASSERT_EQ(result.warnings.size(), 1u) << assignment;
+    const std::string key = assignment.substr(0, assignment.find('='));
+    EXPECT_NE(result.warnings[0].text.find(key), std::string::npos) << result.warnings[0].text;
+    EXPECT_GT(result.warnings[0].text.size(), key.size() + 20) << "a reason is due: " << result.warnings[0].text;
+    EXPECT_EQ(result.warnings[0].where, "--set " + key);
+  }
+}
+
+TEST(OriginKeys, RefusedKeysSayWhatToUseInstead) {
+  for (const auto& [assignment, advice] : std::vector<std::pair<std::string, std::string>>{
+           {"training.packing_length=1024", "global_max_length"},
+           {"training.packing_allow_single_long=true", "oversize"},
+           {"training.fp16=true", "bf16"},
+           {"model.torch_dtype=float16", "bfloat16"},
+           {"tuner.lora_bias=all", "choose"},
+           {"quantization={quant_method: bnb}", "torch_dtype"},
+           {"rlhf={rlhf_type: grpo}", "trainer_variant"},
+           {"custom.trainer_variant=gkd_monitor", "remove"},
+           {"custom.visual_kd={enabled: true, weight: 0.1}", "remove"},
+           {"custom.fusion_config=configs/fusion.yaml", "remove"},
+           {"custom.augmentation={enabled: true}", "remove"},
+           {"custom.augmentation_curriculum={phases: [1]}", "remove"},
+           {"custom.bypass_prob=0.1", "remove"},
+           {"custom.use_summary=true", "remove"},
+           {"custom.hard_sample_mining={enabled: true}", "removed long ago"},
+           {"custom.coord_loss={weight: 1}", "coord_soft_ce_w1"},
+           {"custom.sample_limit=5", "train_sample_limit"},
+           {"custom.summary_ratio=0.5", "removed long ago"},
+           {"custom.images_per_user_turn=2", "removed long ago"},
+           {"custom.coord_expectation_metrics={enabled: true}", "coord_soft_ce_w1"},
+           {"custom.rollout_matching={max_new_tokens: 5}", "custom.extra.rollout_matching"},
+           {"prompts={user: hello}", "template.system"},
+           {stage2("vllm.mode=server"), "colocate"},
+           {stage2("vllm.enable_lora=true"), "merged"},
+           {"custom.val_sample_with_replacement=true", "false"}}) {
+    const Problem problem = test::problem_of_set({assignment});
+    EXPECT_NE(problem.error.find(assignment.substr(0, assignment.find('='))), std::string::npos) << problem.error;
+    EXPECT_NE(problem.fix.find(advice), std::string::npos) << assignment << ": " << problem.fix;
+  }
+}
+
+TEST(OriginKeys, RefusedKeysThatAreOffAreFine) {
+  for (const char* assignment :
+       {"custom.visual_kd={enabled: false, weight: 0.1}", "custom.visual_kd=null", "custom.fusion_config=null", "custom.augmentation={enabled: false}",
+        "custom.augmentation_curriculum=null", "custom.bypass_prob=0", "custom.bypass_prob=0.0", "custom.use_summary=false", "training.fp16=false",
+        "training.packing_allow_single_long=false", "training.packing_length=null", "prompts={}", "prompts=", "quantization={quant_method: null}",
+        "rlhf={}", "custom.coord_offset={enabled: false}", "deepspeed=null", "tuner.lora_bias=none"}) {
+    EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
+  }
+}
+
+TEST(OriginKeys, EngineKeysAreHandedOverByTheirOwnNames) {
+  const ConfigResult result = test::load_text(
+      "custom:\n  extra:\n    rollout_matching:\n      vllm:\n        skip_mm_profiling: true\n        mm_encoder_tp_mode: data\n"
+      "        enable_chunked_prefill: false\n        disable_chunked_mm_input: true\n        max_num_batched_tokens: 4096\n        kv_cache_dtype: fp8\n"
+      "        cpu_offload_gb: 1.5\n        swap_space: 2\n        load_format: dummy\n        disable_custom_all_reduce: true\n"
+      "        limit_mm_per_prompt: {image: 1, video: 0}\n        mode: colocate\n");
+  EXPECT_TRUE(result.warnings.empty());
+  const auto& arguments = result.config.rollout.vllm.engine_args;
+  const auto value_of = [&](const std::string& name) {
+    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const auto& pair) { return pair.first == name; });
+    return found == arguments.end() ? std::string("(absent)") : found->second;
+  };
+  EXPECT_EQ(value_of("skip_mm_profiling"), "true");
+  EXPECT_EQ(value_of("mm_encoder_tp_mode"), "\"data\"");
+  EXPECT_EQ(value_of("max_num_batched_tokens"), "4096");
+  EXPECT_EQ(value_of("cpu_offload_gb"), "1.5");
+  EXPECT_EQ(value_of("limit_mm_per_prompt"), "{\"image\":1,\"video\":0}");
+  EXPECT_EQ(value_of("gpu_memory_utilization"), "0.45");
+  EXPECT_EQ(value_of("mode"), "(absent)");
+  EXPECT_EQ(value_of("tensor_parallel_size"), "(absent)");  // a field of its own
+}
+
+TEST(OriginKeys, AnUnknownEngineKeyIsNotHandedOver) {
+  EXPECT_EQ(test::problem_of_set({stage2("vllm.made_up=1")}).error, "unknown key `custom.extra.rollout_matching.vllm.made_up`");
+}
+
+TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
+  struct Case {
+    std::string assignment;
+    Capability id;
+  };
+  for (const Case& one : {Case{"training.packing=true", Capability::kPacking}, Case{stage2("rollout_buffer.enabled=true"), Capability::kRolloutBuffer},
+                          Case{stage2("rollout_buffer.m_steps=2"), Capability::kRolloutBuffer}, Case{stage2("offload.enabled=true"), Capability::kOffload},
+                          Case{"training.resume_from_checkpoint=latest", Capability::kResume}, Case{"tuner.train_type=lora", Capability::kAdapters},
+                          Case{stage2("rollout_backend=native"), Capability::kNativeEngine},
+                          Case{stage2("monitor_dump.enabled=true"), Capability::kMonitorDump},
+                          Case{"training.gradient_checkpointing=true", Capability::kGradientCheckpointing},
+                          Case{stage2("decode_mode=beam"), Capability::kBeamSearch}, Case{"custom.coord_offset={enabled: true}", Capability::kCoordOffset},
+                          Case{"training.optimizer=multimodal_coord_offset", Capability::kCoordOffset}}) {
+    const CapabilityRow& row = capability(one.id);
+    if (row.built) {
+      EXPECT_NO_THROW(test::load_set({one.assignment, "global_max_length=100"})) << one.assignment;
+      continue;
+    }
+    const Problem problem = test::problem_of_set({one.assignment, "global_max_length=100"});
+    EXPECT_NE(problem.error.find(row.name), std::string::npos) << problem.error;
+    EXPECT_NE(problem.error.find("not built yet"), std::string::npos) << problem.error;
+    EXPECT_EQ(problem.fix, row.meanwhile);
+  }
+}
+
+TEST(Capabilities, TheirOffValuesAreFine) {
+  for (const std::string& assignment :
+       {std::string("training.packing=false"), stage2("rollout_buffer={enabled: false, m_steps: 1}"), stage2("offload={enabled: false, offload_model: true}"),
+        std::string("training.resume_from_checkpoint=null"), std::string("training.resume_from_checkpoint=false"), std::string("tuner.train_type=full"),
+        std::string("tuner.use_dora=false"), std::string("tuner.lora_rank=16"), stage2("monitor_dump.enabled=false"),
+        std::string("training.gradient_checkpointing=false"), stage2("decode_mode=greedy"), std::string("training.optimizer=multimodal"),
+        std::string("training.optimizer=adamw_torch"), stage2("packing_selector=optimal"), stage2("post_rollout_pack_scope=window"),
+        stage2("rollout_backend=hf"), stage2("rollout_backend=vllm")}) {
+    EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
+  }
+}
+
+TEST(Docs, TheCommittedPageIsTheTable) {
+  const std::string path = test::source_path("docs/config.md");
+  if (std::getenv("REMATCH_UPDATE_DOCS")) write_file_atomic(path, config_markdown());
+  EXPECT_EQ(read_file(path), config_markdown()) << "regenerate with: REMATCH_UPDATE_DOCS=1 config_test --gtest_filter='Docs.*'";
+}
+
+TEST(Docs, EveryKeyHasItsRow) {
+  const std::string page = config_markdown();
+  for (const KeySpec& spec : schema()) {
+    const std::string last = spec.path.substr(spec.path.rfind('.') + 1);
+    EXPECT_NE(page.find(last + "`"), std::string::npos) << spec.path;
+  }
+}
+
+}  // namespace rematch
