@@ -224,6 +224,17 @@ int Tokenizer::byte_token(unsigned char byte) const { return impl_->byte_ids[byt
 
 int Tokenizer::num_ids() const { return static_cast<int>(impl_->table.bytes.size()); }
 
+std::string Tokenizer::find_added_token(std::string_view utf8) const {
+  std::vector<TextSpan> spans;
+  impl_->raw_matcher.find(utf8, spans);
+  const std::string normal = impl_->nfc ? reference_nfc(utf8) : std::string(utf8);
+  impl_->normalized_matcher.find(normal, spans);
+  for (const TextSpan& span : spans) {
+    if (span.token_id >= 0) return std::string(token_bytes(span.token_id));
+  }
+  return "";
+}
+
 const std::vector<AddedToken>& Tokenizer::added_tokens() const { return impl_->added; }
 
 }  // namespace rematch

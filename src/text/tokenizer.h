@@ -50,6 +50,9 @@ class Tokenizer {
   /// One more than the largest id.
   int num_ids() const;
 
+  /// The first added token whose text stands in `utf8` (as encode() would find it), or empty. Input must be valid UTF-8.
+  std::string find_added_token(std::string_view utf8) const;
+
   /// In file order.
   const std::vector<AddedToken>& added_tokens() const;
 
