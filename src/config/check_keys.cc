@@ -46,7 +46,8 @@ class Checker {
 
   CheckResult take() {
     if (unknown_ > kMostUnknown) {
-      problems_.push_back({"more unknown keys", "the same files", fmt::format("{} beyond those shown", unknown_ - kMostUnknown), "is this a configuration of Rematch?"});
+      problems_.push_back({"more unknown keys", "the same files", fmt::format("{} beyond those shown", unknown_ - kMostUnknown),
+                           "is this a configuration of Rematch?"});
     }
     return {values_, std::move(warnings_)};
   }
@@ -71,11 +72,13 @@ class Checker {
     std::vector<std::string> near = suggest_keys(section_path, member.key);
     for (std::string& name : near) name = "`" + name + "`";
     if (!near.empty()) fix = fmt::format("did you mean {}? ", join(near, " or "));
-    if (find_key(member.key)) fix = fmt::format("write it nested, `{}:` with the rest below it, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
+    if (find_key(member.key))
+      fix = fmt::format("write it nested below `{}:`, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
     const std::string name = shortened(section_path.empty() ? member.key : section_path + "." + member.key);
     const std::string section_name = section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
     problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
-                         fmt::format("there is no key of this name {}", section_name), fix + "Correct or remove it; docs/config.md lists all keys"});
+                         fmt::format("there is no key of this name {}", section_name),
+                         fix + "Correct or remove it; docs/config.md lists all keys"});
   }
 
   void key(const KeySpec& spec, const Member& member) {
@@ -117,7 +120,8 @@ class Checker {
   }
 
   void refuse(const KeySpec& spec, const Member& member, const std::string& advice) {
-    problems_.push_back({fmt::format("`{}` is refused", spec.path), member.value.origin.text(), fmt::format("it is {}", brief(member.value)), advice});
+    problems_.push_back(
+        {fmt::format("`{}` is refused", spec.path), member.value.origin.text(), fmt::format("it is {}", brief(member.value)), advice});
   }
 
   void warn(std::string text, const Origin& where) { warnings_.push_back({std::move(text), where.text()}); }

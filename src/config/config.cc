@@ -54,14 +54,16 @@ void fill_model_and_data(const Values& values, Config& config) {
 
 void fill_optimization(const Values& values, Config& config) {
   const Reader tuner(values, "tuner."), training(values, "training."), kwargs(values, "training.lr_scheduler_kwargs.");
-  config.tuner = {tuner.text("train_type") == "lora", tuner.boolean("freeze_llm"), tuner.boolean("freeze_vit"), tuner.boolean("freeze_aligner"),
-                  tuner.integer("lora_rank"), tuner.number("lora_alpha"), tuner.number("lora_dropout"), tuner.boolean("use_dora"),
-                  tuner.texts("target_modules"), tuner.maybe_text("target_regex"), tuner.texts("modules_to_save")};
-  config.optim = {training.number("learning_rate"), training.number("vit_lr"), training.number("aligner_lr"), training.number("weight_decay"),
-                  training.number("adam_beta1"), training.number("adam_beta2"), training.number("adam_epsilon"), training.number("max_grad_norm"),
-                  training.boolean("gradient_checkpointing")};
-  config.schedule = {training.text("lr_scheduler_type"), training.number("warmup_ratio"), training.wide("warmup_steps"),
-                     kwargs.maybe_number("min_lr"), kwargs.maybe_number("min_lr_rate"), kwargs.maybe_number("num_cycles"), kwargs.maybe_number("warmup_lr_rate")};
+  config.tuner = {tuner.text("train_type") == "lora", tuner.boolean("freeze_llm"),   tuner.boolean("freeze_vit"),
+                  tuner.boolean("freeze_aligner"),    tuner.integer("lora_rank"),    tuner.number("lora_alpha"),
+                  tuner.number("lora_dropout"),       tuner.boolean("use_dora"),     tuner.texts("target_modules"),
+                  tuner.maybe_text("target_regex"),   tuner.texts("modules_to_save")};
+  config.optim = {training.number("learning_rate"), training.number("vit_lr"),        training.number("aligner_lr"),
+                  training.number("weight_decay"),  training.number("adam_beta1"),    training.number("adam_beta2"),
+                  training.number("adam_epsilon"),  training.number("max_grad_norm"), training.boolean("gradient_checkpointing")};
+  config.schedule = {training.text("lr_scheduler_type"),   training.number("warmup_ratio"),    training.wide("warmup_steps"),
+                     kwargs.maybe_number("min_lr"),        kwargs.maybe_number("min_lr_rate"), kwargs.maybe_number("num_cycles"),
+                     kwargs.maybe_number("warmup_lr_rate")};
 }
 
 void fill_cadence(const Values& values, Config& config) {
@@ -100,9 +102,14 @@ void fill_output(Values& values, Config& config) {
 
   MonitorDumpConfig& monitor = config.monitor;
   const Reader dump(values, kRolloutMatching + ".monitor_dump.");
-  monitor = {dump.boolean("enabled"), dump.maybe_wide("every_steps").value_or(config.cadence.logging_steps), dump.boolean("dump_first_step"),
-             dump.integer("max_events"), dump.integer("max_samples"), dump.integer("max_text_chars"),
-             dump.maybe_text("out_dir").value_or(output.run_dir + "/monitor_dumps"), dump.boolean("write_markdown")};
+  monitor = {dump.boolean("enabled"),
+             dump.maybe_wide("every_steps").value_or(config.cadence.logging_steps),
+             dump.boolean("dump_first_step"),
+             dump.integer("max_events"),
+             dump.integer("max_samples"),
+             dump.integer("max_text_chars"),
+             dump.maybe_text("out_dir").value_or(output.run_dir + "/monitor_dumps"),
+             dump.boolean("write_markdown")};
 }
 
 void fill_vllm(const Values& values, VllmConfig& vllm) {
@@ -113,7 +120,8 @@ void fill_vllm(const Values& values, VllmConfig& vllm) {
   vllm.max_model_len = reader.maybe_wide("max_model_len");
   vllm.infer_batch_size = reader.maybe_integer("infer_batch_size");
   vllm.sleep_level = reader.integer("sleep_level");
-  const std::vector<std::string> own = {"mode", "tensor_parallel_size", "python", "max_model_len", "infer_batch_size", "sleep_level", "enable_lora"};
+  const std::vector<std::string> own = {"mode",        "tensor_parallel_size", "python", "max_model_len", "infer_batch_size",
+                                        "sleep_level", "enable_lora"};
   Json limits = Json::object();
   for (const KeySpec& spec : schema()) {
     if (spec.path.rfind(prefix, 0) != 0 || values.is_null(spec.path)) continue;
@@ -139,22 +147,30 @@ void fill_rollout(const Values& values, Config& config) {
   rollout.top_p = reader.number("top_p");
   rollout.top_k = std::max(0, reader.maybe_integer("top_k").value_or(0));
   rollout.repetition_penalty = reader.number("repetition_penalty");
-  rollout.repeat_terminate = {reader.boolean("repeat_terminate.enabled"), reader.integer("repeat_terminate.min_new_tokens"),
-                              reader.integer("repeat_terminate.max_consecutive_token_repeats"), reader.integer("repeat_terminate.ngram_size"),
-                              reader.integer("repeat_terminate.ngram_repeats"), reader.maybe_integer("repeat_terminate.max_object_keys")};
+  rollout.repeat_terminate = {reader.boolean("repeat_terminate.enabled"),
+                              reader.integer("repeat_terminate.min_new_tokens"),
+                              reader.integer("repeat_terminate.max_consecutive_token_repeats"),
+                              reader.integer("repeat_terminate.ngram_size"),
+                              reader.integer("repeat_terminate.ngram_repeats"),
+                              reader.maybe_integer("repeat_terminate.max_object_keys")};
   rollout.native_max_num_seqs = reader.integer("native.max_num_seqs");
   rollout.native_kv_cache_gib = reader.maybe_number("native.kv_cache_gib");
   fill_vllm(values, rollout.vllm);
 
-  config.match = {reader.integer("candidate_top_k"), reader.number("maskiou_gate"), reader.integer("maskiou_resolution"), reader.number("fp_cost"),
-                  reader.number("fn_cost"), reader.text("ot_cost"), reader.number("ot_epsilon"), reader.integer("ot_iters")};
+  config.match = {reader.integer("candidate_top_k"), reader.number("maskiou_gate"), reader.integer("maskiou_resolution"),
+                  reader.number("fp_cost"),          reader.number("fn_cost"),      reader.text("ot_cost"),
+                  reader.number("ot_epsilon"),       reader.integer("ot_iters")};
 }
 
 void fill_loss_and_pack(const Values& values, Config& config) {
   const Reader stage_2(values, kRolloutMatching + "."), stage_1(values, "custom.coord_soft_ce_w1."), training(values, "training.");
   const Reader& own = config.is_stage_2() ? stage_2 : stage_1;
-  config.loss = {own.number("soft_ce_weight"), own.number("w1_weight"), own.number("gate_weight"),
-                 own.number(config.is_stage_2() ? "temperature_coord" : "temperature"), own.number("target_sigma"), own.maybe_number("target_truncate"),
+  config.loss = {own.number("soft_ce_weight"),
+                 own.number("w1_weight"),
+                 own.number("gate_weight"),
+                 own.number(config.is_stage_2() ? "temperature_coord" : "temperature"),
+                 own.number("target_sigma"),
+                 own.maybe_number("target_truncate"),
                  stage_2.text("loss_normalization") == "row"};
   PackConfig& pack = config.pack;
   pack.enabled = training.boolean("packing");
@@ -176,7 +192,11 @@ std::vector<EffectiveValue> effective_values(const Values& values) {
   for (const KeySpec& spec : schema()) {
     if (spec.state != KeyState::kHonoured) continue;
     const Json& value = values.json(spec.path);
-    rows.push_back({spec.path, value.is_null() ? (spec.required ? "null" : spec.null_words.empty() ? "null" : spec.null_words.front()) : shown(value),
+    rows.push_back({spec.path,
+                    value.is_null() ? (spec.required             ? "null"
+                                       : spec.null_words.empty() ? "null"
+                                                                 : spec.null_words.front())
+                                    : shown(value),
                     values.origin(spec.path)});
   }
   return rows;

@@ -30,12 +30,12 @@ struct DataConfig {
   std::optional<std::string> val_jsonl;
   std::optional<int64_t> train_sample_limit;  ///< first N records
   std::optional<int64_t> val_sample_limit;
-  bool random_object_order = false;           ///< `object_ordering: random`
-  std::optional<std::string> system_prompt;   ///< none = built in
-  std::optional<std::string> user_prompt;     ///< the text itself, also when the key named a file; none = built in
-  int num_workers = 2;                        ///< decode threads; 0 = in the training thread
-  int prefetch_factor = 2;                    ///< batches ahead for each worker
-  bool drop_last = false;                     ///< drops an incomplete last micro-batch
+  bool random_object_order = false;          ///< `object_ordering: random`
+  std::optional<std::string> system_prompt;  ///< none = built in
+  std::optional<std::string> user_prompt;    ///< the text itself, also when the key named a file; none = built in
+  int num_workers = 2;                       ///< decode threads; 0 = in the training thread
+  int prefetch_factor = 2;                   ///< batches ahead for each worker
+  bool drop_last = false;                    ///< drops an incomplete last micro-batch
 };
 
 /// `tuner.*`.
@@ -77,10 +77,10 @@ struct CadenceConfig {
   int per_device_eval_batch_size = 1;
   int gradient_accumulation_steps = 1;  ///< resolved from effective_batch_size
   double num_train_epochs = 3;
-  int64_t max_steps = -1;               ///< optimizer steps; ≤ 0 = by epochs
+  int64_t max_steps = -1;  ///< optimizer steps; ≤ 0 = by epochs
   int64_t logging_steps = 5;
   bool logging_first_step = true;
-  std::string eval_strategy = "no";     ///< "no", "steps", "epoch"
+  std::string eval_strategy = "no";  ///< "no", "steps", "epoch"
   int64_t eval_steps = 500;
   std::string save_strategy = "steps";  ///< "no", "steps", "epoch", "best"
   int64_t save_steps = 500;
@@ -89,7 +89,7 @@ struct CadenceConfig {
   bool save_last_epoch = true;
   int64_t save_delay_steps = 0;
   double save_delay_epochs = 0;
-  std::string metric_for_best_model;    ///< with its `eval_` prefix
+  std::string metric_for_best_model;  ///< with its `eval_` prefix
   bool greater_is_better = true;
   std::optional<std::string> resume_from_checkpoint;
 };
@@ -124,8 +124,8 @@ struct RepeatTerminateConfig {
 struct VllmConfig {
   int tensor_parallel_size = 4;
   std::string python = "python3";
-  std::optional<int64_t> max_model_len;   ///< from global_max_length
-  std::optional<int> infer_batch_size;    ///< prompts of one call; none = all
+  std::optional<int64_t> max_model_len;  ///< from global_max_length
+  std::optional<int> infer_batch_size;   ///< prompts of one call; none = all
   int sleep_level = 0;
   /// Every other key that has a value, by vLLM's name with its value as JSON text, in the table's order.
   std::vector<std::pair<std::string, std::string>> engine_args;
@@ -138,9 +138,9 @@ struct RolloutConfig {
   bool configured = false;       ///< the file has a rollout_matching section (stage 1 then measures rollouts too)
   int generate_batch_size = 1;
   int max_new_tokens = 512;
-  double temperature = 0;        ///< 0 = greedy
-  double top_p = 1;              ///< 1 = off
-  int top_k = 0;                 ///< 0 = off
+  double temperature = 0;  ///< 0 = greedy
+  double top_p = 1;        ///< 1 = off
+  int top_k = 0;           ///< 0 = off
   double repetition_penalty = 1;
   RepeatTerminateConfig repeat_terminate;
   int native_max_num_seqs = 64;
@@ -165,9 +165,9 @@ struct PackConfig {
   int buffer = 512;              ///< segments
   double min_fill_ratio = 0.65;  ///< (0, 1]
   bool drop_last = true;
-  std::string selector = "binpacking";  ///< "binpacking", "optimal", "fifo"
-  bool whole_window = false;            ///< `post_rollout_pack_scope: window`
-  int m_steps = 1;                      ///< optimizer steps on one window; 1 unless the rollout buffer is enabled
+  std::string selector = "binpacking";                    ///< "binpacking", "optimal", "fifo"
+  bool whole_window = false;                              ///< `post_rollout_pack_scope: window`
+  int m_steps = 1;                                        ///< optimizer steps on one window; 1 unless the rollout buffer is enabled
   bool offload_model = false, offload_optimizer = false;  ///< false unless offload is enabled
 };
 

@@ -61,16 +61,18 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
   if (node.is_map()) return fmt::format("`{}` has no keys below it; write `{}: VALUE`", spec.path, name);
   switch (spec.type) {
     case KeyType::kBool: return fmt::format("write `{}: true` or `{}: false`, without quotes", name, name);
-    case KeyType::kInteger: return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "8" : spec.fallback);
-    case KeyType::kNumber: return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "1e-4" : spec.fallback);
+    case KeyType::kInteger:
+      return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "8" : spec.fallback);
+    case KeyType::kNumber:
+      return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "1e-4" : spec.fallback);
     case KeyType::kMap: return fmt::format("write `{}:` with keys below it", name);
     default: return fmt::format("write {} for `{}`; quote text that YAML would take apart", type_name(spec.type), name);
   }
 }
 
 Json wrong_type(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
-  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)), node.origin.text(), fmt::format("it is {}", brief(node)),
-                      type_advice(spec, node)});
+  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)), node.origin.text(),
+                      fmt::format("it is {}", brief(node)), type_advice(spec, node)});
   return nullptr;
 }
 
@@ -83,14 +85,16 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
   if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return true;
   if (has_rule(spec, "=" + text)) return false;  // the rule speaks of it
   const std::vector<std::string> near = text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
-  problems.push_back({fmt::format("`{}` does not take `{}`", spec.path, brief(node)), node.origin.text(), fmt::format("legal: {}", join(choices, ", ")),
+  problems.push_back({fmt::format("`{}` does not take `{}`", spec.path, brief(node)), node.origin.text(),
+                      fmt::format("legal: {}", join(choices, ", ")),
                       near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())});
   return false;
 }
 
 bool check_range(const KeySpec& spec, double value, const Node& node, std::vector<Problem>& problems) {
   if (spec.in_range(value)) return true;
-  const std::string range = value > spec.high && spec.range_text().find(',') == std::string::npos ? fmt::format("<= {:.0f}", spec.high) : spec.range_text();
+  const std::string range =
+      value > spec.high && spec.range_text().find(',') == std::string::npos ? fmt::format("<= {:.0f}", spec.high) : spec.range_text();
   problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), fmt::format("{} is not {}", brief(node), range),
                       fmt::format("choose a value {}", range)});
   return false;

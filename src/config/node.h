@@ -24,11 +24,11 @@ struct Member;
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string scalar;            ///< text of a scalar
-  bool quoted = false;           ///< scalar in quotes, a block scalar, or tagged !!str
-  Origin origin;                 ///< first character of the value
-  std::vector<Node> items;       ///< of a list
-  std::vector<Member> members;   ///< of a map, in the order written, keys distinct
+  std::string scalar;           ///< text of a scalar
+  bool quoted = false;          ///< scalar in quotes, a block scalar, or tagged !!str
+  Origin origin;                ///< first character of the value
+  std::vector<Node> items;      ///< of a list
+  std::vector<Member> members;  ///< of a map, in the order written, keys distinct
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }
@@ -47,9 +47,9 @@ struct Member {
 
 /// Limits against hostile files; far above what a configuration needs.
 struct YamlLimits {
-  size_t max_bytes = 1 << 20;    ///< of one file
-  size_t max_nodes = 20000;      ///< of one file after aliases are expanded
-  int max_depth = 64;            ///< nesting of lists and maps
+  size_t max_bytes = 1 << 20;  ///< of one file
+  size_t max_nodes = 20000;    ///< of one file after aliases are expanded
+  int max_depth = 64;          ///< nesting of lists and maps
 };
 
 /// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags, self-referring aliases, alias bombs,
@@ -58,7 +58,8 @@ struct YamlLimits {
 /// @param name      what to call it in positions
 /// @param has_lines false for --set values: positions are then just `name`
 /// @param problems  what is wrong is appended; the tree is as complete as it could be made
-Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems, const YamlLimits& limits = {});
+Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems,
+                const YamlLimits& limits = {});
 
 /// `upper` laid over `base`: maps merge recursively, anything else of `upper` replaces. Order: base's keys first. Linear.
 Node merge(Node base, const Node& upper);

@@ -41,7 +41,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias", "write the value out instead of the alias");
+      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias",
+           "write the value out instead of the alias");
     }
     count_nodes(mark, found->second.nodes);
     if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth) too_deep(mark);
@@ -78,12 +79,12 @@ class TreeBuilder : public YAML::EventHandler {
     Node node;
     YAML::Mark mark;
     YAML::anchor_t anchor = YAML::NullAnchor;
-    size_t nodes_before = 0;                           ///< nodes counted when it began
-    int height = 1;                                    ///< levels at and below this node
-    std::optional<Member> pending;                     ///< key read, value still to come
-    bool pending_is_merge = false;                     ///< the key is an unquoted `<<`
-    std::unordered_map<std::string, Origin> seen;      ///< keys so far
-    std::vector<Member> merged;                        ///< what `<<` brings, first wins
+    size_t nodes_before = 0;                       ///< nodes counted when it began
+    int height = 1;                                ///< levels at and below this node
+    std::optional<Member> pending;                 ///< key read, value still to come
+    bool pending_is_merge = false;                 ///< the key is an unquoted `<<`
+    std::unordered_map<std::string, Origin> seen;  ///< keys so far
+    std::vector<Member> merged;                    ///< what `<<` brings, first wins
   };
   struct Anchored {
     Node node;
@@ -91,9 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
     int depth;
   };
 
-  Origin origin(const YAML::Mark& mark) const {
-    return has_lines_ ? Origin{file_, mark.line + 1, mark.column + 1} : Origin{file_, 0, 0};
-  }
+  Origin origin(const YAML::Mark& mark) const { return has_lines_ ? Origin{file_, mark.line + 1, mark.column + 1} : Origin{file_, 0, 0}; }
   void report(const Origin& where, std::string error, std::string what, std::string fix) {
     problems_.push_back({std::move(error), where.text(), std::move(what), std::move(fix)});
   }
@@ -102,7 +101,8 @@ class TreeBuilder : public YAML::EventHandler {
     throw StopReading{};
   }
   [[noreturn]] void too_deep(const YAML::Mark& mark) {
-    stop(mark, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth), "flatten the file; no key of ours is nested that deeply");
+    stop(mark, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth),
+         "flatten the file; no key of ours is nested that deeply");
   }
 
   void count_nodes(const YAML::Mark& mark, size_t more) {
@@ -122,7 +122,8 @@ class TreeBuilder : public YAML::EventHandler {
         if (name == known) return;
       }
     }
-    report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag), "values are typed by the key they belong to", "remove the tag");
+    report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag), "values are typed by the key they belong to",
+           "remove the tag");
   }
 
   void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
@@ -203,13 +204,15 @@ class TreeBuilder : public YAML::EventHandler {
     for (size_t i = 0; i < count; ++i) {
       const Node& source = one ? value : value.items[i];
       if (!source.is_map()) {
-        report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(source)), "refer to an anchored mapping: `<<: *name`");
+        report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(source)),
+               "refer to an anchored mapping: `<<: *name`");
         return;
       }
       for (const Member& member : source.members) parent.merged.push_back(member);
     }
     if (!one && !value.is_list()) {
-      report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(value)), "refer to an anchored mapping: `<<: *name`");
+      report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(value)),
+             "refer to an anchored mapping: `<<: *name`");
     }
   }
 
@@ -256,7 +259,8 @@ Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, 
     }
   } catch (const StopReading&) {
   } catch (const YAML::Exception& error) {
-    const std::string where = has_lines && !error.mark.is_null() ? fmt::format("{}:{}:{}", name, error.mark.line + 1, error.mark.column + 1) : name;
+    const std::string where =
+        has_lines && !error.mark.is_null() ? fmt::format("{}:{}:{}", name, error.mark.line + 1, error.mark.column + 1) : name;
     problems.push_back({"not valid YAML", where, error.msg, "correct the syntax; indentation is spaces, `key: value` needs the space"});
   }
   Node root = builder.take();

@@ -68,7 +68,8 @@ std::string markdown_row(const KeySpec& spec) {
   if (spec.state == KeyState::kIgnored) return fmt::format("| {} | | | accepted and ignored: {} |\n", name, cell(spec.note));
   if (spec.state == KeyState::kRefused) return fmt::format("| {} | | | refused unless null, false or 0: {} |\n", name, cell(spec.note));
   const std::string rules = rule_words(spec);
-  return fmt::format("| {} | {} | `{}` | {} |\n", name, type_word(spec), spec.default_text(), cell(spec.help + (rules.empty() ? "" : ". " + rules)));
+  return fmt::format("| {} | {} | `{}` | {} |\n", name, type_word(spec), spec.default_text(),
+                     cell(spec.help + (rules.empty() ? "" : ". " + rules)));
 }
 
 }  // namespace
@@ -112,10 +113,14 @@ std::string effective_text(const ConfigResult& result) {
 std::string config_markdown() {
   std::string text =
       "# Configuration keys\n\n"
-      "Generated from the table in `src/config/schema_*.cc`; `rematch check CONFIG` shows the values of a file and where each came from.\n\n"
-      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names them,\n"
-      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set a.b.c=value` overrides a key by its own name.\n"
-      "Values are typed by this table: `1e-4` is a number, `no` is text where text is due, booleans are `true`, `false`, `1`, `0` without quotes.\n"
+      "Generated from the table in `src/config/schema_*.cc`; `rematch check CONFIG` shows the values of a file and where each came "
+      "from.\n\n"
+      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names "
+      "them,\n"
+      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set a.b.c=value` overrides a key by its own "
+      "name.\n"
+      "Values are typed by this table: `1e-4` is a number, `no` is text where text is due, booleans are `true`, `false`, `1`, `0` without "
+      "quotes.\n"
       "A key given as null is at its default.\n"
       "\"(ms-swift)\" and \"(transformers)\" say whose default a value is.\n";
   std::string group = "\n";

@@ -43,7 +43,9 @@ class CrossRules {
   }
   void warn(std::string text, const std::string& key) { warnings_.push_back({std::move(text), values_.where(key)}); }
   static std::string rollout(const char* name) { return kRolloutMatching + "." + name; }
-  bool stage_2() const { return !values_.is_null("custom.trainer_variant") && values_.text("custom.trainer_variant") == "rollout_matching_sft"; }
+  bool stage_2() const {
+    return !values_.is_null("custom.trainer_variant") && values_.text("custom.trainer_variant") == "rollout_matching_sft";
+  }
 
   /// False when the key holds something that was refused: what depends on the stage would only add noise.
   bool variant_is_known() const {
@@ -71,9 +73,9 @@ class CrossRules {
 
   void debug_limits() {
     if (!values_.boolean("debug.enabled")) return;
-    for (const auto& [from, to] : {std::pair{"debug.output_dir", "training.output_dir"},
-                                   std::pair{"debug.train_sample_limit", "custom.train_sample_limit"},
-                                   std::pair{"debug.val_sample_limit", "custom.val_sample_limit"}}) {
+    for (const auto& [from, to] :
+         {std::pair{"debug.output_dir", "training.output_dir"}, std::pair{"debug.train_sample_limit", "custom.train_sample_limit"},
+          std::pair{"debug.val_sample_limit", "custom.val_sample_limit"}}) {
       if (values_.given(from)) values_.derive(to, values_.json(from), fmt::format("{} ({})", from, values_.origin(from)));
     }
   }
@@ -87,7 +89,9 @@ class CrossRules {
     if (values_.is_null(cap)) return;
     for (const std::string& other : others) {
       if (values_.given(other) && values_.integer(other) != values_.integer(cap)) {
-        warn(fmt::format("`{}: {}` is not used: `{}: {}` is the cap of a segment and of a row", other, values_.integer(other), cap, values_.integer(cap)), other);
+        warn(fmt::format("`{}: {}` is not used: `{}: {}` is the cap of a segment and of a row", other, values_.integer(other), cap,
+                         values_.integer(cap)),
+             other);
       }
       if (!values_.given(other) || values_.integer(other) != values_.integer(cap)) values_.derive(other, values_.json(cap), cap);
     }
@@ -108,7 +112,8 @@ class CrossRules {
 
   static bool looks_like_hub_id(const std::string& text) {
     const size_t slash = text.find('/');
-    if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() || text.find('/', slash + 1) != std::string::npos) return false;
+    if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() || text.find('/', slash + 1) != std::string::npos)
+      return false;
     if (text[0] == '.' || text[0] == '~') return false;
     return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == std::string::npos;
   }
@@ -120,7 +125,8 @@ class CrossRules {
     const bool has_parent = fs::is_directory(fs::path(name).parent_path(), ignored);
     if (fs::is_directory(name, ignored) || has_parent || !looks_like_hub_id(name)) return;
     const std::string local = name.substr(name.find('/') + 1);
-    problem(fmt::format("`model.model: {}` is not a directory", name), "model.model", "it looks like a Hugging Face hub id; nothing is downloaded here",
+    problem(fmt::format("`model.model: {}` is not a directory", name), "model.model",
+            "it looks like a Hugging Face hub id; nothing is downloaded here",
             fmt::format("run `hf download {} --local-dir {}` and set `model.model: {}`", name, local, local));
   }
 
@@ -154,10 +160,12 @@ class CrossRules {
         return;
       }
       text = python_strip(text);  // editors end files with a newline
-      if (text.empty()) problem("the prompt file is empty", key, path, "write the prompt into it, or remove the key for the built-in prompt");
+      if (text.empty())
+        problem("the prompt file is empty", key, path, "write the prompt into it, or remove the key for the built-in prompt");
       values_.set(key, text, fmt::format("{} ({})", path, values_.origin(key)), true);
     } catch (const UserError& error) {
-      problem("the prompt file cannot be read", key, error.problems().front().what, "correct the path (relative to the current directory), or write the text itself");
+      problem("the prompt file cannot be read", key, error.problems().front().what,
+              "correct the path (relative to the current directory), or write the text itself");
     }
   }
 
@@ -171,7 +179,9 @@ class CrossRules {
     if (values_.given(steps)) {
       warn(fmt::format("`{}: {}` is not used: `{}: {}` makes it {}", steps, values_.integer(steps), effective, wanted, count), steps);
     }
-    values_.derive(steps, count, fmt::format("{} / (per_device_train_batch_size x {} rank{})", effective, context_.world_size, context_.world_size == 1 ? "" : "s"));
+    values_.derive(
+        steps, count,
+        fmt::format("{} / (per_device_train_batch_size x {} rank{})", effective, context_.world_size, context_.world_size == 1 ? "" : "s"));
   }
 
   void learning_rates() {
@@ -180,7 +190,8 @@ class CrossRules {
       const bool lora = values_.text("tuner.train_type") == "lora";
       values_.derive(base, lora ? 1e-4 : 1e-5, lora ? "tuner.train_type: lora" : "tuner.train_type: full");
     }
-    for (const auto& [rate, frozen] : {std::pair{"training.vit_lr", "tuner.freeze_vit"}, std::pair{"training.aligner_lr", "tuner.freeze_aligner"}}) {
+    for (const auto& [rate, frozen] :
+         {std::pair{"training.vit_lr", "tuner.freeze_vit"}, std::pair{"training.aligner_lr", "tuner.freeze_aligner"}}) {
       if (values_.is_null(rate)) {
         values_.derive(rate, values_.json(base), base);
       } else if (values_.boolean(frozen)) {
@@ -191,7 +202,8 @@ class CrossRules {
       warn("`tuner.use_dora` has no effect: `tuner.train_type` is full", "tuner.use_dora");
     }
     if (values_.boolean("tuner.freeze_llm") && values_.boolean("tuner.freeze_vit") && values_.boolean("tuner.freeze_aligner")) {
-      problem("nothing is trainable", "tuner.freeze_llm", "freeze_llm, freeze_vit and freeze_aligner are all true", "set at least one of them to false");
+      problem("nothing is trainable", "tuner.freeze_llm", "freeze_llm, freeze_vit and freeze_aligner are all true",
+              "set at least one of them to false");
     }
   }
 
@@ -208,8 +220,9 @@ class CrossRules {
     const bool has_floor = !values_.is_null(floor), has_rate = !values_.is_null(rate);
     const bool with_floor = type == "cosine_with_min_lr" || type == "cosine_warmup_with_min_lr";
     if (with_floor && has_floor == has_rate) {
-      problem(fmt::format("`lr_scheduler_type: {}` needs one of min_lr and min_lr_rate", type), has_floor ? floor : "training.lr_scheduler_type",
-              has_floor ? "both are given" : "neither is given", "give one of them under `training.lr_scheduler_kwargs`");
+      problem(fmt::format("`lr_scheduler_type: {}` needs one of min_lr and min_lr_rate", type),
+              has_floor ? floor : "training.lr_scheduler_type", has_floor ? "both are given" : "neither is given",
+              "give one of them under `training.lr_scheduler_kwargs`");
     }
     for (const std::string& key : {floor, rate}) {
       if (!with_floor && values_.given(key)) unused_kwarg(key, type);
@@ -231,7 +244,8 @@ class CrossRules {
     const bool wanted = node && node->is_scalar() && !is_off(*node);  // also while the capability itself is refused
     if (!wanted) return;
     if (values_.is_null("global_max_length")) {
-      problem("`training.packing: true` needs `global_max_length`", key, "a packed row has no cap", "set `global_max_length`, or `training.packing: false`");
+      problem("`training.packing: true` needs `global_max_length`", key, "a packed row has no cap",
+              "set `global_max_length`, or `training.packing: false`");
     }
     if (stage_2() && !values_.boolean("training.packing_drop_last")) {
       problem("`training.packing_drop_last: false` is refused in stage 2", "training.packing_drop_last",
@@ -246,13 +260,14 @@ class CrossRules {
         problem("`custom.coord_tokens.enabled: false` is refused in stage 2", "custom.coord_tokens.enabled",
                 "rollouts are matched by their coord tokens", "set `custom.coord_tokens.enabled: true`");
       } else if (!row.built) {
-        problem(fmt::format("`custom.coord_tokens.enabled: false` needs {}, which is not built yet", row.name), "custom.coord_tokens.enabled",
-                fmt::format("this version of Rematch does not have {}", row.name), row.meanwhile);
+        problem(fmt::format("`custom.coord_tokens.enabled: false` needs {}, which is not built yet", row.name),
+                "custom.coord_tokens.enabled", fmt::format("this version of Rematch does not have {}", row.name), row.meanwhile);
       }
     }
     const std::string shared = "custom.coord_soft_ce_w1.";
     for (const char* weight : {"soft_ce_weight", "w1_weight", "gate_weight"}) {
-      if (!values_.boolean(shared + "enabled") && !values_.given(shared + weight)) values_.derive(shared + weight, 0.0, shared + "enabled: false");
+      if (!values_.boolean(shared + "enabled") && !values_.given(shared + weight))
+        values_.derive(shared + weight, 0.0, shared + "enabled: false");
     }
     for (const auto& [own, general] : {std::pair{"target_sigma", "target_sigma"}, std::pair{"target_truncate", "target_truncate"},
                                        std::pair{"temperature_coord", "temperature"}, std::pair{"soft_ce_weight", "soft_ce_weight"},
@@ -267,9 +282,12 @@ class CrossRules {
     const bool has_data = !values_.is_null("custom.val_jsonl");
     const bool best = values_.text(save) == "best";
     if (values_.is_null(when)) {
-      if (!has_data) values_.derive(when, "no", "custom.val_jsonl: null");
-      else if (best) values_.derive(when, "steps", "training.save_strategy: best");
-      else values_.derive(when, values_.json(save), save);
+      if (!has_data)
+        values_.derive(when, "no", "custom.val_jsonl: null");
+      else if (best)
+        values_.derive(when, "steps", "training.save_strategy: best");
+      else
+        values_.derive(when, values_.json(save), save);
     } else if (values_.text(when) != "no" && !has_data) {
       problem(fmt::format("`{}: {}` has no data", when, values_.text(when)), when, "`custom.val_jsonl` is not given",
               "give `custom.val_jsonl`, or set `training.eval_strategy: no`");
@@ -278,7 +296,8 @@ class CrossRules {
       problem("`training.save_strategy: best` needs evaluation", save, fmt::format("`{}` is no ({})", when, values_.origin(when)),
               "give `custom.val_jsonl` and `training.eval_strategy: steps`, or set `training.save_strategy: steps`");
     }
-    if (values_.is_null("training.eval_steps")) values_.derive("training.eval_steps", values_.json("training.save_steps"), "training.save_steps");
+    if (values_.is_null("training.eval_steps"))
+      values_.derive("training.eval_steps", values_.json("training.save_steps"), "training.save_steps");
   }
 
   void best_metric() {
@@ -298,8 +317,7 @@ class CrossRules {
         // A stage-2 file often inherits stage 1's metric: tell it the one to use, not the one that is spelt alike.
         const bool inherited = name == "eval_token_acc" || name == "eval_loss" || near.empty();
         problem(fmt::format("`{}: {}` is not measured in {}", key, name, stage_2() ? "stage 2" : "stage 1"), key,
-                fmt::format("measured: {}", join(legal, ", ")),
-                fmt::format("set `{}: {}`", key, inherited ? legal.front() : near.front()));
+                fmt::format("measured: {}", join(legal, ", ")), fmt::format("set `{}: {}`", key, inherited ? legal.front() : near.front()));
       }
     }
     if (values_.is_null("training.greater_is_better")) {

@@ -163,8 +163,8 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
   const auto add = [&](const std::string& path) {
     if (found.size() < kMost && std::find(found.begin(), found.end(), path) == found.end()) found.push_back(path);
   };
-  std::vector<std::string> siblings;                       // names directly inside the section
-  std::multimap<std::string, std::string> elsewhere;       // last part → path
+  std::vector<std::string> siblings;                  // names directly inside the section
+  std::multimap<std::string, std::string> elsewhere;  // last part → path
   std::vector<std::string> parts;
   const std::string prefix = section.empty() ? "" : section + ".";
   std::vector<std::string> paths(index().sections.begin(), index().sections.end());
@@ -192,9 +192,9 @@ std::vector<std::string> evaluation_metrics(bool stage_2, bool has_rollout_secti
   std::vector<std::string> names;
   if (!stage_2) names = {"eval_loss", "eval_token_acc"};
   if (stage_2 || has_rollout_section) {
-    for (const char* name : {"f1", "precision", "recall", "pred_objects", "gt_objects", "matched", "fp", "fn", "gating_rejections",
-                             "parse_dropped_invalid", "parse_truncated_rate", "parse_malformed_rate", "sample_valid_pred_rate",
-                             "sample_any_match_rate", "matched_maskiou_mean"}) {
+    for (const char* name :
+         {"f1", "precision", "recall", "pred_objects", "gt_objects", "matched", "fp", "fn", "gating_rejections", "parse_dropped_invalid",
+          "parse_truncated_rate", "parse_malformed_rate", "sample_valid_pred_rate", "sample_any_match_rate", "matched_maskiou_mean"}) {
       names.push_back(std::string("eval_rollout_") + name);
     }
   }

@@ -30,19 +30,19 @@ struct ValueRule {
   enum class Verdict { kWarn, kRefuse, kNotBuilt };
   std::string when;  ///< "=text" (a list: one of its items), "on" (anything but null, false, 0, empty), ">1"
   Verdict verdict = Verdict::kRefuse;
-  std::string text;  ///< warning or advice; unused for kNotBuilt
+  std::string text;                         ///< warning or advice; unused for kNotBuilt
   Capability needs = Capability::kPacking;  ///< for kNotBuilt
 };
 
 /// A row of the ONE table of keys: files are checked against it, defaults and documentation come from it.
 /// Built by the functions below, e.g. `integer("training.seed", "42").at_least(0).says("…")`.
 struct KeySpec {
-  std::string path;           ///< dotted
+  std::string path;  ///< dotted
   KeyType type = KeyType::kAny;
-  std::string fallback;       ///< default as YAML text; empty = null
+  std::string fallback;  ///< default as YAML text; empty = null
   KeyState state = KeyState::kHonoured;
-  std::string note;           ///< reason (ignored) or advice (refused)
-  std::string help;           ///< one line
+  std::string note;  ///< reason (ignored) or advice (refused)
+  std::string help;  ///< one line
   bool required = false;
   std::vector<std::string> choices;     ///< legal texts; empty = all
   std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
@@ -88,7 +88,8 @@ const std::vector<KeySpec>& schema();
 const KeySpec* find_key(const std::string& path);
 /// True when keys lie below `path` ("" is the root).
 bool is_section(const std::string& path);
-/// Suggestions for a key that does not exist, best first, at most three: the same name elsewhere, near names beside it, near names elsewhere.
+/// Suggestions for a key that does not exist, best first, at most three: the same name elsewhere, near names beside it, near names
+/// elsewhere.
 /// @param section  dotted path of the section it stands in. @param name  the unknown key
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name);
 /// The metrics that `training.metric_for_best_model` may name.

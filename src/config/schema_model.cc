@@ -16,7 +16,9 @@ std::vector<KeySpec> model_keys() {
       ignored("model.attn_impl", "attention is chosen by device and dtype"),
       text_key("template.template", "qwen3_vl").says("only `qwen3_vl`"),
       text_key("template.system").says("replaces the built-in system prompt"),
-      integer("template.max_length").at_least(1).says("from `global_max_length`; stands for it when that and `model.max_model_len` are absent"),
+      integer("template.max_length")
+          .at_least(1)
+          .says("from `global_max_length`; stands for it when that and `model.max_model_len` are absent"),
       text_key("template.truncation_strategy", "raise")
           .one_of({"raise", "right", "left", "delete"})
           .warns("=right", no_truncation)
@@ -25,17 +27,24 @@ std::vector<KeySpec> model_keys() {
           .says("an oversize sample is an error, always"),
       ignored("template.max_pixels", "images are never resized in training"),
       ignored("template.min_pixels", "images are never resized in training"),
-      integer("data.dataloader_num_workers", "2").at_least(0).says("image decode threads; 0 decodes in the training thread; changes no result"),
+      integer("data.dataloader_num_workers", "2")
+          .at_least(0)
+          .says("image decode threads; 0 decodes in the training thread; changes no result"),
       integer("data.dataloader_prefetch_factor", "2").at_least(1).says("batches decoded ahead for each worker"),
       ignored("data.dataset", "data come from `custom.train_jsonl`"),
       ignored("data.val_dataset", "data come from `custom.val_jsonl`"),
       ignored("data.dataset_num_proc", "records are read by native threads"),
       ignored("data.dataloader_pin_memory", "loading is native threads"),
       ignored("data.dataloader_persistent_workers", "loading is native threads"),
-      text_key("tuner.train_type", "full").one_of({"full", "lora"}).needs("=lora", Capability::kAdapters).says("full fine-tuning or an adapter"),
+      text_key("tuner.train_type", "full")
+          .one_of({"full", "lora"})
+          .needs("=lora", Capability::kAdapters)
+          .says("full fine-tuning or an adapter"),
       boolean("tuner.freeze_llm", "false").says("freezes the language model"),
-      boolean("tuner.freeze_vit", "false").says("freezes the vision tower without its aligner (ms-swift: true; here nothing is frozen unasked)"),
-      boolean("tuner.freeze_aligner", "false").says("freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is frozen unasked)"),
+      boolean("tuner.freeze_vit", "false")
+          .says("freezes the vision tower without its aligner (ms-swift: true; here nothing is frozen unasked)"),
+      boolean("tuner.freeze_aligner", "false")
+          .says("freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is frozen unasked)"),
       integer("tuner.lora_rank", "8").at_least(1).says("rank of an adapter (ms-swift's default)"),
       number("tuner.lora_alpha", "32").above(0).says("scale of an adapter is lora_alpha / lora_rank (ms-swift's default)"),
       number("tuner.lora_dropout", "0.05").within(0, 1).says("dropout in front of an adapter (ms-swift's default)"),

@@ -8,11 +8,17 @@ std::string key(const char* name) { return kRolloutMatching + "." + name; }
 
 std::vector<KeySpec> generation_keys() {
   return {
-      text_key(key("rollout_backend"), "vllm").one_of({"vllm", "hf", "native"}).needs("=native", Capability::kNativeEngine).says("which engine generates"),
+      text_key(key("rollout_backend"), "vllm")
+          .one_of({"vllm", "hf", "native"})
+          .needs("=native", Capability::kNativeEngine)
+          .says("which engine generates"),
       integer(key("rollout_generate_batch_size"), "1").at_least(1).says("samples of one generate call on one rank (`hf`)"),
       integer(key("native.max_num_seqs"), "64").at_least(1).says("live sequences of the `native` engine"),
       number(key("native.kv_cache_gib")).above(0).null_is({"auto"}).says("key-value cache of the `native` engine in GiB"),
-      text_key(key("decode_mode"), "greedy").one_of({"greedy", "beam"}).needs("=beam", Capability::kBeamSearch).says("how the next token is chosen"),
+      text_key(key("decode_mode"), "greedy")
+          .one_of({"greedy", "beam"})
+          .needs("=beam", Capability::kBeamSearch)
+          .says("how the next token is chosen"),
       integer(key("max_new_tokens"), "512").at_least(1).says("tokens a rollout may have"),
       number(key("temperature"), "0").at_least(0).says("0 is greedy"),
       number(key("top_p"), "1").within(0, 1).above(0).says("nucleus sampling; 1 is off"),
@@ -44,12 +50,18 @@ std::vector<KeySpec> matching_keys() {
       number(key("soft_ce_weight")).at_least(0).says(from + "soft_ce_weight`"),
       number(key("w1_weight")).at_least(0).says(from + "w1_weight`"),
       number(key("gate_weight")).at_least(0).says(from + "gate_weight`"),
-      text_key(key("packing_selector"), "binpacking").one_of({"binpacking", "optimal", "fifo"}).says("how waiting segments are chosen for a row"),
-      text_key(key("post_rollout_pack_scope"), "micro").one_of({"micro", "window"}).says("one row a micro-batch with a carry, or the whole window at once"),
+      text_key(key("packing_selector"), "binpacking")
+          .one_of({"binpacking", "optimal", "fifo"})
+          .says("how waiting segments are chosen for a row"),
+      text_key(key("post_rollout_pack_scope"), "micro")
+          .one_of({"micro", "window"})
+          .says("one row a micro-batch with a carry, or the whole window at once"),
       text_key(key("loss_normalization"), "window").one_of({"window", "row"}).says("over the window's tokens, or mean of row means"),
       boolean(key("rollout_buffer.enabled"), "false").needs("on", Capability::kRolloutBuffer).says("reuses a window's rollouts"),
       integer(key("rollout_buffer.m_steps"), "1").at_least(1).needs(">1", Capability::kRolloutBuffer).says("optimizer steps on one window"),
-      boolean(key("offload.enabled"), "false").needs("on", Capability::kOffload).says("moves training state to host memory around vLLM rollouts"),
+      boolean(key("offload.enabled"), "false")
+          .needs("on", Capability::kOffload)
+          .says("moves training state to host memory around vLLM rollouts"),
       boolean(key("offload.offload_model"), "false").says("the parameters; used when offload is enabled"),
       boolean(key("offload.offload_optimizer"), "false").says("the optimizer state; used when offload is enabled"),
   };
@@ -88,7 +100,9 @@ std::vector<KeySpec> vllm_keys() {
 
 std::vector<KeySpec> monitor_keys() {
   return {
-      boolean(key("monitor_dump.enabled"), "false").needs("on", Capability::kMonitorDump).says("writes rollouts and matches of some steps for reading"),
+      boolean(key("monitor_dump.enabled"), "false")
+          .needs("on", Capability::kMonitorDump)
+          .says("writes rollouts and matches of some steps for reading"),
       integer(key("monitor_dump.every_steps")).at_least(1).says("steps between dumps; null: logging_steps"),
       boolean(key("monitor_dump.dump_first_step"), "false").says("dumps step 1 too"),
       integer(key("monitor_dump.max_events"), "20").at_least(0).says("dumps of a run"),

@@ -8,11 +8,17 @@ std::vector<KeySpec> optimizer_keys() {
   return {
       integer("training.per_device_train_batch_size", "1").at_least(1).says("samples of a micro-batch (ms-swift)"),
       integer("training.per_device_eval_batch_size", "1").at_least(1).says("samples of an evaluation batch (ms-swift)"),
-      integer("training.effective_batch_size").at_least(1).says("samples of an optimizer step over all ranks; sets `gradient_accumulation_steps`"),
-      integer("training.gradient_accumulation_steps", "1").at_least(1).says("micro-batches of a window (transformers; ms-swift would aim at 16 samples)"),
+      integer("training.effective_batch_size")
+          .at_least(1)
+          .says("samples of an optimizer step over all ranks; sets `gradient_accumulation_steps`"),
+      integer("training.gradient_accumulation_steps", "1")
+          .at_least(1)
+          .says("micro-batches of a window (transformers; ms-swift would aim at 16 samples)"),
       number("training.num_train_epochs", "3").above(0).says("passes over the data (transformers); `max_steps` > 0 overrides it"),
       integer("training.max_steps", "-1").at_least(-1).says("optimizer steps; -1 or 0: by epochs (transformers)"),
-      number("training.learning_rate").at_least(0).says("of the language model, and of the groups without their own; null: 1e-5 for full, 1e-4 for lora (ms-swift)"),
+      number("training.learning_rate")
+          .at_least(0)
+          .says("of the language model, and of the groups without their own; null: 1e-5 for full, 1e-4 for lora (ms-swift)"),
       number("training.vit_lr").at_least(0).says("of the vision tower; null: learning_rate"),
       number("training.aligner_lr").at_least(0).says("of the aligner; null: learning_rate"),
       number("training.weight_decay", "0.1").at_least(0).says("not for norm weights and biases (ms-swift)"),
@@ -32,7 +38,9 @@ std::vector<KeySpec> optimizer_keys() {
       number("training.lr_scheduler_kwargs.min_lr").at_least(0).says("end of the schedules with a minimum; this or min_lr_rate"),
       number("training.lr_scheduler_kwargs.min_lr_rate").within(0, 1).says("the same as a part of the learning rate"),
       number("training.lr_scheduler_kwargs.num_cycles").above(0).says("waves of the cosine; null: 0.5 (transformers)"),
-      number("training.lr_scheduler_kwargs.warmup_lr_rate").within(0, 1).says("start of cosine_warmup_with_min_lr's warm-up as a part of the learning rate"),
+      number("training.lr_scheduler_kwargs.warmup_lr_rate")
+          .within(0, 1)
+          .says("start of cosine_warmup_with_min_lr's warm-up as a part of the learning rate"),
       integer("training.seed", "42").at_least(0).says("of everything random (transformers)"),
       boolean("training.bf16").says("true: `model.torch_dtype: bfloat16`"),
       boolean("training.fp16").refuses("on", "float16 overflows in training: use `bf16: true`").says("only false"),
@@ -62,21 +70,28 @@ std::vector<KeySpec> output_keys() {
           .says("null: as save_strategy when `custom.val_jsonl` is given, else no (ms-swift)"),
       integer("training.eval_steps").at_least(1).says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
       ignored("training.eval_packing", "evaluation does not pack"),
-      text_key("training.save_strategy", "steps").one_of({"steps", "epoch", "best", "no"}).says("when checkpoints are written (transformers)"),
+      text_key("training.save_strategy", "steps")
+          .one_of({"steps", "epoch", "best", "no"})
+          .says("when checkpoints are written (transformers)"),
       integer("training.save_steps", "500").at_least(1).says("optimizer steps between checkpoints (transformers)"),
-      integer("training.save_total_limit").at_least(1).says("checkpoints kept; the best and the newest are never deleted; null: all (transformers)"),
+      integer("training.save_total_limit")
+          .at_least(1)
+          .says("checkpoints kept; the best and the newest are never deleted; null: all (transformers)"),
       boolean("training.save_only_model", "false").says("no training state in checkpoints (transformers)"),
       boolean("training.save_last_epoch", "true").says("a final checkpoint at the end"),
       integer("training.save_delay_steps", "0").at_least(0).says("no checkpoint before this step"),
       number("training.save_delay_epochs", "0").at_least(0).says("no checkpoint before this epoch"),
       ignored("training.save_safetensors", "weights are always safetensors"),
-      text_key("training.metric_for_best_model").says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` (default), `eval_rollout_…`"),
+      text_key("training.metric_for_best_model")
+          .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` (default), `eval_rollout_…`"),
       boolean("training.greater_is_better").says("null: true unless the metric's name ends in `loss` (transformers)"),
       text_key("training.resume_from_checkpoint")
           .null_is({"null", "false"})
           .needs("on", Capability::kResume)
           .says("`latest` or a checkpoint directory"),
-      boolean("training.packing", "false").needs("on", Capability::kPacking).says("rows of several segments up to `global_max_length` (ms-swift)"),
+      boolean("training.packing", "false")
+          .needs("on", Capability::kPacking)
+          .says("rows of several segments up to `global_max_length` (ms-swift)"),
       integer("training.packing_buffer", "512").at_least(1).says("segments that may wait for a row"),
       number("training.packing_min_fill_ratio", "0.65").within(0, 1).above(0).says("a row filled less gives a warning"),
       boolean("training.packing_drop_last", "true").says("stage 2: only true (carry-only); stage 1: false flushes the last row"),

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxFiles = 200;       // an `extends` tree beyond this is a mistake
-constexpr size_t kMaxChain = 32;        // one file extending the next …
+constexpr size_t kMaxFiles = 200;  // an `extends` tree beyond this is a mistake
+constexpr size_t kMaxChain = 32;   // one file extending the next …
 
 /// Reads files with their bases; a file shared by two others (a diamond) is read once.
 class Loader {
@@ -58,8 +58,8 @@ class Loader {
       return false;
     }
     if (chain_.size() >= kMaxChain || done_.size() >= kMaxFiles) {
-      problems_.push_back({"too many files extend each other", named_at, fmt::format("{} files deep, {} files read", chain_.size(), done_.size()),
-                           "merge some of the bases"});
+      problems_.push_back({"too many files extend each other", named_at,
+                           fmt::format("{} files deep, {} files read", chain_.size(), done_.size()), "merge some of the bases"});
       return false;
     }
     return true;
@@ -82,7 +82,8 @@ class Loader {
     }
     Node node = parse_yaml(text, path, true, problems_);
     if (!node.is_map() && !node.is_null()) {
-      problems_.push_back({"a configuration is a mapping of keys", node.origin.text(), fmt::format("the file holds {}", brief(node)), "write `section:` lines with `key: value` below"});
+      problems_.push_back({"a configuration is a mapping of keys", node.origin.text(), fmt::format("the file holds {}", brief(node)),
+                           "write `section:` lines with `key: value` below"});
       return {};
     }
     return node;
@@ -98,7 +99,8 @@ class Loader {
         continue;
       }
       if (named_before) {
-        problems_.push_back({"both `extends` and `inherit` are given", member->key_origin.text(), "they mean the same", "use one list under `extends`"});
+        problems_.push_back(
+            {"both `extends` and `inherit` are given", member->key_origin.text(), "they mean the same", "use one list under `extends`"});
       }
       named_before = true;
       for (const Node* base : base_names(*member)) {
@@ -122,8 +124,8 @@ class Loader {
       if (item.is_scalar()) names.push_back(&item);
     }
     if (wrong) {
-      problems_.push_back({fmt::format("`{}` takes a path or a list of paths", member.key), value.origin.text(), fmt::format("it got {}", brief(value)),
-                           "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
+      problems_.push_back({fmt::format("`{}` takes a path or a list of paths", member.key), value.origin.text(),
+                           fmt::format("it got {}", brief(value)), "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
     }
     return names;
   }
@@ -147,8 +149,8 @@ Node override_tree(const std::string& text, std::vector<Problem>& problems) {
     return {};
   }
   if (keys.front() == "extends" || keys.front() == "inherit") {
-    problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name, "it belongs to the file whose bases it names",
-                        "write it into the YAML file"});
+    problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name,
+                        "it belongs to the file whose bases it names", "write it into the YAML file"});
     return {};
   }
   Node node = parse_yaml(text.substr(equals + 1), name, false, problems);

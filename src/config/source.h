@@ -8,8 +8,8 @@ namespace rematch {
 
 /// A configuration after `extends` and `--set`, before any key is looked at.
 struct Source {
-  Node root;                        ///< always a map; `extends`/`inherit` taken out
-  std::vector<std::string> files;   ///< every file read, bases before the files that extend them
+  Node root;                       ///< always a map; `extends`/`inherit` taken out
+  std::vector<std::string> files;  ///< every file read, bases before the files that extend them
 };
 
 /// Reads `path` and, recursively, the files its `extends` (or `inherit`) names, relative to the file that names them. Bases merge left

@@ -68,16 +68,18 @@ TEST(UnknownKeys, AFloodIsCutAndCounted) {
 TEST(LoadConfig, ReportsEveryKindOfProblemTogether) {
   const test::TempDir dir;
   dir.write("base.yaml", "training:\n  seed: 1\n  seed: 2\n");
-  const std::string path = dir.write("c.yaml",
-                                     "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: true\n  packing: true\n"
-                                     "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
+  const std::string path = dir.write(
+      "c.yaml",
+      "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: true\n  packing: true\n"
+      "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
   const UserError error = test::catch_user_error([&] { load_config(path); });
   EXPECT_EQ(exit_code(error.kind()), 2);
   std::vector<std::string> found;
   for (const Problem& problem : error.problems()) found.push_back(problem.error);
-  for (const char* expected : {"duplicate key `seed`", "`training.max_steps` must be an integer", "`training.packing_buffer` is out of range",
-                               "`training.fp16` is refused", "unknown key `training.lerning_rate`", "`training.lr_scheduler_type` does not take `cos`",
-                               "`custom.emit_norm` does not take `norm1000`"}) {
+  for (const char* expected :
+       {"duplicate key `seed`", "`training.max_steps` must be an integer", "`training.packing_buffer` is out of range",
+        "`training.fp16` is refused", "unknown key `training.lerning_rate`", "`training.lr_scheduler_type` does not take `cos`",
+        "`custom.emit_norm` does not take `norm1000`"}) {
     EXPECT_NE(std::find(found.begin(), found.end(), expected), found.end()) << expected << "\n" << error.what();
   }
   EXPECT_NE(std::string(error.what()).find("post-rollout packing, which is not built yet"), std::string::npos);
@@ -115,13 +117,30 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
     EXPECT_NE(warning.where.find(".yaml:"), std::string::npos) << warning.where;
   }
   std::sort(warned.begin(), warned.end());
-  EXPECT_EQ(warned, (std::vector<std::string>{
-                        "custom.coord_tokens.skip_bbox_norm", "custom.dump_conversation_path", "custom.dump_conversation_text",
-                        "custom.extra.rollout_backend_bench", "custom.extra.rollout_matching.desc_monitor", "custom.instability_monitor", "custom.log_file",
-                        "custom.token_type_metrics", "custom.val_sample_with_replacement: false", "data.dataloader_persistent_workers",
-                        "data.dataloader_pin_memory", "data.dataset", "data.dataset_num_proc", "data.val_dataset", "deepspeed", "model.attn_impl",
-                        "template.max_pixels", "template.min_pixels", "template.truncation_strategy: right", "training.eval_packing",
-                        "training.gradient_accumulation_steps: 4", "training.report_to: wandb", "training.save_safetensors", "tuner.use_swift_lora"}));
+  EXPECT_EQ(warned, (std::vector<std::string>{"custom.coord_tokens.skip_bbox_norm",
+                                              "custom.dump_conversation_path",
+                                              "custom.dump_conversation_text",
+                                              "custom.extra.rollout_backend_bench",
+                                              "custom.extra.rollout_matching.desc_monitor",
+                                              "custom.instability_monitor",
+                                              "custom.log_file",
+                                              "custom.token_type_metrics",
+                                              "custom.val_sample_with_replacement: false",
+                                              "data.dataloader_persistent_workers",
+                                              "data.dataloader_pin_memory",
+                                              "data.dataset",
+                                              "data.dataset_num_proc",
+                                              "data.val_dataset",
+                                              "deepspeed",
+                                              "model.attn_impl",
+                                              "template.max_pixels",
+                                              "template.min_pixels",
+                                              "template.truncation_strategy: right",
+                                              "training.eval_packing",
+                                              "training.gradient_accumulation_steps: 4",
+                                              "training.report_to: wandb",
+                                              "training.save_safetensors",
+                                              "tuner.use_swift_lora"}));
   const Config& config = result.config;
   EXPECT_TRUE(config.is_stage_2());
   EXPECT_EQ(config.model.torch_dtype, "bfloat16");

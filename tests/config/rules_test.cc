@@ -43,10 +43,18 @@ TEST(TrainerVariant, ChoosesTheStage) {
 
 TEST(Accumulation, FollowsTheEffectiveBatchSizeRoundedUp) {
   EXPECT_EQ(load_set({}).config.cadence.gradient_accumulation_steps, 1);
-  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps, 8);
-  EXPECT_EQ(load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps, 9);
-  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}, 3).config.cadence.gradient_accumulation_steps, 3);
-  EXPECT_EQ(load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"}).config.cadence.gradient_accumulation_steps, 1);
+  EXPECT_EQ(
+      load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps,
+      8);
+  EXPECT_EQ(
+      load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps,
+      9);
+  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}, 3)
+                .config.cadence.gradient_accumulation_steps,
+            3);
+  EXPECT_EQ(
+      load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"}).config.cadence.gradient_accumulation_steps,
+      1);
   EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"}).config.cadence.gradient_accumulation_steps, 2147483647);
 }
 
@@ -102,7 +110,8 @@ TEST(ModelDirectory, AHubIdNamesTheDownload) {
 }
 
 TEST(ModelDirectory, APathIsLeftToWhoOpensIt) {
-  for (const char* path : {"/models/tiny", "./a/b", "a/b/c", "tiny", "../x/y"}) EXPECT_NO_THROW(load_set({std::string("model.model=") + path})) << path;
+  for (const char* path : {"/models/tiny", "./a/b", "a/b/c", "tiny", "../x/y"})
+    EXPECT_NO_THROW(load_set({std::string("model.model=") + path})) << path;
 }
 
 TEST(ModelDirectory, ADirectoryThatExistsIsNoHubId) {
@@ -122,7 +131,8 @@ TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
   EXPECT_EQ(problem.what, "config.json says model_type qwen2_5_vl");
   EXPECT_EQ(problem_of_set({"template.template=llava"}).what, "the model type could not be read from config.json");
   dir.write("config.json", "[broken");
-  EXPECT_EQ(problem_of_set({"template.template=llava", "model.model=" + dir.path()}).what, "the model type could not be read from config.json");
+  EXPECT_EQ(problem_of_set({"template.template=llava", "model.model=" + dir.path()}).what,
+            "the model type could not be read from config.json");
 }
 
 TEST(UserPrompt, APathToTextIsRead) {
@@ -184,7 +194,8 @@ TEST(Packing, NeedsACapAndCarriesOnlyInStage2) {
 }
 
 TEST(CoordTokens, AreNeededInStage2) {
-  EXPECT_EQ(problem_of_set({kStage2, "custom.coord_tokens.enabled=false"}).error, "`custom.coord_tokens.enabled: false` is refused in stage 2");
+  EXPECT_EQ(problem_of_set({kStage2, "custom.coord_tokens.enabled=false"}).error,
+            "`custom.coord_tokens.enabled: false` is refused in stage 2");
   EXPECT_NE(problem_of_set({"custom.coord_tokens.enabled=false"}).error.find("not built yet"), std::string::npos);
 }
 
@@ -225,10 +236,12 @@ TEST(BestMetric, MustBeMeasuredInTheStage) {
   EXPECT_EQ(load_set({}).config.cadence.metric_for_best_model, "eval_loss");
   EXPECT_FALSE(load_set({}).config.cadence.greater_is_better);
   EXPECT_TRUE(load_set({"training.metric_for_best_model=eval_token_acc"}).config.cadence.greater_is_better);
-  EXPECT_FALSE(load_set({"training.metric_for_best_model=eval_token_acc", "training.greater_is_better=false"}).config.cadence.greater_is_better);
+  EXPECT_FALSE(
+      load_set({"training.metric_for_best_model=eval_token_acc", "training.greater_is_better=false"}).config.cadence.greater_is_better);
   EXPECT_EQ(load_set({"training.metric_for_best_model=loss"}).config.cadence.metric_for_best_model, "eval_loss");
   EXPECT_TRUE(load_set({kStage2}).config.cadence.greater_is_better);
-  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"}).config.cadence.metric_for_best_model, "eval_rollout_recall");
+  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"}).config.cadence.metric_for_best_model,
+            "eval_rollout_recall");
   EXPECT_NO_THROW(load_set({"training.metric_for_best_model=eval_rollout_f1", stage2("max_new_tokens=5")}));
   EXPECT_EQ(problem_of_set({"training.metric_for_best_model=eval_rollout_f1"}).error,
             "`training.metric_for_best_model: eval_rollout_f1` is not measured in stage 1");
@@ -237,7 +250,8 @@ TEST(BestMetric, MustBeMeasuredInTheStage) {
 TEST(BestMetric, AnInheritedOneOfStage1IsToldItsSuccessor) {
   const Problem problem = problem_of_set({kStage2, "training.metric_for_best_model=eval_token_acc"});
   EXPECT_EQ(problem.fix, "set `training.metric_for_best_model: eval_rollout_f1`");
-  EXPECT_EQ(problem_of_set({kStage2, "training.metric_for_best_model=eval_rollout_recal"}).fix, "set `training.metric_for_best_model: eval_rollout_recall`");
+  EXPECT_EQ(problem_of_set({kStage2, "training.metric_for_best_model=eval_rollout_recal"}).fix,
+            "set `training.metric_for_best_model: eval_rollout_recall`");
 }
 
 TEST(Debug, ReplacesTheValuesThatAreGiven) {

@@ -40,20 +40,78 @@ TEST(Schema, EveryDefaultIsLegal) {
 }
 
 TEST(Schema, HasEveryKeyOfTheContract) {
-  const std::vector<std::string> keys = {
-      "global_max_length", "model.model", "model.torch_dtype", "template.max_length", "template.system", "template.truncation_strategy",
-      "data.dataloader_num_workers", "data.dataloader_prefetch_factor", "tuner.train_type", "custom.train_jsonl", "custom.val_jsonl",
-      "custom.train_sample_limit", "custom.val_sample_limit", "custom.object_ordering", "custom.user_prompt", "custom.emit_norm",
-      "custom.json_format", "custom.coord_tokens.enabled", "custom.trainer_variant", "debug.enabled", "debug.output_dir",
-      "debug.train_sample_limit", "debug.val_sample_limit"};
+  const std::vector<std::string> keys = {"global_max_length",
+                                         "model.model",
+                                         "model.torch_dtype",
+                                         "template.max_length",
+                                         "template.system",
+                                         "template.truncation_strategy",
+                                         "data.dataloader_num_workers",
+                                         "data.dataloader_prefetch_factor",
+                                         "tuner.train_type",
+                                         "custom.train_jsonl",
+                                         "custom.val_jsonl",
+                                         "custom.train_sample_limit",
+                                         "custom.val_sample_limit",
+                                         "custom.object_ordering",
+                                         "custom.user_prompt",
+                                         "custom.emit_norm",
+                                         "custom.json_format",
+                                         "custom.coord_tokens.enabled",
+                                         "custom.trainer_variant",
+                                         "debug.enabled",
+                                         "debug.output_dir",
+                                         "debug.train_sample_limit",
+                                         "debug.val_sample_limit"};
   for (const std::string& key : keys) EXPECT_NE(find_key(key), nullptr) << key;
-  for (const char* key : {"output_dir", "run_name", "num_train_epochs", "max_steps", "per_device_train_batch_size", "per_device_eval_batch_size",
-                          "effective_batch_size", "gradient_accumulation_steps", "learning_rate", "vit_lr", "aligner_lr", "weight_decay", "adam_beta1",
-                          "adam_beta2", "adam_epsilon", "max_grad_norm", "warmup_ratio", "warmup_steps", "lr_scheduler_type", "seed", "logging_steps",
-                          "logging_first_step", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit", "save_only_model",
-                          "metric_for_best_model", "greater_is_better", "resume_from_checkpoint", "report_to", "gradient_checkpointing",
-                          "dataloader_drop_last", "packing", "packing_buffer", "packing_min_fill_ratio", "packing_drop_last", "bf16", "fp16", "optimizer",
-                          "add_version", "logging_dir", "save_safetensors", "save_last_epoch", "save_delay_steps", "save_delay_epochs", "eval_packing"}) {
+  for (const char* key : {"output_dir",
+                          "run_name",
+                          "num_train_epochs",
+                          "max_steps",
+                          "per_device_train_batch_size",
+                          "per_device_eval_batch_size",
+                          "effective_batch_size",
+                          "gradient_accumulation_steps",
+                          "learning_rate",
+                          "vit_lr",
+                          "aligner_lr",
+                          "weight_decay",
+                          "adam_beta1",
+                          "adam_beta2",
+                          "adam_epsilon",
+                          "max_grad_norm",
+                          "warmup_ratio",
+                          "warmup_steps",
+                          "lr_scheduler_type",
+                          "seed",
+                          "logging_steps",
+                          "logging_first_step",
+                          "eval_strategy",
+                          "eval_steps",
+                          "save_strategy",
+                          "save_steps",
+                          "save_total_limit",
+                          "save_only_model",
+                          "metric_for_best_model",
+                          "greater_is_better",
+                          "resume_from_checkpoint",
+                          "report_to",
+                          "gradient_checkpointing",
+                          "dataloader_drop_last",
+                          "packing",
+                          "packing_buffer",
+                          "packing_min_fill_ratio",
+                          "packing_drop_last",
+                          "bf16",
+                          "fp16",
+                          "optimizer",
+                          "add_version",
+                          "logging_dir",
+                          "save_safetensors",
+                          "save_last_epoch",
+                          "save_delay_steps",
+                          "save_delay_epochs",
+                          "eval_packing"}) {
     EXPECT_NE(find_key(std::string("training.") + key), nullptr) << key;
   }
   for (const char* key : {"enabled", "soft_ce_weight", "w1_weight", "gate_weight", "temperature", "target_sigma", "target_truncate"}) {
@@ -63,17 +121,64 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "target_modules", "target_regex", "modules_to_save", "lora_bias", "use_swift_lora"}) {
     EXPECT_NE(find_key(std::string("tuner.") + key), nullptr) << key;
   }
-  for (const char* key : {"rollout_backend", "rollout_generate_batch_size", "native.max_num_seqs", "native.kv_cache_gib", "decode_mode", "max_new_tokens",
-                          "temperature", "top_p", "top_k", "repetition_penalty", "repeat_terminate.enabled", "repeat_terminate.min_new_tokens",
-                          "repeat_terminate.max_consecutive_token_repeats", "repeat_terminate.ngram_size", "repeat_terminate.ngram_repeats",
-                          "repeat_terminate.max_object_keys", "candidate_top_k", "maskiou_gate", "maskiou_resolution", "fp_cost", "fn_cost", "ot_cost",
-                          "ot_epsilon", "ot_iters", "target_sigma", "target_truncate", "temperature_coord", "soft_ce_weight", "w1_weight", "gate_weight",
-                          "packing_selector", "post_rollout_pack_scope", "loss_normalization", "rollout_buffer.enabled", "rollout_buffer.m_steps",
-                          "offload.enabled", "offload.offload_model", "offload.offload_optimizer", "vllm.tensor_parallel_size",
-                          "vllm.gpu_memory_utilization", "vllm.max_model_len", "vllm.enable_lora", "vllm.enable_prefix_caching", "vllm.sleep_level",
-                          "vllm.enforce_eager", "vllm.max_num_seqs", "vllm.max_num_batched_tokens", "vllm.kv_cache_dtype", "vllm.infer_batch_size",
-                          "vllm.python", "vllm.mode", "monitor_dump.enabled", "monitor_dump.every_steps", "monitor_dump.dump_first_step",
-                          "monitor_dump.max_events", "monitor_dump.max_samples", "monitor_dump.max_text_chars", "monitor_dump.out_dir",
+  for (const char* key : {"rollout_backend",
+                          "rollout_generate_batch_size",
+                          "native.max_num_seqs",
+                          "native.kv_cache_gib",
+                          "decode_mode",
+                          "max_new_tokens",
+                          "temperature",
+                          "top_p",
+                          "top_k",
+                          "repetition_penalty",
+                          "repeat_terminate.enabled",
+                          "repeat_terminate.min_new_tokens",
+                          "repeat_terminate.max_consecutive_token_repeats",
+                          "repeat_terminate.ngram_size",
+                          "repeat_terminate.ngram_repeats",
+                          "repeat_terminate.max_object_keys",
+                          "candidate_top_k",
+                          "maskiou_gate",
+                          "maskiou_resolution",
+                          "fp_cost",
+                          "fn_cost",
+                          "ot_cost",
+                          "ot_epsilon",
+                          "ot_iters",
+                          "target_sigma",
+                          "target_truncate",
+                          "temperature_coord",
+                          "soft_ce_weight",
+                          "w1_weight",
+                          "gate_weight",
+                          "packing_selector",
+                          "post_rollout_pack_scope",
+                          "loss_normalization",
+                          "rollout_buffer.enabled",
+                          "rollout_buffer.m_steps",
+                          "offload.enabled",
+                          "offload.offload_model",
+                          "offload.offload_optimizer",
+                          "vllm.tensor_parallel_size",
+                          "vllm.gpu_memory_utilization",
+                          "vllm.max_model_len",
+                          "vllm.enable_lora",
+                          "vllm.enable_prefix_caching",
+                          "vllm.sleep_level",
+                          "vllm.enforce_eager",
+                          "vllm.max_num_seqs",
+                          "vllm.max_num_batched_tokens",
+                          "vllm.kv_cache_dtype",
+                          "vllm.infer_batch_size",
+                          "vllm.python",
+                          "vllm.mode",
+                          "monitor_dump.enabled",
+                          "monitor_dump.every_steps",
+                          "monitor_dump.dump_first_step",
+                          "monitor_dump.max_events",
+                          "monitor_dump.max_samples",
+                          "monitor_dump.max_text_chars",
+                          "monitor_dump.out_dir",
                           "monitor_dump.write_markdown"}) {
     EXPECT_NE(find_key(stage2(key)), nullptr) << key;
   }
@@ -110,18 +215,33 @@ TEST(Schema, DefaultsAreTheContracts) {
 
 /// ORIGIN_KEYS: what users' files bring, and what happens to it.
 TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
-  for (const std::string& assignment :
-       {std::string("template.max_pixels=1003520"), std::string("template.min_pixels=3136"), std::string("model.attn_impl=flash_attention_2"),
-        std::string("data.dataset=[dummy]"), std::string("data.val_dataset=[dummy]"), std::string("data.dataset_num_proc=8"),
-        std::string("data.dataloader_pin_memory=true"), std::string("data.dataloader_persistent_workers=true"),
-        std::string("training.save_safetensors=true"), std::string("training.eval_packing=false"), std::string("tuner.use_swift_lora=false"),
-        std::string("deepspeed={enabled: true, config: zero2}"), std::string("deepspeed=zero3"), std::string("custom.coord_tokens.skip_bbox_norm=true"),
-        std::string("custom.dump_conversation_text=false"), std::string("custom.dump_conversation_path=x"),
-        std::string("custom.instability_monitor={enabled: true, a: {b: 1}}"), std::string("custom.log_file={enabled: true}"),
-        std::string("custom.token_type_metrics={enabled: true}"), std::string("custom.val_sample_with_replacement=false"),
-        std::string("custom.extra.rollout_backend_bench={steps: 3}"), stage2("desc_monitor={enabled: true, every: 5}"),
-        std::string("template.truncation_strategy=right"), std::string("template.truncation_strategy=left"),
-        std::string("template.truncation_strategy=delete"), std::string("training.report_to=wandb"), std::string("training.report_to=[tensorboard, swanlab]")}) {
+  for (const std::string& assignment : {std::string("template.max_pixels=1003520"),
+                                        std::string("template.min_pixels=3136"),
+                                        std::string("model.attn_impl=flash_attention_2"),
+                                        std::string("data.dataset=[dummy]"),
+                                        std::string("data.val_dataset=[dummy]"),
+                                        std::string("data.dataset_num_proc=8"),
+                                        std::string("data.dataloader_pin_memory=true"),
+                                        std::string("data.dataloader_persistent_workers=true"),
+                                        std::string("training.save_safetensors=true"),
+                                        std::string("training.eval_packing=false"),
+                                        std::string("tuner.use_swift_lora=false"),
+                                        std::string("deepspeed={enabled: true, config: zero2}"),
+                                        std::string("deepspeed=zero3"),
+                                        std::string("custom.coord_tokens.skip_bbox_norm=true"),
+                                        std::string("custom.dump_conversation_text=false"),
+                                        std::string("custom.dump_conversation_path=x"),
+                                        std::string("custom.instability_monitor={enabled: true, a: {b: 1}}"),
+                                        std::string("custom.log_file={enabled: true}"),
+                                        std::string("custom.token_type_metrics={enabled: true}"),
+                                        std::string("custom.val_sample_with_replacement=false"),
+                                        std::string("custom.extra.rollout_backend_bench={steps: 3}"),
+                                        stage2("desc_monitor={enabled: true, every: 5}"),
+                                        std::string("template.truncation_strategy=right"),
+                                        std::string("template.truncation_strategy=left"),
+                                        std::string("template.truncation_strategy=delete"),
+                                        std::string("training.report_to=wandb"),
+                                        std::string("training.report_to=[tensorboard, swanlab]")}) {
     const ConfigResult result = test::load_set({assignment});
     ASSERT_EQ(result.warnings.size(), 1u) << assignment;
     const std::string key = assignment.substr(0, assignment.find('='));
@@ -132,32 +252,32 @@ TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
 }
 
 TEST(OriginKeys, RefusedKeysSayWhatToUseInstead) {
-  for (const auto& [assignment, advice] : std::vector<std::pair<std::string, std::string>>{
-           {"training.packing_length=1024", "global_max_length"},
-           {"training.packing_allow_single_long=true", "oversize"},
-           {"training.fp16=true", "bf16"},
-           {"model.torch_dtype=float16", "bfloat16"},
-           {"tuner.lora_bias=all", "choose"},
-           {"quantization={quant_method: bnb}", "torch_dtype"},
-           {"rlhf={rlhf_type: grpo}", "trainer_variant"},
-           {"custom.trainer_variant=gkd_monitor", "remove"},
-           {"custom.visual_kd={enabled: true, weight: 0.1}", "remove"},
-           {"custom.fusion_config=configs/fusion.yaml", "remove"},
-           {"custom.augmentation={enabled: true}", "remove"},
-           {"custom.augmentation_curriculum={phases: [1]}", "remove"},
-           {"custom.bypass_prob=0.1", "remove"},
-           {"custom.use_summary=true", "remove"},
-           {"custom.hard_sample_mining={enabled: true}", "removed long ago"},
-           {"custom.coord_loss={weight: 1}", "coord_soft_ce_w1"},
-           {"custom.sample_limit=5", "train_sample_limit"},
-           {"custom.summary_ratio=0.5", "removed long ago"},
-           {"custom.images_per_user_turn=2", "removed long ago"},
-           {"custom.coord_expectation_metrics={enabled: true}", "coord_soft_ce_w1"},
-           {"custom.rollout_matching={max_new_tokens: 5}", "custom.extra.rollout_matching"},
-           {"prompts={user: hello}", "template.system"},
-           {stage2("vllm.mode=server"), "colocate"},
-           {stage2("vllm.enable_lora=true"), "merged"},
-           {"custom.val_sample_with_replacement=true", "false"}}) {
+  for (const auto& [assignment, advice] :
+       std::vector<std::pair<std::string, std::string>>{{"training.packing_length=1024", "global_max_length"},
+                                                        {"training.packing_allow_single_long=true", "oversize"},
+                                                        {"training.fp16=true", "bf16"},
+                                                        {"model.torch_dtype=float16", "bfloat16"},
+                                                        {"tuner.lora_bias=all", "choose"},
+                                                        {"quantization={quant_method: bnb}", "torch_dtype"},
+                                                        {"rlhf={rlhf_type: grpo}", "trainer_variant"},
+                                                        {"custom.trainer_variant=gkd_monitor", "remove"},
+                                                        {"custom.visual_kd={enabled: true, weight: 0.1}", "remove"},
+                                                        {"custom.fusion_config=configs/fusion.yaml", "remove"},
+                                                        {"custom.augmentation={enabled: true}", "remove"},
+                                                        {"custom.augmentation_curriculum={phases: [1]}", "remove"},
+                                                        {"custom.bypass_prob=0.1", "remove"},
+                                                        {"custom.use_summary=true", "remove"},
+                                                        {"custom.hard_sample_mining={enabled: true}", "removed long ago"},
+                                                        {"custom.coord_loss={weight: 1}", "coord_soft_ce_w1"},
+                                                        {"custom.sample_limit=5", "train_sample_limit"},
+                                                        {"custom.summary_ratio=0.5", "removed long ago"},
+                                                        {"custom.images_per_user_turn=2", "removed long ago"},
+                                                        {"custom.coord_expectation_metrics={enabled: true}", "coord_soft_ce_w1"},
+                                                        {"custom.rollout_matching={max_new_tokens: 5}", "custom.extra.rollout_matching"},
+                                                        {"prompts={user: hello}", "template.system"},
+                                                        {stage2("vllm.mode=server"), "colocate"},
+                                                        {stage2("vllm.enable_lora=true"), "merged"},
+                                                        {"custom.val_sample_with_replacement=true", "false"}}) {
     const Problem problem = test::problem_of_set({assignment});
     EXPECT_NE(problem.error.find(assignment.substr(0, assignment.find('='))), std::string::npos) << problem.error;
     EXPECT_NE(problem.fix.find(advice), std::string::npos) << assignment << ": " << problem.fix;
@@ -166,10 +286,11 @@ TEST(OriginKeys, RefusedKeysSayWhatToUseInstead) {
 
 TEST(OriginKeys, RefusedKeysThatAreOffAreFine) {
   for (const char* assignment :
-       {"custom.visual_kd={enabled: false, weight: 0.1}", "custom.visual_kd=null", "custom.fusion_config=null", "custom.augmentation={enabled: false}",
-        "custom.augmentation_curriculum=null", "custom.bypass_prob=0", "custom.bypass_prob=0.0", "custom.use_summary=false", "training.fp16=false",
-        "training.packing_allow_single_long=false", "training.packing_length=null", "prompts={}", "prompts=", "quantization={quant_method: null}",
-        "rlhf={}", "custom.coord_offset={enabled: false}", "deepspeed=null", "tuner.lora_bias=none"}) {
+       {"custom.visual_kd={enabled: false, weight: 0.1}", "custom.visual_kd=null", "custom.fusion_config=null",
+        "custom.augmentation={enabled: false}", "custom.augmentation_curriculum=null", "custom.bypass_prob=0", "custom.bypass_prob=0.0",
+        "custom.use_summary=false", "training.fp16=false", "training.packing_allow_single_long=false", "training.packing_length=null",
+        "prompts={}", "prompts=", "quantization={quant_method: null}", "rlhf={}", "custom.coord_offset={enabled: false}", "deepspeed=null",
+        "tuner.lora_bias=none"}) {
     EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
   }
 }
@@ -177,7 +298,8 @@ TEST(OriginKeys, RefusedKeysThatAreOffAreFine) {
 TEST(OriginKeys, EngineKeysAreHandedOverByTheirOwnNames) {
   const ConfigResult result = test::load_text(
       "custom:\n  extra:\n    rollout_matching:\n      vllm:\n        skip_mm_profiling: true\n        mm_encoder_tp_mode: data\n"
-      "        enable_chunked_prefill: false\n        disable_chunked_mm_input: true\n        max_num_batched_tokens: 4096\n        kv_cache_dtype: fp8\n"
+      "        enable_chunked_prefill: false\n        disable_chunked_mm_input: true\n        max_num_batched_tokens: 4096\n        "
+      "kv_cache_dtype: fp8\n"
       "        cpu_offload_gb: 1.5\n        swap_space: 2\n        load_format: dummy\n        disable_custom_all_reduce: true\n"
       "        limit_mm_per_prompt: {image: 1, video: 0}\n        mode: colocate\n");
   EXPECT_TRUE(result.warnings.empty());
@@ -205,14 +327,15 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
     std::string assignment;
     Capability id;
   };
-  for (const Case& one : {Case{"training.packing=true", Capability::kPacking}, Case{stage2("rollout_buffer.enabled=true"), Capability::kRolloutBuffer},
-                          Case{stage2("rollout_buffer.m_steps=2"), Capability::kRolloutBuffer}, Case{stage2("offload.enabled=true"), Capability::kOffload},
-                          Case{"training.resume_from_checkpoint=latest", Capability::kResume}, Case{"tuner.train_type=lora", Capability::kAdapters},
-                          Case{stage2("rollout_backend=native"), Capability::kNativeEngine},
-                          Case{stage2("monitor_dump.enabled=true"), Capability::kMonitorDump},
-                          Case{"training.gradient_checkpointing=true", Capability::kGradientCheckpointing},
-                          Case{stage2("decode_mode=beam"), Capability::kBeamSearch}, Case{"custom.coord_offset={enabled: true}", Capability::kCoordOffset},
-                          Case{"training.optimizer=multimodal_coord_offset", Capability::kCoordOffset}}) {
+  for (const Case& one :
+       {Case{"training.packing=true", Capability::kPacking}, Case{stage2("rollout_buffer.enabled=true"), Capability::kRolloutBuffer},
+        Case{stage2("rollout_buffer.m_steps=2"), Capability::kRolloutBuffer}, Case{stage2("offload.enabled=true"), Capability::kOffload},
+        Case{"training.resume_from_checkpoint=latest", Capability::kResume}, Case{"tuner.train_type=lora", Capability::kAdapters},
+        Case{stage2("rollout_backend=native"), Capability::kNativeEngine},
+        Case{stage2("monitor_dump.enabled=true"), Capability::kMonitorDump},
+        Case{"training.gradient_checkpointing=true", Capability::kGradientCheckpointing},
+        Case{stage2("decode_mode=beam"), Capability::kBeamSearch}, Case{"custom.coord_offset={enabled: true}", Capability::kCoordOffset},
+        Case{"training.optimizer=multimodal_coord_offset", Capability::kCoordOffset}}) {
     const CapabilityRow& row = capability(one.id);
     if (row.built) {
       EXPECT_NO_THROW(test::load_set({one.assignment, "global_max_length=100"})) << one.assignment;
@@ -227,12 +350,13 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
 
 TEST(Capabilities, TheirOffValuesAreFine) {
   for (const std::string& assignment :
-       {std::string("training.packing=false"), stage2("rollout_buffer={enabled: false, m_steps: 1}"), stage2("offload={enabled: false, offload_model: true}"),
-        std::string("training.resume_from_checkpoint=null"), std::string("training.resume_from_checkpoint=false"), std::string("tuner.train_type=full"),
-        std::string("tuner.use_dora=false"), std::string("tuner.lora_rank=16"), stage2("monitor_dump.enabled=false"),
-        std::string("training.gradient_checkpointing=false"), stage2("decode_mode=greedy"), std::string("training.optimizer=multimodal"),
-        std::string("training.optimizer=adamw_torch"), stage2("packing_selector=optimal"), stage2("post_rollout_pack_scope=window"),
-        stage2("rollout_backend=hf"), stage2("rollout_backend=vllm")}) {
+       {std::string("training.packing=false"), stage2("rollout_buffer={enabled: false, m_steps: 1}"),
+        stage2("offload={enabled: false, offload_model: true}"), std::string("training.resume_from_checkpoint=null"),
+        std::string("training.resume_from_checkpoint=false"), std::string("tuner.train_type=full"), std::string("tuner.use_dora=false"),
+        std::string("tuner.lora_rank=16"), stage2("monitor_dump.enabled=false"), std::string("training.gradient_checkpointing=false"),
+        stage2("decode_mode=greedy"), std::string("training.optimizer=multimodal"), std::string("training.optimizer=adamw_torch"),
+        stage2("packing_selector=optimal"), stage2("post_rollout_pack_scope=window"), stage2("rollout_backend=hf"),
+        stage2("rollout_backend=vllm")}) {
     EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
   }
 }

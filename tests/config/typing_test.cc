@@ -16,7 +16,8 @@ TEST(Typing, NumbersAreNumbersHoweverYamlWouldGuess) {
 }
 
 TEST(Typing, WhatIsNotAFiniteNumberIsRefused) {
-  for (const char* text : {"\"1e-4\"", "'1'", "abc", ".nan", "nan", "NaN", ".inf", "inf", "-.inf", "1e999", "1_000", "0x10", "1e", "true", "[1]", "{a: 1}", "1,5", "''", "+-1", "1 2"}) {
+  for (const char* text : {"\"1e-4\"", "'1'",  "abc", ".nan", "nan", "NaN",    ".inf", "inf", "-.inf", "1e999",
+                           "1_000",    "0x10", "1e",  "true", "[1]", "{a: 1}", "1,5",  "''",  "+-1",   "1 2"}) {
     const auto problems = problems_of("training:\n  learning_rate: " + std::string(text) + "\n");
     ASSERT_EQ(problems.size(), 1u) << text;
     EXPECT_EQ(problems[0].error, "`training.learning_rate` must be a number") << text;
@@ -43,8 +44,10 @@ TEST(Typing, IntegersThatNothingCouldHoldAreOutOfRange) {
 }
 
 TEST(Typing, BooleansAreTrueFalseOneAndZeroWithoutQuotes) {
-  for (const char* text : {"true", "1", "True"}) EXPECT_TRUE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").config.tuner.freeze_vit) << text;
-  for (const char* text : {"false", "0"}) EXPECT_FALSE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").config.tuner.freeze_vit) << text;
+  for (const char* text : {"true", "1", "True"})
+    EXPECT_TRUE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").config.tuner.freeze_vit) << text;
+  for (const char* text : {"false", "0"})
+    EXPECT_FALSE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").config.tuner.freeze_vit) << text;
   for (const char* text : {"\"true\"", "'false'", "yes", "no", "on", "off", "2", "\"1\"", "1.0", "[true]", "{a: true}"}) {
     const auto problems = problems_of("tuner:\n  freeze_vit: " + std::string(text) + "\n");
     ASSERT_EQ(problems.size(), 1u) << text;
@@ -54,8 +57,13 @@ TEST(Typing, BooleansAreTrueFalseOneAndZeroWithoutQuotes) {
 }
 
 TEST(Typing, TextStaysAsItIsWritten) {
-  for (const auto& [text, value] : std::vector<std::pair<std::string, std::string>>{
-           {"no", "no"}, {"true", "true"}, {"1e-4", "1e-4"}, {"007", "007"}, {"\"a: b\"", "a: b"}, {"'no'", "no"}, {"2024-01-01", "2024-01-01"}}) {
+  for (const auto& [text, value] : std::vector<std::pair<std::string, std::string>>{{"no", "no"},
+                                                                                    {"true", "true"},
+                                                                                    {"1e-4", "1e-4"},
+                                                                                    {"007", "007"},
+                                                                                    {"\"a: b\"", "a: b"},
+                                                                                    {"'no'", "no"},
+                                                                                    {"2024-01-01", "2024-01-01"}}) {
     EXPECT_EQ(load_text("template: {system: " + text + "}\n").config.data.system_prompt.value_or("?"), value);
   }
   EXPECT_EQ(load_text("training: {save_strategy: no}\n").config.cadence.save_strategy, "no");
