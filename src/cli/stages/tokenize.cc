@@ -1,0 +1,50 @@
+// `rematch stage tokenize`: text in, token ids out, or the other way round.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/stage.h"
+#include "text/lossy.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+namespace {
+
+class TokenizeStage : public Stage {
+ public:
+  explicit TokenizeStage(const StageOptions& options) : tokenizer_(Tokenizer::load(options.model_dir)) {}
+
+  Json run(const Json& input) override {
+    FieldReader fields(input, "input");
+    const bool has_text = fields.has("text"), has_ids = fields.has("token_ids");
+    if (has_text == has_ids) {
+      fields.finish();  // a misspelt key explains more than its absence
+      throw UserError(ErrorKind::kData, {.error = "the input needs either text or token_ids", .where = "input", .what = has_text ? "both are there" : "neither is there",
+                                         .fix = "give one of them"});
+    }
+    Json answer;
+    if (has_ids) {
+      const std::vector<int> token_ids = fields.required_integers("token_ids");
+      fields.finish();
+      answer["text"] = lossy_utf8(tokenizer_->decode_bytes(token_ids));
+      return answer;
+    }
+    const std::string text = fields.required_text("text");
+    fields.finish();
+    const std::vector<int> token_ids = tokenizer_->encode(text);
+    answer["token_ids"] = token_ids;
+    answer["pieces"] = Json::array();
+    for (const int id : token_ids) answer["pieces"].push_back(lossy_utf8(tokenizer_->token_bytes(id)));
+    return answer;
+  }
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_tokenize_stage(const StageOptions& options) { return std::make_unique<TokenizeStage>(options); }
+
+}  // namespace rematch
