@@ -157,7 +157,7 @@ TEST(HfEngine, TheRepeatGuardEndsItsRowOnly) {
     }
     EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(expected))) << "row " << i;
     const bool ended = expected < full.size();
-    if (ended) EXPECT_EQ(rollouts[i].finish_reason, FinishReason::kRepeat);
+    EXPECT_EQ(rollouts[i].finish_reason, ended ? FinishReason::kRepeat : FinishReason::kLength);
     num_ended += ended ? 1 : 0;
   }
   EXPECT_GT(num_ended, 0);

@@ -1,0 +1,190 @@
+// `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch that ask alike are decoded together.
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/stage.h"
+#include "dist/device.h"
+#include "estep/rollout/engine_factory.h"
+#include "estep/rollout/sampler.h"
+#include "estep/rollout/stop_ids.h"
+#include "text/chat_template.h"
+#include "text/lossy.h"
+#include "text/prompt.h"
+#include "text/tokenizer.h"
+#include "vision/image.h"
+
+namespace rematch {
+namespace {
+
+constexpr int kDefaultSeed = 42;  // training.seed
+
+// One input line, ready for an engine.
+struct Request {
+  Prompt prompt;
+  GenerateOptions options;
+  std::string group;  ///< equal for lines that one engine can answer together
+};
+
+at::ScalarType dtype_of(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  throw UserError(ErrorKind::kConfig, {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
+}
+
+// Refuses before anything is loaded.
+const std::string& checked_backend(const std::string& name) {
+  check_backend_available(name);
+  return name;
+}
+
+std::vector<std::string> read_paths(FieldReader& fields) {
+  std::vector<std::string> paths;
+  const Json* images = fields.optional("images");
+  if (images == nullptr || images->is_null()) return paths;
+  const auto fail = [](const Json& found) {
+    throw UserError(ErrorKind::kData, {.error = "images has a wrong value", .where = "input.images", .what = found.type_name(), .fix = "give a list of paths"});
+  };
+  if (!images->is_array()) fail(*images);
+  for (const Json& item : *images) {
+    if (!item.is_string()) fail(item);
+    paths.push_back(item.get<std::string>());
+  }
+  return paths;
+}
+
+RepeatGuardOptions read_repeat_terminate(const Json& given) {
+  FieldReader fields(given, "input.repeat_terminate");
+  RepeatGuardOptions guard;
+  guard.enabled = fields.boolean("enabled", guard.enabled);
+  guard.min_new_tokens = fields.integer("min_new_tokens", guard.min_new_tokens);
+  guard.max_consecutive_token_repeats = fields.integer("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
+  guard.ngram_size = fields.integer("ngram_size", guard.ngram_size);
+  guard.ngram_repeats = fields.integer("ngram_repeats", guard.ngram_repeats);
+  const Json* max_object_keys = fields.optional("max_object_keys");
+  if (max_object_keys != nullptr && !max_object_keys->is_null()) guard.max_object_keys = fields.integer("max_object_keys", 0);
+  fields.finish();
+  return guard;
+}
+
+GenerateOptions read_options(FieldReader& fields) {
+  GenerateOptions options;
+  options.max_new_tokens = fields.integer("max_new_tokens", options.max_new_tokens);
+  options.temperature = fields.number("temperature", options.temperature);
+  options.top_p = fields.number("top_p", options.top_p);
+  options.top_k = fields.integer("top_k", options.top_k);
+  options.repetition_penalty = fields.number("repetition_penalty", options.repetition_penalty);
+  options.seed = static_cast<uint64_t>(fields.integer("seed", kDefaultSeed));
+  if (const Json* guard = fields.optional("repeat_terminate")) options.repeat_terminate = read_repeat_terminate(*guard);
+  return options;
+}
+
+class GenerateStage : public Stage {
+ public:
+  explicit GenerateStage(const StageOptions& options)
+      : backend_(checked_backend(options.backend)),
+        tokenizer_(Tokenizer::load(options.model_dir)),
+        chat_template_(ChatTemplate::load(options.model_dir)),
+        patch_options_(PatchOptions::from_model_dir(options.model_dir)),
+        stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)),
+        model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = choose_device(options.device)})) {}
+
+  Json run(const Json& input) override { return answers_of({read_request(input)}).front(); }
+
+  std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors) override {
+    std::vector<Json> answers(inputs.size());
+    std::map<std::string, std::vector<size_t>> groups;
+    std::vector<Request> requests(inputs.size());
+    std::vector<size_t> failed;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      try {
+        requests[i] = read_request(inputs[i]);
+        groups[requests[i].group].push_back(i);
+      } catch (const UserError&) {
+        failed.push_back(i);
+      }
+    }
+    for (const auto& [group, lines] : groups) {
+      std::vector<Request> together;
+      for (const size_t i : lines) together.push_back(requests[i]);
+      try {
+        const std::vector<Json> given = answers_of(together);
+        for (size_t k = 0; k < lines.size(); ++k) answers[lines[k]] = given[k];
+      } catch (const UserError&) {
+        failed.insert(failed.end(), lines.begin(), lines.end());
+      }
+    }
+    // Alone, so that a bad line fails only itself.
+    for (const size_t i : failed) {
+      std::vector<Json> error(1);
+      answers[i] = Stage::run_batch({inputs[i]}, error).front();
+      errors[i] = error.front();
+    }
+    pixels_.clear();
+    return answers;
+  }
+
+ private:
+  Request read_request(const Json& input) {
+    FieldReader fields(input, "input");
+    const Json& messages = fields.required("messages");
+    const std::vector<std::string> paths = read_paths(fields);
+    Request request{.prompt = {.where = "input"}, .options = read_options(fields), .group = {}};
+    fields.finish();
+    check_sampling_options(request.options);
+    request.options.stop_ids = stop_ids_;
+    Json key = input;  // what is left of the line decides who is decoded together
+    for (const char* own : {"messages", "images"}) key.erase(own);
+    request.group = key.dump(-1, ' ', true, Json::error_handler_t::replace);
+
+    std::vector<GridThw> grids;
+    for (const std::string& path : paths) {
+      auto patches = std::make_shared<const Patches>(patchify(load_image(path), patch_options_, path));
+      request.prompt.images.push_back({.path = path, .grid_thw = patches->grid_thw});
+      grids.push_back(patches->grid_thw);
+      pixels_[path] = std::move(patches);
+    }
+    request.prompt.token_ids = tokenizer_->encode(chat_template_.render(messages, /*add_generation_prompt=*/true));
+    if (!grids.empty()) {
+      const int pad_id = tokenizer_->token_id("<|image_pad|>").value_or(-1);
+      request.prompt.token_ids = expand_image_pads(request.prompt.token_ids, pad_id, grids, patch_options_.merge_size, chat_template_.where());
+    }
+    return request;
+  }
+
+  // All requests of one group.
+  std::vector<Json> answers_of(const std::vector<Request>& requests) const {
+    std::vector<Prompt> prompts;
+    for (const Request& request : requests) prompts.push_back(request.prompt);
+    GenerateOptions options = requests.front().options;
+    options.batch_size = static_cast<int>(requests.size());
+    const PixelGetter pixels = [this](const ImageRef& image) { return pixels_.at(image.path); };
+    const std::vector<Rollout> rollouts = make_engine(backend_, {model_, tokenizer_, pixels}, options)->generate(prompts, {});
+    std::vector<Json> answers;
+    for (const Rollout& rollout : rollouts) {
+      Json answer;
+      answer["prompt_token_ids"] = rollout.prompt_token_ids;
+      answer["response_token_ids"] = rollout.response_token_ids;
+      answer["text"] = lossy_utf8(tokenizer_->decode_bytes(rollout.response_token_ids));
+      answer["finish_reason"] = finish_reason_name(rollout.finish_reason);
+      answers.push_back(std::move(answer));
+    }
+    return answers;
+  }
+
+  const std::string backend_;
+  const std::shared_ptr<const Tokenizer> tokenizer_;
+  const ChatTemplate chat_template_;
+  const PatchOptions patch_options_;
+  const std::vector<int> stop_ids_;
+  const std::shared_ptr<const Qwen3VL> model_;
+  std::map<std::string, std::shared_ptr<const Patches>> pixels_;  // of the lines being answered, by path
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_generate_stage(const StageOptions& options) { return std::make_unique<GenerateStage>(options); }
+
+}  // namespace rematch
