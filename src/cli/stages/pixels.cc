@@ -23,7 +23,7 @@ Image resize(const Image& image, const PatchOptions& options, const std::string&
   if (size == PixelSize{.height_px = image.height_px, .width_px = image.width_px}) return image;
   const at::Tensor pixels_HWC =
       at::from_blob(const_cast<uint8_t*>(image.rgb.data()), {image.height_px, image.width_px, 3}, at::TensorOptions().dtype(at::kByte));
-  // Contiguous planes, as the processor has them: the kernel for channels-last memory rounds differently.
+  // Contiguous planes, as the processor has them.
   const at::Tensor pixels_NCHW = pixels_HWC.permute({2, 0, 1}).contiguous().unsqueeze(0);
   const at::Tensor resized = at::_upsample_bicubic2d_aa(pixels_NCHW, {size.height_px, size.width_px}, /*align_corners=*/false);
   const at::Tensor resized_HWC = resized.squeeze(0).permute({1, 2, 0}).contiguous();
