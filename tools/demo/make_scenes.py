@@ -24,7 +24,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 COLOURS = {
     "red": (220, 40, 40),
     "green": (40, 160, 60),
@@ -36,6 +36,7 @@ COLOURS = {
 BOX_SHAPES = ("circle", "square", "rectangle")
 POLY_SHAPES = ("triangle",)
 SHAPES = BOX_SHAPES + POLY_SHAPES
+SHAPE_WEIGHTS = (2, 2, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Difficulty:
 
 
 DIFFICULTIES = {
-    "simple": Difficulty(((128, 128),), (1, 3), (24, 60), 3, False),
-    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (22, 46), 1, True),
+    "simple": Difficulty(((128, 128),), (1, 3), (28, 62), 3, False),
+    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (24, 48), 1, True),
 }
 
 
@@ -123,7 +124,7 @@ def make_scene(rng, difficulty):
     draw = ImageDraw.Draw(scene.image)
     taken = []
     for _ in range(rng.randint(*difficulty.num_objects)):
-        shape, colour = rng.choice(SHAPES), rng.choice(tuple(COLOURS))
+        shape, colour = rng.choices(SHAPES, SHAPE_WEIGHTS)[0], rng.choice(tuple(COLOURS))
         box = place(rng, shape, size, difficulty, taken)
         if box is None:
             continue
