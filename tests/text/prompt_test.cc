@@ -1,0 +1,95 @@
+#include "text/prompt.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "support/capture.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kTemplate =
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}"
+    "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+std::shared_ptr<const Tokenizer> tokenizer() {
+  static const auto loaded = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
+  return loaded;
+}
+
+PromptEncoder encoder(PromptEncoder::Options options = {}, const char* source = kTemplate) {
+  return PromptEncoder(tokenizer(), std::make_shared<const ChatTemplate>(ChatTemplate::from_text(source, "t.jinja")), std::move(options));
+}
+
+}  // namespace
+
+TEST(PromptEncoder, ExpandsEachImagesPad) {
+  const PromptEncoder prompts = encoder();
+  const std::vector<int> ids = prompts.encode({{1, 8, 6}, {1, 2, 2}});
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), prompts.image_pad_id()), 8 * 6 / 4 + 1);
+  std::string text = prompts.text(2);
+  std::string twelve;
+  for (int i = 0; i < 12; ++i) twelve += "<|image_pad|>";
+  text.replace(text.find("<|image_pad|>"), std::string("<|image_pad|>").size(), twelve);
+  EXPECT_EQ(ids, tokenizer()->encode(text));
+  EXPECT_EQ(prompts.encode({{1, 8, 6}, {1, 2, 2}}), ids);  // from the cache
+}
+
+TEST(PromptEncoder, PutsImagesBeforeTheTextAndEndsAtTheAnswer) {
+  const std::string text = encoder({.system_prompt = "S", .user_prompt = "U"}).text(1);
+  EXPECT_EQ(text, "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>U<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
+  const PromptEncoder sorted = encoder(), random = encoder({.random_order = true});
+  for (const char* part : {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token", "999", "top to bottom", "left to right", "{}"}) {
+    EXPECT_NE(sorted.system_prompt().find(part), std::string::npos) << part;
+  }
+  EXPECT_NE(random.system_prompt().find("any order"), std::string::npos);
+  EXPECT_EQ(random.system_prompt().find("top to bottom"), std::string::npos);
+  EXPECT_FALSE(sorted.user_prompt().empty());
+}
+
+TEST(PromptEncoder, RefusesPromptsThatCannotBeUsed) {
+  for (const char* text : {"", " \n", "answer with <|coord_5|>", "end <|im_end|>", "caf\xe9"}) {
+    const UserError system = test::catch_user_error([&] { encoder({.system_prompt = text}); });
+    EXPECT_EQ(system.kind(), ErrorKind::kConfig);
+    EXPECT_EQ(system.problems().front().where, "template.system");
+    const UserError user = test::catch_user_error([&] { encoder({.user_prompt = text}); });
+    EXPECT_EQ(user.problems().front().where, "custom.user_prompt");
+  }
+}
+
+TEST(PromptEncoder, RefusesATemplateWithoutAPadForEachImage) {
+  const PromptEncoder none = encoder({}, "{{ messages[1].role }}");
+  const UserError error = test::catch_user_error([&] { none.encode({{1, 2, 2}}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems().front().what, "0 pads, 1 images");
+  EXPECT_EQ(none.encode({}), tokenizer()->encode("user"));
+}
+
+TEST(PromptEncoder, RefusesGridsThatDoNotMerge) {
+  for (const GridThw& grid : {GridThw{1, 3, 2}, GridThw{1, 2, 3}, GridThw{0, 2, 2}, GridThw{1, 0, 2}, GridThw{1, 2, -2}}) {
+    EXPECT_EQ(test::catch_user_error([&] { encoder().encode({grid}); }).kind(), ErrorKind::kData);
+  }
+}
+
+TEST(PromptEncoder, NeedsAVisionTokenizer) {
+  const auto second = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));
+  Json file = read_json_file(test::source_path("tests/golden/text_tokenizer/second.json"));
+  Json& added = file["added_tokens"];
+  added.erase(std::remove_if(added.begin(), added.end(), [](const Json& token) { return token["content"] == "<|image_pad|>"; }), added.end());
+  test::TempDir dir;
+  const auto stripped = Tokenizer::load(dir.write("tokenizer.json", file.dump()));
+  const auto chat = std::make_shared<const ChatTemplate>(ChatTemplate::from_text(kTemplate, "t.jinja"));
+  PromptEncoder::Options options{.system_prompt = "S", .user_prompt = "U"};
+  EXPECT_NO_THROW(PromptEncoder(second, chat, options));
+  EXPECT_EQ(test::catch_user_error([&] { PromptEncoder(stripped, chat, options); }).kind(), ErrorKind::kData);
+}
+
+}  // namespace rematch
