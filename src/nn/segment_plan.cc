@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace rematch {
 namespace {
@@ -26,8 +27,8 @@ class ToGroups : public torch::autograd::Function<ToGroups> {
 class FromGroups : public torch::autograd::Function<FromGroups> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& grouped, const at::Tensor& grouped_from_row,
-                            const at::Tensor& row_from_grouped, const at::Tensor& is_real) {
-    context->save_for_backward({grouped_from_row, is_real});
+                            const at::Tensor& row_from_grouped, const std::optional<at::Tensor>& is_real) {
+    context->save_for_backward({grouped_from_row, is_real.value_or(at::Tensor())});
     return grouped.index_select(0, row_from_grouped);
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
@@ -96,7 +97,10 @@ at::Tensor SegmentPlan::to_groups(const at::Tensor& rows) const {
 }
 
 at::Tensor SegmentPlan::from_groups(const at::Tensor& grouped) const {
-  return is_identity() ? grouped : FromGroups::apply(grouped, grouped_from_row_, row_from_grouped_, is_real_);
+  if (is_identity()) return grouped;
+  // Autograd takes no undefined tensor as an input: without padding there is nothing to mask.
+  const std::optional<at::Tensor> is_real = is_real_.defined() ? std::optional(is_real_) : std::nullopt;
+  return FromGroups::apply(grouped, grouped_from_row_, row_from_grouped_, is_real);
 }
 
 }  // namespace rematch
