@@ -67,8 +67,13 @@ CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType
 
 at::Tensor CachedAttention::attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   cache_.write(layer_idx, k, v);
-  const at::Tensor out = masked_attention(q.transpose(1, 2), cache_.keys(layer_idx, first_, end_), cache_.values(layer_idx, first_, end_), mask_);
-  return out.transpose(1, 2);
+  const at::Tensor keys = cache_.keys(layer_idx, first_, end_), values = cache_.values(layer_idx, first_, end_);
+  if (q.size(1) == 1) {
+    // One token: the query heads that share a key head are laid out as its queries, so that keys need not be repeated for them.
+    const at::Tensor grouped = q.reshape({q.size(0), k.size(2), q.size(2) / k.size(2), q.size(3)});
+    return masked_attention(grouped, keys, values, mask_).reshape(q.sizes());
+  }
+  return masked_attention(q.transpose(1, 2), keys, values, mask_).transpose(1, 2);
 }
 
 }  // namespace rematch
