@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "model/qwen3vl_config.h"
+#include "model/tiny_checkpoint.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+Qwen3VLConfig with(const std::function<void(Json&)>& change) {
+  test::TempDir dir;
+  Json config = read_json_file(test::tiny_tied() + "/config.json");
+  change(config);
+  dir.write("config.json", config.dump());
+  return Qwen3VLConfig::from_model_dir(dir.path());
+}
+
+Problem refusal(const std::function<void(Json&)>& change) {
+  const UserError error = test::catch_user_error([&] { with(change); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  return error.problems()[0];
+}
+
+TEST(Qwen3VLConfig, ReadsTheNewSpelling) {
+  const Qwen3VLConfig config = with([](Json&) {});
+  EXPECT_EQ(config.text.rope_theta, 5000000.0);
+  EXPECT_EQ(config.text.mrope_section, (std::array<int64_t, 3>{4, 2, 2}));
+  EXPECT_EQ(config.text.head_dim, 16);
+  EXPECT_EQ(config.text.pad_token_id, 360);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_EQ(config.image_token_id, 366);
+  EXPECT_EQ(config.vision.deepstack_visual_indexes, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(config.vision.rope_theta, 10000.0);
+}
+
+TEST(Qwen3VLConfig, ReadsTheOldSpelling) {
+  const Qwen3VLConfig config = with([](Json& root) {
+    Json& text = root["text_config"];
+    text.erase("rope_parameters");
+    text["rope_scaling"] = Json::parse(R"({"mrope_interleaved":true,"mrope_section":[3,3,2],"rope_type":"default"})");
+    text["rope_theta"] = 1234;
+    root["vision_config"].erase("rope_parameters");
+    root["vision_config"]["model_type"] = "qwen3_vl";
+  });
+  EXPECT_EQ(config.text.rope_theta, 1234.0);
+  EXPECT_EQ(config.text.mrope_section, (std::array<int64_t, 3>{3, 3, 2}));
+  EXPECT_EQ(config.vision.rope_theta, 10000.0);
+}
+
+TEST(Qwen3VLConfig, RopeScalingReplacesRopeParametersWhole) {
+  const Qwen3VLConfig config = with([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"default"})"); });
+  EXPECT_EQ(config.text.rope_theta, 500000.0);
+  EXPECT_EQ(config.text.mrope_section, (std::array<int64_t, 3>{24, 20, 20}));
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = Json::object(); }).text.rope_theta, 5000000.0);
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = nullptr; }).text.rope_theta, 5000000.0);
+}
+
+TEST(Qwen3VLConfig, AThetaInsideBeatsTheOuterOne) {
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_theta"] = 7; }).text.rope_theta, 5000000.0);
+}
+
+TEST(Qwen3VLConfig, AbsentKeysTakeTheClassDefaults) {
+  const Qwen3VLConfig config = with([](Json& root) {
+    for (const char* key : {"head_dim", "pad_token_id", "rms_norm_eps"}) root["text_config"].erase(key);
+    root.erase("tie_word_embeddings");
+    root["text_config"]["tie_word_embeddings"] = true;
+    root["text_config"]["num_key_value_heads"] = nullptr;
+  });
+  EXPECT_EQ(config.text.head_dim, 128);
+  EXPECT_EQ(config.text.pad_token_id, -1);
+  EXPECT_EQ(config.text.rms_norm_eps, 1e-6);
+  EXPECT_EQ(config.text.num_key_value_heads, 4);
+  EXPECT_FALSE(config.tie_word_embeddings) << "only the top-level flag counts";
+}
+
+TEST(Qwen3VLConfig, RefusesRopeTypesByName) {
+  for (const char* type : {"yarn", "mrope", "linear"}) {
+    const Problem problem = refusal([&](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = type; });
+    EXPECT_NE(problem.what.find(type), std::string::npos);
+  }
+  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"dynamic"})"); }).what.find("dynamic"), std::string::npos);
+  EXPECT_EQ(with([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "default"; }).vision.rope_theta, 10000.0);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"), std::string::npos);
+}
+
+TEST(Qwen3VLConfig, RefusesOtherModelTypes) {
+  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen2_5_vl"; }).what.find("qwen2_5_vl"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root.erase("model_type"); }).what.find("absent"), std::string::npos);
+}
+
+TEST(Qwen3VLConfig, RefusesWhatItDoesNotCompute) {
+  EXPECT_NE(refusal([](Json& root) { root["text_config"]["attention_bias"] = true; }).error.find("attention_bias"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["text_config"]["hidden_act"] = "gelu"; }).error.find("hidden_act"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["hidden_act"] = "silu"; }).error.find("hidden_act"), std::string::npos);
+}
+
+TEST(Qwen3VLConfig, RefusesDamagedValues) {
+  const auto text = [](const char* key, Json value) {
+    return refusal([&](Json& root) { root["text_config"][key] = value; }).error;
+  };
+  EXPECT_NE(text("hidden_size", 0).find("text_config.hidden_size"), std::string::npos);
+  EXPECT_NE(text("hidden_size", "32").find("hidden_size"), std::string::npos);
+  EXPECT_NE(text("num_hidden_layers", 1.5).find("num_hidden_layers"), std::string::npos);
+  EXPECT_NE(text("num_hidden_layers", 99999999999).find("num_hidden_layers"), std::string::npos);
+  EXPECT_NE(text("head_dim", 15).find("head_dim"), std::string::npos);
+  EXPECT_NE(text("num_key_value_heads", 3).find("num_key_value_heads"), std::string::npos);
+  EXPECT_NE(text("pad_token_id", 1368).find("pad_token_id"), std::string::npos);
+  EXPECT_NE(text("rms_norm_eps", -1).find("rms_norm_eps"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {1, 2}; }).error.find("mrope_section"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["num_heads"] = 5; }).error.find("num_heads"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["deepstack_visual_indexes"] = {3}; }).error.find("deepstack"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["out_hidden_size"] = 33; }).error.find("out_hidden_size"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["patch_size"] = {16, 8}; }).error.find("patch_size"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root.erase("text_config"); }).error.find("text_config"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rematch

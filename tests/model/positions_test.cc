@@ -1,0 +1,58 @@
+#include "model/positions.h"
+
+#include <gtest/gtest.h>
+
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+using Row = std::vector<int64_t>;
+constexpr int64_t kPad = 7;
+const PositionOptions kOptions{.image_token_id = kPad, .merge_size = 2};
+
+TEST(PositionIds, TextCountsUpInAllThreeRows) {
+  const Positions positions = position_ids({1, 2, 3}, {}, kOptions);
+  for (const Row& row : positions.rows) EXPECT_EQ(row, (Row{0, 1, 2}));
+  EXPECT_EQ(positions.next, 3);
+}
+
+TEST(PositionIds, AnImageSpreadsOverRowsAndColumnsAndMovesOnByItsLongerSide) {
+  // 4×6 patches merge to 2×3 tokens.
+  const Positions positions = position_ids({1, kPad, kPad, kPad, kPad, kPad, kPad, 2}, {{1, 4, 6}}, kOptions);
+  EXPECT_EQ(positions.rows[0], (Row{0, 1, 1, 1, 1, 1, 1, 4}));
+  EXPECT_EQ(positions.rows[1], (Row{0, 1, 1, 1, 2, 2, 2, 4}));
+  EXPECT_EQ(positions.rows[2], (Row{0, 1, 2, 3, 1, 2, 3, 4}));
+  EXPECT_EQ(positions.next, 5);
+}
+
+TEST(PositionIds, AdjacentImagesFollowEachOther) {
+  const Positions positions = position_ids({kPad, kPad, kPad}, {{1, 2, 2}, {1, 4, 2}}, kOptions);
+  EXPECT_EQ(positions.rows[1], (Row{0, 1, 2}));
+  EXPECT_EQ(positions.rows[2], (Row{0, 1, 1}));
+  EXPECT_EQ(positions.next, 3);
+}
+
+TEST(PositionIds, FramesCountInTheFirstRow) {
+  const Positions positions = position_ids({kPad, kPad, kPad, 1}, {{3, 2, 2}}, kOptions);
+  EXPECT_EQ(positions.rows[0], (Row{0, 1, 2, 1}));
+  EXPECT_EQ(positions.rows[1], (Row{0, 0, 0, 1}));
+  EXPECT_EQ(positions.next, 3);
+}
+
+TEST(PositionIds, RefusesPadsThatDoNotFitTheImages) {
+  const auto refusal = [](const Row& ids, const std::vector<std::array<int64_t, 3>>& grids) {
+    const UserError error = test::catch_user_error([&] { position_ids(ids, grids, kOptions, "sample 3"); });
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.problems()[0].where, "sample 3");
+    return error.problems()[0].what;
+  };
+  EXPECT_EQ(refusal({1, kPad}, {}), "a pad at token 1 after the last of 0 images");
+  EXPECT_EQ(refusal({kPad, 1}, {{1, 2, 4}}), "image 0 needs 2 pads, found 1");
+  EXPECT_EQ(refusal({kPad}, {{1, 2, 4}}), "image 0 needs 2 pads, found 1");
+  EXPECT_EQ(refusal({1}, {{1, 2, 2}}), "1 images, pads for 0");
+  EXPECT_EQ(refusal({kPad, kPad}, {{1, 2, 2}}), "a pad at token 1 after the last of 1 images");
+}
+
+}  // namespace
+}  // namespace rematch

@@ -1,0 +1,171 @@
+#include "model/qwen3vl.h"
+
+#include <gtest/gtest.h>
+
+#include "model/oracle_cases.h"
+#include "model/tiny_checkpoint.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+
+RowInput text_row(std::vector<int64_t> token_ids) {
+  RowInput row;
+  row.segment_lens = {static_cast<int64_t>(token_ids.size())};
+  row.token_ids = std::move(token_ids);
+  return row;
+}
+
+Problem load_problem(const std::string& path) {
+  const UserError error = test::catch_user_error([&] { Qwen3VL::load(path, {}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  return error.problems()[0];
+}
+
+TEST(Qwen3VLTie, ATiedHeadIsNotListed) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  EXPECT_TRUE(model->tied());
+  EXPECT_FALSE(model->parameter(kHead).defined());
+  const at::Tensor hidden = at::randn({2, 32});
+  EXPECT_TRUE(at::equal(model->head_KV(hidden), at::linear(hidden, model->parameter(kEmbedding))));
+}
+
+TEST(Qwen3VLTie, ARedundantEqualHeadStaysTied) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  copy.tensor(kHead) = copy.tensor(kEmbedding).clone();
+  copy.write_weights();
+  const auto model = Qwen3VL::load(copy.path(), {});
+  EXPECT_TRUE(model->tied());
+  EXPECT_TRUE(model->unused_tensors().empty());
+}
+
+TEST(Qwen3VLTie, ADifferentHeadIsKeptWhateverTheFlagSays) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  copy.tensor(kHead) = copy.tensor(kEmbedding) + 1;
+  copy.write_weights();
+  const auto model = Qwen3VL::load(copy.path(), {});
+  EXPECT_FALSE(model->tied());
+  EXPECT_TRUE(at::equal(model->parameter(kHead), copy.tensor(kHead).to(at::kFloat)));
+}
+
+TEST(Qwen3VLTie, ALoneHeadServesBoth) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  const at::Tensor table = copy.tensor(kEmbedding).clone();
+  copy.remove(kEmbedding);
+  copy.tensor(kHead) = table;
+  copy.write_weights();
+  const auto model = Qwen3VL::load(copy.path(), {});
+  EXPECT_TRUE(model->tied());
+  EXPECT_TRUE(at::equal(model->parameter(kEmbedding), table.to(at::kFloat)));
+}
+
+TEST(Qwen3VLTie, AnUntiedModelNeedsItsHead) {
+  test::CheckpointCopy copy(test::tiny_untied());
+  copy.remove(kHead);
+  copy.write_weights();
+  EXPECT_NE(load_problem(copy.path()).error.find(kHead), std::string::npos);
+}
+
+TEST(Qwen3VLLoad, NamesAMissingTensorAndItsNeighbours) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  copy.remove("model.language_model.layers.1.self_attn.k_norm.weight");
+  copy.write_weights();
+  const Problem problem = load_problem(copy.path());
+  EXPECT_NE(problem.error.find("layers.1.self_attn.k_norm.weight"), std::string::npos);
+  EXPECT_NE(problem.what.find("k_norm"), std::string::npos);
+}
+
+TEST(Qwen3VLLoad, NamesAMisshapenTensorWithBothShapes) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  copy.tensor("model.visual.merger.norm.weight") = at::ones({96});
+  copy.write_weights();
+  const Problem problem = load_problem(copy.path());
+  EXPECT_NE(problem.error.find("model.visual.merger.norm.weight"), std::string::npos);
+  EXPECT_EQ(problem.what, "[96] in the checkpoint, [24] by config.json");
+}
+
+TEST(Qwen3VLLoad, RefusesIntegerWeights) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  copy.tensor("model.language_model.norm.weight") = at::ones({32}, at::kInt);
+  copy.write_weights();
+  EXPECT_NE(load_problem(copy.path()).error.find("wrong dtype"), std::string::npos);
+}
+
+TEST(Qwen3VLLoad, ListsTensorsNobodyUsesButNotRotaryTables) {
+  test::CheckpointCopy copy(test::tiny_tied());
+  copy.tensor("model.language_model.layers.9.stray") = at::ones({2});
+  copy.tensor("model.visual.rotary_pos_emb.inv_freq") = at::ones({2});
+  copy.write_weights();
+  EXPECT_EQ(Qwen3VL::load(copy.path(), {})->unused_tensors(), (std::vector<std::string>{"model.language_model.layers.9.stray"}));
+}
+
+TEST(Qwen3VLLoad, ParametersAreLeavesWithoutGradientInCheckpointOrder) {
+  const auto model = Qwen3VL::load(test::tiny_untied(), {.dtype = at::kBFloat16});
+  EXPECT_EQ(model->parameters().front().name, "model.visual.patch_embed.proj.weight");
+  EXPECT_EQ(model->parameters().back().name, kHead);
+  for (const NamedParameter& parameter : model->parameters()) {
+    EXPECT_TRUE(parameter.tensor.is_leaf());
+    EXPECT_FALSE(parameter.tensor.requires_grad());
+    EXPECT_EQ(parameter.tensor.scalar_type(), at::kBFloat16);
+  }
+}
+
+TEST(Qwen3VLForward, Bfloat16StaysNearFloat32) {
+  const test::OracleAnswers answers(test::tiny_tied());
+  const auto model = Qwen3VL::load(test::tiny_tied(), {.dtype = at::kBFloat16});
+  const RowInput row = answers.row("two_images");
+  const at::Tensor logits = model->head_KV(model->forward_TH(row, model->encode_images(answers.images("two_images", model->config()))));
+  EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
+  const at::Tensor wanted = answers.logits("two_images");
+  const at::Tensor found = logits.to(at::kFloat).slice(1, 0, INT64_MAX, answers.column_stride());
+  EXPECT_LE((found - wanted).norm().item<double>(), 0.05 * wanted.norm().item<double>());
+}
+
+TEST(Qwen3VLForward, ThePaddingRowTakesNoGradientFromLookUps) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const at::Tensor table = model->parameter(kEmbedding);
+  table.requires_grad_(true);
+  model->embed(at::tensor({5, 360, 360, 6}, at::kLong)).sum().backward();
+  EXPECT_EQ(table.grad()[360].abs().sum().item<float>(), 0.0f);
+  EXPECT_EQ(table.grad()[5].sum().item<float>(), 32.0f);
+}
+
+TEST(Qwen3VLForward, FrozenParametersBuildNoGraph) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  EXPECT_FALSE(model->forward_TH(text_row({5, 6, 7}), {}).requires_grad());
+}
+
+TEST(Qwen3VLForward, RefusesIdsOutsideTheVocabulary) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  for (const int64_t id : {int64_t{-1}, int64_t{1368}}) {
+    const UserError error = test::catch_user_error([&] { model->forward_TH(text_row({5, id}), {}); });
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.problems()[0].where, "token 1");
+  }
+}
+
+TEST(Qwen3VLForward, RefusesRowsOfAnotherPatchSize) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto refuse = [&](VisionInput images) {
+    EXPECT_EQ(test::catch_user_error([&] { model->encode_images(images); }).kind(), ErrorKind::kData);
+  };
+  refuse({.pixel_values_NC = at::zeros({4, 1176}), .grid_thw = {{1, 2, 2}}});
+  refuse({.pixel_values_NC = at::zeros({5, 1536}), .grid_thw = {{1, 2, 2}}});
+  refuse({.pixel_values_NC = at::zeros({6, 1536}), .grid_thw = {{1, 2, 3}}});
+  refuse({.pixel_values_NC = {}, .grid_thw = {{1, 2, 2}}});
+  EXPECT_FALSE(model->encode_images({}).embeds_MH.defined());
+}
+
+TEST(Qwen3VLForward, TwoRunsGiveTheSameBits) {
+  const test::OracleAnswers answers(test::tiny_untied());
+  const auto model = Qwen3VL::load(test::tiny_untied(), {});
+  const RowInput row = answers.row("two_images");
+  const VisionInput images = answers.images("two_images", model->config());
+  EXPECT_TRUE(at::equal(model->forward_TH(row, model->encode_images(images)), model->forward_TH(row, model->encode_images(images))));
+}
+
+}  // namespace
+}  // namespace rematch

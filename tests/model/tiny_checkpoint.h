@@ -1,0 +1,55 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "checkpoint/hf_dir.h"
+#include "support/paths.h"
+
+namespace rematch::test {
+
+inline std::string tiny_tied() { return source_path("tests/golden/model/tiny_tied"); }
+inline std::string tiny_untied() { return source_path("tests/golden/model/tiny_untied"); }
+
+/// A copy of a tiny checkpoint that a test may change.
+class CheckpointCopy {
+ public:
+  explicit CheckpointCopy(const std::string& source) {
+    copy_companions(source, dir_->path());
+    const auto hf = HfDir::open(source);
+    for (const std::string& name : hf->names()) tensors.push_back({name, hf->tensor(name)});
+    write_weights();
+  }
+
+  const std::string& path() const { return dir_->path(); }
+  std::string file(const std::string& name) const { return dir_->file(name); }
+
+  void edit_config(const std::function<void(Json&)>& change) const { edit_json("config.json", change); }
+  void edit_json(const std::string& name, const std::function<void(Json&)>& change) const {
+    Json value = read_json_file(file(name));
+    change(value);
+    dir_->write(name, python_json(value, 2) + "\n");
+  }
+  void write(const std::string& name, const std::string& content) const { dir_->write(name, content); }
+  void write_weights() const { write_hf_weights(path(), tensors); }
+  at::Tensor& tensor(const std::string& name) {
+    for (TensorEntry& entry : tensors) {
+      if (entry.name == name) return entry.tensor;
+    }
+    return tensors.emplace_back(TensorEntry{name, {}}).tensor;
+  }
+  void remove(const std::string& name) {
+    std::erase_if(tensors, [&](const TensorEntry& entry) { return entry.name == name; });
+  }
+
+  std::vector<TensorEntry> tensors;
+
+ private:
+  std::unique_ptr<TempDir> dir_ = std::make_unique<TempDir>();
+};
+
+}  // namespace rematch::test
