@@ -1,4 +1,7 @@
 #pragma once
+#include <cstdint>
+#include <memory>
+
 #include "estep/examiner.h"
 #include "estep/segment_source.h"
 #include "estep/target/target_builder.h"
@@ -10,25 +13,28 @@ class EStep : public SegmentSource {
  public:
   struct Options {
     TargetOptions target;
-    int64_t global_max_length = 0;  ///< cap of a segment in tokens; 0 = none
+    int global_max_length = 0;  ///< cap of a segment in tokens; 0 = none
   };
-  EStep(Examiner& examiner, RolloutEngine& engine, const Tokenizer& tokenizer, const CoordVocab& coords, Options options);
+  /// All parts outlive the E-step.
+  EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options);
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
  private:
+  std::shared_ptr<const Segment> segment_of(const Examined& one, MetricsBag& metrics) const;
+
   Examiner& examiner_;
   RolloutEngine& engine_;
-  const Tokenizer& tokenizer_;
-  const CoordVocab& coords_;
+  const AnswerVocab& vocab_;
   Options options_;
 };
 
 /// Stage 1: the full ground-truth answer of every sample (BEHAVIOUR 14).
 class TeacherSource : public SegmentSource {
  public:
-  TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords, PixelStore& pixels,
-                Examiner::Options options, int64_t global_max_length);
+  /// All parts outlive the source. @param global_max_length  cap of a segment in tokens; 0 = none
+  TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels, Examiner::Options options,
+                int global_max_length);
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
@@ -38,11 +44,10 @@ class TeacherSource : public SegmentSource {
  private:
   const Dataset& dataset_;
   const PromptEncoder& prompts_;
-  const Tokenizer& tokenizer_;
-  const CoordVocab& coords_;
+  const AnswerVocab& vocab_;
   PixelStore& pixels_;
   Examiner::Options options_;
-  int64_t global_max_length_;
+  int global_max_length_;
 };
 
 }  // namespace rematch

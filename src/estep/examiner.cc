@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/interrupt.h"
-#include "estep/parse/parser.h"
-#include "estep/target/checks.h"
+#include "base/error.h"
+#include "estep/parse/strict_parser.h"
+#include "estep/target/segment_checks.h"
 
 namespace rematch {
 namespace {
@@ -39,9 +39,11 @@ Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const T
                    PixelStore& pixels, RolloutEngine& engine, Options options)
     : dataset_(dataset), prompts_(prompts), tokenizer_(tokenizer), coords_(coords), pixels_(pixels), engine_(engine), options_(std::move(options)) {}
 
-Prompt Examiner::prompt_of(const Sample& sample, int64_t epoch) const {
-  Prompt prompt{.sample_id = sample.sample_id, .epoch = epoch, .images = image_refs(sample, options_.patches), .where = sample.where};
-  prompt.token_ids = prompts_.encode(prompt.images);
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts, const PatchOptions& patches) {
+  Prompt prompt{.sample_id = sample.sample_id, .epoch = epoch, .images = image_refs(sample, patches), .where = sample.where};
+  std::vector<GridThw> grids;
+  for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
+  prompt.token_ids = prompts.encode(grids);
   return prompt;
 }
 
@@ -55,7 +57,7 @@ std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indic
   std::vector<Prompt> prompts;
   for (const int64_t index : sample_indices) {
     const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
-    Examined one{.sample = &sample, .prompt = prompt_of(sample, epoch)};
+    Examined one{.sample = &sample, .prompt = make_prompt(sample, epoch, prompts_, options_.patches)};
     one.ground_truth = order_objects(sample, options_.ordering, options_.seed, epoch);
     prompts.push_back(one.prompt);
     examined.push_back(std::move(one));
@@ -72,7 +74,7 @@ std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indic
   for (size_t i = 0; i < examined.size(); ++i) {
     Examined& one = examined[i];
     one.rollout = std::move(rollouts[i]);
-    check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, one.sample->where);
+    check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend, one.sample->where);
     one.parsed = parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
     one.matching = match(geometries_of(one.parsed.objects), geometries_of(one.ground_truth), options_.match);
     observe(one, options_.match.candidate_top_k, metrics);

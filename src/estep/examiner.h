@@ -28,6 +28,9 @@ struct Examined {
   Matching matching;
 };
 
+/// The prompt of a sample, image pads expanded. @param epoch  part of the key of sampling randomness
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts, const PatchOptions& patches);
+
 /// Images → rollouts → objects → matches. The E-step, evaluation and `rematch rollout` all examine through this one class.
 class Examiner {
  public:
@@ -37,6 +40,7 @@ class Examiner {
     uint64_t seed = 42;
     PatchOptions patches;
     std::vector<int> stop_ids;
+    std::string backend;   ///< name of the engine, for errors
   };
   /// All parts outlive the examiner.
   Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords, PixelStore& pixels,
@@ -51,9 +55,6 @@ class Examiner {
 
   /// Starts loading the images of samples that will be examined soon.
   void prefetch(const std::vector<int64_t>& sample_indices);
-
-  /// The prompt of one sample.
-  Prompt prompt_of(const Sample& sample, int64_t epoch) const;
 
   const Options& options() const { return options_; }
   const Dataset& dataset() const { return dataset_; }

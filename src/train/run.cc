@@ -55,9 +55,9 @@ MStep make_mstep(const Session& session, int64_t total_steps) {
 std::unique_ptr<SegmentSource> make_source(const Session& session) {
   if (!session.config.is_stage_2()) return session.teacher(*session.train_data);
   const MatchConfig& match = session.config.match;
-  const TargetOptions target{.ot_cost = match.ot_cost == "l1" ? OtCost::kL1 : OtCost::kL2, .ot_epsilon = match.ot_epsilon, .ot_iters = match.ot_iters};
-  return std::make_unique<EStep>(*session.train_examiner, *session.engine, *session.tokenizer, session.coords,
-                                 EStep::Options{.target = target, .global_max_length = session.config.model.global_max_length.value_or(0)});
+  const TargetOptions target{.ot_cost = ot_cost_from(match.ot_cost), .ot_epsilon = match.ot_epsilon, .ot_iters = match.ot_iters};
+  return std::make_unique<EStep>(*session.train_examiner, *session.engine, session.vocab,
+                                 EStep::Options{.target = target, .global_max_length = session.max_length()});
 }
 
 std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputConfig& output) {

@@ -46,18 +46,19 @@ GenerateOptions generate_options(const Config& config, const std::vector<int>& s
 }
 
 std::unique_ptr<PromptEncoder> make_prompts(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const PatchOptions& patches, Terminal& terminal) {
-  auto chat_template = ChatTemplate::load(config.model.directory);
+  auto chat_template = std::make_shared<const ChatTemplate>(ChatTemplate::load(config.model.directory));
   for (const std::string& text : chat_template->warnings()) terminal.warn(text);
-  PromptOptions options{.system = config.data.system_prompt, .user = config.data.user_prompt, .random_order = config.data.random_object_order,
-                        .merge_size = patches.merge_size};
-  return std::make_unique<PromptEncoder>(std::move(tokenizer), std::move(chat_template), options);
+  return std::make_unique<PromptEncoder>(std::move(tokenizer), std::move(chat_template),
+                                         PromptEncoder::Options{.system_prompt = config.data.system_prompt, .user_prompt = config.data.user_prompt,
+                                                                .random_order = config.data.random_object_order, .merge_size = patches.merge_size});
 }
 
 }  // namespace
 
 Session::Session(const Config& config_, const std::string& device_, const SessionNeeds& needs, Terminal& terminal_)
     : config(config_), terminal(terminal_), device(check_first(config_, device_, needs)), tokenizer(Tokenizer::load(config_.model.directory)),
-      coords(CoordVocab::from(*tokenizer, config_.model.directory)), patches(PatchOptions::from_model_dir(config_.model.directory)),
+      coords(CoordVocab::from(*tokenizer, config_.model.directory)), vocab(AnswerVocab::from(*tokenizer, coords, config_.model.directory)),
+      patches(PatchOptions::from_model_dir(config_.model.directory)),
       prompts(make_prompts(config_, tokenizer, patches, terminal_)) {
   const bool single_image = config.is_stage_2();
   if (needs.train_data) train_data = load_checked(config.data.train_jsonl, config.data.train_sample_limit, single_image, *tokenizer, patches);
@@ -80,8 +81,10 @@ Examiner::Options Session::examiner_options() const {
   const MatchConfig& match = config.match;
   return {.match = {.candidate_top_k = match.candidate_top_k, .maskiou_gate = match.maskiou_gate, .maskiou_resolution = match.maskiou_resolution,
                     .fp_cost = match.fp_cost, .fn_cost = match.fn_cost},
-          .ordering = config.data.random_object_order ? ObjectOrdering::kRandom : ObjectOrdering::kSorted, .seed = config.cadence.seed, .patches = patches};
+          .ordering = config.data.random_object_order ? ObjectOrdering::kRandom : ObjectOrdering::kSorted, .seed = config.cadence.seed, .patches = patches, .backend = config.rollout.backend};
 }
+
+int Session::max_length() const { return static_cast<int>(config.model.global_max_length.value_or(0)); }
 
 LossOptions Session::loss_options() const {
   const LossConfig& loss = config.loss;
@@ -98,7 +101,7 @@ RowModel Session::row_model() const {
 }
 
 std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset) const {
-  return std::make_unique<TeacherSource>(dataset, *prompts, *tokenizer, coords, *pixels, examiner_options(), config.model.global_max_length.value_or(0));
+  return std::make_unique<TeacherSource>(dataset, *prompts, vocab, *pixels, examiner_options(), max_length());
 }
 
 std::unique_ptr<Evaluation> Session::evaluation(std::vector<double> extra_gates) const {

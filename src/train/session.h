@@ -36,6 +36,7 @@ class Session {
   at::Device device;
   std::shared_ptr<const Tokenizer> tokenizer;
   CoordVocab coords;
+  AnswerVocab vocab;
   PatchOptions patches;
   std::unique_ptr<PromptEncoder> prompts;
   std::optional<Dataset> train_data;
@@ -46,6 +47,8 @@ class Session {
   std::unique_ptr<Examiner> train_examiner;         ///< null without rollouts or train data
   std::unique_ptr<Examiner> val_examiner;
 
+  /// Cap of a segment in tokens; 0 = none.
+  int max_length() const;
   /// Settings of the coordinate losses with this checkpoint's coord tokens.
   LossOptions loss_options() const;
   /// The model as the M-step sees it.

@@ -1,0 +1,40 @@
+#include "estep/estep.h"
+
+#include "estep/target/segment_checks.h"
+
+namespace rematch {
+
+EStep::EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options)
+    : examiner_(examiner), engine_(engine), vocab_(vocab), options_(options) {}
+
+WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
+  // One E-step for the whole window, with the weights of this step; generate calls may span its micro-batches.
+  std::vector<int64_t> samples;
+  for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
+  examiner_.prefetch(samples);
+  engine_.sync_weights(plan.window_idx);
+  const std::vector<Examined> examined = examiner_.examine(samples, plan.epoch, metrics);
+  engine_.release();
+
+  Span encode_time(metrics, "time/rollout_teacher_encode_s");
+  WindowSegments segments;
+  size_t next = 0;
+  for (const auto& micro_batch : plan.micro_batches) {
+    segments.emplace_back();
+    for (size_t i = 0; i < micro_batch.size(); ++i) segments.back().push_back(segment_of(examined[next++], metrics));
+  }
+  return segments;
+}
+
+std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag& metrics) const {
+  SegmentResult result = build_segment(one.prompt, one.parsed, one.matching, one.ground_truth, vocab_, options_.target);
+  check_encoded_len(result.segment, options_.global_max_length);
+  metrics.add("rollout/matched_for_supervision", static_cast<double>(result.pairs.size()));
+  metrics.add("rollout/excluded_from_supervision", result.num_excluded);
+  metrics.add("rollout/fn_appended", static_cast<double>(result.false_negatives.size()));
+  metrics.add("rollout/append_len", result.segment.append_len);
+  metrics.add("rollout/encoded_len", result.segment.encoded_len());
+  return std::make_shared<const Segment>(std::move(result.segment));
+}
+
+}  // namespace rematch

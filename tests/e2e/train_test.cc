@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+// The metrics log without what a clock decides.
+std::string log_without_times(const std::string& path) {
+  std::istringstream lines(read_file(path));
+  std::string text, line;
+  while (std::getline(lines, line)) {
+    Json kept = Json::object();
+    for (const auto& member : parse_json(line, path).items()) {
+      const std::string& key = member.key();
+      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
+      if (!timed) kept[key] = member.value();
+    }
+    text += kept.dump() + "\n";
+  }
+  return text;
+}
+
+struct Outcome {
+  std::string weights;
+  std::string log;
+};
+
+Outcome train(const std::string& lines) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config(lines));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return {read_file(program.run_dir() + "/checkpoint-2/model.safetensors"), log_without_times(program.run_dir() + "/logging.jsonl")};
+}
+
+}  // namespace
+
+TEST(Train, StageTwoWritesLogsAndACheckpointThatHoldsEveryFileOfTheModel) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "preprocessor_config.json",
+                           "generation_config.json", "model.safetensors", "trainer_state.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/checkpoint-2/" + name)) << name;
+  }
+  std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  const Json logged = parse_json(line, "logging.jsonl");
+  for (const char* name : {"loss", "grad_norm", "learning_rate", "epoch", "loss/ce", "loss/coord", "rollout/f1", "rollout/gt_objects", "rollout/encoded_len_mean",
+                           "time/rollout_generate_s", "time/forward_s", "time/step_s"}) {
+    EXPECT_TRUE(logged.contains(name)) << name;
+  }
+  EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/args.json"));
+  EXPECT_NE(read_file(program.run_dir() + "/checkpoint-2/model.safetensors"), read_file(test::Program::model() + "/model.safetensors"));
+}
+
+TEST(Train, TwoRunsGiveTheSameBits) {
+  const Outcome first = train("");
+  const Outcome second = train("");
+  EXPECT_EQ(first.weights, second.weights);
+  EXPECT_EQ(first.log, second.log);
+}
+
+TEST(Train, TheNumberOfDataWorkersChangesNothing) {
+  const Outcome none = train("data: {dataloader_num_workers: 0}\n");
+  const Outcome four = train("data: {dataloader_num_workers: 4}\n");
+  EXPECT_EQ(none.weights, four.weights);
+  EXPECT_EQ(none.log, four.log);
+}
+
+TEST(Train, SamplingGivesTheSameRolloutsWhateverTheGenerateBatch) {
+  const std::string rollout = "custom: {extra: {rollout_matching: {temperature: 0.8, rollout_generate_batch_size: ";
+  const Outcome one = train(rollout + "1}}}\n");
+  const Outcome four = train(rollout + "4}}}\n");
+  // Lengths are counts of generated tokens: equal rollouts have equal ones.
+  const auto lengths = [](const std::string& log) { return parse_json(log.substr(0, log.find('\n')), "log")["rollout/gen_new_tokens_total"].dump(); };
+  EXPECT_EQ(lengths(one.log), lengths(four.log));
+}
+
+TEST(Train, StageOneLowersItsLossOnTheScenes) {
+  test::Program program;
+  const std::string config = program.config("custom: {trainer_variant: sft}\ntraining: {max_steps: 30, learning_rate: 5.0e-3, eval_strategy: steps, eval_steps: 15}\n");
+  const test::ProcessResult result = program.run("train " + config);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
+  std::string line;
+  std::vector<double> losses, eval_losses;
+  while (std::getline(lines, line)) {
+    const Json logged = parse_json(line, "log");
+    if (logged.contains("loss")) losses.push_back(logged["loss"]);
+    if (logged.contains("eval_loss")) eval_losses.push_back(logged["eval_loss"]);
+  }
+  ASSERT_EQ(losses.size(), 30u);
+  EXPECT_LT(losses.back(), 0.8 * losses.front());
+  ASSERT_EQ(eval_losses.size(), 2u);
+  EXPECT_LT(eval_losses[1], eval_losses[0]);
+}
+
+TEST(Train, KeepsTheBestCheckpointWhenSavingByBest) {
+  test::Program program;
+  const std::string config = program.config(
+      "custom: {trainer_variant: sft}\n"
+      "training: {max_steps: 6, learning_rate: 5.0e-3, eval_strategy: steps, eval_steps: 2, save_strategy: best, metric_for_best_model: eval_loss, save_total_limit: 1}\n");
+  const test::ProcessResult result = program.run("train " + config);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json state = parse_json(read_file(program.run_dir() + "/checkpoint-6/trainer_state.json"), "trainer_state.json");
+  EXPECT_EQ(state["best_global_step"], 6);
+  EXPECT_FALSE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));
+}
+
+TEST(Train, AnInterruptSavesTheStateAndExits130) {
+  test::Program program;
+  const std::string config = program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
+  const std::string log = program.run_dir() + "/logging.jsonl";
+  const test::ProcessResult result = test::run_command(
+      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") + " train " + config + " & pid=$!; " +
+      "for i in $(seq 200); do [ -s " + log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  bool has_checkpoint = false;
+  for (const auto& entry : std::filesystem::directory_iterator(program.run_dir())) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_EQ(name.find(".tmp"), std::string::npos);
+    has_checkpoint = has_checkpoint || (name.rfind("checkpoint-", 0) == 0 && std::filesystem::exists(entry.path() / "model.safetensors"));
+  }
+  EXPECT_TRUE(has_checkpoint);
+}
+
+}  // namespace rematch
