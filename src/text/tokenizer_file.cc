@@ -175,8 +175,10 @@ void check_decoding(const Json& root, const std::string& path) {
 
 }  // namespace
 
-TokenizerSpec read_tokenizer_json(const std::string& path) {
-  const Json root = read_json_file(path);
+TokenizerSpec read_tokenizer_json(const std::string& path) { return parse_tokenizer_json(read_file(path), path); }
+
+TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& path) {
+  const Json root = parse_json(text, path);
   TokenizerSpec spec;
   spec.where = path;
   if (!root.is_object()) fail(path, "the tokenizer is no JSON object", shown(root));

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,9 @@ inline constexpr int kMaxTokenId = (1 << 24) - 1;
 
 /// Reads a tokenizer.json. @throws UserError (environment) when unreadable, (data) when damaged or when it needs what is not implemented
 TokenizerSpec read_tokenizer_json(const std::string& path);
+
+/// The same for a file's content. @param where  what to call it in errors
+TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& where);
 
 /// Reads vocab.json, merges.txt and tokenizer_config.json's `added_tokens_decoder` with the normaliser and pattern of Qwen2Tokenizer.
 /// @throws UserError (data) for another `tokenizer_class`
