@@ -42,7 +42,7 @@ std::vector<KeySpec> custom_keys() {
       ignored("custom.token_type_metrics", always_logged),
       boolean("custom.val_sample_with_replacement")
           .refuses("on", "validation reads every record once: set it to false, and choose a part with `custom.val_sample_limit`")
-          .warns("=false", "is ignored: validation always reads every record once")
+          .warns("=false", "ignored; validation always reads every record once")
           .says("only false"),
       refused("custom.hard_sample_mining", "removed long ago; to train on chosen records put them into `custom.train_jsonl`"),
       refused("custom.coord_loss", "removed long ago; its successor is `custom.coord_soft_ce_w1`"),

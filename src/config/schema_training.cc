@@ -52,7 +52,7 @@ std::vector<KeySpec> optimizer_keys() {
 }
 
 std::vector<KeySpec> output_keys() {
-  const std::string log_instead = "is not written; every step is in `logging.jsonl` of the run directory";
+  const std::string log_instead = "ignored; every step is in `logging.jsonl` of the run directory";
   return {
       text_key("training.output_dir", "output").says("runs are written below it, relative to the current directory (ms-swift)"),
       text_key("training.run_name").says("the run directory is output_dir/run_name; null: output_dir itself"),
