@@ -2,10 +2,12 @@
 
 (a) tests/golden/tokenizer/tokenizer.json; (b) a tokenizer trained here on a few sentences, with the Qwen2 split pattern, NFC,
 merges as strings, and added tokens that use every flag. Run from the root of the checkout: .venv/bin/python tools/goldens/text_tokenizer.py
+With a number as argument nothing is written: rows for other strings, made from that seed, go to the standard output (a test uses this).
 """
 import json
 import os
 import random
+import sys
 
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -44,8 +46,8 @@ ATOMS = ["'s", "'T", "'\u017f", "'RE", "'ve", "'LL", "'d", "\u212a", "can't", " 
          "a\u0315\u0300\u05ae\u0062", "<left>", " <left>", "<right>  ", "\u3000<both>\u00a0", "<both><both>"]
 
 
-def make_strings():
-    rng = random.Random(20240607)
+def make_strings(seed=20240607):
+    rng = random.Random(seed)
 
     def char(kind):
         low, high = rng.choice(RANGES[kind])
@@ -98,17 +100,23 @@ def train_second():
     return data
 
 
+def write_rows(strings, file):
+    first = Tokenizer.from_file("tests/golden/tokenizer/tokenizer.json")
+    second = Tokenizer.from_file(f"{OUT}/second.json")
+    for text in strings:
+        row = {"text": text, "first": first.encode(text, add_special_tokens=False).ids, "second": second.encode(text, add_special_tokens=False).ids}
+        file.write(json.dumps(row, separators=(",", ":")) + "\n")
+
+
 def main():
+    if len(sys.argv) > 1:
+        write_rows(make_strings(int(sys.argv[1])), sys.stdout)
+        return
     os.makedirs(OUT, exist_ok=True)
     with open(f"{OUT}/second.json", "w", encoding="utf-8") as file:
         json.dump(train_second(), file, ensure_ascii=False, separators=(",", ":"))
-    strings = make_strings()
-    first = Tokenizer.from_file("tests/golden/tokenizer/tokenizer.json")
-    second = Tokenizer.from_file(f"{OUT}/second.json")
     with open(f"{OUT}/strings.jsonl", "w", encoding="utf-8") as file:
-        for text in strings:
-            row = {"text": text, "first": first.encode(text, add_special_tokens=False).ids, "second": second.encode(text, add_special_tokens=False).ids}
-            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+        write_rows(make_strings(), file)
     for name in ["second.json", "strings.jsonl"]:
         with open(f"{OUT}/{name}.how", "w", encoding="utf-8") as file:
             file.write(f".venv/bin/python tools/goldens/text_tokenizer.py\ntokenizers {tokenizers.__version__}\n")
