@@ -1,0 +1,91 @@
+#include "e2e/recorded.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "estep/rollout/stop_ids.h"
+#include "model/row.h"
+#include "mstep/optim/groups.h"
+#include "support/paths.h"
+#include "text/chat_template.h"
+
+namespace rematch::test {
+namespace {
+
+class RecordedEngine : public RolloutEngine {
+ public:
+  RecordedEngine(const Tokenizer& tokenizer, const std::string& path) {
+    std::istringstream lines(read_file(path));
+    std::string line;
+    while (std::getline(lines, line)) {
+      const Json answer = parse_json(line, path);
+      answers_[answer["sample_id"].get<int64_t>()] = tokenizer.encode(answer["text"].get<std::string>());
+    }
+  }
+  void sync_weights(int64_t) override {}
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>&) override {
+    std::vector<Rollout> rollouts;
+    for (const Prompt& prompt : prompts) {
+      rollouts.push_back({.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids, .response_token_ids = answers_.at(prompt.sample_id)});
+      if (drift_at >= 0) ++rollouts.back().prompt_token_ids.at(static_cast<size_t>(drift_at));
+    }
+    return rollouts;
+  }
+  void release() override {}
+  int64_t drift_at = -1;
+
+ private:
+  std::map<int64_t, std::vector<int>> answers_;
+};
+
+}  // namespace
+
+struct RecordedStage2::Parts {
+  std::string model_dir = source_path("tests/golden/model/tiny_tied");
+  std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
+  CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
+  AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
+  PatchOptions patches = PatchOptions::from_model_dir(model_dir);
+  PromptEncoder prompts{tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+                        {.system_prompt = "List the objects.", .user_prompt = "Find everything.", .merge_size = patches.merge_size}};
+  Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
+  PixelStore pixels{{.num_workers = 0, .patches = patches}};
+  RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
+  Examiner examiner{dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
+  EStep estep{examiner, engine, vocab, {}};
+  std::shared_ptr<Qwen3VL> model;
+  std::unique_ptr<MStep> mstep;
+};
+
+RecordedStage2::RecordedStage2() : parts_(std::make_unique<Parts>()) {}
+RecordedStage2::~RecordedStage2() = default;
+
+WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>& samples) {
+  MetricsBag metrics;
+  return parts_->estep.build({.micro_batches = samples}, metrics);
+}
+
+MStep& RecordedStage2::mstep(double learning_rate) {
+  parts_->model = Qwen3VL::load(parts_->model_dir, {});
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const NamedParameter& parameter : parts_->model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+  Parts* parts = parts_.get();
+  const RowModel row_model{.hidden_TH = [parts](const PackedRow& row) {
+                             return forward_row(*parts->model, make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }, at::kCPU));
+                           },
+                           .head_KV = [parts](const at::Tensor& hidden_KH) { return parts->model->head_KV(hidden_KH); }};
+  LossOptions loss;
+  loss.coord_token_ids = parts_->coords.ids();
+  parts_->mstep = std::make_unique<MStep>(row_model, make_groups(parameters, {.learning_rate = learning_rate, .weight_decay = 0.01}), AdamWOptions{},
+                                          Schedule({.type = "constant", .num_training_steps = 10, .learning_rate = learning_rate}),
+                                          MStep::Options{.loss = loss, .learning_rate = learning_rate});
+  return *parts_->mstep;
+}
+
+void RecordedStage2::drift_prompt_ids(size_t position) { parts_->engine.drift_at = static_cast<int64_t>(position); }
+Examiner& RecordedStage2::examiner() { return parts_->examiner; }
+
+}  // namespace rematch::test
