@@ -1,5 +1,7 @@
 #include "rollout/generate_golden.h"
 
+#include <ATen/Parallel.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -45,6 +47,8 @@ std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts) {
 }
 
 const LoadedModel& rollout_model() {
+  // Two threads on so small a model mostly wait for each other; beside other work they wait for minutes.
+  at::set_num_threads(1);
   static const LoadedModel loaded{Qwen3VL::load(source_path("tests/golden/rollout_model"), {}),
                                   Tokenizer::load(source_path("tests/golden/rollout_model"))};
   return loaded;

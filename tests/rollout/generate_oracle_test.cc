@@ -1,4 +1,5 @@
 // Greedy ids against transformers itself, on checkpoints made for the occasion.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,6 +21,7 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
   ASSERT_EQ(made.exit_code, 0) << made.err;
 
   const test::GenerateGolden golden = test::load_generate_golden(dir.file("generate.json"));
+  at::set_num_threads(1);  // as rollout_model() does
   const auto model = Qwen3VL::load(dir.file("model"), {});
   const auto tokenizer = Tokenizer::load(dir.file("model"));
   for (const double penalty : {1.0, 1.3}) {
