@@ -1,16 +1,14 @@
 #include "nn/layers.h"
 
+#include "nn/rms_norm_function.h"
+
 namespace rematch {
 
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
   return at::linear(x, layer.weight, layer.bias.defined() ? std::optional<at::Tensor>(layer.bias) : std::nullopt);
 }
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  const at::Tensor wide = x.to(at::kFloat);
-  const at::Tensor variance = wide.pow(2).mean(-1, /*keepdim=*/true);
-  return weight * (wide * at::rsqrt(variance + eps)).to(x.scalar_type());
-}
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) { return RmsNormFunction::apply(x, weight, eps); }
 
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {
   return at::layer_norm(x, {x.size(-1)}, layer.weight, layer.bias, 1e-6);

@@ -17,8 +17,8 @@ class SegmentPlan {
   };
   struct Options {
     bool may_pad = false;            ///< only causal attention may
-    int64_t always_group_len = 256;  ///< segments up to this length share a group whatever their lengths: calls cost more than padding
-    double min_fill = 0.7;           ///< of a padded group's longer segments: shortest length over longest
+    int64_t always_group_len = 64;   ///< segments up to this length share a group whatever their lengths: calls cost more than padding
+    double min_fill = 0.85;          ///< of a padded group's longer segments: shortest length over longest
   };
 
   /// @param lens  lengths of consecutive segments, each ≥ 0

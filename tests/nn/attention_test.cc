@@ -114,8 +114,9 @@ TEST(SegmentPlan, EqualSegmentsInOrderNeedNoCopy) {
 }
 
 TEST(SegmentPlan, LongSegmentsPadOnlyWhenNearlyFull) {
-  EXPECT_EQ(SegmentPlan({1000, 800, 300, 290}, {.may_pad = true}, at::kCPU).groups().size(), 2u);
-  EXPECT_EQ(SegmentPlan({200, 3, 90}, {.may_pad = true}, at::kCPU).groups().size(), 1u);
+  EXPECT_EQ(SegmentPlan({1000, 900, 300, 290}, {.may_pad = true}, at::kCPU).groups().size(), 2u);
+  EXPECT_EQ(SegmentPlan({1000, 800, 300}, {.may_pad = true}, at::kCPU).groups().size(), 3u);
+  EXPECT_EQ(SegmentPlan({60, 3, 20}, {.may_pad = true}, at::kCPU).groups().size(), 1u);
   EXPECT_EQ(SegmentPlan({200, 3, 200}, {}, at::kCPU).groups().size(), 2u);
 }
 
