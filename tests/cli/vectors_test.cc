@@ -65,6 +65,10 @@ StageOptions with_tokenizer() {
 
 }  // namespace
 
+TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) { expect_all_lines_agree("random_parse", *make_parse_stage(with_tokenizer())); }
+
+TEST(Vectors, OfASecondReadingOfTheTargetRulesAgree) { expect_all_lines_agree("random_segment", *make_segment_stage(with_tokenizer())); }
+
 TEST(Vectors, OfParseAgree) { expect_all_lines_agree("parse", *make_parse_stage(with_tokenizer())); }
 
 TEST(Vectors, OfMatchAgree) { expect_all_lines_agree("match", *make_match_stage({})); }
