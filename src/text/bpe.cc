@@ -75,7 +75,8 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<int>& out) 
   const int64_t size = static_cast<int64_t>(word.size());
   std::vector<Symbol> symbols(word.size());
   for (int64_t i = 0; i < size; ++i) {
-    symbols[static_cast<size_t>(i)] = {byte_ids_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1, i + 1 < size ? i + 1 : -1};
+    symbols[static_cast<size_t>(i)] = {byte_ids_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1,
+                                       i + 1 < size ? i + 1 : -1};
   }
   std::vector<Candidate> heap;
   heap.reserve(word.size());

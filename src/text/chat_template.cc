@@ -30,7 +30,9 @@ bool exists(const std::string& path) {
 // Of a list of named templates the one called default.
 std::string default_of(const Json& list, const std::string& path) {
   for (const Json& entry : list) {
-    if (entry.is_object() && entry.value("name", Json()) == "default" && entry.value("template", Json()).is_string()) return entry["template"].get<std::string>();
+    if (entry.is_object() && entry.value("name", Json()) == "default" && entry.value("template", Json()).is_string()) {
+      return entry["template"].get<std::string>();
+    }
   }
   fail(path + ": chat_template", "none of the chat templates is called default", fmt::format("{} templates", list.size()),
        "name one of them default, or give a single template");
@@ -39,11 +41,15 @@ std::string default_of(const Json& list, const std::string& path) {
 std::optional<Source> from_json_key(const std::string& path) {
   if (!exists(path)) return std::nullopt;
   const Json config = read_json_file(path);
-  if (!config.is_object()) fail(path, fmt::format("{} is no JSON object", path), config.type_name(), "take the file from the original checkpoint");
+  if (!config.is_object()) {
+    fail(path, fmt::format("{} is no JSON object", path), config.type_name(), "take the file from the original checkpoint");
+  }
   const auto found = config.find("chat_template");
   if (found == config.end() || found->is_null()) return std::nullopt;
   if (found->is_array()) return Source{path, default_of(*found, path)};
-  if (!found->is_string()) fail(path + ": chat_template", "the chat template is no text", found->type_name(), "write the template as one string");
+  if (!found->is_string()) {
+    fail(path + ": chat_template", "the chat template is no text", found->type_name(), "write the template as one string");
+  }
   return Source{path, found->get<std::string>()};
 }
 
@@ -83,16 +89,22 @@ std::vector<std::pair<std::string, std::string>> special_tokens_of(const std::st
 
 void check_messages(const Json& messages) {
   const char* fix = "give a list of {\"role\": …, \"content\": text or list of parts}";
-  if (!messages.is_array() || messages.empty()) fail("messages", "the messages are no list", messages.is_array() ? "an empty list" : messages.type_name(), fix);
+  if (!messages.is_array() || messages.empty()) {
+    fail("messages", "the messages are no list", messages.is_array() ? "an empty list" : messages.type_name(), fix);
+  }
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string where = fmt::format("messages[{}]", i);
     const Json& message = messages[i];
     if (!message.is_object()) fail(where, "a message is no object", message.type_name(), fix);
     if (!message.value("role", Json()).is_string()) fail(where, "a message has no role", "role must be a text", fix);
     const Json content = message.value("content", Json());
-    if (!content.is_null() && !content.is_string() && !content.is_array()) fail(where, "the content of a message is neither a text nor a list of parts", content.type_name(), fix);
+    if (!content.is_null() && !content.is_string() && !content.is_array()) {
+      fail(where, "the content of a message is neither a text nor a list of parts", content.type_name(), fix);
+    }
     for (size_t p = 0; content.is_array() && p < content.size(); ++p) {
-      if (!content[p].is_object()) fail(fmt::format("{}.content[{}]", where, p), "a part of a message is no object", content[p].type_name(), fix);
+      if (!content[p].is_object()) {
+        fail(fmt::format("{}.content[{}]", where, p), "a part of a message is no object", content[p].type_name(), fix);
+      }
     }
   }
 }
@@ -108,13 +120,15 @@ ChatTemplate ChatTemplate::load(const std::string& model_dir) {
   const std::vector<Source> sources = sources_of(model_dir);
   if (sources.empty()) {
     fail(model_dir, "the model directory has no chat template",
-         "looked in processor_config.json, chat_template.json, chat_template.jinja, tokenizer_config.json", "copy chat_template.json from the original checkpoint");
+         "looked in processor_config.json, chat_template.json, chat_template.jinja, tokenizer_config.json",
+         "copy chat_template.json from the original checkpoint");
   }
   ChatTemplate chat = from_text(sources.front().text, sources.front().path);
   chat.special_tokens_ = special_tokens_of(model_dir);
   for (size_t i = 1; i < sources.size(); ++i) {
     if (without_last_newline(sources[i].text) == without_last_newline(sources.front().text)) continue;
-    chat.warnings_.push_back(fmt::format("{} and {} hold different chat templates; the first is used", sources.front().path, sources[i].path));
+    chat.warnings_.push_back(
+        fmt::format("{} and {} hold different chat templates; the first is used", sources.front().path, sources[i].path));
   }
   return chat;
 }
@@ -126,7 +140,9 @@ ChatTemplate ChatTemplate::from_text(const std::string& source, const std::strin
   return chat;
 }
 
-std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt) const { return render(messages, add_generation_prompt, Json()); }
+std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt) const {
+  return render(messages, add_generation_prompt, Json());
+}
 
 std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt, const Json& extra) const {
   check_messages(messages);

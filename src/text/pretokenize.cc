@@ -54,14 +54,18 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
                               PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr);
   const char* fix = "use the tokenizer.json that came with the model";
   if (impl_->code == nullptr) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is no regular expression", .where = where,
-                                       .what = fmt::format("{} at byte {} of {}", pcre_message(code), offset, pcre_pattern.substr(0, 300)), .fix = fix});
+    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is no regular expression",
+                                       .where = where,
+                                       .what = fmt::format("{} at byte {} of {}", pcre_message(code), offset, pcre_pattern.substr(0, 300)),
+                                       .fix = fix});
   }
   uint32_t matches_empty = 0;
   pcre2_pattern_info(impl_->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
   if (matches_empty != 0) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern can match empty text, which is not implemented", .where = where,
-                                       .what = pcre_pattern.substr(0, 300), .fix = fix});
+    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern can match empty text, which is not implemented",
+                                       .where = where,
+                                       .what = pcre_pattern.substr(0, 300),
+                                       .fix = fix});
   }
   pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE);  // where it fails the interpreter takes over
 }
@@ -71,17 +75,20 @@ void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pie
   size_t done = 0;
   while (done < utf8.size()) {
     // The text was validated once; without NO_UTF_CHECK every call would validate the rest again.
-    int found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done, PCRE2_NO_UTF_CHECK, work.data, work.context);
+    int found =
+        pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done, PCRE2_NO_UTF_CHECK, work.data, work.context);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-      found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, work.data,
-                          work.context);
+      found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                          work.data, work.context);
     }
     if (found == PCRE2_ERROR_NOMATCH) break;
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(work.data);
     if (found < 0 || span[1] <= span[0] || span[0] < done) {
-      throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern cannot be matched against this text", .where = impl_->where,
-                                         .what = fmt::format("{} at byte {} of {}", found < 0 ? pcre_message(found) : "an empty match", done, utf8.size()),
-                                         .fix = "use the tokenizer.json that came with the model, or shorten the text"});
+      throw UserError(ErrorKind::kData,
+                      {.error = "the pre-tokenizer's pattern cannot be matched against this text",
+                       .where = impl_->where,
+                       .what = fmt::format("{} at byte {} of {}", found < 0 ? pcre_message(found) : "an empty match", done, utf8.size()),
+                       .fix = "use the tokenizer.json that came with the model, or shorten the text"});
     }
     if (span[0] > done) pieces.push_back(utf8.substr(done, span[0] - done));
     pieces.push_back(utf8.substr(span[0], span[1] - span[0]));

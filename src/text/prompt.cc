@@ -15,10 +15,12 @@ namespace {
 constexpr const char* kSystemPrompt =
     "You find the objects in an image. Answer with a single JSON object and nothing else. "
     "Its keys are object_1, object_2 and so on, numbered without gaps. "
-    "Each value is an object with exactly two members: \"desc\", a short text that says what it is, and one geometry, \"bbox_2d\" or \"poly\". "
+    "Each value is an object with exactly two members: \"desc\", a short text that says what it is, and one geometry, \"bbox_2d\" or "
+    "\"poly\". "
     "bbox_2d is the list [x1, y1, x2, y2] of the left, top, right and bottom edge. "
     "poly is a list of [x, y] pairs, one for each corner of the outline, at least three. "
-    "Every coordinate is a string that holds one coordinate token; the tokens are numbered 0 to 999, in thousandths of the image's width for x and of its height for y. ";
+    "Every coordinate is a string that holds one coordinate token; the tokens are numbered 0 to 999, in thousandths of the image's width "
+    "for x and of its height for y. ";
 constexpr const char* kSortedOrder = "List the objects from top to bottom, and from left to right where they begin at the same height. ";
 constexpr const char* kAnyOrder = "List the objects in any order. ";
 constexpr const char* kEmptyScene = "If there is no object, answer {}.";
@@ -29,7 +31,10 @@ void check_prompt(const std::string& prompt, const std::string& key, const Token
     throw UserError(ErrorKind::kConfig, {.error = error, .where = key, .what = what, .fix = fix});
   };
   if (!is_valid_utf8(prompt)) fail("the prompt is not UTF-8", fmt::format("{} bytes", prompt.size()), "save it as UTF-8");
-  if (python_strip(prompt).empty()) fail("the prompt is blank", fmt::format("{} characters", prompt.size()), fmt::format("write a prompt, or remove {} to use the built-in one", key));
+  if (python_strip(prompt).empty()) {
+    fail("the prompt is blank", fmt::format("{} characters", prompt.size()),
+         fmt::format("write a prompt, or remove {} to use the built-in one", key));
+  }
   if (const std::string found = tokenizer.find_added_token(prompt); !found.empty()) {
     fail("the prompt contains the text of an added token", fmt::format("'{}'", found), "describe the token in other words");
   }
@@ -57,12 +62,15 @@ int64_t num_image_pads(const GridThw& grid, int merge_size) {
   return grid[0] * (grid[1] / merge_size) * (grid[2] / merge_size);
 }
 
-std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id, const std::vector<GridThw>& grids, int merge_size, const std::string& where) {
+std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id, const std::vector<GridThw>& grids, int merge_size,
+                                   const std::string& where) {
   const auto num_pads = static_cast<size_t>(std::count(token_ids.begin(), token_ids.end(), pad_id));
   if (num_pads != grids.size()) {
-    throw UserError(ErrorKind::kData, {.error = "the rendered prompt does not have one image pad for each image", .where = where,
-                                       .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
-                                       .fix = "give as many images as the messages have image parts, and use the chat template of a vision model"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the rendered prompt does not have one image pad for each image",
+                     .where = where,
+                     .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
+                     .fix = "give as many images as the messages have image parts, and use the chat template of a vision model"});
   }
   std::vector<int> expanded;
   size_t image = 0;
@@ -75,19 +83,24 @@ std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id
 PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, Options options)
     : tokenizer_(std::move(tokenizer)), chat_template_(std::move(chat_template)), merge_size_(options.merge_size) {
   REMATCH_CHECK(merge_size_ >= 1, fmt::format("merge_size {}", merge_size_));
-  system_prompt_ = options.system_prompt.value_or(std::string(kSystemPrompt) + (options.random_order ? kAnyOrder : kSortedOrder) + kEmptyScene);
+  system_prompt_ =
+      options.system_prompt.value_or(std::string(kSystemPrompt) + (options.random_order ? kAnyOrder : kSortedOrder) + kEmptyScene);
   user_prompt_ = options.user_prompt.value_or(kUserPrompt);
   check_prompt(system_prompt_, "template.system", *tokenizer_);
   check_prompt(user_prompt_, "custom.user_prompt", *tokenizer_);
   const std::optional<int> pad = tokenizer_->token_id("<|image_pad|>");
   if (!pad.has_value()) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|image_pad|>", .where = chat_template_->where(), .what = "it is no vision model's tokenizer",
+    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|image_pad|>",
+                                       .where = chat_template_->where(),
+                                       .what = "it is no vision model's tokenizer",
                                        .fix = "use the tokenizer.json of a Qwen3-VL checkpoint"});
   }
   image_pad_id_ = *pad;
 }
 
-std::string PromptEncoder::text(size_t num_images) const { return chat_template_->render(messages_of(system_prompt_, user_prompt_, num_images), true); }
+std::string PromptEncoder::text(size_t num_images) const {
+  return chat_template_->render(messages_of(system_prompt_, user_prompt_, num_images), true);
+}
 
 std::vector<int> PromptEncoder::encode(const std::vector<GridThw>& grids) const {
   std::vector<int> ids;

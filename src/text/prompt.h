@@ -16,13 +16,15 @@ namespace rematch {
 /// Patches of an image: time, height, width (before the spatial merge).
 using GridThw = std::array<int64_t, 3>;
 
-/// Pads that an image becomes: t·h·w / merge². @throws UserError (data) when h or w is no multiple of `merge_size`, or a side is not positive
+/// Pads that an image becomes: t·h·w / merge². @throws UserError (data) when h or w is no multiple of `merge_size`, or a side is not
+/// positive
 int64_t num_image_pads(const GridThw& grid, int merge_size);
 
 /// Replaces the i-th `pad_id` of `token_ids` by as many as the i-th grid needs.
 /// @param where  the template's path, for errors
 /// @throws UserError (data) when there are not as many pads as grids
-std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id, const std::vector<GridThw>& grids, int merge_size, const std::string& where);
+std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id, const std::vector<GridThw>& grids, int merge_size,
+                                   const std::string& where);
 
 /// Asks the model for the objects of images: the same prompt for every sample but for its images. Safe to share between threads.
 class PromptEncoder {
@@ -34,7 +36,8 @@ class PromptEncoder {
     int merge_size = 2;                        ///< spatial merge of the vision tower
   };
 
-  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token; (data) when the tokenizer has no `<|image_pad|>`
+  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token; (data) when the tokenizer has no
+  /// `<|image_pad|>`
   PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, Options options);
 
   /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then text), every pad expanded.

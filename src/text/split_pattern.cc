@@ -130,7 +130,9 @@ class Rewriter {
       default: break;
     }
     const auto byte = static_cast<unsigned char>(kind);
-    if (kind == '\0' || byte >= 0x80 || is_ascii_alnum(kind)) refuse(fmt::format("\\{}", byte >= 0x20 && byte < 0x7F ? std::string(1, kind) : "?"));
+    if (kind == '\0' || byte >= 0x80 || is_ascii_alnum(kind)) {
+      refuse(fmt::format("\\{}", byte >= 0x20 && byte < 0x7F ? std::string(1, kind) : "?"));
+    }
     copy(2);
   }
 

@@ -36,12 +36,16 @@ struct TokenTable {
       bytes.resize(idx + 1);
       known.resize(idx + 1, false);
     }
-    if (known[idx]) fail(where, fmt::format("two tokens share the id {}", id), fmt::format("{} and {}", quoted(bytes[idx]), quoted(token_bytes)));
+    if (known[idx]) {
+      fail(where, fmt::format("two tokens share the id {}", id), fmt::format("{} and {}", quoted(bytes[idx]), quoted(token_bytes)));
+    }
     known[idx] = true;
     id_of_bytes.emplace(token_bytes, id);
     bytes[idx] = std::move(token_bytes);
   }
-  static std::string quoted(const std::string& token_bytes) { return is_valid_utf8(token_bytes) ? "'" + token_bytes + "'" : "'" + entry_of_bytes(token_bytes) + "'"; }
+  static std::string quoted(const std::string& token_bytes) {
+    return is_valid_utf8(token_bytes) ? "'" + token_bytes + "'" : "'" + entry_of_bytes(token_bytes) + "'";
+  }
 };
 
 using EntryIds = std::unordered_map<std::string_view, int>;
@@ -59,7 +63,8 @@ std::array<int, 256> byte_ids_of(const EntryIds& entries, const std::string& whe
     const std::string entry = entry_of_bytes(std::string(1, static_cast<char>(byte)));
     const auto found = entries.find(entry);
     if (found == entries.end()) {
-      fail(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte), fmt::format("entry '{}' is missing; byte-level BPE needs all 256", entry));
+      fail(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
+           fmt::format("entry '{}' is missing; byte-level BPE needs all 256", entry));
     }
     ids[static_cast<size_t>(byte)] = found->second;
   }
@@ -167,10 +172,13 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   const std::string where = spec.where + ": added_tokens";
   std::unordered_map<std::string, int> added;
   for (const AddedToken& token : spec.added_tokens) {
-    if (!added.emplace(token.content, token.id).second) fail(where, fmt::format("the added token '{}' stands twice", token.content), fmt::format("id {}", token.id));
+    if (!added.emplace(token.content, token.id).second) {
+      fail(where, fmt::format("the added token '{}' stands twice", token.content), fmt::format("id {}", token.id));
+    }
     const auto entry = entries.find(token.content);
     if (entry != entries.end() && entry->second != token.id) {
-      fail(where, fmt::format("the added token '{}' has two ids", token.content), fmt::format("{} here, {} in the vocabulary", token.id, entry->second));
+      fail(where, fmt::format("the added token '{}' has two ids", token.content),
+           fmt::format("{} here, {} in the vocabulary", token.id, entry->second));
     }
     table.add(token.id, token.content, where);
   }

@@ -59,7 +59,9 @@ bool reads_nfc(const Json& normalizer, const std::string& where) {
   if (normalizer.is_null()) return false;
   const std::string type = type_of(normalizer, where);
   if (type == "NFC") return true;
-  if (type != "Sequence" || !member(normalizer, "normalizers").is_array()) refuse(where, fmt::format("the normaliser {}", type), normalizer);
+  if (type != "Sequence" || !member(normalizer, "normalizers").is_array()) {
+    refuse(where, fmt::format("the normaliser {}", type), normalizer);
+  }
   bool nfc = false;
   for (const Json& step : member(normalizer, "normalizers")) nfc = reads_nfc(step, where) || nfc;
   return nfc;
@@ -107,7 +109,8 @@ void read_pre_tokenizer(const Json& part, TokenizerSpec& spec) {
 void check_model_flags(const Json& model, const std::string& where) {
   const Json& type = member(model, "type");
   if (!type.is_null() && type != "BPE") refuse(where, fmt::format("the model {}", shown(type)), type);
-  for (const char* key : {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"}) {
+  for (const char* key :
+       {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"}) {
     const Json& value = member(model, key);
     const bool unset = value.is_null() || value == false || value == "" || (value.is_number() && value == 0);
     if (!unset) refuse(where, fmt::format("model.{}", key), value);
@@ -224,7 +227,8 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   if (!decoder.is_null() && !decoder.is_object()) fail(config_path, "added_tokens_decoder is no object", shown(decoder));
   for (const auto& entry : decoder.items()) {
     const std::string& digits = entry.key();
-    const bool is_number = !digits.empty() && digits.size() <= 9 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool is_number =
+        !digits.empty() && digits.size() <= 9 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!is_number) fail(config_path, "a key of added_tokens_decoder is no id", python_json_string(digits));
     spec.added_tokens.push_back(read_added_token(entry.value(), Json(std::stoi(digits)), config_path + ": added_tokens_decoder"));
   }

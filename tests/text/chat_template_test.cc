@@ -55,7 +55,8 @@ TEST(ChatTemplate, TakesTheDefaultOfNamedTemplates) {
 TEST(ChatTemplate, KnowsTheSpecialTokensOfTheTokenizer) {
   test::TempDir dir;
   dir.write("tokenizer_config.json", R"({"eos_token": "<|im_end|>", "pad_token": {"content": "<|pad|>"}, "bos_token": null})");
-  dir.write("chat_template.jinja", "{{ eos_token }}{{ pad_token }}{{ bos_token is defined }}{{ tools is none }}{{ enable_thinking is defined }}");
+  dir.write("chat_template.jinja",
+            "{{ eos_token }}{{ pad_token }}{{ bos_token is defined }}{{ tools is none }}{{ enable_thinking is defined }}");
   const ChatTemplate chat = ChatTemplate::load(dir.path());
   EXPECT_EQ(chat.render(kMessages, false), "<|im_end|><|pad|>FalseTrueFalse");
   EXPECT_EQ(chat.render(kMessages, false, {{"enable_thinking", true}}), "<|im_end|><|pad|>FalseTrueTrue");
@@ -72,7 +73,8 @@ TEST(ChatTemplate, NamesAnUnknownConstructWithItsLine) {
 
 TEST(ChatTemplate, RefusesMessagesOfAnotherForm) {
   const ChatTemplate chat = ChatTemplate::from_text("{{ messages[0].role }}", "t");
-  for (const char* messages : {"[]", "{}", "5", "[5]", "[{}]", "[{\"role\": 1}]", "[{\"role\": \"user\", \"content\": 5}]", "[{\"role\": \"user\", \"content\": [\"x\"]}]"}) {
+  for (const char* messages : {"[]", "{}", "5", "[5]", "[{}]", "[{\"role\": 1}]", "[{\"role\": \"user\", \"content\": 5}]",
+                               "[{\"role\": \"user\", \"content\": [\"x\"]}]"}) {
     const UserError error = test::catch_user_error([&] { chat.render(Json::parse(messages), true); });
     EXPECT_EQ(error.kind(), ErrorKind::kData) << messages;
   }

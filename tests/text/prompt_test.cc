@@ -13,8 +13,10 @@ namespace rematch {
 namespace {
 
 constexpr const char* kTemplate =
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}"
-    "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}{% else %}{% for "
+    "part in message.content %}"
+    "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif "
+    "%}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 std::shared_ptr<const Tokenizer> tokenizer() {
@@ -42,12 +44,15 @@ TEST(PromptEncoder, ExpandsEachImagesPad) {
 
 TEST(PromptEncoder, PutsImagesBeforeTheTextAndEndsAtTheAnswer) {
   const std::string text = encoder({.system_prompt = "S", .user_prompt = "U"}).text(1);
-  EXPECT_EQ(text, "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>U<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(
+      text,
+      "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>U<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
   const PromptEncoder sorted = encoder(), random = encoder({.random_order = true});
-  for (const char* part : {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token", "999", "top to bottom", "left to right", "{}"}) {
+  for (const char* part :
+       {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token", "999", "top to bottom", "left to right", "{}"}) {
     EXPECT_NE(sorted.system_prompt().find(part), std::string::npos) << part;
   }
   EXPECT_NE(random.system_prompt().find("any order"), std::string::npos);
@@ -83,7 +88,8 @@ TEST(PromptEncoder, NeedsAVisionTokenizer) {
   const auto second = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));
   Json file = read_json_file(test::source_path("tests/golden/text_tokenizer/second.json"));
   Json& added = file["added_tokens"];
-  added.erase(std::remove_if(added.begin(), added.end(), [](const Json& token) { return token["content"] == "<|image_pad|>"; }), added.end());
+  added.erase(std::remove_if(added.begin(), added.end(), [](const Json& token) { return token["content"] == "<|image_pad|>"; }),
+              added.end());
   test::TempDir dir;
   const auto stripped = Tokenizer::load(dir.write("tokenizer.json", file.dump()));
   const auto chat = std::make_shared<const ChatTemplate>(ChatTemplate::from_text(kTemplate, "t.jinja"));

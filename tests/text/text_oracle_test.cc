@@ -15,10 +15,13 @@ namespace rematch {
 TEST(TokenizerOracle, AgreesOnFreshStrings) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no .venv/bin/python (run scripts/setup)";
-  if (test::run_command(python + " -c 'import tokenizers'").exit_code != 0) GTEST_SKIP() << "the Python package tokenizers is not installed";
+  if (test::run_command(python + " -c 'import tokenizers'").exit_code != 0) {
+    GTEST_SKIP() << "the Python package tokenizers is not installed";
+  }
   // Another day, other strings; the seed is in the message of a failure.
   const auto day = std::chrono::duration_cast<std::chrono::hours>(std::chrono::system_clock::now().time_since_epoch()).count() / 24;
-  const auto result = test::run_command("cd " + test::source_path(".") + " && " + python + " tools/goldens/text_tokenizer.py " + std::to_string(day));
+  const auto result =
+      test::run_command("cd " + test::source_path(".") + " && " + python + " tools/goldens/text_tokenizer.py " + std::to_string(day));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto first = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
   const auto second = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));

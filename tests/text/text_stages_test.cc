@@ -27,10 +27,12 @@ class ModelDir {
   ModelDir() {
     dir_.write("tokenizer.json", read_file(test::source_path("tests/golden/tokenizer/tokenizer.json")));
     dir_.write("chat_template.jinja",
-               "{% for m in messages %}{{ m.role }}{% for p in m.content %}{{ '<|image_pad|>' if p.type == 'image' else p.text }}{% endfor %}{% endfor %}"
+               "{% for m in messages %}{{ m.role }}{% for p in m.content %}{{ '<|image_pad|>' if p.type == 'image' else p.text }}{% endfor "
+               "%}{% endfor %}"
                "{{ '>' if add_generation_prompt }}");
     dir_.write("preprocessor_config.json", R"({"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2, "image_mean": [0.5, 0.5, 0.5],
-      "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 65536, "longest_edge": 16777216}, "image_processor_type": "Qwen2VLImageProcessor"})");
+      "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 65536, "longest_edge": 16777216},
+      "image_processor_type": "Qwen2VLImageProcessor"})");
   }
   StageOptions options() const {
     StageOptions options;
@@ -54,7 +56,8 @@ TEST(TokenizeStage, GivesIdsAndPieces) {
 
 TEST(TokenizeStage, RefusesOtherInputs) {
   const auto stage = make_tokenize_stage(golden_model());
-  for (const char* input : {"{}", R"({"text": "a", "token_ids": [1]})", R"({"txt": "a"})", R"({"text": 5})", R"({"token_ids": "a"})", R"({"text": "a", "more": 1})"}) {
+  for (const char* input : {"{}", R"({"text": "a", "token_ids": [1]})", R"({"txt": "a"})", R"({"text": 5})", R"({"token_ids": "a"})",
+                            R"({"text": "a", "more": 1})"}) {
     EXPECT_THROW(stage->run(Json::parse(input)), UserError) << input;
   }
 }
@@ -80,9 +83,13 @@ TEST(RenderStage, RefusesOtherInputs) {
   const std::string image = test::source_path("tests/golden/vision_images/pixel_qwen3.png");
   const std::string odd = test::source_path("tests/golden/vision_images/png_rgb.png");  // 18 x 14
   const Json messages = Json::parse(R"([{"role": "user", "content": [{"type": "image"}]}])");
-  for (const Json& input : std::vector<Json>{Json::object(), {{"messages", messages}, {"images", {image, image}}}, {{"messages", messages}, {"images", image}},
-                                             {{"messages", messages}, {"images", {odd}}}, {{"messages", messages}, {"images", {"/no/such.png"}}},
-                                             {{"messages", messages}, {"tools", 1}}, {{"messages", "hello"}}}) {
+  for (const Json& input : std::vector<Json>{Json::object(),
+                                             {{"messages", messages}, {"images", {image, image}}},
+                                             {{"messages", messages}, {"images", image}},
+                                             {{"messages", messages}, {"images", {odd}}},
+                                             {{"messages", messages}, {"images", {"/no/such.png"}}},
+                                             {{"messages", messages}, {"tools", 1}},
+                                             {{"messages", "hello"}}}) {
     EXPECT_THROW(stage->run(input), UserError) << input;
   }
 }

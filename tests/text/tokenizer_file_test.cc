@@ -73,9 +73,12 @@ TEST(TokenizerFile, RefusesPartsThatAreNotImplementedByName) {
 
 TEST(TokenizerFile, RefusesPatternsThatAreNotImplementedByName) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"^a", "anchor ^"}, {"a$", "anchor $"}, {"\\w+", "\\w"}, {"\\b", "\\b"}, {"\\p{Han}", "\\p{Han}"}, {"[[a]b]", "class inside"}, {"[a&&b]", "&&"},
-      {"(?m:a)", "(?m"}, {"(*ACCEPT)", "(*"}, {"a{2,3}+", "}+"}, {"a{,3}", "brace"}, {"[\\P{L}]", "\\P{"}, {"\\pL", "\\p without"}, {"[a", "not closed"},
-      {"\\x4", "\\x"}, {"\\1", "\\1"}, {"(?<name>a)", "(?<"}, {"[]a]", "]"}};
+      {"^a", "anchor ^"},      {"a$", "anchor $"},       {"\\w+", "\\w"},
+      {"\\b", "\\b"},          {"\\p{Han}", "\\p{Han}"}, {"[[a]b]", "class inside"},
+      {"[a&&b]", "&&"},        {"(?m:a)", "(?m"},        {"(*ACCEPT)", "(*"},
+      {"a{2,3}+", "}+"},       {"a{,3}", "brace"},       {"[\\P{L}]", "\\P{"},
+      {"\\pL", "\\p without"}, {"[a", "not closed"},     {"\\x4", "\\x"},
+      {"\\1", "\\1"},          {"(?<name>a)", "(?<"},    {"[]a]", "]"}};
   for (const auto& [pattern, name] : cases) expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", pattern), name);
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "a*"), "empty text");
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"), "no regular expression");

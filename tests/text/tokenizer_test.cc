@@ -45,8 +45,10 @@ rc::Gen<std::string> any_text() {
     append_utf8(text, code >= 0xD800 && code < 0xE000 ? U'\u0301' : static_cast<char32_t>(code));
     return text;
   });
-  const auto atom = rc::gen::element<std::string>("<|im_end|>", "<|coord_7|>", "<|coord_", "circle", "e\u0301", "\u0323", " ", "\n", "the", "1", "<left>", " <right> ");
-  return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(character, atom)), [](const std::vector<std::string>& parts) { return join(parts, ""); });
+  const auto atom = rc::gen::element<std::string>("<|im_end|>", "<|coord_7|>", "<|coord_", "circle", "e\u0301", "\u0323", " ", "\n", "the",
+                                                  "1", "<left>", " <right> ");
+  return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(character, atom)),
+                      [](const std::vector<std::string>& parts) { return join(parts, ""); });
 }
 
 }  // namespace
@@ -154,7 +156,8 @@ TEST(Tokenizer, RefusesTextThatIsNotUtf8) {
 
 TEST(Tokenizer, TakesLongWordsInGoodTime) {
   const auto start = std::chrono::steady_clock::now();
-  for (const std::string& unit : {std::string("a"), std::string(" "), std::string("\u00e9"), std::string("\n"), std::string("!"), std::string("\u0301")}) {
+  for (const std::string& unit :
+       {std::string("a"), std::string(" "), std::string("\u00e9"), std::string("\n"), std::string("!"), std::string("\u0301")}) {
     std::string text;
     while (text.size() < (1u << 20)) text += unit;
     EXPECT_EQ(second_tokenizer()->decode_bytes(second_tokenizer()->encode(text)), text);

@@ -27,7 +27,10 @@ std::vector<std::string> image_paths(FieldReader& fields) {
     if (is_legal) paths.push_back((*images)[i].get<std::string>());
   }
   if (!is_legal) {
-    throw UserError(ErrorKind::kData, {.error = "images has a wrong value", .where = "input.images", .what = images->dump(-1, ' ', true).substr(0, 80), .fix = "give a list of paths"});
+    throw UserError(ErrorKind::kData, {.error = "images has a wrong value",
+                                       .where = "input.images",
+                                       .what = images->dump(-1, ' ', true).substr(0, 80),
+                                       .fix = "give a list of paths"});
   }
   return paths;
 }

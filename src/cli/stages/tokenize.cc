@@ -20,7 +20,9 @@ class TokenizeStage : public Stage {
     const bool has_text = fields.has("text"), has_ids = fields.has("token_ids");
     if (has_text == has_ids) {
       fields.finish();  // a misspelt key explains more than its absence
-      throw UserError(ErrorKind::kData, {.error = "the input needs either text or token_ids", .where = "input", .what = has_text ? "both are there" : "neither is there",
+      throw UserError(ErrorKind::kData, {.error = "the input needs either text or token_ids",
+                                         .where = "input",
+                                         .what = has_text ? "both are there" : "neither is there",
                                          .fix = "give one of them"});
     }
     Json answer;

@@ -62,7 +62,7 @@ struct Node {
   NodeKind kind = NodeKind::kText;
   int line = 1;
   std::string text;                                   ///< kText
-  ExprPtr expr;                                       ///< kOutput, kSet: value; kFor: what is walked; kSetBlock: filter chain on an empty constant, or null
+  ExprPtr expr;  ///< kOutput, kSet: value; kFor: what is walked; kSetBlock: filter chain on an empty constant, or null
   ExprPtr condition;                                  ///< kFor: the inline if, or null
   std::vector<std::string> targets;                   ///< kFor, kSet, kSetBlock: names that are bound
   std::string attribute;                              ///< kSet: attribute of targets[0] (a namespace); empty = none

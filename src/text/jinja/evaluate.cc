@@ -12,7 +12,8 @@ namespace {
 [[noreturn]] void fail_operands(const std::string& op, const Value& left, const Value& right) {
   if (left.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", left.undefined_name()), fmt::format("left of {}", op)};
   if (right.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", right.undefined_name()), fmt::format("right of {}", op)};
-  throw TemplateError{fmt::format("the chat template applies {} to values it is not made for", op), fmt::format("{} {} {}", left.type_name(), op, right.type_name())};
+  throw TemplateError{fmt::format("the chat template applies {} to values it is not made for", op),
+                      fmt::format("{} {} {}", left.type_name(), op, right.type_name())};
 }
 
 Value integer_result(const std::string& op, int64_t a, int64_t b) {
@@ -34,7 +35,9 @@ Value integer_result(const std::string& op, int64_t a, int64_t b) {
 }
 
 Value number_result(const std::string& op, const Value& left, const Value& right) {
-  if ((op == "/" || op == "//" || op == "%") && right.real() == 0.0) throw TemplateError{"the chat template divides by zero", fmt::format("{} {} {}", left.repr(), op, right.repr())};
+  if ((op == "/" || op == "//" || op == "%") && right.real() == 0.0) {
+    throw TemplateError{"the chat template divides by zero", fmt::format("{} {} {}", left.repr(), op, right.repr())};
+  }
   if (op != "/" && !left.is_float() && !right.is_float()) return integer_result(op, left.integer(), right.integer());
   const double a = left.real(), b = right.real();
   if (op == "+") return a + b;
@@ -82,7 +85,10 @@ void walk(const Range& range, const Add& add) {
 }  // namespace
 
 int64_t integer_argument(const std::string& callee, const Value& value) {
-  if (!value.is_int() && !value.is_bool()) throw TemplateError{fmt::format("{} of the chat template needs an integer", callee), fmt::format("{}: {}", value.type_name(), value.repr())};
+  if (!value.is_int() && !value.is_bool()) {
+    throw TemplateError{fmt::format("{} of the chat template needs an integer", callee),
+                        fmt::format("{}: {}", value.type_name(), value.repr())};
+  }
   return value.integer();
 }
 
@@ -130,7 +136,9 @@ List Interpreter::items_of(const Value& value) {
 }
 
 Value Interpreter::attribute(const Value& value, const std::string& name) {
-  if (value.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), fmt::format("its attribute {} is read", name)};
+  if (value.is_undefined()) {
+    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), fmt::format("its attribute {} is read", name)};
+  }
   if (value.is_loop()) {
     const Loop& loop = value.loop();
     const auto size = static_cast<int64_t>(loop.items->size());
@@ -156,7 +164,9 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
 }
 
 Value Interpreter::item(const Value& value, const Value& index) {
-  if (value.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), fmt::format("its item {} is read", index.repr())};
+  if (value.is_undefined()) {
+    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), fmt::format("its item {} is read", index.repr())};
+  }
   if (index.is_string()) {
     if (value.is_dict()) {
       spend(value.dict().size() / 16 + 1);
@@ -319,7 +329,9 @@ Value Interpreter::evaluate_node(const Expr& expr, Scope& scope) {
       std::string text;
       for (const ExprPtr& part : expr.args) {
         text += text_of(evaluate(*part, scope));
-        if (text.size() > limits_.text_bytes) throw TemplateError{"the chat template makes a text that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+        if (text.size() > limits_.text_bytes) {
+          throw TemplateError{"the chat template makes a text that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+        }
       }
       return text_value(std::move(text));
     }

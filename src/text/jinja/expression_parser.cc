@@ -28,7 +28,8 @@ class ExpressionParser::Nesting {
  public:
   explicit Nesting(ExpressionParser& parser) : parser_(parser) {
     if (++parser_.depth_ > kMaxNesting) {
-      template_error(parser_.where_, parser_.current().line, "the chat template's expressions are nested too deeply", fmt::format("more than {} levels", kMaxNesting));
+      template_error(parser_.where_, parser_.current().line, "the chat template's expressions are nested too deeply",
+                     fmt::format("more than {} levels", kMaxNesting));
     }
   }
   ~Nesting() { --parser_.depth_; }
@@ -38,7 +39,8 @@ class ExpressionParser::Nesting {
 };
 
 void ExpressionParser::fail_at_current(const std::string& wanted) const {
-  template_error(where_, current().line, "the chat template has wrong syntax", fmt::format("{} where {} is due", described(current()), wanted));
+  template_error(where_, current().line, "the chat template has wrong syntax",
+                 fmt::format("{} where {} is due", described(current()), wanted));
 }
 
 bool ExpressionParser::skip_operator(const char* text) {
@@ -72,7 +74,8 @@ void ExpressionParser::adopt(Expr& parent, ExprPtr child) const {
   if (child != nullptr) parent.height = std::max(parent.height, child->height + 1);
   parent.args.push_back(std::move(child));
   if (parent.height > kMaxHeight) {
-    template_error(where_, parent.line, "the chat template has an expression that is too long", fmt::format("more than {} operations inside each other", kMaxHeight));
+    template_error(where_, parent.line, "the chat template has an expression that is too long",
+                   fmt::format("more than {} operations inside each other", kMaxHeight));
   }
 }
 
@@ -380,8 +383,8 @@ ExprPtr ExpressionParser::test(ExprPtr value) {
   if (!is_known_test(check->name)) refuse(fmt::format("the test {}", check->name));
   next();
   const TokenKind kind = current().kind;
-  const bool starts_argument = kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat || at_operator("[") || at_operator("{") ||
-                               (kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and"));
+  const bool starts_argument = kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat || at_operator("[") ||
+                               at_operator("{") || (kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and"));
   if (at_operator("(")) {
     arguments(*check);
   } else if (starts_argument) {

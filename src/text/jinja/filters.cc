@@ -47,7 +47,9 @@ Value length(const FilterCall& call) {
 Value to_json_text(const FilterCall& call) {
   const Bound bound = call.bind({"ensure_ascii", "indent", "separators", "sort_keys"});
   int indent = -1;
-  if (bound[1].has_value() && !bound[1]->is_none()) indent = static_cast<int>(std::clamp<int64_t>(integer_argument("tojson(indent)", *bound[1]), 0, 64));
+  if (bound[1].has_value() && !bound[1]->is_none()) {
+    indent = static_cast<int>(std::clamp<int64_t>(integer_argument("tojson(indent)", *bound[1]), 0, 64));
+  }
   if (bound[2].has_value() && !bound[2]->is_none()) throw not_implemented("tojson with separators");
   call.interpreter.spend(call.value.weight());
   std::string text = python_json(call.value.to_json(bound[3].has_value() && bound[3]->truthy()), indent);
@@ -76,13 +78,15 @@ Value replaced(const FilterCall& call) {
   throw_if_missing("the filter replace", bound[0], "old");
   throw_if_missing("the filter replace", bound[1], "new");
   const int64_t count = bound[2].has_value() && !bound[2]->is_none() ? integer_argument("replace", *bound[2]) : -1;
-  return call.text_value(replace_text(call.interpreter, call.text(), call.interpreter.text_of(*bound[0]), call.interpreter.text_of(*bound[1]), count));
+  return call.text_value(
+      replace_text(call.interpreter, call.text(), call.interpreter.text_of(*bound[0]), call.interpreter.text_of(*bound[1]), count));
 }
 
 Value trimmed(const FilterCall& call) {
   const Bound bound = call.bind({"chars"});
   const bool has_chars = bound[0].has_value() && !bound[0]->is_none();
-  return call.text_value(strip_text(call.interpreter, call.text(), has_chars ? std::optional(call.interpreter.text_of(*bound[0])) : std::nullopt, true, true));
+  return call.text_value(
+      strip_text(call.interpreter, call.text(), has_chars ? std::optional(call.interpreter.text_of(*bound[0])) : std::nullopt, true, true));
 }
 
 Value first_or_last(const FilterCall& call) {
@@ -105,7 +109,9 @@ Value reversed(const FilterCall& call) {
 Value pairs(const FilterCall& call) {
   call.bind({});
   if (call.value.is_undefined()) return List{};
-  if (!call.value.is_dict()) throw TemplateError{fmt::format("the chat template takes the items of a {}", call.value.type_name()), "items needs a dict"};
+  if (!call.value.is_dict()) {
+    throw TemplateError{fmt::format("the chat template takes the items of a {}", call.value.type_name()), "items needs a dict"};
+  }
   return call_method(call.interpreter, call.value, "items", {});
 }
 
@@ -149,7 +155,9 @@ Value to_number(const FilterCall& call) {
 
 Value absolute(const FilterCall& call) {
   call.bind({});
-  if (!call.value.is_number()) throw TemplateError{fmt::format("the chat template takes abs of a {}", call.value.type_name()), call.value.repr()};
+  if (!call.value.is_number()) {
+    throw TemplateError{fmt::format("the chat template takes abs of a {}", call.value.type_name()), call.value.repr()};
+  }
   if (call.value.is_float()) return std::abs(call.value.real());
   if (call.value.integer() == INT64_MIN) throw not_implemented("an integer beyond 64 bits");
   return std::abs(call.value.integer());
@@ -158,7 +166,11 @@ Value absolute(const FilterCall& call) {
 Value indented(const FilterCall& call) {
   const Bound bound = call.bind({"width", "first", "blank"});
   std::string indent = "    ";
-  if (bound[0].has_value()) indent = bound[0]->is_string() ? bound[0]->text() : std::string(static_cast<size_t>(std::clamp<int64_t>(integer_argument("indent", *bound[0]), 0, 1000)), ' ');
+  if (bound[0].has_value()) {
+    indent = bound[0]->is_string()
+                 ? bound[0]->text()
+                 : std::string(static_cast<size_t>(std::clamp<int64_t>(integer_argument("indent", *bound[0]), 0, 1000)), ' ');
+  }
   const bool blank = bound[2].has_value() && bound[2]->truthy();
   std::string text = bound[1].has_value() && bound[1]->truthy() ? indent : "";
   bool is_first = true;
@@ -259,7 +271,8 @@ Value Interpreter::apply_filter(const std::string& name, const Value& value, con
   return row->apply({*this, name, value, arguments});
 }
 
-std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments, const std::vector<std::string>& parameters) {
+std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments,
+                                                 const std::vector<std::string>& parameters) {
   if (arguments.positional.size() > parameters.size()) {
     throw TemplateError{fmt::format("{} of the chat template gets too many arguments", callee),
                         fmt::format("{} given, at most {}", arguments.positional.size(), parameters.size())};
@@ -268,7 +281,9 @@ std::vector<std::optional<Value>> bind_arguments(const std::string& callee, cons
   for (size_t i = 0; i < arguments.positional.size(); ++i) bound[i] = arguments.positional[i];
   for (const auto& [name, value] : arguments.keywords) {
     const auto parameter = std::find(parameters.begin(), parameters.end(), name);
-    if (parameter == parameters.end()) throw TemplateError{fmt::format("{} of the chat template has no argument {}", callee, name), join(parameters, ", ")};
+    if (parameter == parameters.end()) {
+      throw TemplateError{fmt::format("{} of the chat template has no argument {}", callee, name), join(parameters, ", ")};
+    }
     auto& slot = bound[static_cast<size_t>(parameter - parameters.begin())];
     if (slot.has_value()) throw TemplateError{fmt::format("{} of the chat template gets {} twice", callee, name), value.str()};
     slot = value;

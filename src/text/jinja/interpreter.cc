@@ -23,7 +23,9 @@ std::string Interpreter::render(const Dict& variables) {
 
 void Interpreter::spend(size_t count) {
   steps_ += static_cast<int64_t>(count);
-  if (steps_ > limits_.steps) throw TemplateError{"the chat template does not come to an end", fmt::format("more than {} operations", limits_.steps)};
+  if (steps_ > limits_.steps) {
+    throw TemplateError{"the chat template does not come to an end", fmt::format("more than {} operations", limits_.steps)};
+  }
 }
 
 std::string Interpreter::text_of(const Value& value) {
@@ -33,7 +35,9 @@ std::string Interpreter::text_of(const Value& value) {
 
 Value Interpreter::text_value(std::string text) {
   spend(text.size() / 64 + 1);
-  if (text.size() > limits_.text_bytes) throw TemplateError{"the chat template makes a text that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+  if (text.size() > limits_.text_bytes) {
+    throw TemplateError{"the chat template makes a text that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+  }
   return text;
 }
 
@@ -77,7 +81,9 @@ Interpreter::Flow Interpreter::run_node(const Node& node, Scope& scope) {
       Value text = text_value(captured(node.body, inner));
       // The filters of {% set x | f %} hang on an empty constant, which stands for the captured text.
       std::vector<const Expr*> chain;
-      for (const Expr* filter = node.expr.get(); filter != nullptr && filter->kind != ExprKind::kConst; filter = filter->args[0].get()) chain.push_back(filter);
+      for (const Expr* filter = node.expr.get(); filter != nullptr && filter->kind != ExprKind::kConst; filter = filter->args[0].get()) {
+        chain.push_back(filter);
+      }
       for (auto filter = chain.rbegin(); filter != chain.rend(); ++filter) {
         if ((*filter)->kind != ExprKind::kFilter) throw not_implemented("something else than filters in a set block");
         text = apply_filter((*filter)->name, text, evaluate_arguments(**filter, scope));
@@ -129,7 +135,8 @@ void Interpreter::bind(const std::vector<std::string>& targets, const Value& val
   }
   const List parts = items_of(value);
   if (parts.size() != targets.size()) {
-    throw TemplateError{"the chat template unpacks a value into the wrong number of names", fmt::format("{} values for {} names", parts.size(), targets.size())};
+    throw TemplateError{"the chat template unpacks a value into the wrong number of names",
+                        fmt::format("{} values for {} names", parts.size(), targets.size())};
   }
   for (size_t i = 0; i < targets.size(); ++i) scope.names[targets[i]] = parts[i];
 }
@@ -138,9 +145,12 @@ void Interpreter::assign(const Node& node, Value value, Scope& scope) {
   if (node.attribute.empty()) return bind(node.targets, value, scope);
   const Value target = look_up(node.targets.front(), scope);
   if (!target.is_namespace()) {
-    throw TemplateError{fmt::format("the chat template sets an attribute of {}, which is no namespace", node.targets.front()), target.type_name()};
+    throw TemplateError{fmt::format("the chat template sets an attribute of {}, which is no namespace", node.targets.front()),
+                        target.type_name()};
   }
-  if (value.is_namespace() || value.is_loop() || value.is_function()) throw not_implemented(fmt::format("a {} inside a namespace", value.type_name()));
+  if (value.is_namespace() || value.is_loop() || value.is_function()) {
+    throw not_implemented(fmt::format("a {} inside a namespace", value.type_name()));
+  }
   Dict& members = target.space().members;
   spend(members.size() / 16 + 1);
   for (auto& [name, member] : members) {
@@ -170,14 +180,20 @@ Value Interpreter::call(const Expr& expr, Scope& scope) {
   const Expr& callee = *expr.args[0];
   if (callee.kind == ExprKind::kAttr) {
     const Value object = evaluate(*callee.args[0], scope);
-    if (object.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", object.undefined_name()), fmt::format("{}() is called on it", callee.name)};
+    if (object.is_undefined()) {
+      throw TemplateError{fmt::format("'{}' is undefined", object.undefined_name()), fmt::format("{}() is called on it", callee.name)};
+    }
     const Arguments arguments = evaluate_arguments(expr, scope);
     line_ = expr.line;
     return call_method(*this, object, callee.name, arguments);
   }
   const Value function = evaluate(callee, scope);
-  if (function.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", function.undefined_name()), "the chat template calls it"};
-  if (!function.is_function()) throw TemplateError{fmt::format("the chat template calls a {}", function.type_name()), "only macros and functions can be called"};
+  if (function.is_undefined()) {
+    throw TemplateError{fmt::format("'{}' is undefined", function.undefined_name()), "the chat template calls it"};
+  }
+  if (!function.is_function()) {
+    throw TemplateError{fmt::format("the chat template calls a {}", function.type_name()), "only macros and functions can be called"};
+  }
   const Arguments arguments = evaluate_arguments(expr, scope);
   line_ = expr.line;
   if (function.function().macro == nullptr) return call_function(*this, function.function().name, arguments);
@@ -186,7 +202,8 @@ Value Interpreter::call(const Expr& expr, Scope& scope) {
 
 Value Interpreter::call_macro(const MacroNode& macro, const Arguments& arguments) {
   if (++macro_depth_ > limits_.macro_depth) {
-    throw TemplateError{fmt::format("the macro {} of the chat template calls itself too often", macro.name), fmt::format("more than {} calls inside each other", limits_.macro_depth)};
+    throw TemplateError{fmt::format("the macro {} of the chat template calls itself too often", macro.name),
+                        fmt::format("more than {} calls inside each other", limits_.macro_depth)};
   }
   std::vector<std::string> names;
   for (const auto& parameter : macro.parameters) names.push_back(parameter.first);
@@ -194,7 +211,9 @@ Value Interpreter::call_macro(const MacroNode& macro, const Arguments& arguments
   Scope inner{{}, &root_};
   for (size_t i = 0; i < values.size(); ++i) {
     const ExprPtr& fallback = macro.parameters[i].second;
-    inner.names[names[i]] = values[i].has_value() ? *values[i] : fallback != nullptr ? evaluate(*fallback, inner) : Value(Undefined{names[i]});
+    inner.names[names[i]] = values[i].has_value() ? *values[i]
+                            : fallback != nullptr ? evaluate(*fallback, inner)
+                                                  : Value(Undefined{names[i]});
   }
   Value text = text_value(captured(macro.body, inner));
   --macro_depth_;

@@ -85,7 +85,8 @@ class Interpreter {
 };
 
 /// Binds arguments to parameter names; absent ones stay empty. @throws TemplateError for too many or unknown ones
-std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments, const std::vector<std::string>& parameters);
+std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments,
+                                                 const std::vector<std::string>& parameters);
 
 /// An integer argument. @throws TemplateError
 int64_t integer_argument(const std::string& callee, const Value& value);

@@ -22,7 +22,8 @@ struct JinjaTemplate::Impl {
 JinjaTemplate::JinjaTemplate(std::string_view source, std::string where) : impl_(std::make_unique<Impl>()) {
   impl_->where = std::move(where);
   if (source.size() > kMaxTemplateBytes) {
-    jinja::template_error(impl_->where, 1, "the chat template is too long", fmt::format("{} bytes, at most {}", source.size(), kMaxTemplateBytes));
+    jinja::template_error(impl_->where, 1, "the chat template is too long",
+                          fmt::format("{} bytes, at most {}", source.size(), kMaxTemplateBytes));
   }
   impl_->body = jinja::parse_template(jinja::tokenize_template(source, impl_->where), impl_->where);
 }

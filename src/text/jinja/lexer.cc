@@ -64,7 +64,8 @@ class Lexer {
   bool at(std::string_view text) const { return in_.substr(pos_, text.size()) == text; }
 
   void advance(size_t count) {
-    line_ += static_cast<int>(std::count(in_.begin() + static_cast<std::ptrdiff_t>(pos_), in_.begin() + static_cast<std::ptrdiff_t>(pos_ + count), '\n'));
+    line_ += static_cast<int>(
+        std::count(in_.begin() + static_cast<std::ptrdiff_t>(pos_), in_.begin() + static_cast<std::ptrdiff_t>(pos_ + count), '\n'));
     pos_ += count;
   }
 
@@ -119,7 +120,9 @@ class Lexer {
   void comment() {
     const int begin_line = line_;
     const size_t close = in_.find("#}", pos_);
-    if (close == std::string_view::npos) template_error(where_, begin_line, "a comment of the chat template is not closed", "no #} follows");
+    if (close == std::string_view::npos) {
+      template_error(where_, begin_line, "a comment of the chat template is not closed", "no #} follows");
+    }
     const char sign = close > pos_ ? in_[close - 1] : '\0';
     advance(close + 2 - pos_);
     after_close(sign, true);
@@ -179,7 +182,8 @@ class Lexer {
 
   size_t digits_end(size_t begin) const {
     size_t end = begin;
-    while (end < in_.size() && (is_digit(in_[end]) || (in_[end] == '_' && end > begin && end + 1 < in_.size() && is_digit(in_[end + 1])))) ++end;
+    while (end < in_.size() && (is_digit(in_[end]) || (in_[end] == '_' && end > begin && end + 1 < in_.size() && is_digit(in_[end + 1]))))
+      ++end;
     return end;
   }
 
@@ -213,7 +217,9 @@ class Lexer {
       if (!at(op)) continue;
       if (op == "(" || op == "[" || op == "{") brackets_ += op == "(" ? ')' : op == "[" ? ']' : '}';
       if (op == ")" || op == "]" || op == "}") {
-        if (brackets_.empty() || brackets_.back() != op[0]) fail("brackets of the chat template do not match", fmt::format("unexpected {}", op));
+        if (brackets_.empty() || brackets_.back() != op[0]) {
+          fail("brackets of the chat template do not match", fmt::format("unexpected {}", op));
+        }
         brackets_.pop_back();
       }
       add(TokenKind::kOperator, std::string(op));
@@ -264,7 +270,9 @@ class Lexer {
       if (digit < 0) fail("a string of the chat template has a damaged escape", std::string(in_.substr(begin - 2, 4)));
       code = code * 16 + static_cast<uint32_t>(digit);
     }
-    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) fail("a string of the chat template has an escape outside Unicode", fmt::format("U+{:X}", code));
+    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+      fail("a string of the chat template has an escape outside Unicode", fmt::format("U+{:X}", code));
+    }
     append_utf8(value, code);
     return begin + digits;
   }

@@ -10,13 +10,17 @@
 namespace rematch::jinja {
 namespace {
 
-constexpr std::string_view kDictMethods[] = {"items", "keys", "values", "get", "copy", "clear", "pop", "popitem", "setdefault", "update", "fromkeys"};
-constexpr std::string_view kListMethods[] = {"append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort"};
+constexpr std::string_view kDictMethods[] = {"items", "keys",    "values",     "get",    "copy",    "clear",
+                                             "pop",   "popitem", "setdefault", "update", "fromkeys"};
+constexpr std::string_view kListMethods[] = {"append", "clear", "copy",   "count",   "extend", "index",
+                                             "insert", "pop",   "remove", "reverse", "sort"};
 constexpr std::string_view kTextMethods[] = {
-    "capitalize", "casefold", "center",     "count",     "encode", "endswith", "expandtabs", "find",         "format",       "format_map", "index",      "isalnum",
-    "isalpha",    "isascii",  "isdecimal",  "isdigit",   "islower", "isnumeric", "isspace",  "istitle",      "isupper",      "join",       "ljust",      "lower",
-    "lstrip",     "partition", "removeprefix", "removesuffix", "replace", "rfind", "rindex", "rjust",        "rpartition",   "rsplit",     "rstrip",     "split",
-    "splitlines", "startswith", "strip",    "swapcase",  "title",  "translate", "upper",     "zfill",        "isidentifier", "isprintable"};
+    "capitalize", "casefold",   "center",       "count",        "encode",       "endswith",   "expandtabs", "find",
+    "format",     "format_map", "index",        "isalnum",      "isalpha",      "isascii",    "isdecimal",  "isdigit",
+    "islower",    "isnumeric",  "isspace",      "istitle",      "isupper",      "join",       "ljust",      "lower",
+    "lstrip",     "partition",  "removeprefix", "removesuffix", "replace",      "rfind",      "rindex",     "rjust",
+    "rpartition", "rsplit",     "rstrip",       "split",        "splitlines",   "startswith", "strip",      "swapcase",
+    "title",      "translate",  "upper",        "zfill",        "isidentifier", "isprintable"};
 
 template <size_t N>
 bool holds(const std::string_view (&names)[N], std::string_view name) {
@@ -24,7 +28,10 @@ bool holds(const std::string_view (&names)[N], std::string_view name) {
 }
 
 const std::string& text_argument(const std::string& method, const Value& value) {
-  if (!value.is_string()) throw TemplateError{fmt::format("{}() of the chat template needs a text", method), fmt::format("{}: {}", value.type_name(), value.repr())};
+  if (!value.is_string()) {
+    throw TemplateError{fmt::format("{}() of the chat template needs a text", method),
+                        fmt::format("{}: {}", value.type_name(), value.repr())};
+  }
   return value.text();
 }
 
@@ -158,7 +165,8 @@ Value replace_method(Interpreter& interpreter, const std::string& text, const Ar
   throw_if_missing("replace", bound[0], "old");
   throw_if_missing("replace", bound[1], "new");
   const int64_t count = bound[2].has_value() ? integer_argument("replace", *bound[2]) : -1;
-  return interpreter.text_value(replace_text(interpreter, text, text_argument("replace", *bound[0]), text_argument("replace", *bound[1]), count));
+  return interpreter.text_value(
+      replace_text(interpreter, text, text_argument("replace", *bound[0]), text_argument("replace", *bound[1]), count));
 }
 
 Value join_method(Interpreter& interpreter, const std::string& text, const Arguments& arguments) {
@@ -222,7 +230,9 @@ Value range_function(Interpreter& interpreter, const Arguments& arguments) {
   constexpr size_t kMaxRange = 100'000;  // Jinja2's sandbox has the same bound
   List list;
   for (int64_t at = start; step > 0 ? at < stop : at > stop;) {
-    if (list.size() >= kMaxRange) throw TemplateError{"the chat template calls range with too many numbers", fmt::format("more than {}", kMaxRange)};
+    if (list.size() >= kMaxRange) {
+      throw TemplateError{"the chat template calls range with too many numbers", fmt::format("more than {}", kMaxRange)};
+    }
     list.push_back(at);
     if (__builtin_add_overflow(at, step, &at)) break;
   }
@@ -242,11 +252,14 @@ Value call_method(Interpreter& interpreter, const Value& object, const std::stri
   if (object.is_string() && is_method(object, name)) return text_method(interpreter, object.text(), name, arguments);
   if (object.is_dict() && is_method(object, name)) return dict_method(interpreter, object, name, arguments);
   if (object.is_loop() && name == "cycle") {
-    if (arguments.positional.empty()) throw TemplateError{"the chat template calls loop.cycle without values", "no items for cycling given"};
+    if (arguments.positional.empty()) {
+      throw TemplateError{"the chat template calls loop.cycle without values", "no items for cycling given"};
+    }
     return arguments.positional[object.loop().index0 % arguments.positional.size()];
   }
   if (object.is_loop() || is_method(object, name)) throw not_implemented(fmt::format("the method {} of {}", name, object.type_name()));
-  throw TemplateError{fmt::format("the chat template calls {}() of a {}, which has no such method", name, object.type_name()), object.is_function() ? "" : object.repr().substr(0, 80)};
+  throw TemplateError{fmt::format("the chat template calls {}() of a {}, which has no such method", name, object.type_name()),
+                      object.is_function() ? "" : object.repr().substr(0, 80)};
 }
 
 bool is_function_name(const std::string& name) {
@@ -257,7 +270,9 @@ Value call_function(Interpreter& interpreter, const std::string& name, const Arg
   if (name == "range") return range_function(interpreter, arguments);
   if (name == "raise_exception") {
     const auto bound = bind_arguments(name, arguments, {"message"});
-    throw TemplateError{fmt::format("the chat template refuses the messages: {}", bound[0].has_value() ? interpreter.text_of(*bound[0]) : ""), "it calls raise_exception"};
+    throw TemplateError{
+        fmt::format("the chat template refuses the messages: {}", bound[0].has_value() ? interpreter.text_of(*bound[0]) : ""),
+        "it calls raise_exception"};
   }
   // A prompt that depends on the day would break repeatability.
   if (name == "strftime_now") throw not_implemented("strftime_now (the current date)");

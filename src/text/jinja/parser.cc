@@ -36,7 +36,9 @@ class StatementParser {
   // Statements up to one of the closing tags (or the end of the template when there are none); the tag itself stays.
   Body block(const std::vector<std::string>& closing) {
     const int begin_line = in_.current().line;
-    if (++depth_ > kMaxBlocks) template_error(where_, begin_line, "the chat template's tags are nested too deeply", fmt::format("more than {} levels", kMaxBlocks));
+    if (++depth_ > kMaxBlocks) {
+      template_error(where_, begin_line, "the chat template's tags are nested too deeply", fmt::format("more than {} levels", kMaxBlocks));
+    }
     Body body;
     while (in_.current().kind != TokenKind::kEnd) {
       if (in_.current().kind == TokenKind::kData) {
@@ -58,7 +60,9 @@ class StatementParser {
         body.push_back(statement(tag));
       }
     }
-    if (!closing.empty()) template_error(where_, begin_line, "a tag of the chat template is not closed", fmt::format("no {} follows", join(closing, " or ")));
+    if (!closing.empty()) {
+      template_error(where_, begin_line, "a tag of the chat template is not closed", fmt::format("no {} follows", join(closing, " or ")));
+    }
     --depth_;
     return body;
   }

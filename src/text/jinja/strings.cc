@@ -39,7 +39,8 @@ std::string strip_text(Interpreter& interpreter, const std::string& text, const 
   return text.substr(begin, end - begin);
 }
 
-std::string replace_text(Interpreter& interpreter, const std::string& text, const std::string& old_part, const std::string& new_part, int64_t count) {
+std::string replace_text(Interpreter& interpreter, const std::string& text, const std::string& old_part, const std::string& new_part,
+                         int64_t count) {
   constexpr size_t kMaxBytes = 16u << 20;
   std::string out;
   size_t done = 0;
@@ -78,7 +79,9 @@ std::string change_case(const std::string& text, const std::string& how) {
     const bool is_upper = how == "upper" || (how != "lower" && starts_word);
     // str.title: a word starts behind anything but a letter; the filter: behind space, a hyphen or an opening bracket;
     // capitalize: only the first character counts.
-    starts_word = how == "title" ? !is_letter(c) : how == "title filter" && (std::string_view("-({[<").find(c) != std::string_view::npos || python_strip(std::string(1, c)).empty());
+    starts_word = how == "title" ? !is_letter(c)
+                                 : how == "title filter" && (std::string_view("-({[<").find(c) != std::string_view::npos ||
+                                                             python_strip(std::string(1, c)).empty());
     c = is_upper ? upper_char(c) : lower_char(c);
   }
   return out;
@@ -101,7 +104,9 @@ std::string escape_non_ascii(const std::string& json) {
 }
 
 void throw_if_missing(const std::string& callee, const std::optional<Value>& value, const std::string& name) {
-  if (!value.has_value()) throw TemplateError{fmt::format("{} of the chat template lacks an argument", callee), fmt::format("{} is missing", name)};
+  if (!value.has_value()) {
+    throw TemplateError{fmt::format("{} of the chat template lacks an argument", callee), fmt::format("{} is missing", name)};
+  }
 }
 
 }  // namespace rematch::jinja

@@ -84,11 +84,15 @@ std::vector<std::string> characters(std::string_view utf8) {
 }
 
 void Value::nest(const Value& child) {
-  if (child.is_namespace() || child.is_loop() || child.is_function()) throw not_implemented(fmt::format("a {} inside a list or dict", child.type_name()));
+  if (child.is_namespace() || child.is_loop() || child.is_function()) {
+    throw not_implemented(fmt::format("a {} inside a list or dict", child.type_name()));
+  }
   depth_ = std::max(depth_, child.depth_ + 1);
   weight_ += child.weight_;
   if (weight_ > kMaxWeight) throw TemplateError{"a value of the chat template is too large", fmt::format("more than {} items", kMaxWeight)};
-  if (depth_ > kMaxDepth) throw TemplateError{"a value of the chat template is nested too deeply", fmt::format("more than {} levels", kMaxDepth)};
+  if (depth_ > kMaxDepth) {
+    throw TemplateError{"a value of the chat template is nested too deeply", fmt::format("more than {} levels", kMaxDepth)};
+  }
 }
 
 Value::Value(List list) {
@@ -144,7 +148,8 @@ std::string Value::repr() const {
 
 const char* Value::type_name() const {
   if (is_tuple_) return "tuple";
-  static constexpr const char* kNames[] = {"Undefined", "NoneType", "bool", "int", "float", "str", "list", "dict", "namespace", "loop", "function"};
+  static constexpr const char* kNames[] = {"Undefined", "NoneType", "bool",      "int",  "float",   "str",
+                                           "list",      "dict",     "namespace", "loop", "function"};
   return kNames[data_.index()];
 }
 
@@ -205,13 +210,16 @@ Json Value::to_json(bool sort_keys) const {
     for (const Value& item : list()) json.push_back(item.to_json(sort_keys));
     return json;
   }
-  if (!is_dict()) throw TemplateError{fmt::format("the chat template writes a {} as JSON", type_name()), is_undefined() ? undefined_name() : str()};
+  if (!is_dict()) {
+    throw TemplateError{fmt::format("the chat template writes a {} as JSON", type_name()), is_undefined() ? undefined_name() : str()};
+  }
   Dict members = dict();
   if (sort_keys) std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Json json = Json::object();
   for (const auto& [key, item] : members) {
     // push_back of the underlying vector: operator[] would search all keys each time.
-    static_cast<std::vector<std::pair<const std::string, Json>>&>(json.get_ref<Json::object_t&>()).emplace_back(key, item.to_json(sort_keys));
+    static_cast<std::vector<std::pair<const std::string, Json>>&>(json.get_ref<Json::object_t&>())
+        .emplace_back(key, item.to_json(sort_keys));
   }
   return json;
 }

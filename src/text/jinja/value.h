@@ -52,7 +52,8 @@ class Value {
   Value(double value) : data_(value) {}
   Value(std::string value) : weight_(value.size() / 64 + 1) { data_ = std::make_shared<const std::string>(std::move(value)); }
   Value(const char*) = delete;
-  /// @throws TemplateError when nested deeper than kMaxDepth or heavier than kMaxWeight, or when an item is a namespace, a loop or a function
+  /// @throws TemplateError when nested deeper than kMaxDepth or heavier than kMaxWeight, or when an item is a namespace, a loop or a
+  /// function
   Value(List list);
   Value(Dict dict);
   /// A Python tuple: a list with other brackets, never equal to a list.
@@ -120,7 +121,9 @@ class Value {
   using ListPtr = std::shared_ptr<const List>;
   using DictPtr = std::shared_ptr<const Dict>;
   void nest(const Value& child);
-  std::variant<Undefined, None, bool, int64_t, double, Text, ListPtr, DictPtr, std::shared_ptr<Namespace>, std::shared_ptr<const Loop>, Function> data_;
+  std::variant<Undefined, None, bool, int64_t, double, Text, ListPtr, DictPtr, std::shared_ptr<Namespace>, std::shared_ptr<const Loop>,
+               Function>
+      data_;
   bool is_tuple_ = false;
   int depth_ = 0;
   size_t weight_ = 1;
