@@ -15,9 +15,11 @@ namespace rematch {
 TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no " << python;
-  if (test::run_command(python + " -c 'import transformers, torch, safetensors'").exit_code != 0) GTEST_SKIP() << "transformers is not installed";
+  const bool has_oracle = test::run_command(python + " -c 'import transformers, torch, safetensors'").exit_code == 0;
+  if (!has_oracle) GTEST_SKIP() << "transformers is not installed";
   test::TempDir dir;
-  const auto made = test::run_command("OMP_NUM_THREADS=1 " + python + " " + test::source_path("tools/goldens/rollout_generate.py") + " live " + dir.path() + " 7");
+  const std::string script = test::source_path("tools/goldens/rollout_generate.py");
+  const auto made = test::run_command("OMP_NUM_THREADS=1 " + python + " " + script + " live " + dir.path() + " 7");
   ASSERT_EQ(made.exit_code, 0) << made.err;
 
   const test::GenerateGolden golden = test::load_generate_golden(dir.file("generate.json"));
@@ -33,7 +35,8 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
       int num_different = 0;
       for (size_t i = 0; i < got.size(); ++i) num_different += got[i] == expected[i] ? 0 : 1;
       EXPECT_LE(num_different, engine.num_near_ties()) << "penalty " << penalty << " batch " << batch_size;
-      std::cout << "penalty " << penalty << " batch " << batch_size << ": " << num_different << " answers differ, " << engine.num_near_ties() << " near ties\n";
+      std::cout << "penalty " << penalty << " batch " << batch_size << ": " << num_different << " answers differ, "
+                << engine.num_near_ties() << " near ties\n";
     }
   }
 }

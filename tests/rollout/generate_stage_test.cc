@@ -47,8 +47,13 @@ std::string line(const std::string& id, const std::string& text, const std::stri
 }  // namespace
 
 TEST(GenerateStage, AnswersEachLineAlikeWhateverTheBatch) {
-  const std::vector<std::string> inputs{line("a", "what is here?"), line("b", "and over there, a longer question?"), line("c", "x", R"(, "repetition_penalty": 1.3)"),
-                                        line("d", "hot", R"(, "temperature": 1.0, "seed": 3)"), line("e", "hot", R"(, "temperature": 1.0, "seed": 4)")};
+  const std::vector<std::string> inputs{
+      line("a", "what is here?"),
+      line("b", "and over there, a longer question?"),
+      line("c", "x", R"(, "repetition_penalty": 1.3)"),
+      line("d", "hot", R"(, "temperature": 1.0, "seed": 3)"),
+      line("e", "hot", R"(, "temperature": 1.0, "seed": 4)"),
+  };
   const StageAnswer alone = generate(inputs, 1);
   const StageAnswer together = generate(inputs, 4);
   EXPECT_EQ(alone.code, 0);
@@ -65,8 +70,16 @@ TEST(GenerateStage, AnswersEachLineAlikeWhateverTheBatch) {
 }
 
 TEST(GenerateStage, ABadLineFailsAlone) {
-  const StageAnswer answer = generate({line("a", "fine"), line("b", "typo", R"(, "temprature": 1)"), line("c", "cold", R"(, "temperature": -1)"),
-                                       line("d", "no such picture", R"(, "images": ["/nowhere.png"])"), "{", line("f", "fine")}, 6);
+  const StageAnswer answer = generate(
+      {
+          line("a", "fine"),
+          line("b", "typo", R"(, "temprature": 1)"),
+          line("c", "cold", R"(, "temperature": -1)"),
+          line("d", "no such picture", R"(, "images": ["/nowhere.png"])"),
+          "{",
+          line("f", "fine"),
+      },
+      6);
   EXPECT_EQ(answer.code, 3);
   ASSERT_EQ(answer.lines.size(), 6u);
   EXPECT_FALSE(answer.lines[0].contains("error"));
@@ -78,9 +91,11 @@ TEST(GenerateStage, ABadLineFailsAlone) {
 }
 
 TEST(GenerateStage, GuardsAgainstRepetition) {
-  const StageAnswer answer = generate({line("a", "x", R"(, "repeat_terminate": {"enabled": true, "min_new_tokens": 5, "max_consecutive_token_repeats": 1})"),
-                                       line("b", "x", R"(, "repeat_terminate": {"enabled": true, "ngram": 5})"),
-                                       line("c", "x", R"(, "repeat_terminate": {"enabled": true, "max_object_keys": null})")}, 3);
+  const auto with_guard = [](const std::string& id, const std::string& members) {
+    return line(id, "x", R"(, "repeat_terminate": {"enabled": true, )" + members + "}");
+  };
+  const StageAnswer answer = generate({with_guard("a", R"("min_new_tokens": 5, "max_consecutive_token_repeats": 1)"),
+                                       with_guard("b", R"("ngram": 5)"), with_guard("c", R"("max_object_keys": null)")}, 3);
   EXPECT_EQ(answer.lines[0]["finish_reason"], "repeat");
   EXPECT_EQ(answer.lines[0]["response_token_ids"].size(), 5u);
   EXPECT_TRUE(answer.lines[1].contains("error"));

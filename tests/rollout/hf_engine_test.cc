@@ -144,7 +144,7 @@ TEST(HfEngine, SamplesTheSameWhateverTheBatch) {
 
 TEST(HfEngine, TheRepeatGuardEndsItsRowOnly) {
   GenerateOptions options = greedy(8);
-  options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2, .ngram_size = 64, .ngram_repeats = 2};
+  options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
   const std::vector<Rollout> rollouts = answer(options);
   int num_ended = 0;
   for (size_t i = 0; i < rollouts.size(); ++i) {
@@ -155,7 +155,8 @@ TEST(HfEngine, TheRepeatGuardEndsItsRowOnly) {
       expected = n;
       break;
     }
-    EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(expected))) << "row " << i;
+    const std::vector<int> kept(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(expected));
+    EXPECT_EQ(rollouts[i].response_token_ids, kept) << "row " << i;
     const bool ended = expected < full.size();
     EXPECT_EQ(rollouts[i].finish_reason, ended ? FinishReason::kRepeat : FinishReason::kLength);
     num_ended += ended ? 1 : 0;
@@ -230,7 +231,8 @@ TEST(HfEngine, NamesTheSampleWhoseLogitsAreNotFinite) {
 TEST(HfEngine, DecodesInBfloat16) {
   ModelOptions half;
   half.dtype = at::kBFloat16;
-  HfEngine engine(Qwen3VL::load(test::source_path("tests/golden/rollout_model"), half), test::rollout_model().tokenizer, test::synthetic_pixels, greedy(8));
+  const auto model = Qwen3VL::load(test::source_path("tests/golden/rollout_model"), half);
+  HfEngine engine(model, test::rollout_model().tokenizer, test::synthetic_pixels, greedy(8));
   const std::vector<Rollout> rollouts = engine.generate(golden().prompts, {});
   int num_first_equal = 0;
   for (size_t i = 0; i < rollouts.size(); ++i) {

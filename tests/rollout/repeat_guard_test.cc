@@ -13,7 +13,7 @@ namespace {
 
 // Every rule out of reach; a test lowers the one it is about.
 RepeatGuardOptions lenient() {
-  return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000, .ngram_repeats = 2, .max_object_keys = 0};
+  return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000};
 }
 
 std::vector<int> different_ids(int count, int first = 0) {

@@ -50,7 +50,7 @@ TEST(RolloutSpec, MicrobatchingIncreasesDecodeParallelismWithoutChangingOutputsF
   }
 }
 
-// GIVEN packing for training, WHEN rollouts are generated, THEN each prompt is a sequence of its own: its neighbours in the batch do not matter.
+// GIVEN packing for training, WHEN rollouts are generated, THEN each prompt is a sequence of its own: its neighbours do not matter.
 TEST(RolloutSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
   const std::vector<Rollout> first = engine(3)->generate({prompts()[0], prompts()[1], prompts()[2]}, {});
   const std::vector<Rollout> second = engine(3)->generate({prompts()[4], prompts()[1], prompts()[7]}, {});

@@ -3,9 +3,10 @@
 rollout_generate.py golden            rewrites tests/golden/rollout_model and tests/golden/rollout_generate.json
 rollout_generate.py live OUT [SEED]   writes another checkpoint to OUT/model and its answers to OUT/generate.json (for the live test)
 
-The answers file: prompts (token ids with expanded image pads, grids), the number of new tokens and, by repetition penalty, the generated ids of
-each prompt, decoded alone and without a stop token. Those without penalty are also decoded as one left-padded batch and must be the same
-(with a penalty transformers penalises the padding too). Pixels are not stored: row i, column k of image number m (counted over all prompts) is
+The answers file: prompts (token ids with expanded image pads, grids), the number of new tokens and, by repetition penalty, the generated
+ids of each prompt, decoded alone and without a stop token. Those without penalty are also decoded as one left-padded batch and must be the
+same (with a penalty transformers penalises the padding too). Pixels are not stored: row i, column k of image number m (counted over all
+prompts) is
 (((i + 1000·m)·7919 + k·104729 + ((i + 1000·m)·k) % 251) % 256 − 127.5) / 127.5.
 """
 import json
@@ -92,7 +93,8 @@ def answers(directory, path, min_gap):
         assert gap > min_gap, "another seed: two logits nearly tie"
     batch, _ = generate(model, all_prompts, [image for row in images for image in row], 1.0)
     assert batch == greedy["1.0"], "transformers' own batch differs from one by one"
-    path.write_text(json.dumps(dict(prompts=[dict(token_ids=ids, grids=grids) for ids, grids in all_prompts], new_tokens=NEW_TOKENS, greedy=greedy)) + "\n")
+    stored = [dict(token_ids=ids, grids=grids) for ids, grids in all_prompts]
+    path.write_text(json.dumps(dict(prompts=stored, new_tokens=NEW_TOKENS, greedy=greedy)) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ struct Request {
 at::ScalarType dtype_of(const std::string& name) {
   if (name == "float32") return at::kFloat;
   if (name == "bfloat16") return at::kBFloat16;
-  throw UserError(ErrorKind::kConfig, {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
 }
 
 // Refuses before anything is loaded.
@@ -45,7 +46,8 @@ std::vector<std::string> read_paths(FieldReader& fields) {
   const Json* images = fields.optional("images");
   if (images == nullptr || images->is_null()) return paths;
   const auto fail = [](const Json& found) {
-    throw UserError(ErrorKind::kData, {.error = "images has a wrong value", .where = "input.images", .what = found.type_name(), .fix = "give a list of paths"});
+    throw UserError(ErrorKind::kData, {.error = "images has a wrong value", .where = "input.images", .what = found.type_name(),
+                                       .fix = "give a list of paths"});
   };
   if (!images->is_array()) fail(*images);
   for (const Json& item : *images) {
@@ -149,7 +151,8 @@ class GenerateStage : public Stage {
     request.prompt.token_ids = tokenizer_->encode(chat_template_.render(messages, /*add_generation_prompt=*/true));
     if (!grids.empty()) {
       const int pad_id = tokenizer_->token_id("<|image_pad|>").value_or(-1);
-      request.prompt.token_ids = expand_image_pads(request.prompt.token_ids, pad_id, grids, patch_options_.merge_size, chat_template_.where());
+      request.prompt.token_ids =
+          expand_image_pads(request.prompt.token_ids, pad_id, grids, patch_options_.merge_size, chat_template_.where());
     }
     return request;
   }

@@ -16,7 +16,8 @@ struct EngineParts {
 
 /// Refuses a backend that cannot run here; cheap, called before any data or weights are read.
 /// @param backend  value of `rollout_backend`: "hf", "vllm" or "native"
-/// @throws UserError (environment) for `vllm` in a build without it, (config) for one that is unknown or not built yet; each with a mitigation
+/// @throws UserError (environment) for `vllm` in a build without it, (config) for one that is unknown or not built yet; each with
+/// a mitigation
 void check_backend_available(const std::string& backend);
 
 /// The engine of a backend. @throws UserError as check_backend_available(), and (config) for options out of range

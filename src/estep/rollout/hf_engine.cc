@@ -48,7 +48,8 @@ class BatchDecoder {
 
   void run(std::span<const Prompt> prompts, std::span<Rollout> rollouts, const Tokenizer* tokenizer, const PixelGetter& pixels,
            const std::function<void(int)>& on_finished) {
-    for (size_t i = 0; i < prompts.size(); ++i) rows_.emplace_back(prompts[i], rollouts[i], options_, tokenizer, model_.config().text.vocab_size);
+    const int64_t vocab_size = model_.config().text.vocab_size;
+    for (size_t i = 0; i < prompts.size(); ++i) rows_.emplace_back(prompts[i], rollouts[i], options_, tokenizer, vocab_size);
     at::Tensor logits_BV = prefill(pad_prompts(prompts, model_, pixels));
     while (true) {
       const int num_finished = choose_tokens(logits_BV);
@@ -64,8 +65,9 @@ class BatchDecoder {
   at::Tensor prefill(const PaddedBatch& batch) {
     const TextConfig& text = model_.config().text;
     max_columns_ = batch.num_columns() + options_.max_new_tokens;
-    cache_ = std::make_unique<KvCache>(KvCache::Shape{text.num_hidden_layers, text.num_key_value_heads, text.head_dim}, batch.paddings,
-                                       std::min(max_columns_, batch.num_columns() + kColumnChunk), at::TensorOptions(model_.device()).dtype(model_.dtype()));
+    const KvCache::Shape shape{text.num_hidden_layers, text.num_key_value_heads, text.head_dim};
+    cache_ = std::make_unique<KvCache>(shape, batch.paddings, std::min(max_columns_, batch.num_columns() + kColumnChunk),
+                                       at::TensorOptions(model_.device()).dtype(model_.dtype()));
     for (size_t i = 0; i < rows_.size(); ++i) rows_[i].next_position = batch.next_positions[i];
     at::Tensor embeds_BPH = model_.embed(batch.token_ids_BP);
     if (batch.visual_idx_M.defined()) {
@@ -154,7 +156,8 @@ class BatchDecoder {
 
 }  // namespace
 
-HfEngine::HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels, const GenerateOptions& options)
+HfEngine::HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
+                   const GenerateOptions& options)
     : model_(std::move(model)), tokenizer_(std::move(tokenizer)), pixels_(std::move(pixels)), options_(options), sampler_(options) {
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
 }
@@ -173,7 +176,8 @@ std::vector<Rollout> HfEngine::generate(const std::vector<Prompt>& prompts, cons
     throw_if_interrupted();
     const size_t count = std::min(batch_size, prompts.size() - first);
     BatchDecoder decoder(*model_, sampler_, options_);
-    decoder.run(std::span(prompts).subspan(first, count), std::span(rollouts).subspan(first, count), tokenizer_.get(), pixels_, on_finished);
+    decoder.run(std::span(prompts).subspan(first, count), std::span(rollouts).subspan(first, count), tokenizer_.get(), pixels_,
+                on_finished);
   }
   return rollouts;
 }

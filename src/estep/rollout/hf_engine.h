@@ -18,11 +18,12 @@ class HfEngine : public RolloutEngine {
   /// @param tokenizer  token bytes for the repeat guard
   /// @param pixels     called once per image of a prompt
   /// @throws UserError (config) for options out of range
-  HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels, const GenerateOptions& options);
+  HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
+           const GenerateOptions& options);
 
   void sync_weights(int64_t) override {}
-  /// Prompts are answered in their order, `batch_size` at a time. @throws UserError (data) naming the sample when its ids, images and pads do not
-  /// fit together or a logit is not finite; Interrupted
+  /// Prompts are answered in their order, `batch_size` at a time.
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not fit together or a logit is not finite; Interrupted
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override {}
 

@@ -62,7 +62,8 @@ CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType
   // A padding query sees itself only: nobody reads it, but it must stay finite, for 0·NaN would reach real rows through the values.
   const at::Tensor visible = ((column <= query) & (column >= padding)) | (column == query);
   const at::Tensor zeros = at::zeros(visible.sizes(), at::kFloat);
-  mask_ = zeros.masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity()).to(at::TensorOptions(device).dtype(dtype)).unsqueeze(1);
+  const at::Tensor mask = zeros.masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
+  mask_ = mask.to(at::TensorOptions(device).dtype(dtype)).unsqueeze(1);
 }
 
 at::Tensor CachedAttention::attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {

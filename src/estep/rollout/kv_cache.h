@@ -10,8 +10,8 @@ namespace rematch {
 
 // Shapes: B rows, T new tokens, L columns (left padding, prompt and generated ids), nq query heads, nkv key/value heads, D head size.
 
-/// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j of every row is the same step; a row's first
-/// `padding` columns hold nothing of its own.
+/// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j of every row is the same step; a row's
+/// first `padding` columns hold nothing of its own.
 class KvCache {
  public:
   struct Shape {

@@ -5,7 +5,8 @@
 namespace rematch {
 
 void check_native_available() {
-  throw UserError(ErrorKind::kConfig, {.error = "the native rollout backend is not part of this build", .where = "custom.extra.rollout_matching.rollout_backend",
+  throw UserError(ErrorKind::kConfig, {.error = "the native rollout backend is not part of this build",
+                                       .where = "custom.extra.rollout_matching.rollout_backend",
                                        .what = "rollout_backend is \"native\"; this build has: hf",
                                        .fix = "set rollout_backend: hf under custom.extra.rollout_matching (same results, slower)"});
 }

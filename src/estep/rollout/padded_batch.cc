@@ -10,7 +10,8 @@ namespace rematch {
 namespace {
 
 UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what, const std::string& fix) {
-  return UserError(ErrorKind::kData, {.error = error, .where = fmt::format("sample {} ({})", prompt.sample_id, prompt.where), .what = what, .fix = fix});
+  return UserError(ErrorKind::kData,
+                   {.error = error, .where = fmt::format("sample {} ({})", prompt.sample_id, prompt.where), .what = what, .fix = fix});
 }
 
 RowInput row_of(const Prompt& prompt) {
@@ -32,13 +33,14 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
       auto patches = pixels(image);
       if (patches->grid_thw != image.grid_thw) {
         throw bad_prompt(prompt, "an image is not of the size that its prompt was made for",
-                         fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2], image.grid_thw[1],
-                                     image.grid_thw[2]),
+                         fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
+                                     image.grid_thw[1], image.grid_thw[2]),
                          "do not change image files during a run");
       }
       input.grid_thw.push_back(patches->grid_thw);
       // from_blob takes a mutable pointer; cat below only reads.
-      parts.push_back(at::from_blob(const_cast<float*>(patches->pixel_values.data()), {patches->num_rows(), patches->row_width}, at::kFloat));
+      float* const values = const_cast<float*>(patches->pixel_values.data());
+      parts.push_back(at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat));
       keep_alive.push_back(std::move(patches));
     }
   }
@@ -53,7 +55,8 @@ void check_prompt(const Prompt& prompt, const Qwen3VLConfig& config) {
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     const int id = prompt.token_ids[i];
     if (id >= 0 && id < config.text.vocab_size) continue;
-    throw bad_prompt(prompt, "a prompt has a token the model does not know", fmt::format("id {} at position {}, vocab_size {}", id, i, config.text.vocab_size),
+    throw bad_prompt(prompt, "a prompt has a token the model does not know",
+                     fmt::format("id {} at position {}, vocab_size {}", id, i, config.text.vocab_size),
                      "use the tokenizer of this checkpoint");
   }
   const int64_t merge = config.vision.spatial_merge_size;

@@ -22,7 +22,8 @@ struct PaddedBatch {
   int64_t num_columns() const { return token_ids_BP.size(1); }
 };
 
-/// Lays prompts out and runs the vision tower once for their images. @throws UserError (data) when an image's pixels disagree with its reference
+/// Lays prompts out and runs the vision tower once for their images.
+/// @throws UserError (data) when an image's pixels disagree with its reference
 PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Qwen3VL& model, const PixelGetter& pixels);
 
 /// Checks that ids are in the vocabulary and that there are as many image pads as the images' grids need.

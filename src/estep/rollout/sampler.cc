@@ -20,7 +20,8 @@ constexpr double kNearTie = 1e-5;
 constexpr uint64_t kRolloutStream = 0x726F6C6C6F7574ULL;
 
 [[noreturn]] void refuse(const char* key, const std::string& found, const char* legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
 }
 
 // An upper bound of −log(−log u) for u = (bits >> 11)·2⁻⁵³, from the leading ones of `bits` alone: with w = 1 − u,
@@ -36,7 +37,9 @@ double gumbel_noise(uint64_t bits) {
 }  // namespace
 
 void check_sampling_options(const GenerateOptions& options) {
-  if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) refuse("temperature", fmt::format("{}", options.temperature), "0 (greedy) or more");
+  if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) {
+    refuse("temperature", fmt::format("{}", options.temperature), "0 (greedy) or more");
+  }
   if (!(options.top_p >= 0 && options.top_p <= 1)) refuse("top_p", fmt::format("{}", options.top_p), "a value from 0 to 1 (1 = off)");
   if (options.top_k < 0) refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or leave it off");
   if (!(options.repetition_penalty > 0) || !std::isfinite(options.repetition_penalty)) {
@@ -75,8 +78,8 @@ void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
   for (size_t i = 0; i < logits_V.size(); ++i) {
     if (std::isfinite(logits_V[i])) continue;
     throw UserError(ErrorKind::kData, {.error = "the model gives a logit that is not finite", .where = row.who_,
-                                       .what = fmt::format("logit of token {} at generated position {} is {}", i, row.num_generated_, logits_V[i]),
-                                       .fix = "check the checkpoint for NaN weights; lower the learning rate; use model.torch_dtype: float32"});
+                                       .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[i]),
+                                       .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
   }
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const int id : row.seen_ids_) {

@@ -33,9 +33,9 @@ class SamplerRow {
 /// Chooses the next token of a sequence from its logits (BEHAVIOUR 4.1, 4.7). Torch-free; works in place on float32 logits.
 ///
 /// Order and arithmetic are those of transformers' processors: repetition penalty, then (only when sampling) temperature, top_k, top_p.
-/// Greedy takes the first of equal maxima. Sampling takes argmax(logit + Gumbel noise), which draws from the same distribution as a walk along the
-/// cumulative sum but lets rounding differences between batch sizes matter only where two perturbed logits nearly tie. Noise is keyed by
-/// (seed, epoch, sample_id, position, token id): the same sample gives the same tokens whatever its batch.
+/// Greedy takes the first of equal maxima. Sampling takes argmax(logit + Gumbel noise), which draws from the same distribution as a
+/// walk along the cumulative sum but lets rounding differences between batch sizes matter only where two perturbed logits nearly tie.
+/// Noise is keyed by (seed, epoch, sample_id, position, token id): the same sample gives the same tokens whatever its batch.
 /// One sampler serves any number of rows; not thread-safe.
 class Sampler {
  public:
