@@ -29,7 +29,7 @@ int run_eval(const RunArguments& arguments) {
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   make_directories(config.output.run_dir);
   Session session(config, arguments.device, {.val_data = true, .rollouts = config.is_stage_2() || config.rollout.configured}, *terminal);
-  const EvaluationResult evaluated = session.evaluation({0.3, 0.5})->run(*terminal);
+  const EvaluationResult evaluated = session.evaluation(!config.is_stage_2(), {0.3, 0.5})->run(*terminal);
 
   Json json;
   std::vector<std::vector<std::string>> rows{{"metric", "value"}};

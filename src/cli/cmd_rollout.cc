@@ -63,7 +63,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   if (output.empty()) make_directories(config.output.run_dir);
   FileWriter writer(path);
   Session session(config, arguments.device, {.val_data = true, .rollouts = true}, *terminal);
-  session.evaluation({})->run(*terminal, [&](const Examined& one) {
+  session.evaluation(false)->run(*terminal, [&](const Examined& one) {
     writer.write(line_of(one, *session.tokenizer).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   });
   writer.finish();

@@ -16,6 +16,7 @@ namespace {
 
 Window prepare_window(TrainParts& parts, const WindowPlan& plan, MetricsBag& metrics) {
   WindowSegments segments = parts.source.build(plan, metrics);
+  const Span pack_time(metrics, "time/post_rollout_pack_s");
   return {.window_idx = plan.window_idx, .epoch = plan.epoch, .rows = rows_of_micro_batches(std::move(segments)), .is_partial = plan.is_partial};
 }
 
@@ -68,7 +69,11 @@ void train_loop(TrainParts& parts) {
     ++state.global_step;
     state.epoch = parts.cadence.epoch_at(state.global_step);
     const Due due = parts.cadence.after_step(state.global_step, plan.last_of_epoch);
-    after_step(parts, due, metrics);
+    try {
+      after_step(parts, due, metrics);
+    } catch (const Interrupted&) {
+      save_and_rethrow(parts);  // during the evaluation: the step itself is done
+    }
     stop = due.stop;
     if (!stop && interrupt_requested()) {
       if (!due.save) save(parts);

@@ -96,7 +96,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const Cadence cadence(cadence_options(config.cadence), windows.windows_per_epoch());
   const std::unique_ptr<SegmentSource> source = make_source(session);
   MStep mstep = make_mstep(session, cadence.total_steps());
-  const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation({}) : nullptr;
+  const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation(!config.is_stage_2()) : nullptr;
   Checkpoints checkpoints({.run_dir = config.output.run_dir, .save_total_limit = config.cadence.save_total_limit.value_or(0)},
                           [&](const std::string& directory) { save_hf_model(config.model.directory, *session.model, directory); });
   RunLog log(terminal, make_sinks(config.output));

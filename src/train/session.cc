@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
@@ -104,9 +106,9 @@ std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset) const {
   return std::make_unique<TeacherSource>(dataset, *prompts, vocab, *pixels, examiner_options(), max_length());
 }
 
-std::unique_ptr<Evaluation> Session::evaluation(std::vector<double> extra_gates) const {
+std::unique_ptr<Evaluation> Session::evaluation(bool teacher_forced, std::vector<double> extra_gates) const {
   if (!val_data) return nullptr;
-  if (!config.is_stage_2()) val_teacher_ = teacher(*val_data);
+  if (teacher_forced) val_teacher_ = teacher(*val_data);
   const Evaluation::TeacherLoss teacher_loss = [model = row_model(), options = loss_options()](const PackedRow& row) {
     return teacher_forced_loss(model, row, options);
   };

@@ -55,8 +55,9 @@ class Session {
   RowModel row_model() const;
   /// Segments of the full ground truth of a data set (stage 1).
   std::unique_ptr<TeacherSource> teacher(const Dataset& dataset) const;
-  /// Evaluation of val_data: rollouts when there is an engine, teacher-forced in stage 1.
-  std::unique_ptr<Evaluation> evaluation(std::vector<double> extra_gates) const;
+  /// Evaluation of val_data: rollouts when there is an engine; with `teacher_forced`, the loss on the full ground truth too (stage 1).
+  /// @param extra_gates  further IoU gates to score at
+  std::unique_ptr<Evaluation> evaluation(bool teacher_forced, std::vector<double> extra_gates = {}) const;
 
  private:
   Examiner::Options examiner_options() const;

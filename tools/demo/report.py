@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 ROWS = (
-    ("precision @ IoU 0.3", "eval_rollout_precision"),
-    ("recall @ IoU 0.3", "eval_rollout_recall"),
-    ("F1 @ IoU 0.3", "eval_rollout_f1"),
+    ("precision @ IoU 0.3", "eval_rollout_precision_iou30"),
+    ("recall @ IoU 0.3", "eval_rollout_recall_iou30"),
+    ("F1 @ IoU 0.3", "eval_rollout_f1_iou30"),
     ("precision @ IoU 0.5", "eval_rollout_precision_iou50"),
     ("recall @ IoU 0.5", "eval_rollout_recall_iou50"),
     ("F1 @ IoU 0.5", "eval_rollout_f1_iou50"),
-    ("mean IoU of matches", "eval_rollout_matched_maskiou_mean"),
+    ("mean IoU of matches @ 0.3", "eval_rollout_matched_maskiou_mean_iou30"),
     ("truncated rate", "eval_rollout_parse_truncated_rate"),
     ("malformed rate", "eval_rollout_parse_malformed_rate"),
     ("predicted objects", "eval_rollout_pred_objects"),
