@@ -28,7 +28,8 @@ ErrorKind refused(Stage& stage, const std::string& input, const std::string& men
   return error.kind();
 }
 
-std::string match_line(const std::string& object) { return R"({"predictions": [)" + object + R"(], "ground_truth": [{"bbox_2d": [1, 2, 3, 4]}]})"; }
+std::string match_line(const std::string& object) { return R"({"predictions": [)" + object
+    + R"(], "ground_truth": [{"bbox_2d": [1, 2, 3, 4]}]})"; }
 
 std::string segment_line(const std::string& object, const std::string& options = "{}") {
   return R"({"prompt_token_ids": [361, 84], "response_token_ids": [90], "ground_truth": [)" + object + R"(], "options": )" + options + "}";
@@ -71,8 +72,10 @@ TEST(MatchStage, NamesWhatIsWrongWithAnObject) {
 TEST(MatchStage, RefusesUnknownFieldsAndOptions) {
   const auto stage = make_match_stage({});
   EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "option": {}})", "options"), ErrorKind::kConfig);
-  EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "options": {"maskiou_gat": 1}})", "maskiou_gate"), ErrorKind::kConfig);
-  EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "options": {"candidate_top_k": 0}})", "candidate_top_k"), ErrorKind::kConfig);
+  EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "options": {"maskiou_gat": 1}})", "maskiou_gate"),
+      ErrorKind::kConfig);
+  EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "options": {"candidate_top_k": 0}})", "candidate_top_k"),
+      ErrorKind::kConfig);
 }
 
 TEST(ParseStage, NeedsAListOfIntegers) {

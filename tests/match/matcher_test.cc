@@ -59,7 +59,8 @@ TEST(CandidatesOf, TreatTouchingAndFlatBoxesAsWithoutOverlap) {
 }
 
 TEST(Match, PairsEachPredictionWithItsObject) {
-  const Matching matching = match({box(500, 500, 600, 600), box(0, 0, 100, 100)}, {box(0, 0, 100, 100), box(500, 500, 600, 600), box(800, 0, 900, 50)}, {});
+  const Matching matching = match({box(500, 500, 600, 600), box(0, 0, 100, 100)},
+      {box(0, 0, 100, 100), box(500, 500, 600, 600), box(800, 0, 900, 50)}, {});
   EXPECT_EQ(matching.pairs, (Pairs{{0, 1}, {1, 0}}));
   EXPECT_TRUE(matching.false_positives.empty());
   EXPECT_EQ(matching.false_negatives, (std::vector<int>{2}));

@@ -58,7 +58,9 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
     }
   }
   const size_t count = geometry.bins.size();
-  if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) refuse(where, "a bbox_2d has four values", shown(value), "give [x1, y1, x2, y2]");
+  if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) {
+    refuse(where, "a bbox_2d has four values", shown(value), "give [x1, y1, x2, y2]");
+  }
   if (kind == GeometryKind::kPoly && (count < 6 || count % 2 != 0)) {
     refuse(where, "a poly has at least three vertices", fmt::format("{} values", count), "give x and y of three or more vertices");
   }
@@ -73,7 +75,8 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
   }
   const bool has_box = object.contains("bbox_2d"), has_poly = object.contains("poly");
   if (has_box == has_poly) {
-    refuse(where, "an object needs exactly one geometry", has_box ? "bbox_2d and poly" : "neither bbox_2d nor poly", "give bbox_2d or poly");
+    refuse(where, "an object needs exactly one geometry", has_box ? "bbox_2d and poly" : "neither bbox_2d nor poly",
+           "give bbox_2d or poly");
   }
   const GeometryKind kind = has_box ? GeometryKind::kBbox2d : GeometryKind::kPoly;
   return read_geometry(kind, object[geometry_key(kind)], fmt::format("{}.{}", where, geometry_key(kind)), any_range);

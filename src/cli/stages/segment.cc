@@ -63,7 +63,8 @@ class SegmentStage : public Stage {
  public:
   explicit SegmentStage(const StageOptions& options)
       : tokenizer_(Tokenizer::load(options.model_dir)), coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
-        vocab_(AnswerVocab::from(*tokenizer_, coord_vocab_, options.model_dir)), stop_ids_(stop_token_ids(*tokenizer_, options.model_dir)) {}
+        vocab_(AnswerVocab::from(*tokenizer_, coord_vocab_, options.model_dir)),
+        stop_ids_(stop_token_ids(*tokenizer_, options.model_dir)) {}
 
   Json run(const Json& input) override {
     FieldReader fields(input, "input");

@@ -10,8 +10,11 @@ struct CostMatrix {
   std::vector<double> values;  ///< size * size, finite
 
   explicit CostMatrix(int n, double fill = 0.0) : size(n), values(static_cast<size_t>(n) * static_cast<size_t>(n), fill) {}
-  double& at(int row, int column) { return values[static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column)]; }
-  double at(int row, int column) const { return values[static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column)]; }
+  double& at(int row, int column) { return values[place(row, column)]; }
+  double at(int row, int column) const { return values[place(row, column)]; }
+
+ private:
+  size_t place(int row, int column) const { return static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column); }
 };
 
 /// Column of each row in an assignment of least total cost; among equals the very one scipy's `linear_sum_assignment` returns.

@@ -61,7 +61,8 @@ std::vector<Aabb> boxes_of(const std::vector<Geometry>& geometries) {
 // Rasterises a geometry when it is first asked for.
 class MaskCache {
  public:
-  MaskCache(const std::vector<Geometry>& geometries, int resolution) : geometries_(geometries), resolution_(resolution), masks_(geometries.size()) {}
+  MaskCache(const std::vector<Geometry>& geometries, int resolution)
+      : geometries_(geometries), resolution_(resolution), masks_(geometries.size()) {}
   const Mask& of(int index) {
     std::optional<Mask>& mask = masks_[static_cast<size_t>(index)];
     if (!mask) mask = rasterize(geometries_[static_cast<size_t>(index)], resolution_);
@@ -98,7 +99,8 @@ struct JudgedPairs {
   double iou(int p, int g) const { return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g)]; }
 };
 
-JudgedPairs judge_candidates(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchOptions& options) {
+JudgedPairs judge_candidates(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth,
+                             const MatchOptions& options) {
   const int num_predictions = static_cast<int>(predictions.size()), num_ground_truth = static_cast<int>(ground_truth.size());
   JudgedPairs judged{padded_costs(num_predictions, num_ground_truth, options), num_predictions, num_ground_truth,
                      std::vector<double>(predictions.size() * ground_truth.size(), 0.0), 0};
@@ -146,7 +148,9 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
 
 void check_match_options(const MatchOptions& options) {
   if (options.candidate_top_k < 1) refuse("candidate_top_k", fmt::to_string(options.candidate_top_k), "an integer ≥ 1");
-  if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0)) refuse("maskiou_gate", fmt::to_string(options.maskiou_gate), "a number in [0, 1]");
+  if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0)) {
+    refuse("maskiou_gate", fmt::to_string(options.maskiou_gate), "a number in [0, 1]");
+  }
   if (options.maskiou_resolution < 1 || options.maskiou_resolution > kMaxResolution) {
     refuse("maskiou_resolution", fmt::to_string(options.maskiou_resolution), fmt::format("an integer from 1 to {}", kMaxResolution));
   }

@@ -28,7 +28,9 @@ class Kernel {
   Kernel(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetOptions& options)
       : num_from_(from.size()), num_to_(to.size()) {
     for (const BinPoint& a : from) {
-      for (const BinPoint& b : to) values_.push_back(std::exp(std::clamp(-distance(a, b, options.ot_cost) / options.ot_epsilon, -50.0, 50.0)));
+      for (const BinPoint& b : to) {
+        values_.push_back(std::exp(std::clamp(-distance(a, b, options.ot_cost) / options.ot_epsilon, -50.0, 50.0)));
+      }
     }
   }
   double at(size_t i, size_t j) const { return values_[i * num_to_ + j]; }
@@ -85,7 +87,9 @@ OtCost ot_cost_from(std::string_view name) {
 }
 
 void check_target_options(const TargetOptions& options) {
-  if (!(options.ot_epsilon > 0.0 && std::isfinite(options.ot_epsilon))) refuse("ot_epsilon", fmt::to_string(options.ot_epsilon), "a number > 0");
+  if (!(options.ot_epsilon > 0.0 && std::isfinite(options.ot_epsilon))) {
+    refuse("ot_epsilon", fmt::to_string(options.ot_epsilon), "a number > 0");
+  }
   if (options.ot_iters < 1) refuse("ot_iters", fmt::to_string(options.ot_iters), "an integer ≥ 1");
 }
 

@@ -25,7 +25,8 @@ std::vector<bool> overlaps(const std::vector<int>& token_ids, const std::vector<
 AnswerVocab AnswerVocab::from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab, const std::string& where) {
   const auto im_end = tokenizer.token_id("<|im_end|>");
   if (!im_end) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|im_end|>", .where = where, .what = fmt::format("{} ids, none of them", tokenizer.num_ids()),
+    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|im_end|>", .where = where,
+                                       .what = fmt::format("{} ids, none of them", tokenizer.num_ids()),
                                        .fix = "use the tokenizer.json of a Qwen model, whose answers end with <|im_end|>"});
   }
   return {&tokenizer, &coord_vocab, *im_end};

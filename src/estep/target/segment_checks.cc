@@ -10,7 +10,8 @@ namespace rematch {
 namespace {
 
 std::string sample_name(const Segment& segment) {
-  return segment.where.empty() ? fmt::format("sample {}", segment.sample_id) : fmt::format("sample {} ({})", segment.sample_id, segment.where);
+  if (segment.where.empty()) return fmt::format("sample {}", segment.sample_id);
+  return fmt::format("sample {} ({})", segment.sample_id, segment.where);
 }
 
 std::string id_at(const std::vector<int>& ids, size_t position) {
@@ -26,20 +27,23 @@ void check_prompt_ids(const std::vector<int>& ours, const std::vector<int>& thei
   throw UserError(ErrorKind::kData,
                   {.error = fmt::format("the prompt {} used differs from ours at position {}", backend, position),
                    .where = where.empty() ? "prompt" : where,
-                   .what = fmt::format("ours has {}, {} has {} (lengths {} and {})", id_at(ours, position), backend, id_at(theirs, position), ours.size(),
-                                       theirs.size()),
+                   .what = fmt::format("ours has {}, {} has {} (lengths {} and {})", id_at(ours, position), backend,
+                                       id_at(theirs, position), ours.size(), theirs.size()),
                    .fix = "give both the same tokenizer, chat template and image size, or use `rollout_backend: hf`"});
 }
 
 void check_supervision(const Segment& segment) {
   const auto refuse = [&](int position, const std::string& why) {
     throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why), .where = sample_name(segment),
+                    {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why),
+                     .where = sample_name(segment),
                      .what = fmt::format("prompt_len {}, encoded_len {}", segment.prompt_len, segment.encoded_len()),
                      .fix = "supervise each token of the assistant's answer at most once, by its own id or by a bin"});
   };
   const int length = segment.encoded_len();
-  if (static_cast<int>(segment.labels.size()) != length) refuse(static_cast<int>(segment.labels.size()), "labels and token_ids differ in length");
+  if (static_cast<int>(segment.labels.size()) != length) {
+    refuse(static_cast<int>(segment.labels.size()), "labels and token_ids differ in length");
+  }
   for (int position = 0; position < length; ++position) {
     const int label = segment.labels[static_cast<size_t>(position)];
     if (label == kIgnoreLabel) continue;
@@ -48,7 +52,9 @@ void check_supervision(const Segment& segment) {
   }
   int last = -1;
   for (const CoordSlot& slot : segment.coord_slots) {
-    if (slot.position < std::max(1, segment.prompt_len) || slot.position >= length) refuse(slot.position, "it lies outside the assistant span");
+    if (slot.position < std::max(1, segment.prompt_len) || slot.position >= length) {
+      refuse(slot.position, "it lies outside the assistant span");
+    }
     if (slot.position <= last) refuse(slot.position, "coord slots must ascend");
     if (slot.bin < 0 || slot.bin >= kNumBins) refuse(slot.position, fmt::format("bin {} is not in 0..999", slot.bin));
     if (segment.labels[static_cast<size_t>(slot.position)] != kIgnoreLabel) refuse(slot.position, "it has a label and a coord slot");
@@ -60,9 +66,10 @@ void check_encoded_len(const Segment& segment, int cap_tokens) {
   if (cap_tokens <= 0 || segment.encoded_len() <= cap_tokens) return;
   throw UserError(ErrorKind::kData,
                   {.error = "a segment is longer than global_max_length", .where = sample_name(segment),
-                   .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(), segment.prompt_len,
-                                       segment.prefix_len, segment.append_len, cap_tokens),
-                   .fix = "raise `global_max_length`, lower `max_new_tokens`, or set `training.packing: false` when the cap is there only for packing"});
+                   .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
+                                       segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
+                   .fix = "raise `global_max_length`, lower `max_new_tokens`, "
+                          "or set `training.packing: false` when the cap is there only for packing"});
 }
 
 }  // namespace rematch
