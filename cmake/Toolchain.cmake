@@ -32,4 +32,4 @@ endif()
 # Warnings are errors for our code only; third-party headers come in as SYSTEM.
 add_library(rematch_warnings INTERFACE)
 target_compile_options(rematch_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
-  -Wno-restrict)  # GCC 12 sees overlaps in std::string that are not there (PR 105329)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string that are not there (PR 105329)

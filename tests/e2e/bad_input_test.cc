@@ -94,7 +94,7 @@ TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {
 
 TEST(BadInput, ACorruptJpegIsADataError) {
   test::Program program;
-  program.dir().write("broken.jpg", std::string("\xff\xd8\xff\xe0") + std::string(100, 'x'));
+  program.dir().write("broken.jpg", "\xff\xd8\xff\xe0 this is not what follows a JPEG's first marker");
   program.dir().write("bad.jsonl", R"({"images": ["broken.jpg"], "width": 64, "height": 64, "objects": []})" "\n");
   expect_error(train(program, "custom: {train_jsonl: bad.jsonl}\n"), 3, "broken.jpg");
 }

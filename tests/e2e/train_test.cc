@@ -17,7 +17,8 @@ std::string log_without_times(const std::string& path) {
   std::string text, line;
   while (std::getline(lines, line)) {
     Json kept = Json::object();
-    for (const auto& member : parse_json(line, path).items()) {
+    const Json logged = parse_json(line, path);
+    for (const auto& member : logged.items()) {
       const std::string& key = member.key();
       const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
       if (!timed) kept[key] = member.value();
