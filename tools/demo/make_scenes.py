@@ -5,7 +5,7 @@
 writes OUT/train.jsonl, OUT/val.jsonl, the PNG files they name, OUT/preview.png (twelve scenes with their geometry drawn in)
 and, last, OUT/scenes.json (the arguments; a second call with the same ones returns at once).
 
-simple  one to three large shapes on a plain 128x128 background: what the demonstration's checkpoint is taught on.
+simple  one to five large shapes on a plain 128x128 background: what the demonstration's checkpoint is taught on.
 hard    three to six smaller shapes, on backgrounds with gradients, noise and stray lines, also 160x128 and 128x160 images:
         what a user's new data look like to that checkpoint.
 
@@ -49,8 +49,8 @@ class Difficulty:
 
 
 DIFFICULTIES = {
-    "simple": Difficulty(((128, 128),), (1, 3), (28, 62), 3, False),
-    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (24, 48), 1, True),
+    "simple": Difficulty(((128, 128),), (1, 5), (24, 54), 2, False),
+    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (20, 44), 1, True),
 }
 
 
