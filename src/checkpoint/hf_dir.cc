@@ -35,13 +35,16 @@ std::map<std::string, std::string> read_weight_map(const std::string& path) {
   for (const auto& member : found->items()) {
     if (!member.value().is_string()) bad_index(path, "a weight_map entry is not a file name", member.key());
     const std::string file = member.value().get<std::string>();
-    if (file.empty() || file.find('/') != std::string::npos || file == "..") bad_index(path, "a weight_map entry is not a plain file name", file);
+    if (file.empty() || file.find('/') != std::string::npos || file == "..") {
+      bad_index(path, "a weight_map entry is not a plain file name", file);
+    }
     weight_map[member.key()] = file;
   }
   return weight_map;
 }
 
-void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map, int64_t total_parameters, int64_t total_bytes) {
+void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map, int64_t total_parameters,
+                 int64_t total_bytes) {
   Json root;
   root["metadata"]["total_parameters"] = total_parameters;
   root["metadata"]["total_size"] = total_bytes;
@@ -74,10 +77,14 @@ struct HfDir::Impl {
       std::shared_ptr<SafetensorsFile>& shard = shards[file_name];
       if (!shard) {
         const std::string shard_path = join_path(path, file_name);
-        if (!fs::exists(shard_path)) bad_index(index_path, fmt::format("shard {} is missing", file_name), fmt::format("tensor {} should be in it", tensor));
+        if (!fs::exists(shard_path)) {
+          bad_index(index_path, fmt::format("shard {} is missing", file_name), fmt::format("tensor {} should be in it", tensor));
+        }
         shard = SafetensorsFile::open(shard_path);
       }
-      if (!shard->has(tensor)) bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor), fmt::format("weight_map says {}", file_name));
+      if (!shard->has(tensor)) {
+        bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor), fmt::format("weight_map says {}", file_name));
+      }
       locations[tensor] = {file_name, shard};
     }
   }

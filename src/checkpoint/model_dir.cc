@@ -44,12 +44,15 @@ void require_model_dir(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return;
   const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
-  throw UserError(ErrorKind::kConfig,
-                  {.error = is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
-                   .where = path.empty() ? "model" : path,
-                   .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
-                   .fix = is_hub_id ? fmt::format("download it first: hf download {} --local-dir models/{}; then give that directory", path, split(path, '/')[1])
-                                    : "give the directory that holds config.json; a model of the hub is fetched with: hf download OWNER/NAME --local-dir DIR"});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
+       .where = path.empty() ? "model" : path,
+       .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
+       .fix =
+           is_hub_id
+               ? fmt::format("download it first: hf download {} --local-dir models/{}; then give that directory", path, split(path, '/')[1])
+               : "give the directory that holds config.json; a model of the hub is fetched with: hf download OWNER/NAME --local-dir DIR"});
 }
 
 void copy_companions(const std::string& source_dir, const std::string& directory, const std::vector<std::string>& except) {

@@ -19,10 +19,23 @@ struct DtypePair {
 };
 
 constexpr DtypePair kTorchTypes[] = {
-    {"BOOL", at::kBool},         {"U8", at::kByte},     {"I8", at::kChar},        {"F8_E5M2", at::kFloat8_e5m2}, {"F8_E4M3", at::kFloat8_e4m3fn},
-    {"I16", at::kShort},         {"U16", at::kUInt16},  {"F16", at::kHalf},       {"BF16", at::kBFloat16},       {"I32", at::kInt},
-    {"U32", at::kUInt32},        {"F32", at::kFloat},   {"C64", at::kComplexFloat}, {"F64", at::kDouble},        {"I64", at::kLong},
-    {"U64", at::kUInt64},        {"F8_E8M0", at::ScalarType::Float8_e8m0fnu},
+    {"BOOL", at::kBool},
+    {"U8", at::kByte},
+    {"I8", at::kChar},
+    {"F8_E5M2", at::kFloat8_e5m2},
+    {"F8_E4M3", at::kFloat8_e4m3fn},
+    {"I16", at::kShort},
+    {"U16", at::kUInt16},
+    {"F16", at::kHalf},
+    {"BF16", at::kBFloat16},
+    {"I32", at::kInt},
+    {"U32", at::kUInt32},
+    {"F32", at::kFloat},
+    {"C64", at::kComplexFloat},
+    {"F64", at::kDouble},
+    {"I64", at::kLong},
+    {"U64", at::kUInt64},
+    {"F8_E8M0", at::ScalarType::Float8_e8m0fnu},
 };
 
 at::ScalarType torch_type(const SafetensorsDtype& dtype) {
@@ -53,9 +66,11 @@ struct SafetensorsFile::Impl {
     const auto found = index.find(name);
     if (found == index.end()) {
       const std::vector<std::string> near = near_names(name, names);
-      throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name), .where = file.path(),
-                                         .what = near.empty() ? fmt::format("{} other tensors", names.size()) : fmt::format("near: {}", join(near, ", ")),
-                                         .fix = "check that the checkpoint is complete and of the right architecture"});
+      throw UserError(ErrorKind::kData,
+                      {.error = fmt::format("tensor {} is missing", name),
+                       .where = file.path(),
+                       .what = near.empty() ? fmt::format("{} other tensors", names.size()) : fmt::format("near: {}", join(near, ", ")),
+                       .fix = "check that the checkpoint is complete and of the right architecture"});
     }
     return header.entries[found->second];
   }
@@ -87,7 +102,9 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   // Copied byte by byte: files of other writers may be unaligned.
   const size_t size_bytes = entry.end_bytes - entry.begin_bytes;
   REMATCH_CHECK(tensor.nbytes() == size_bytes, fmt::format("{} against {}", tensor.nbytes(), size_bytes));
-  if (size_bytes > 0) std::memcpy(tensor.data_ptr(), impl_->file.bytes().data() + impl_->header.data_begin_bytes + entry.begin_bytes, size_bytes);
+  if (size_bytes > 0) {
+    std::memcpy(tensor.data_ptr(), impl_->file.bytes().data() + impl_->header.data_begin_bytes + entry.begin_bytes, size_bytes);
+  }
   return tensor;
 }
 

@@ -45,7 +45,8 @@ uint64_t little_endian_64(std::string_view bytes) {
 
 std::string_view header_text(std::string_view file, const std::string& where) {
   if (file.size() < kLengthBytes) {
-    damaged(where, "a safetensors file is too short", fmt::format("{} bytes, the length of the header alone takes {}", file.size(), kLengthBytes));
+    damaged(where, "a safetensors file is too short",
+            fmt::format("{} bytes, the length of the header alone takes {}", file.size(), kLengthBytes));
   }
   const uint64_t length = little_endian_64(file);
   if (length > kMaxHeaderBytes) {
@@ -67,7 +68,8 @@ std::string_view header_text(std::string_view file, const std::string& where) {
 // One tensor's members: exactly dtype, shape, data_offsets, with sane numbers.
 class EntryReader {
  public:
-  EntryReader(const std::string& name, const Json& value, const std::string& file) : value_(value), where_(fmt::format("{}: tensor {}", file, shown(Json(name)))) {
+  EntryReader(const std::string& name, const Json& value, const std::string& file)
+      : value_(value), where_(fmt::format("{}: tensor {}", file, shown(Json(name)))) {
     entry_.name = name;
   }
 
@@ -103,12 +105,16 @@ class EntryReader {
     uint64_t size = static_cast<uint64_t>(entry_.dtype->size_bytes);
     bool has_zero = false;
     for (const Json& item : value) {
-      if (!item.is_number_unsigned() || item.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) damaged(where_, "a tensor's shape has a wrong value", shown(value));
+      if (!item.is_number_unsigned() || item.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
+        damaged(where_, "a tensor's shape has a wrong value", shown(value));
+      }
       const uint64_t extent = item.get<uint64_t>();
       entry_.shape.push_back(static_cast<int64_t>(extent));
       has_zero = has_zero || extent == 0;
       // Extents before a zero count too: torch multiplies them in the same way.
-      if (extent != 0 && size > static_cast<uint64_t>(INT64_MAX) / extent) damaged(where_, "a tensor's shape is too large for any memory", shown(value));
+      if (extent != 0 && size > static_cast<uint64_t>(INT64_MAX) / extent) {
+        damaged(where_, "a tensor's shape is too large for any memory", shown(value));
+      }
       if (extent != 0) size *= extent;
     }
     size_bytes_ = has_zero ? 0 : size;
@@ -123,7 +129,8 @@ class EntryReader {
     entry_.end_bytes = value[1].get<uint64_t>();
     if (entry_.begin_bytes > entry_.end_bytes || entry_.end_bytes - entry_.begin_bytes != size_bytes_) {
       damaged(where_, "a tensor's bytes do not fit its shape",
-              fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value), entry_.dtype->name, shown(member("shape")), size_bytes_));
+              fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value), entry_.dtype->name,
+                          shown(member("shape")), size_bytes_));
     }
   }
 
@@ -137,7 +144,9 @@ std::map<std::string, std::string> read_metadata(const Json& value, const std::s
   std::map<std::string, std::string> metadata;
   if (!value.is_object()) damaged(where, "__metadata__ is not an object", shown(value));
   for (const auto& member : value.items()) {
-    if (!member.value().is_string()) damaged(where, "__metadata__ holds something that is not text", shown(member.value()), "store text only");
+    if (!member.value().is_string()) {
+      damaged(where, "__metadata__ holds something that is not text", shown(member.value()), "store text only");
+    }
     metadata[member.key()] = member.value().get<std::string>();
   }
   return metadata;

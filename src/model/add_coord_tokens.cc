@@ -31,7 +31,9 @@ std::string coord_token(int bin) { return fmt::format("<|coord_{}|>", bin); }
 void require_empty(const std::string& out_dir) {
   std::error_code error;
   if (!fs::exists(out_dir, error) || (fs::is_directory(out_dir, error) && fs::is_empty(out_dir, error))) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty", .where = out_dir, .what = "it exists and holds something",
+  throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty",
+                                       .where = out_dir,
+                                       .what = "it exists and holds something",
                                        .fix = "give a directory that does not exist yet"});
 }
 
@@ -49,7 +51,9 @@ struct TokenTable {
 TokenTable read_tokens(const Json& tokenizer, const std::string& path) {
   TokenTable table;
   const auto add = [&](const std::string& content, const Json& id) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7fffffffu) bad_tokenizer(path, fmt::format("token {} has id {}", content, id.dump()));
+    if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7fffffffu) {
+      bad_tokenizer(path, fmt::format("token {} has id {}", content, id.dump()));
+    }
     table.contents.insert(content);
     table.next_id = std::max(table.next_id, id.get<int64_t>() + 1);
   };
@@ -60,7 +64,9 @@ TokenTable read_tokens(const Json& tokenizer, const std::string& path) {
   for (const auto& member : tokenizer["model"]["vocab"].items()) add(member.key(), member.value());
   if (!tokenizer.contains("added_tokens") || !tokenizer["added_tokens"].is_array()) bad_tokenizer(path, "no added_tokens");
   for (const Json& token : tokenizer["added_tokens"]) {
-    if (!token.is_object() || !token.contains("content") || !token["content"].is_string() || !token.contains("id")) bad_tokenizer(path, "an added token lacks id or content");
+    if (!token.is_object() || !token.contains("content") || !token["content"].is_string() || !token.contains("id")) {
+      bad_tokenizer(path, "an added token lacks id or content");
+    }
     add(token["content"].get<std::string>(), token["id"]);
   }
   return table;
@@ -71,9 +77,11 @@ void require_no_coords(const TokenTable& table, const std::string& path) {
   for (int bin = 0; bin < kNumBins; ++bin) count += static_cast<int>(table.contents.count(coord_token(bin)));
   if (count == 0) return;
   const bool has_all = count == kNumBins;
-  throw UserError(ErrorKind::kData, {.error = has_all ? "the model has the coord tokens already" : "the model has some of the coord tokens already",
-                                     .where = path, .what = fmt::format("{} of {}", count, kNumBins),
-                                     .fix = has_all ? "use it as it is" : "start from the stock checkpoint"});
+  throw UserError(ErrorKind::kData,
+                  {.error = has_all ? "the model has the coord tokens already" : "the model has some of the coord tokens already",
+                   .where = path,
+                   .what = fmt::format("{} of {}", count, kNumBins),
+                   .fix = has_all ? "use it as it is" : "start from the stock checkpoint"});
 }
 
 Json token_fields(const std::string& content) {
@@ -134,7 +142,9 @@ at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& p
   const at::Tensor mean = used.mean(0), spread = used.std(0, /*unbiased=*/false);
   at::Tensor noise = at::empty({kNumBins, width}, at::TensorOptions().dtype(at::kFloat));
   float* values = noise.data_ptr<float>();
-  for (int64_t i = 0; i < noise.numel(); ++i) values[i] = static_cast<float>((2 * random_uniform(kNoiseSeed, static_cast<uint64_t>(i)) - 1) * std::sqrt(3.0));
+  for (int64_t i = 0; i < noise.numel(); ++i) {
+    values[i] = static_cast<float>((2 * random_uniform(kNoiseSeed, static_cast<uint64_t>(i)) - 1) * std::sqrt(3.0));
+  }
   const at::Tensor rows = (mean + noise * spread * kNoise).to(table_VH.scalar_type());
   at::Tensor result = table_VH;
   if (plan.new_rows > plan.old_rows) result = at::cat({table_VH, at::zeros({plan.new_rows - plan.old_rows, width}, table_VH.options())}, 0);
@@ -154,8 +164,10 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Qwe
     const std::vector<int64_t> shape = dir.shape(name);
     const bool fits = shape.size() == 2 && shape[0] == plan.old_rows && plan.first_id <= plan.old_rows && plan.first_id > 0;
     if (!fits || !at::isFloatingType(dir.dtype(name))) {
-      throw UserError(ErrorKind::kData, {.error = fmt::format("{} does not fit the tokenizer", name), .where = dir.path(),
-                                         .what = fmt::format("{} tokens, {} rows by config.json, {} stored", plan.first_id, plan.old_rows, shape.empty() ? 0 : shape[0]),
+      throw UserError(ErrorKind::kData, {.error = fmt::format("{} does not fit the tokenizer", name),
+                                         .where = dir.path(),
+                                         .what = fmt::format("{} tokens, {} rows by config.json, {} stored", plan.first_id, plan.old_rows,
+                                                             shape.empty() ? 0 : shape[0]),
                                          .fix = "give a checkpoint whose tokenizer, config and weights belong together"});
     }
   }

@@ -28,7 +28,9 @@ DecoderLayer take_layer(const TensorSource& source, const std::string& prefix, c
 
 Decoder::Decoder(const TextConfig& config, const TensorSource& source) : config_(config) {
   const std::string prefix = "model.language_model.";
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i) layers_.push_back(take_layer(source, fmt::format("{}layers.{}.", prefix, i), config));
+  for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    layers_.push_back(take_layer(source, fmt::format("{}layers.{}.", prefix, i), config));
+  }
   final_norm_ = source(prefix + "norm.weight", {config.hidden_size});
 }
 

@@ -35,7 +35,8 @@ class Decoder {
   /// @param embeds_TH     [..., H]
   /// @param positions_3T  [3, ...]
   /// @return              final-normed hidden states, same shape
-  at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention, const DeepstackInput& deepstack) const;
+  at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
+                     const DeepstackInput& deepstack) const;
 
  private:
   at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;

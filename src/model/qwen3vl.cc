@@ -138,7 +138,8 @@ at::Tensor Qwen3VL::positions_3T(const RowInput& row) const {
     static const std::vector<std::array<int64_t, 3>> kNoGrids;
     const Positions segment = position_ids(token_ids, row.grids.empty() ? kNoGrids : row.grids[s], options, fmt::format("segment {}", s));
     for (size_t axis = 0; axis < 3; ++axis) {
-      std::copy(segment.rows[axis].begin(), segment.rows[axis].end(), positions.data_ptr<int64_t>() + static_cast<int64_t>(axis) * num_tokens + begin);
+      std::copy(segment.rows[axis].begin(), segment.rows[axis].end(),
+                positions.data_ptr<int64_t>() + static_cast<int64_t>(axis) * num_tokens + begin);
     }
     begin = end;
   }

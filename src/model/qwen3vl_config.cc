@@ -16,13 +16,15 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void bad_value(const std::string& where, const std::string& key, const std::string& what, const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = fmt::format("{} in config.json is not usable", key), .where = where, .what = what, .fix = fix});
+  throw UserError(ErrorKind::kData,
+                  {.error = fmt::format("{} in config.json is not usable", key), .where = where, .what = what, .fix = fix});
 }
 
 // Typed members of one object of config.json; an absent or null member gives the class default of transformers.
 class ConfigReader {
  public:
-  ConfigReader(const Json& value, std::string where, std::string prefix) : value_(value), where_(std::move(where)), prefix_(std::move(prefix)) {
+  ConfigReader(const Json& value, std::string where, std::string prefix)
+      : value_(value), where_(std::move(where)), prefix_(std::move(prefix)) {
     if (!value_.is_object()) bad_value(where_, prefix_.empty() ? "the document" : prefix_, value_.type_name(), "give a JSON object");
   }
 
@@ -50,7 +52,8 @@ class ConfigReader {
   int64_t side(const std::string& key, int64_t fallback) const {
     const Json* member = find(key);
     if (member == nullptr || !member->is_array()) return integer(key, fallback);
-    const bool is_square = !member->empty() && std::all_of(member->begin(), member->end(), [&](const Json& item) { return item == member->front(); });
+    const bool is_square =
+        !member->empty() && std::all_of(member->begin(), member->end(), [&](const Json& item) { return item == member->front(); });
     if (!is_square) bad_value(where_, name(key), member->dump(), "give one integer");
     return to_integer(key, member->front(), 1);
   }
@@ -97,7 +100,9 @@ class ConfigReader {
   int64_t to_integer(const std::string& key, const Json& value, int64_t least) const {
     const bool is_legal = value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= 0x7fffffffu) &&
                           value.get<int64_t>() >= least && value.get<int64_t>() <= std::numeric_limits<int32_t>::max();
-    if (!is_legal) bad_value(where_, name(key), value.dump(), fmt::format("give an integer from {} to {}", least, std::numeric_limits<int32_t>::max()));
+    if (!is_legal) {
+      bad_value(where_, name(key), value.dump(), fmt::format("give an integer from {} to {}", least, std::numeric_limits<int32_t>::max()));
+    }
     return value.get<int64_t>();
   }
 
@@ -108,7 +113,9 @@ class ConfigReader {
 
 void require_text(const ConfigReader& reader, const std::string& key, const std::string& wanted) {
   const std::string found = reader.text(key, wanted);
-  if (found != wanted) bad_value(reader.where(), reader.name(key), fmt::format("\"{}\"", found), fmt::format("only \"{}\" is implemented", wanted));
+  if (found != wanted) {
+    bad_value(reader.where(), reader.name(key), fmt::format("\"{}\"", found), fmt::format("only \"{}\" is implemented", wanted));
+  }
 }
 
 // Both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) whole; a theta inside beats the outer one.
@@ -137,12 +144,16 @@ TextConfig read_text(const ConfigReader& reader) {
   text.head_dim = reader.integer("head_dim", 128);
   text.rms_norm_eps = reader.number("rms_norm_eps", 1e-6);
   require_text(reader, "hidden_act", "silu");
-  if (reader.boolean("attention_bias", false)) bad_value(reader.where(), reader.name("attention_bias"), "true", "only checkpoints without attention biases are implemented");
+  if (reader.boolean("attention_bias", false)) {
+    bad_value(reader.where(), reader.name("attention_bias"), "true", "only checkpoints without attention biases are implemented");
+  }
   const ConfigReader rope = rope_object(reader);
   require_rope_type(rope, {"default"});
   text.rope_theta = rope.number("rope_theta", reader.number("rope_theta", 500000));
   const std::vector<int64_t> section = rope.integers("mrope_section", {24, 20, 20});
-  if (section.size() != 3) bad_value(reader.where(), rope.name("mrope_section"), fmt::format("{} numbers", section.size()), "give three: t, h, w");
+  if (section.size() != 3) {
+    bad_value(reader.where(), rope.name("mrope_section"), fmt::format("{} numbers", section.size()), "give three: t, h, w");
+  }
   std::copy(section.begin(), section.end(), text.mrope_section.begin());
   // transformers counts a negative padding index from the end, as every PyTorch embedding does.
   text.pad_token_id = reader.integer("pad_token_id", std::numeric_limits<int64_t>::max(), -text.vocab_size);
@@ -153,12 +164,16 @@ TextConfig read_text(const ConfigReader& reader) {
   }
 
   if (text.num_attention_heads % text.num_key_value_heads != 0) {
-    bad_value(reader.where(), reader.name("num_key_value_heads"), fmt::format("{} query heads over {}", text.num_attention_heads, text.num_key_value_heads),
+    bad_value(reader.where(), reader.name("num_key_value_heads"),
+              fmt::format("{} query heads over {}", text.num_attention_heads, text.num_key_value_heads),
               "query heads must be a multiple of key/value heads");
   }
-  if (text.head_dim % 2 != 0) bad_value(reader.where(), reader.name("head_dim"), std::to_string(text.head_dim), "rotary needs an even head size");
+  if (text.head_dim % 2 != 0) {
+    bad_value(reader.where(), reader.name("head_dim"), std::to_string(text.head_dim), "rotary needs an even head size");
+  }
   if (text.pad_token_id >= text.vocab_size) {
-    bad_value(reader.where(), reader.name("pad_token_id"), fmt::format("{} with {} embedding rows", text.pad_token_id, text.vocab_size), "give an id of the vocabulary");
+    bad_value(reader.where(), reader.name("pad_token_id"), fmt::format("{} with {} embedding rows", text.pad_token_id, text.vocab_size),
+              "give an id of the vocabulary");
   }
   return text;
 }
@@ -187,7 +202,8 @@ VisionConfig read_vision(const ConfigReader& reader) {
   }
   for (const int64_t block : vision.deepstack_visual_indexes) {
     if (block >= vision.depth) {
-      bad_value(reader.where(), reader.name("deepstack_visual_indexes"), fmt::format("block {} of {}", block, vision.depth), "give indices below depth");
+      bad_value(reader.where(), reader.name("deepstack_visual_indexes"), fmt::format("block {} of {}", block, vision.depth),
+                "give indices below depth");
     }
   }
   return vision;
@@ -202,7 +218,8 @@ Qwen3VLConfig Qwen3VLConfig::from_model_dir(const std::string& model_dir) {
   const ConfigReader reader(root, path, "");
   const std::string model_type = reader.text("model_type", "");
   if (model_type != "qwen3_vl") {
-    bad_value(path, "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type), "give a dense Qwen3-VL checkpoint (model_type \"qwen3_vl\")");
+    bad_value(path, "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type),
+              "give a dense Qwen3-VL checkpoint (model_type \"qwen3_vl\")");
   }
   for (const char* part : {"text_config", "vision_config"}) {
     if (reader.find(part) == nullptr) bad_value(path, part, "absent", "give a config.json with text_config and vision_config");
@@ -214,7 +231,8 @@ Qwen3VLConfig Qwen3VLConfig::from_model_dir(const std::string& model_dir) {
   config.image_token_id = reader.integer("image_token_id", config.image_token_id, 0);
   config.vision_start_token_id = reader.integer("vision_start_token_id", config.vision_start_token_id, 0);
   if (config.vision.out_hidden_size != config.text.hidden_size) {
-    bad_value(path, "vision_config.out_hidden_size", fmt::format("{} against text_config.hidden_size {}", config.vision.out_hidden_size, config.text.hidden_size),
+    bad_value(path, "vision_config.out_hidden_size",
+              fmt::format("{} against text_config.hidden_size {}", config.vision.out_hidden_size, config.text.hidden_size),
               "both must be equal: visual rows replace embeddings");
   }
   return config;

@@ -13,7 +13,7 @@ namespace rematch {
 /// @throws UserError (environment), e.g. on a full disk
 void save_hf_model(const std::string& source_dir, const Qwen3VL& model, const std::string& directory, const SaveOptions& options = {});
 
-/// The text of config.json with its dtype keys (`dtype`, `torch_dtype`, on top and in the towers) set; the same text when they agree already.
+/// The text of config.json with its dtype keys (`dtype`, `torch_dtype`, on top and in the towers) set; the same text when they agree.
 /// @param dtype_name  "float32" or "bfloat16"
 std::string config_with_dtype(const std::string& config_text, const std::string& dtype_name, const std::string& where);
 

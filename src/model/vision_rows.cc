@@ -22,7 +22,8 @@ AxisTaps axis_taps(const at::Tensor& index, int64_t size, int64_t side) {
 }
 
 // Learned positions of one frame: bilinear in the square table, in float32, then in the table's dtype.
-at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_t width, const VisionConfig& config, const at::Tensor& pos_embed) {
+at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_t width, const VisionConfig& config,
+                           const at::Tensor& pos_embed) {
   int64_t side = static_cast<int64_t>(std::sqrt(static_cast<double>(config.num_position_embeddings)));
   const AxisTaps rows = axis_taps(coordinates.select(1, 0), height, side);
   const AxisTaps columns = axis_taps(coordinates.select(1, 1), width, side);

@@ -19,7 +19,8 @@ at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, c
 }
 
 // q, k, v [T, heads, D] attended group by group of the plan.
-at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND, bool is_causal) {
+at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND,
+                             bool is_causal) {
   const at::Tensor q = plan.to_groups(q_TND), k = plan.to_groups(k_TND), v = plan.to_groups(v_TND);
   std::vector<at::Tensor> outputs;
   for (const SegmentPlan::Group& group : plan.groups()) {
@@ -41,7 +42,8 @@ at::Tensor VarlenCausalAttention::attend(int64_t, const at::Tensor& q_TND, const
   return grouped_attention(*plan_, q_TND, k_TND, v_TND, /*is_causal=*/true);
 }
 
-at::Tensor block_full_attention(const at::Tensor& q_NHD, const at::Tensor& k_NHD, const at::Tensor& v_NHD, const std::vector<int64_t>& block_lens) {
+at::Tensor block_full_attention(const at::Tensor& q_NHD, const at::Tensor& k_NHD, const at::Tensor& v_NHD,
+                                const std::vector<int64_t>& block_lens) {
   return grouped_attention(SegmentPlan(block_lens, {}, q_NHD.device()), q_NHD, k_NHD, v_NHD, /*is_causal=*/false);
 }
 

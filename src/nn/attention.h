@@ -37,7 +37,8 @@ class VarlenCausalAttention : public AttentionContext {
 at::Tensor block_full_attention(const at::Tensor& q_NHD, const at::Tensor& k_NHD, const at::Tensor& v_NHD,
                                 const std::vector<int64_t>& block_lens);
 
-/// Attention of a padded batch over a cache with an additive mask. q [B, nq, Tq, D], k,v [B, nkv, Tk, D], mask [B, 1, Tq, Tk] → [B, nq, Tq, D].
+/// Attention of a padded batch over a cache with an additive mask.
+/// q [B, nq, Tq, D], k,v [B, nkv, Tk, D], mask [B, 1, Tq, Tk] → [B, nq, Tq, D].
 at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask);
 
 }  // namespace rematch

@@ -73,13 +73,15 @@ at::Tensor RmsNormFunction::forward(torch::autograd::AutogradContext* context, c
   return weight * (wide * rstd).to(x.scalar_type());
 }
 
-torch::autograd::variable_list RmsNormFunction::backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+torch::autograd::variable_list RmsNormFunction::backward(torch::autograd::AutogradContext* context,
+                                                         torch::autograd::variable_list gradients) {
   const auto saved = context->get_saved_variables();
   const int64_t width = saved[1].numel();
   const auto rows = [&](const at::Tensor& tensor) { return tensor.reshape({-1, width}).contiguous(); };
   const at::Tensor g = rows(gradients[0]), x = rows(saved[0]), rstd = saved[2].reshape({-1}).contiguous();
   const at::Tensor weight = saved[1].contiguous();
-  const bool is_plain = x.device().is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat && g.scalar_type() == at::kFloat;
+  const bool is_plain =
+      x.device().is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat && g.scalar_type() == at::kFloat;
   const Gradients found = is_plain ? gradients_in_one_pass(g, x, weight, rstd) : gradients_by_formula(g, x, weight, rstd);
   return {found.x.reshape(saved[0].sizes()), found.weight, {}};
 }

@@ -47,7 +47,8 @@ TEST(HfDir, SplitsIntoShardsWithTheIndexOfTheReference) {
 TEST(HfDir, RewritesShardByShard) {
   test::TempDir from, to;
   write_hf_weights(from.path(), three_tensors(), {.max_shard_bytes = 24});
-  rewrite_hf_weights(*HfDir::open(from.path()), to.path(), [](const std::string& name, const at::Tensor& tensor) { return name == "b" ? at::cat({tensor, tensor}) : tensor; });
+  rewrite_hf_weights(*HfDir::open(from.path()), to.path(),
+                     [](const std::string& name, const at::Tensor& tensor) { return name == "b" ? at::cat({tensor, tensor}) : tensor; });
   const auto hf = HfDir::open(to.path());
   EXPECT_EQ(hf->shape("b"), (std::vector<int64_t>{8}));
   EXPECT_EQ(read_file(to.file("model-00002-of-00003.safetensors")), read_file(from.file("model-00002-of-00003.safetensors")));
@@ -84,15 +85,20 @@ TEST(HfDir, RefusesAnIndexThatDisagreesWithItsShards) {
 
 TEST(CopyCompanions, CopiesWhatBelongsToAModelAndNothingElse) {
   test::TempDir from, to;
-  for (const char* name : {"config.json", "tokenizer.json", "README.md", "LICENSE", "modeling_x.py", "chat_template.jinja", "additional_chat_templates/t.jinja"}) from.write(name, name);
-  for (const char* name : {"model.safetensors", "optimizer.pt", "trainer_state.json", "pytorch_model.bin", "model.safetensors.index.json", ".git/config"}) from.write(name, name);
+  for (const char* name : {"config.json", "tokenizer.json", "README.md", "LICENSE", "modeling_x.py", "chat_template.jinja",
+                           "additional_chat_templates/t.jinja"})
+    from.write(name, name);
+  for (const char* name :
+       {"model.safetensors", "optimizer.pt", "trainer_state.json", "pytorch_model.bin", "model.safetensors.index.json", ".git/config"})
+    from.write(name, name);
   copy_companions(from.path(), to.path(), {"config.json"});
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(to.path())) {
     if (entry.is_regular_file()) found.push_back(std::filesystem::relative(entry.path(), to.path()).string());
   }
   std::sort(found.begin(), found.end());
-  EXPECT_EQ(found, (std::vector<std::string>{"LICENSE", "README.md", "additional_chat_templates/t.jinja", "chat_template.jinja", "modeling_x.py", "tokenizer.json"}));
+  EXPECT_EQ(found, (std::vector<std::string>{"LICENSE", "README.md", "additional_chat_templates/t.jinja", "chat_template.jinja",
+                                             "modeling_x.py", "tokenizer.json"}));
   EXPECT_EQ(read_file(to.file("LICENSE")), "LICENSE");
 }
 

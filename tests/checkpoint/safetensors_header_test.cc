@@ -23,7 +23,8 @@ std::string refusal(const std::string& bytes) {
 }
 
 TEST(SafetensorsHeader, ReadsEntriesInFileOrderWithMetadata) {
-  const std::string text = R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}})";
+  const std::string text =
+      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}})";
   const SafetensorsHeader header = parse_safetensors_header(safetensors_bytes(text, 12), "x");
   ASSERT_EQ(header.entries.size(), 2u);
   EXPECT_EQ(header.entries[0].name, "b");
@@ -34,7 +35,8 @@ TEST(SafetensorsHeader, ReadsEntriesInFileOrderWithMetadata) {
 }
 
 TEST(SafetensorsHeader, AcceptsScalarsEmptyTensorsAndTrailingSpaces) {
-  const std::string text = R"({"s":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"e":{"dtype":"F32","shape":[0,7],"data_offsets":[8,8]}}   )";
+  const std::string text =
+      R"({"s":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"e":{"dtype":"F32","shape":[0,7],"data_offsets":[8,8]}}   )";
   EXPECT_EQ(parse_safetensors_header(safetensors_bytes(text, 8), "x").entries.size(), 2u);
   EXPECT_TRUE(parse_safetensors_header(safetensors_bytes("{}", 0), "x").entries.empty());
 }
@@ -67,7 +69,9 @@ TEST(SafetensorsHeader, RefusesDuplicateNames) {
 
 TEST(SafetensorsHeader, RefusesOverlapsHolesAndStrayBytes) {
   const auto two = [](const std::string& a, const std::string& b, size_t data_bytes) {
-    return refusal(safetensors_bytes(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + a + R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}", data_bytes));
+    return refusal(safetensors_bytes(
+        R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + a + R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}",
+        data_bytes));
   };
   EXPECT_NE(two("[0,4]", "[2,6]", 6).find("overlap"), std::string::npos);
   EXPECT_NE(two("[0,4]", "[0,4]", 4).find("overlap"), std::string::npos);
@@ -94,7 +98,9 @@ TEST(SafetensorsHeader, RefusesWrongMembersOfATensor) {
 }
 
 TEST(SafetensorsHeader, RefusesShapesThatOverflow) {
-  const auto one = [](const std::string& shape) { return refusal(safetensors_bytes(R"({"a":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":[0,0]}})", 0)); };
+  const auto one = [](const std::string& shape) {
+    return refusal(safetensors_bytes(R"({"a":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":[0,0]}})", 0));
+  };
   EXPECT_NE(one("[4294967296,4294967296]").find("too large"), std::string::npos);
   EXPECT_NE(one("[4611686018427387904,4]").find("too large"), std::string::npos);
   EXPECT_NE(one("[0,4294967296,4294967296]").find("too large"), std::string::npos);
@@ -108,7 +114,8 @@ TEST(SafetensorsHeader, RefusesMetadataThatIsNotText) {
 
 TEST(SafetensorsHeader, WritesDtypeRanksDownwardsThenNamesPaddedToEight) {
   std::vector<SafetensorsEntry> entries;
-  for (const auto& [name, dtype] : std::vector<std::pair<std::string, std::string>>{{"b", "BF16"}, {"a", "BF16"}, {"c", "I64"}, {"d", "BOOL"}, {"e", "F32"}}) {
+  for (const auto& [name, dtype] :
+       std::vector<std::pair<std::string, std::string>>{{"b", "BF16"}, {"a", "BF16"}, {"c", "I64"}, {"d", "BOOL"}, {"e", "F32"}}) {
     entries.push_back({name, find_safetensors_dtype(dtype), {2}, 0, 0});
   }
   sort_like_reference(entries);

@@ -74,7 +74,9 @@ TEST(AddCoordTokens, ListsTheTokensInEveryTokenizerFile) {
   test::TempDir dir;
   add_coord_tokens(stock.path(), dir.file("out"));
   const Json token = read_json_file(dir.file("out/tokenizer.json"))["added_tokens"].back();
-  EXPECT_EQ(token.dump(), R"({"id":1367,"content":"<|coord_999|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false})");
+  EXPECT_EQ(
+      token.dump(),
+      R"({"id":1367,"content":"<|coord_999|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false})");
   EXPECT_EQ(read_json_file(dir.file("out/tokenizer_config.json"))["added_tokens_decoder"]["368"]["content"], "<|coord_0|>");
   EXPECT_EQ(read_json_file(dir.file("out/added_tokens.json"))["<|coord_7|>"], 375);
   EXPECT_EQ(read_file(dir.file("out/chat_template.jinja")), read_file(stock.file("chat_template.jinja")));
@@ -85,7 +87,9 @@ TEST(AddCoordTokens, GivesTheSameBytesTwice) {
   test::TempDir dir;
   add_coord_tokens(stock.path(), dir.file("a"));
   add_coord_tokens(stock.path(), dir.file("b"));
-  for (const char* name : {"model.safetensors", "tokenizer.json", "config.json"}) EXPECT_EQ(read_file(dir.file("a/") + name), read_file(dir.file("b/") + name));
+  for (const char* name : {"model.safetensors", "tokenizer.json", "config.json"}) {
+    EXPECT_EQ(read_file(dir.file("a/") + name), read_file(dir.file("b/") + name));
+  }
 }
 
 TEST(AddCoordTokens, RefusesModelsThatHaveThemOrSomeOfThem) {

@@ -78,9 +78,11 @@ TEST(Qwen3VLConfig, RefusesRopeTypesByName) {
     const Problem problem = refusal([&](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = type; });
     EXPECT_NE(problem.what.find(type), std::string::npos);
   }
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"dynamic"})"); }).what.find("dynamic"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"dynamic"})"); }).what.find("dynamic"),
+            std::string::npos);
   EXPECT_EQ(with([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "default"; }).vision.rope_theta, 10000.0);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"),
+            std::string::npos);
 }
 
 TEST(Qwen3VLConfig, RefusesOtherModelTypes) {
@@ -106,9 +108,11 @@ TEST(Qwen3VLConfig, RefusesDamagedValues) {
   EXPECT_NE(text("num_key_value_heads", 3).find("num_key_value_heads"), std::string::npos);
   EXPECT_NE(text("pad_token_id", 1368).find("pad_token_id"), std::string::npos);
   EXPECT_NE(text("rms_norm_eps", -1).find("rms_norm_eps"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {1, 2}; }).error.find("mrope_section"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {1, 2}; }).error.find("mrope_section"),
+            std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root["vision_config"]["num_heads"] = 5; }).error.find("num_heads"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["deepstack_visual_indexes"] = {3}; }).error.find("deepstack"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["deepstack_visual_indexes"] = {3}; }).error.find("deepstack"),
+            std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root["vision_config"]["out_hidden_size"] = 33; }).error.find("out_hidden_size"), std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root["vision_config"]["patch_size"] = {16, 8}; }).error.find("patch_size"), std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root.erase("text_config"); }).error.find("text_config"), std::string::npos);

@@ -50,7 +50,8 @@ VisionInput OracleAnswers::images(const std::string& name, const Qwen3VLConfig& 
   int64_t num_rows = 0;
   for (const auto& [t, h, w] : images.grid_thw) num_rows += t * h * w;
   const VisionConfig& vision = config.vision;
-  images.pixel_values_NC = formula_pixels(num_rows, vision.in_channels * vision.temporal_patch_size * vision.patch_size * vision.patch_size);
+  images.pixel_values_NC =
+      formula_pixels(num_rows, vision.in_channels * vision.temporal_patch_size * vision.patch_size * vision.patch_size);
   return images;
 }
 
@@ -64,7 +65,8 @@ void expect_equals_transformers(const std::string& model_dir) {
   const auto model = Qwen3VL::load(model_dir, {});
   const OracleAnswers answers(model_dir);
   for (const std::string& name : OracleAnswers::cases()) {
-    const at::Tensor found = logits_TV(*model, answers.row(name), answers.images(name, model->config())).slice(1, 0, INT64_MAX, answers.column_stride());
+    const at::Tensor found =
+        logits_TV(*model, answers.row(name), answers.images(name, model->config())).slice(1, 0, INT64_MAX, answers.column_stride());
     const at::Tensor wanted = answers.logits(name);
     ASSERT_EQ(found.sizes(), wanted.sizes()) << name;
     EXPECT_LE((found - wanted).abs().max().item<double>(), 1e-4 * wanted.abs().max().item<double>()) << name;

@@ -18,7 +18,8 @@ test::ProcessResult run_python(const std::string& arguments, const std::string& 
 }
 
 bool has_transformers() {
-  static const bool found = std::filesystem::exists(test::source_path(".venv/bin/python")) && run_python("-", "import torch, transformers, safetensors").exit_code == 0;
+  static const bool found = std::filesystem::exists(test::source_path(".venv/bin/python")) &&
+                            run_python("-", "import torch, transformers, safetensors").exit_code == 0;
   return found;
 }
 
@@ -56,7 +57,9 @@ print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const at::Tensor logits = model->head_KV(model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
   const Json found = Json::parse(result.out);
-  for (int i = 0; i < 3; ++i) EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(), 1e-4 * logits.abs().max().item<double>());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(), 1e-4 * logits.abs().max().item<double>());
+  }
 }
 
 TEST(AddCoordTokensOracle, TransformersLoadsTheResult) {
@@ -71,7 +74,7 @@ old, new = (Qwen3VLForConditionalGeneration.from_pretrained(p, dtype=torch.float
 ids = torch.tensor([[5, 6, 7]])
 assert new.config.text_config.vocab_size == 1368 and new.lm_head.weight.shape[0] == 1368
 assert new.lm_head.weight is new.model.language_model.embed_tokens.weight
-assert torch.equal(old(ids).logits[..., :368], new(ids).logits[..., :368]) or (old(ids).logits[..., :368] - new(ids).logits[..., :368]).abs().max() < 1e-5
+assert (old(ids).logits[..., :368] - new(ids).logits[..., :368]).abs().max() < 1e-5
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[2])
 assert len(tokenizer) == 1368, len(tokenizer)
 coded = tokenizer("a<|coord_0|><|coord_999|>b", add_special_tokens=False).input_ids

@@ -37,7 +37,8 @@ std::shared_ptr<const Segment> make_segment(int first, int length, const std::ve
 }
 
 std::vector<std::shared_ptr<const Segment>> segments() {
-  return {make_segment(1, 9, {"4x4"}), make_segment(2, 5, {}), make_segment(3, 30, {"2x6", "4x4"}), make_segment(4, 9, {"4x4"}), make_segment(5, 1, {})};
+  return {make_segment(1, 9, {"4x4"}), make_segment(2, 5, {}), make_segment(3, 30, {"2x6", "4x4"}), make_segment(4, 9, {"4x4"}),
+          make_segment(5, 1, {})};
 }
 
 // Σ over rows of <hidden, weights>: its gradients depend on every position.

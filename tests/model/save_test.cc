@@ -15,7 +15,8 @@ TEST(SaveHfModel, GivesBackTheSameWeightsAndCopiesTheRest) {
   test::TempDir dir;
   save_hf_model(test::tiny_tied(), *model, dir.path());
   EXPECT_EQ(read_file(dir.file("model.safetensors")), read_file(test::tiny_tied() + "/model.safetensors"));
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "preprocessor_config.json", "generation_config.json"}) {
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "preprocessor_config.json",
+                           "generation_config.json"}) {
     EXPECT_EQ(read_file(dir.file(name)), read_file(test::tiny_tied() + "/" + name)) << name;
   }
 }
@@ -37,7 +38,9 @@ TEST(SaveHfModel, ShardsLoadAgain) {
   EXPECT_TRUE(std::filesystem::exists(dir.file("model.safetensors.index.json")));
   const auto again = Qwen3VL::load(dir.path(), {});
   ASSERT_EQ(again->parameters().size(), model->parameters().size());
-  for (const NamedParameter& parameter : model->parameters()) EXPECT_TRUE(at::equal(parameter.tensor, again->parameter(parameter.name))) << parameter.name;
+  for (const NamedParameter& parameter : model->parameters()) {
+    EXPECT_TRUE(at::equal(parameter.tensor, again->parameter(parameter.name))) << parameter.name;
+  }
 }
 
 TEST(SaveHfModel, AnUnwritableDirectoryIsAnEnvironmentError) {
@@ -46,7 +49,8 @@ TEST(SaveHfModel, AnUnwritableDirectoryIsAnEnvironmentError) {
 }
 
 TEST(ConfigWithDtype, SetsEverySpellingAndKeepsOrderAndUnknownKeys) {
-  const std::string text = R"({"z": 1, "torch_dtype": "bfloat16", "a": {"x": [1e-06, 5000000.0]}, "text_config": {"dtype": "bfloat16", "q": null}})";
+  const std::string text =
+      R"({"z": 1, "torch_dtype": "bfloat16", "a": {"x": [1e-06, 5000000.0]}, "text_config": {"dtype": "bfloat16", "q": null}})";
   EXPECT_EQ(config_with_dtype(text, "float32", "x"),
             "{\n  \"z\": 1,\n  \"torch_dtype\": \"float32\",\n  \"a\": {\n    \"x\": [\n      1e-06,\n      5000000.0\n    ]\n  },\n"
             "  \"text_config\": {\n    \"dtype\": \"float32\",\n    \"q\": null\n  }\n}\n");

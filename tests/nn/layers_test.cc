@@ -15,7 +15,8 @@ TEST(RmsNorm, CastsBackBeforeItMultipliesWithTheWeight) {
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor normed = wide * at::rsqrt(wide.pow(2).mean(-1, true) + 1e-6);
   EXPECT_TRUE(at::equal(rms_norm(x, weight, 1e-6), normed.to(at::kBFloat16) * weight));
-  EXPECT_FALSE(at::equal(rms_norm(x, weight, 1e-6), (normed * weight.to(at::kFloat)).to(at::kBFloat16))) << "the test can tell the orders apart";
+  EXPECT_FALSE(at::equal(rms_norm(x, weight, 1e-6), (normed * weight.to(at::kFloat)).to(at::kBFloat16)))
+      << "the test can tell the orders apart";
 }
 
 TEST(RmsNorm, GradientsEqualThoseOfThePlainFormula) {
@@ -73,7 +74,8 @@ TEST(MropeTable, EqualRowsAreOrdinaryRopeForAnySection) {
 }
 
 TEST(MropeTable, BatchesKeepTheirShapeAndTakeTheDtypeLast) {
-  const RopeTable table = mrope_table(at::ones({3, 2, 4}, at::kLong), {.theta = 10000, .head_dim = 8, .section = {2, 1, 1}}, at::kBFloat16, at::kCPU);
+  const RopeTable table =
+      mrope_table(at::ones({3, 2, 4}, at::kLong), {.theta = 10000, .head_dim = 8, .section = {2, 1, 1}}, at::kBFloat16, at::kCPU);
   EXPECT_EQ(table.cos.sizes(), (std::vector<int64_t>{2, 4, 8}));
   EXPECT_EQ(table.cos.scalar_type(), at::kBFloat16);
   EXPECT_EQ(table.cos[0][0][0].item<float>(), static_cast<float>(c10::BFloat16(std::cos(1.0f))));
