@@ -8,7 +8,7 @@
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
 #include "estep/rollout/engine_factory.h"
-#include "estep/rollout/stop_ids.h"
+#include "text/stop_ids.h"
 #include "model/row.h"
 #include "text/chat_template.h"
 

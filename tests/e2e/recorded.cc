@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "estep/rollout/stop_ids.h"
+#include "text/stop_ids.h"
 #include "model/row.h"
 #include "mstep/optim/groups.h"
 #include "support/paths.h"

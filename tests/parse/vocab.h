@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "estep/parse/stop_ids.h"
+#include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
 #include "support/paths.h"
 #include "text/tokenizer.h"
@@ -14,7 +14,7 @@ namespace rematch::test {
 struct Vocab {
   std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(source_path("tests/golden/tokenizer"));
   CoordVocab coord = CoordVocab::from(*tokenizer, "tests/golden/tokenizer");
-  std::vector<int> stop_ids = stop_token_ids(*tokenizer, source_path("tests/golden/tokenizer"));
+  std::vector<int> stop_ids = read_stop_ids(source_path("tests/golden/tokenizer"), *tokenizer);
 
   std::vector<int> encode(const std::string& text) const { return tokenizer->encode(text); }
   /// One token a byte.

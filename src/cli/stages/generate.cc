@@ -9,7 +9,7 @@
 #include "dist/device.h"
 #include "estep/rollout/engine_factory.h"
 #include "estep/rollout/sampler.h"
-#include "estep/rollout/stop_ids.h"
+#include "text/stop_ids.h"
 #include "text/chat_template.h"
 #include "text/lossy.h"
 #include "text/prompt.h"

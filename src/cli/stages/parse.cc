@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/stage.h"
-#include "estep/parse/stop_ids.h"
+#include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
 #include "text/tokenizer.h"
 
@@ -24,7 +24,7 @@ class ParseStage : public Stage {
  public:
   explicit ParseStage(const StageOptions& options)
       : tokenizer_(Tokenizer::load(options.model_dir)), coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
-        stop_ids_(stop_token_ids(*tokenizer_, options.model_dir)) {}
+        stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 
   Json run(const Json& input) override {
     FieldReader fields(input, "input");

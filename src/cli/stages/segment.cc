@@ -4,7 +4,7 @@
 #include "cli/stage.h"
 #include "cli/stages/scene_input.h"
 #include "estep/match/matcher.h"
-#include "estep/parse/stop_ids.h"
+#include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_builder.h"
@@ -64,7 +64,7 @@ class SegmentStage : public Stage {
   explicit SegmentStage(const StageOptions& options)
       : tokenizer_(Tokenizer::load(options.model_dir)), coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
         vocab_(AnswerVocab::from(*tokenizer_, coord_vocab_, options.model_dir)),
-        stop_ids_(stop_token_ids(*tokenizer_, options.model_dir)) {}
+        stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 
   Json run(const Json& input) override {
     FieldReader fields(input, "input");

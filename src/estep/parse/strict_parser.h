@@ -8,7 +8,7 @@ namespace rematch {
 
 /// Reads a rollout strictly, token by token, without repair (BEHAVIOUR 5): the objects that hold, and the beginning that is kept.
 /// @param response_token_ids  as generated; any integers. Cut at the first stop id
-/// @param stop_ids            see stop_token_ids()
+/// @param stop_ids            see read_stop_ids()
 /// @return never fails: a broken answer is a value with its status. `objects` keep the order of the answer; a key may occur twice.
 /// Cost: linear (n log n in the number of coord tokens).
 ParsedRollout parse_rollout(const std::vector<int>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,

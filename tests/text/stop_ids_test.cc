@@ -1,4 +1,4 @@
-#include "estep/rollout/stop_ids.h"
+#include "text/stop_ids.h"
 
 #include <gtest/gtest.h>
 

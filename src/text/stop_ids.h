@@ -9,7 +9,7 @@ namespace rematch {
 /// Ids that end an answer (BEHAVIOUR 4.1): the eos of DIR/generation_config.json (an id or a list; without that file the eos of
 /// config.json's text_config, as transformers falls back), `<|im_end|>` and `<|endoftext|>` where the tokenizer has them.
 /// Ascending, each once.
-/// @throws UserError (data) naming the file for an eos that is no id or list of ids; when nothing would ever stop an answer
+/// @throws UserError (data) naming the file for an eos that is no id or list of ids
 std::vector<int> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer);
 
 }  // namespace rematch
