@@ -69,6 +69,7 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
 
   model = Qwen3VL::load(config.model.directory, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
   terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32", describe_device(device)));
+  for (const std::string& name : model->unused_tensors()) terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
   if (!needs.rollouts) return;
   const GenerateOptions generate = generate_options(config, read_stop_ids(config.model.directory, *tokenizer));
   engine = make_engine(config.rollout.backend, {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels->get(image); }},
