@@ -220,6 +220,21 @@ std::vector<int> FieldReader::required_integers(const std::string& key) {
   return values;
 }
 
+std::vector<std::string> FieldReader::texts(const std::string& key) {
+  std::vector<std::string> values;
+  const Json* member = optional(key);
+  if (member == nullptr || member->is_null()) return values;
+  bool is_legal = member->is_array();
+  for (size_t i = 0; is_legal && i < member->size(); ++i) {
+    is_legal = (*member)[i].is_string();
+    if (is_legal) values.push_back((*member)[i].get<std::string>());
+  }
+  if (!is_legal) {
+    throw field_error(what_, key, member->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80), "a list of strings");
+  }
+  return values;
+}
+
 void FieldReader::finish() const {
   if (value_->is_null()) return;
   for (const auto& member : value_->items()) {

@@ -71,6 +71,8 @@ class FieldReader {
   std::string required_text(const std::string& key);
   /// A list of integers within int range. @throws UserError (data)
   std::vector<int> required_integers(const std::string& key);
+  /// A list of strings such as image paths; empty when absent or null. @throws UserError (data)
+  std::vector<std::string> texts(const std::string& key);
   void finish() const;
 
  private:

@@ -6,13 +6,14 @@
 
 #include "base/error.h"
 #include "cli/stage.h"
+#include "cli/stages/model_input.h"
 #include "dist/device.h"
 #include "estep/rollout/engine_factory.h"
 #include "estep/rollout/sampler.h"
-#include "text/stop_ids.h"
 #include "text/chat_template.h"
 #include "text/lossy.h"
 #include "text/prompt.h"
+#include "text/stop_ids.h"
 #include "text/tokenizer.h"
 #include "vision/image.h"
 
@@ -28,33 +29,10 @@ struct Request {
   std::string group;  ///< equal for lines that one engine can answer together
 };
 
-at::ScalarType dtype_of(const std::string& name) {
-  if (name == "float32") return at::kFloat;
-  if (name == "bfloat16") return at::kBFloat16;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
-}
-
 // Refuses before anything is loaded.
 const std::string& checked_backend(const std::string& name) {
   check_backend_available(name);
   return name;
-}
-
-std::vector<std::string> read_paths(FieldReader& fields) {
-  std::vector<std::string> paths;
-  const Json* images = fields.optional("images");
-  if (images == nullptr || images->is_null()) return paths;
-  const auto fail = [](const Json& found) {
-    throw UserError(ErrorKind::kData, {.error = "images has a wrong value", .where = "input.images", .what = found.type_name(),
-                                       .fix = "give a list of paths"});
-  };
-  if (!images->is_array()) fail(*images);
-  for (const Json& item : *images) {
-    if (!item.is_string()) fail(item);
-    paths.push_back(item.get<std::string>());
-  }
-  return paths;
 }
 
 RepeatGuardOptions read_repeat_terminate(const Json& given) {
@@ -132,7 +110,7 @@ class GenerateStage : public Stage {
   Request read_request(const Json& input) {
     FieldReader fields(input, "input");
     const Json& messages = fields.required("messages");
-    const std::vector<std::string> paths = read_paths(fields);
+    const std::vector<std::string> paths = fields.texts("images");
     Request request{.prompt = {.where = "input"}, .options = read_options(fields), .group = {}};
     fields.finish();
     check_sampling_options(request.options);

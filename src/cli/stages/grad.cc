@@ -10,6 +10,7 @@
 #include "checkpoint/safetensors.h"
 #include "cli/stage.h"
 #include "cli/stages/loss_input.h"
+#include "cli/stages/model_input.h"
 #include "dist/device.h"
 #include "model/row.h"
 #include "mstep/mstep.h"
@@ -18,12 +19,6 @@
 
 namespace rematch {
 namespace {
-
-at::ScalarType dtype_of(const std::string& name) {
-  if (name == "float32") return at::kFloat;
-  if (name == "bfloat16") return at::kBFloat16;
-  throw UserError(ErrorKind::kConfig, {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
-}
 
 [[noreturn]] void fail(const std::string& where, const std::string& found, const std::string& fix) {
   throw UserError(ErrorKind::kData, {.error = where + " has a wrong value", .where = where, .what = found, .fix = fix});
@@ -36,13 +31,7 @@ std::shared_ptr<const Segment> read_segment(const Json& value, const std::string
   segment->token_ids = fields.required_integers("token_ids");
   if (segment->token_ids.empty()) fail(what + ".token_ids", "no tokens", "give at least one token");
   read_supervision(fields, what, vocab_size, *segment);
-  if (const Json* images = fields.optional("images"); images != nullptr) {
-    if (!images->is_array()) fail(what + ".images", images->type_name(), "give a list of paths");
-    for (const Json& path : *images) {
-      if (!path.is_string()) fail(what + ".images", path.type_name(), "give a list of paths");
-      segment->images.push_back({.path = path.get<std::string>()});
-    }
-  }
+  for (const std::string& path : fields.texts("images")) segment->images.push_back({.path = path});
   fields.finish();
   return segment;
 }
@@ -66,7 +55,7 @@ class GradStage : public Stage {
     const LossScale scale = loss_scales({supervision}, LossNormalization::kWindow).front();
     const std::vector<ParameterGroup> groups = trainable_groups();
     Float32Gradients float32_gradients(groups);
-    const RowLoss loss = row_loss(forward_row(*model_, make_row(row, pixel_getter(), device_)), supervision,
+    const RowLoss loss = row_loss(forward_row(*model_, make_row(row, pixels_from_files(model_dir_), device_)), supervision,
                                   [this](const at::Tensor& hidden_KH) { return model_->head_KV(hidden_KH); }, options, scale.ce, scale.coord);
     torch::autograd::backward({loss.total}, {});
     float32_gradients.publish();
@@ -100,12 +89,6 @@ class GradStage : public Stage {
     bool has_slots = false;
     for (const auto& segment : row.segments) has_slots |= !segment->coord_slots.empty();
     return has_slots ? CoordVocab::from(*Tokenizer::load(model_dir_), model_dir_).ids() : std::array<int, 1000>{};
-  }
-
-  PixelGetter pixel_getter() const {
-    return [this](const ImageRef& image) {
-      return std::make_shared<const Patches>(patchify(load_image(image.path), PatchOptions::from_model_dir(model_dir_), image.path));
-    };
   }
 
   std::vector<ParameterGroup> trainable_groups() const {

@@ -17,24 +17,6 @@ namespace {
 
 constexpr std::string_view kImagePad = "<|image_pad|>";
 
-std::vector<std::string> image_paths(FieldReader& fields) {
-  std::vector<std::string> paths;
-  const Json* images = fields.optional("images");
-  if (images == nullptr || images->is_null()) return paths;
-  bool is_legal = images->is_array();
-  for (size_t i = 0; is_legal && i < images->size(); ++i) {
-    is_legal = (*images)[i].is_string();
-    if (is_legal) paths.push_back((*images)[i].get<std::string>());
-  }
-  if (!is_legal) {
-    throw UserError(ErrorKind::kData, {.error = "images has a wrong value",
-                                       .where = "input.images",
-                                       .what = images->dump(-1, ' ', true).substr(0, 80),
-                                       .fix = "give a list of paths"});
-  }
-  return paths;
-}
-
 // The text with each pad written as often as its image needs.
 std::string expand_text(const std::string& text, const std::vector<GridThw>& grids, int merge_size) {
   std::string out;
@@ -56,7 +38,7 @@ class RenderStage : public Stage {
     FieldReader fields(input, "input");
     const Json& messages = fields.required("messages");
     const bool add_generation_prompt = fields.boolean("add_generation_prompt", false);
-    const std::vector<std::string> paths = image_paths(fields);
+    const std::vector<std::string> paths = fields.texts("images");
     fields.finish();
 
     std::string text = chat_template_.render(messages, add_generation_prompt);

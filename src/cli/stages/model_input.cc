@@ -1,0 +1,20 @@
+#include "cli/stages/model_input.h"
+
+#include "base/error.h"
+#include "vision/image.h"
+
+namespace rematch {
+
+at::ScalarType dtype_of(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  throw UserError(ErrorKind::kConfig, {.error = "--dtype has a wrong value", .where = "--dtype", .what = name, .fix = "give float32 or bfloat16"});
+}
+
+PixelGetter pixels_from_files(const std::string& model_dir) {
+  return [model_dir](const ImageRef& image) {
+    return std::make_shared<const Patches>(patchify(load_image(image.path), PatchOptions::from_model_dir(model_dir), image.path));
+  };
+}
+
+}  // namespace rematch
