@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -36,6 +37,11 @@ void sync_path(const std::string& path) {
   ::close(fd);
   // Some file systems cannot sync a directory; that is not the user's problem.
   if (result != 0 && error_number != EINVAL) fail("sync", path, error_number);
+}
+
+// Swaps two directories in one step; false where the file system cannot.
+bool swap_directories(const std::string& a, const std::string& b) {
+  return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
 }
 
 std::string parent_of(const std::string& path) {
@@ -157,13 +163,19 @@ void StagedDirectory::commit() {
   for (const auto& entry : fs::recursive_directory_iterator(temporary_path_)) sync_path(entry.path().string());
   sync_path(temporary_path_);
   std::error_code error;
-  const std::string old_path = temporary_path_ + ".old";
   const bool replaces = fs::exists(final_path_, error);
-  if (replaces && ::rename(final_path_.c_str(), old_path.c_str()) != 0) fail("replace", final_path_, errno);
-  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("rename to", final_path_, errno);
+  std::string leftover = temporary_path_;
+  // An exchange, so that a process killed here leaves the old directory or the new one under the name, never neither.
+  if (!replaces || !swap_directories(temporary_path_, final_path_)) {
+    if (replaces) {  // a file system without exchange, e.g. NFS: two renames
+      leftover += ".old";
+      if (::rename(final_path_.c_str(), leftover.c_str()) != 0) fail("replace", final_path_, errno);
+    }
+    if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("rename to", final_path_, errno);
+  }
   committed_ = true;
   sync_path(parent_of(final_path_));
-  if (replaces) fs::remove_all(old_path, error);
+  if (replaces) fs::remove_all(leftover, error);
 }
 
 void make_directories(const std::string& path) {

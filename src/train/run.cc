@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -85,6 +86,10 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   world_from_environment();
   // The run directory first: an unwritable disk should not be found out after the model was loaded.
   make_directories(config.output.run_dir);
+  if (std::filesystem::exists(config.output.run_dir + "/logging.jsonl")) {
+    terminal.warn(fmt::format("{} holds an earlier run: its logging.jsonl is continued and checkpoints of the same step are replaced; "
+                              "training.run_name or training.add_version: true keeps runs apart", config.output.run_dir));
+  }
   write_file_atomic(config.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
 
   const bool has_val = config.data.val_jsonl && config.cadence.eval_strategy != "no";

@@ -29,6 +29,19 @@ TEST(StagedDirectory, LeavesNothingWhenAbandonedAndKeepsTheOldOne) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
 
+TEST(StagedDirectory, ReplacesTheOldOneWholeAndLeavesNothingElse) {
+  test::TempDir dir;
+  dir.write("checkpoint-1/only-in-old", "old");
+  {
+    StagedDirectory staged(dir.file("checkpoint-1"));
+    write_file_atomic(staged.path() + "/a", "new");
+    staged.commit();
+  }
+  EXPECT_EQ(read_file(dir.file("checkpoint-1") + "/a"), "new");
+  EXPECT_FALSE(std::filesystem::exists(dir.file("checkpoint-1/only-in-old")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
 TEST(FileWriter, ReportsAFullDisk) {
   const UserError error = test::catch_user_error([] {
     FileWriter writer("/dev/full");
