@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// How the segments that share a row are chosen (`packing_selector`, BEHAVIOUR 9.3).
+enum class PackingSelector {
+  kBinpacking,  ///< the better of fifo and constant-volume best-fit-decreasing: the seeds' rule
+  kOptimal,     ///< exact: largest total, then fewest segments, then the lexicographically smallest indices
+  kFifo,        ///< the oldest, then every later segment that still fits
+};
+
+/// "binpacking", "optimal" or "fifo". @throws UserError (config) naming the alternatives and `training.packing: false`
+PackingSelector packing_selector(const std::string& name);
+
+/// Segments chosen for one row.
+struct Selection {
+  std::vector<int> indices;  ///< ascending, into the lengths given; holds 0, the oldest
+  int64_t total = 0;         ///< sum of their lengths, ≤ packing_length
+
+  bool operator==(const Selection&) const = default;
+};
+
+/// Chooses what shares the next row. Deterministic; always holds the oldest; never a smaller total than kFifo.
+/// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length; empty gives an empty selection
+/// @param packing_length  cap of a row in tokens, ≥ 1
+/// Cost: kFifo O(n); kBinpacking O(n log n + n·bins); kOptimal O(n·packing_length) small vector operations, n·packing_length/8 bytes.
+/// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out of range (the carry buffer refuses those)
+/// @source seeds 001/002; BEHAVIOUR 9.3
+Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length);
+
+}  // namespace rematch
