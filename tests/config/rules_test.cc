@@ -65,6 +65,7 @@ TEST(Accumulation, AnExplicitValueIsOverriddenWithAWarning) {
   EXPECT_EQ(load_set({"training.gradient_accumulation_steps=5"}).config.cadence.gradient_accumulation_steps, 5);
 }
 
+// spec: select-03
 TEST(Lengths, TheGlobalCapFillsTheOthers) {
   const ConfigResult result = load_set({"global_max_length=4096"});
   EXPECT_EQ(result.config.model.global_max_length, 4096);
@@ -181,6 +182,7 @@ TEST(Schedule, AMinimumNeedsExactlyOneOfItsTwoForms) {
   EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min: 1}"}).error, "unknown key `training.lr_scheduler_kwargs.min`");
 }
 
+// spec: pack-09 select-18
 TEST(Packing, NeedsACapAndCarriesOnlyInStage2) {
   const test::TempDir dir;
   const auto has = [](const std::vector<Problem>& problems, const std::string& error) {
@@ -295,6 +297,7 @@ TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
   EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` does not take `mlflow`");
 }
 
+// spec: vllm-02 vllm-04
 TEST(RolloutBackend, IsTheDefaultUntilChosenAndSaysWhere) {
   const Config config = load_set({kStage2}).config;
   EXPECT_EQ(config.rollout.backend, "vllm");

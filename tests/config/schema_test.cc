@@ -184,6 +184,7 @@ TEST(Schema, HasEveryKeyOfTheContract) {
   }
 }
 
+// spec: microbatch-02 vllm-08
 TEST(Schema, DefaultsAreTheContracts) {
   const Config config = test::load_set({"custom.trainer_variant=rollout_matching_sft"}).config;
   EXPECT_EQ(config.rollout.backend, "vllm");
@@ -251,6 +252,7 @@ TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
   }
 }
 
+// spec: vllm-06
 TEST(OriginKeys, RefusedKeysSayWhatToUseInstead) {
   for (const auto& [assignment, advice] :
        std::vector<std::pair<std::string, std::string>>{{"training.packing_length=1024", "global_max_length"},
@@ -295,6 +297,7 @@ TEST(OriginKeys, RefusedKeysThatAreOffAreFine) {
   }
 }
 
+// spec: vllm-08
 TEST(OriginKeys, EngineKeysAreHandedOverByTheirOwnNames) {
   const ConfigResult result = test::load_text(
       "custom:\n  extra:\n    rollout_matching:\n      vllm:\n        skip_mm_profiling: true\n        mm_encoder_tp_mode: data\n"
@@ -348,6 +351,7 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
   }
 }
 
+// spec: vllm-03
 TEST(Capabilities, TheirOffValuesAreFine) {
   for (const std::string& assignment :
        {std::string("training.packing=false"), stage2("rollout_buffer={enabled: false, m_steps: 1}"),

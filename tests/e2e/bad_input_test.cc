@@ -70,6 +70,7 @@ TEST(BadInput, AHubIdNamesTheDownloadCommand) {
   expect_error(train(program, "model: {model: Qwen/Qwen3-VL-2B-Instruct}\n"), 2, "hf download");
 }
 
+// spec: vllm-10
 TEST(BadInput, TheVllmBackendFailsFastWithTheMitigation) {
   test::Program program;
   expect_error(train(program, "custom: {extra: {rollout_matching: {rollout_backend: vllm}}}\n"), 4, "rollout_backend: hf");

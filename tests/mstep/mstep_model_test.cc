@@ -77,6 +77,7 @@ StepResult gradients_of(const std::vector<std::vector<int>>& rows, const GroupOp
 
 }  // namespace
 
+// spec: pack-07
 TEST(MStepModel, TheGradientOfAWindowDoesNotDependOnMicroBatchesOrPacking) {
   const StepResult whole = gradients_of({{0, 1, 2, 3}});
   double total_norm = 0;

@@ -26,6 +26,7 @@ std::unique_ptr<RolloutEngine> engine(int batch_size, const PixelGetter& pixels 
 
 // GIVEN rollout generate batch size M > 1, WHEN rollouts are generated for M samples, THEN one batched generate call is made for those M
 // samples AND per-sample response_token_ids come back.
+// spec: microbatch-01 microbatch-03
 TEST(RolloutSpec, MicrobatchingIncreasesDecodeParallelismWithoutChangingOutputsFormat) {
   const std::vector<Rollout> alone = engine(1)->generate(prompts(), {});
   // Every image is asked for before the first answer exists: the samples are decoded together, not one by one.
@@ -51,6 +52,7 @@ TEST(RolloutSpec, MicrobatchingIncreasesDecodeParallelismWithoutChangingOutputsF
 }
 
 // GIVEN packing for training, WHEN rollouts are generated, THEN each prompt is a sequence of its own: its neighbours do not matter.
+// spec: pack-03 pack-14
 TEST(RolloutSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
   const std::vector<Rollout> first = engine(3)->generate({prompts()[0], prompts()[1], prompts()[2]}, {});
   const std::vector<Rollout> second = engine(3)->generate({prompts()[4], prompts()[1], prompts()[7]}, {});
@@ -60,6 +62,7 @@ TEST(RolloutSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
 }
 
 // GIVEN the vLLM backend, WHEN vLLM is unavailable, THEN the trainer fails fast with an actionable message AND the user can switch to hf.
+// spec: vllm-10
 TEST(RolloutSpec, InvalidVllmConfigurationFailsFast) {
   const UserError error = test::catch_user_error([] { check_backend_available("vllm"); });
   EXPECT_EQ(exit_code(error.kind()), 4);

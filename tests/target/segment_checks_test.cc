@@ -29,6 +29,7 @@ void expect_refused(const Segment& segment, const std::string& mention) {
 
 }  // namespace
 
+// spec: pack-11
 TEST(CheckPromptIds, NamesTheFirstDifferingPosition) {
   EXPECT_NO_THROW(check_prompt_ids({1, 2, 3}, {1, 2, 3}, "vllm", "a.jsonl:1"));
   const UserError error = test::catch_user_error([] { check_prompt_ids({1, 2, 3}, {1, 9, 3}, "vllm", "a.jsonl:1"); });
@@ -67,6 +68,7 @@ TEST(CheckSupervision, RefusesLabelsOfAnotherLength) {
   expect_refused(segment, "length");
 }
 
+// spec: pack-12
 TEST(CheckSupervision, RefusesCoordSlotsOutsideTheAssistantSpan) {
   for (const int position : {-1, 0, 1, 5, 100}) {
     Segment segment = small_segment();
