@@ -1,0 +1,66 @@
+// The seeds' rule: fifo, unless a bin of constant-volume best-fit-decreasing holds more.
+#include <algorithm>
+#include <tuple>
+
+#include "pack/select_rules.h"
+
+namespace rematch {
+namespace {
+
+// What one row could take beside the oldest segment.
+struct Bin {
+  int64_t total = 0;
+  std::vector<int> indices;
+};
+
+// Longest first, each into the fullest bin that still holds it, the lower bin on a tie; else into a new one.
+std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, std::vector<int> indices, int64_t volume) {
+  std::stable_sort(indices.begin(), indices.end(), [&](int a, int b) { return encoded_lens[a] > encoded_lens[b]; });
+  std::vector<int64_t> totals;  // apart from the bins: the search below reads nothing else
+  std::vector<Bin> bins;
+  for (const int i : indices) {
+    int64_t fullest = -1;
+    size_t chosen = totals.size();
+    for (size_t b = 0; b < totals.size(); ++b) {
+      if (totals[b] > fullest && totals[b] + encoded_lens[i] <= volume) {
+        fullest = totals[b];
+        chosen = b;
+      }
+    }
+    if (chosen == totals.size()) {
+      totals.push_back(0);
+      bins.emplace_back();
+    }
+    totals[chosen] += encoded_lens[i];
+    bins[chosen].indices.push_back(i);
+  }
+  for (size_t b = 0; b < bins.size(); ++b) {
+    bins[b].total = totals[b];
+    std::sort(bins[b].indices.begin(), bins[b].indices.end());
+  }
+  return bins;
+}
+
+bool is_better(const Bin& a, const Bin& b) {
+  if (a.total != b.total) return a.total > b.total;
+  return std::forward_as_tuple(a.indices.size(), a.indices) < std::forward_as_tuple(b.indices.size(), b.indices);
+}
+
+}  // namespace
+
+Selection select_binpacking(std::span<const int> encoded_lens, int packing_length) {
+  Selection selection = select_fifo(encoded_lens, packing_length);
+  const int oldest = encoded_lens[0];
+  const int residual = packing_length - oldest;
+  std::vector<int> rest;
+  for (size_t i = 1; i < encoded_lens.size(); ++i) {
+    if (encoded_lens[i] <= residual) rest.push_back(static_cast<int>(i));
+  }
+  std::vector<Bin> bins = best_fit_decreasing(encoded_lens, std::move(rest), residual);
+  const auto best = std::min_element(bins.begin(), bins.end(), is_better);
+  if (best == bins.end() || oldest + best->total <= selection.total) return selection;
+  best->indices.insert(best->indices.begin(), 0);
+  return {std::move(best->indices), oldest + best->total};
+}
+
+}  // namespace rematch
