@@ -6,7 +6,8 @@ usage: spec_trace.py [--check] [ROOT]     --check writes nothing; exit 1 and one
 A statement is a line "[tag] sentence", a scenario a title that ends in "[tag]", both below a "### Requirement:". A test claims tags with
 a comment "// spec: tag tag" in the comment directly above it. openspec/open.txt lists the statements that have no test yet, each with
 the reason. Breaches: a normative line or a scenario without a tag, a tag given twice, an unknown tag, a claim that no test follows or that
-a disabled or unbuilt one makes, a statement with neither a test nor a reason, or with both, and a table that is out of date.
+a disabled or unbuilt one makes, a statement with neither a test nor a reason, or with both, one of the requirements kept in tests/spec/
+that is tested only elsewhere, and a table that is out of date.
 """
 import pathlib
 import re
@@ -20,7 +21,9 @@ STATEMENT = re.compile(rf"(?:- )?\[({TAG})\] (.+)")
 NORMATIVE = re.compile(r"\b(SHALL|MUST|SHOULD)\b")
 CLAIM = re.compile(r"\s*// spec:(.*)")
 TEST = re.compile(r"\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)")
-MAX_SENTENCE = 150
+SPEC_TESTS = "tests/spec/"
+KEPT_THERE = {"pack", "select", "buffer", "offload"}  # tag prefixes whose statements need a test in SPEC_TESTS
+MAX_SENTENCE = 220
 
 
 @dataclass
@@ -36,7 +39,8 @@ class Statement:
 def spec_files(root):
     """The specification in force, then the changes on their way; archived changes are history."""
     yield from sorted((root / "openspec/specs").glob("**/spec.md"))
-    yield from sorted(path for path in (root / "openspec/changes").glob("*/specs/**/spec.md") if "archive" not in path.relative_to(root).parts)
+    changes = root / "openspec/changes"
+    yield from sorted(path for path in changes.glob("*/specs/**/spec.md") if path.relative_to(changes).parts[0] != "archive")
 
 
 def read_statements(root, breaches):
@@ -44,10 +48,10 @@ def read_statements(root, breaches):
     statements = {}
     for path in spec_files(root):
         source = path.relative_to(root).as_posix()
-        requirement, in_scenario, seen = "", False, set()
+        requirement, in_scenario, seen, announced = "", False, set(), None
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if found := REQUIREMENT.fullmatch(line):
-                requirement, in_scenario = found[1], False
+                requirement, in_scenario, announced = found[1], False, None
                 continue
             if found := SCENARIO.fullmatch(line):
                 in_scenario, tag, sentence = True, found[2], found[1]
@@ -58,6 +62,10 @@ def read_statements(root, breaches):
             elif NORMATIVE.search(line):
                 tag, sentence = None, line
             else:
+                if announced and line.lstrip().startswith("- "):
+                    announced.sentence += " " + line.strip()[2:]
+                else:
+                    announced = None
                 continue
             if tag is None:
                 breaches.append(f"{source}:{number}: no tag: {sentence}")
@@ -65,7 +73,10 @@ def read_statements(root, breaches):
                 breaches.append(f"{source}:{number}: tag {tag} is given twice")
             else:
                 seen.add(tag)
-                statements.setdefault(tag, Statement(tag, sentence, requirement, source))
+                is_new = tag not in statements
+                statement = statements.setdefault(tag, Statement(tag, sentence, requirement, source))
+                # "… with these keys:" goes on in the list below it.
+                announced = statement if is_new and sentence.endswith(":") else None
     if not statements:
         breaches.append("openspec/: no statement found")
     return statements
@@ -80,7 +91,8 @@ def claims_of(lines):
         after = index + 1
         while after < len(lines) and lines[after].lstrip().startswith("//"):
             after += 1
-        test = TEST.match(" ".join(lines[after:after + 2])) if after < len(lines) else None
+        # Two lines, for a name that wraps; a blank one between claim and test separates them.
+        test = TEST.match(" ".join(lines[after:after + 2])) if after < len(lines) and lines[after].strip() else None
         yield index + 1, claim[1].split(), f"{test[1]}.{test[2]}" if test else None
 
 
@@ -123,10 +135,14 @@ def read_open(root, statements, breaches):
 
 def check_coverage(statements, breaches):
     for statement in statements.values():
+        statement.tests.sort(key=lambda test: not test[1].startswith(SPEC_TESTS))
         if statement.tests and statement.open_because:
-            breaches.append(f"{statement.tag}: listed in openspec/open.txt although {statement.tests[0][0]} claims it; take it off the list")
+            name = statement.tests[0][0]
+            breaches.append(f"{statement.tag}: listed in openspec/open.txt although {name} claims it; take it off the list")
         elif not statement.tests and not statement.open_because:
             breaches.append(f"{statement.tag}: neither a test nor a line in openspec/open.txt ({shortened(statement.sentence)})")
+        elif statement.tests and statement.tag.split("-")[0] in KEPT_THERE and not statement.tests[0][1].startswith(SPEC_TESTS):
+            breaches.append(f"{statement.tag}: tested in {statement.tests[0][1]} only; it needs a test in {SPEC_TESTS}")
 
 
 def shortened(sentence):
@@ -161,7 +177,8 @@ def table(statements):
     for statement in everything:
         if heading != (statement.source, statement.requirement):
             heading = (statement.source, statement.requirement)
-            lines += ["", f"## {statement.requirement}", "", f"From [`{statement.source}`](../{statement.source}).", "", "| tag | statement | test |", "|---|---|---|"]
+            lines += ["", f"## {statement.requirement}", "", f"From [`{statement.source}`](../{statement.source}).", ""]
+            lines += ["| tag | statement | test |", "|---|---|---|"]
         cells = (cell.replace("|", "\\|") for cell in (statement.tag, shortened(statement.sentence), proof_of(statement)))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -76,6 +76,7 @@ TEST(Train, TheNumberOfDataWorkersChangesNothing) {
   EXPECT_EQ(none.log, four.log);
 }
 
+// spec: microbatch-01
 TEST(Train, SamplingGivesTheSameRolloutsWhateverTheGenerateBatch) {
   const std::string rollout = "custom: {extra: {rollout_matching: {temperature: 0.8, rollout_generate_batch_size: ";
   const Outcome one = train(rollout + "1}}}\n");
