@@ -88,6 +88,7 @@ std::unique_ptr<Stage> make_pixels_stage(const StageOptions&);
 std::unique_ptr<Stage> make_parse_stage(const StageOptions&);
 std::unique_ptr<Stage> make_match_stage(const StageOptions&);
 std::unique_ptr<Stage> make_segment_stage(const StageOptions&);
+std::unique_ptr<Stage> make_pack_stage(const StageOptions&);
 std::unique_ptr<Stage> make_loss_stage(const StageOptions&);
 std::unique_ptr<Stage> make_logits_stage(const StageOptions&);
 std::unique_ptr<Stage> make_generate_stage(const StageOptions&);

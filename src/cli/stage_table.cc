@@ -18,6 +18,7 @@ const std::vector<StageRow>& stage_table() {
       {"parse", "response ids → objects, read strictly", {"model"}, make_parse_stage},
       {"match", "predictions and ground truth → pairs", {}, make_match_stage},
       {"segment", "prompt, response and ground truth → teacher-forced segment", {"model"}, make_segment_stage},
+      {"pack", "lengths of waiting segments → those that share the next row", {}, make_pack_stage},
       {"logits", "token ids and images → logits (safetensors)", {"model", "output", "dtype", "device"}, make_logits_stage},
       {"loss", "logits and targets → losses", {}, make_loss_stage},
       {"grad", "one forward and backward of a row → gradients (safetensors)", {"model", "output", "dtype", "device"}, make_grad_stage},
@@ -30,10 +31,6 @@ const StageRow& find_stage(const std::string& name) {
   for (const StageRow& row : stage_table()) {
     if (name == row.name) return row;
     names.push_back(row.name);
-  }
-  if (name == "pack") {
-    throw UserError(ErrorKind::kConfig, {.error = "the stage `pack` is not built yet", .where = "rematch stage pack",
-                                         .what = "it comes with post-rollout packing", .fix = fmt::format("use one of: {}", join(names, ", "))});
   }
   const std::vector<std::string> near = near_names(name, names);
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("there is no stage \"{}\"", name), .where = fmt::format("rematch stage {}", name),

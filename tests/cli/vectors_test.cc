@@ -75,4 +75,6 @@ TEST(Vectors, OfMatchAgree) { expect_all_lines_agree("match", *make_match_stage(
 
 TEST(Vectors, OfSegmentAgree) { expect_all_lines_agree("segment", *make_segment_stage(with_tokenizer())); }
 
+TEST(Vectors, OfPackAgree) { expect_all_lines_agree("pack", *make_pack_stage({})); }
+
 }  // namespace rematch
