@@ -26,7 +26,7 @@ struct CapabilityRow {
 };
 
 inline constexpr CapabilityRow kCapabilities[] = {
-    {Capability::kPacking, false, "post-rollout packing", "set `training.packing: false`; a row is then a micro-batch"},
+    {Capability::kPacking, true, "post-rollout packing", "set `training.packing: false`; a row is then a micro-batch"},
     {Capability::kRolloutBuffer, false, "the rollout buffer", "set `rollout_buffer.enabled: false` and `m_steps: 1`"},
     {Capability::kOffload, false, "offload around rollouts",
      "set `offload.enabled: false`; lower `vllm.gpu_memory_utilization` to save memory"},

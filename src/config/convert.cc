@@ -87,7 +87,8 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
   const std::vector<std::string> near = text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
   problems.push_back({fmt::format("`{}` does not take `{}`", spec.path, brief(node)), node.origin.text(),
                       fmt::format("legal: {}", join(choices, ", ")),
-                      near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())});
+                      (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
+                          (spec.way_out.empty() ? "" : fmt::format(" Or {}", spec.way_out))});
   return false;
 }
 

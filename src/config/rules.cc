@@ -251,6 +251,16 @@ class CrossRules {
       problem("`training.packing_drop_last: false` is refused in stage 2", "training.packing_drop_last",
               "packing is carry-only: there are no extra steps that flush the buffer at the end", "set `training.packing_drop_last: true`");
     }
+    carry_buffer();
+  }
+
+  /// In carry mode every micro-batch joins the buffer at once: one that is larger than the buffer never fits.
+  void carry_buffer() {
+    const std::string buffer = "training.packing_buffer", batch = "training.per_device_train_batch_size";
+    if (!stage_2() || values_.text(rollout("post_rollout_pack_scope")) != "micro" || values_.integer(batch) <= values_.integer(buffer)) return;
+    problem("`training.packing_buffer` is smaller than a micro-batch", buffer,
+            fmt::format("{} segments arrive together (`{}`), {} may wait", values_.integer(batch), batch, values_.integer(buffer)),
+            fmt::format("lower `{}`, raise `{}`, or set `post_rollout_pack_scope: window`", batch, buffer));
   }
 
   void coord_loss() {

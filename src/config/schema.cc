@@ -71,6 +71,10 @@ KeySpec&& KeySpec::one_of(std::vector<std::string> texts) && {
   choices = std::move(texts);
   return std::move(*this);
 }
+KeySpec&& KeySpec::or_else(std::string text) && {
+  way_out = std::move(text);
+  return std::move(*this);
+}
 KeySpec&& KeySpec::null_is(std::vector<std::string> texts) && {
   null_words = std::move(texts);
   return std::move(*this);

@@ -45,6 +45,7 @@ struct KeySpec {
   std::string help;  ///< one line
   bool required = false;
   std::vector<std::string> choices;     ///< legal texts; empty = all
+  std::string way_out;                  ///< beside the choices, e.g. switching the capability off
   std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
   std::vector<ValueRule> rules;
   double low = -std::numeric_limits<double>::infinity();
@@ -57,6 +58,8 @@ struct KeySpec {
   KeySpec&& below(double value) &&;
   KeySpec&& within(double from, double to) &&;
   KeySpec&& one_of(std::vector<std::string> texts) &&;
+  /// What else to do about a value that is not among the choices; joins "choose one of these".
+  KeySpec&& or_else(std::string text) &&;
   KeySpec&& null_is(std::vector<std::string> texts) &&;
   KeySpec&& is_required() &&;
   KeySpec&& says(std::string text) &&;

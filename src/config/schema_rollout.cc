@@ -52,6 +52,7 @@ std::vector<KeySpec> matching_keys() {
       number(key("gate_weight")).at_least(0).says(from + "gate_weight`"),
       text_key(key("packing_selector"), "binpacking")
           .one_of({"binpacking", "optimal", "fifo"})
+          .or_else("set `training.packing: false`")
           .says("how waiting segments are chosen for a row"),
       text_key(key("post_rollout_pack_scope"), "micro")
           .one_of({"micro", "window"})

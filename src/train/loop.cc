@@ -9,7 +9,6 @@
 #include "train/loop.h"
 
 #include "base/interrupt.h"
-#include "pack/rows.h"
 
 namespace rematch {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 Window prepare_window(TrainParts& parts, const WindowPlan& plan, MetricsBag& metrics) {
   WindowSegments segments = parts.source.build(plan, metrics);
   const Span pack_time(metrics, "time/post_rollout_pack_s");
-  return {.window_idx = plan.window_idx, .epoch = plan.epoch, .rows = rows_of_micro_batches(std::move(segments)), .is_partial = plan.is_partial};
+  return {.window_idx = plan.window_idx, .epoch = plan.epoch, .rows = parts.packer.rows_of(std::move(segments), metrics), .is_partial = plan.is_partial};
 }
 
 void save(TrainParts& parts) { parts.log.note_saved(parts.checkpoints.save(parts.state)); }

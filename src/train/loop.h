@@ -3,6 +3,7 @@
 #include "estep/segment_source.h"
 #include "evaluate/evaluate.h"
 #include "mstep/mstep.h"
+#include "pack/packer.h"
 #include "train/cadence.h"
 #include "train/checkpoints.h"
 #include "train/run_log.h"
@@ -13,6 +14,7 @@ namespace rematch {
 struct TrainParts {
   WindowStream& windows;      ///< which samples come next
   SegmentSource& source;      ///< E-step: samples → segments
+  Packer& packer;             ///< segments → rows; the carry buffer
   MStep& mstep;               ///< rows → one optimizer update
   const Cadence& cadence;     ///< when to log, evaluate, save and stop
   Evaluation* evaluation;     ///< null when there is nothing to evaluate on

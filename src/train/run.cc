@@ -61,6 +61,14 @@ std::unique_ptr<SegmentSource> make_source(const Session& session) {
                                  EStep::Options{.target = target, .global_max_length = session.max_length()});
 }
 
+Packer make_packer(const Session& session) {
+  const PackConfig& pack = session.config.pack;
+  if (!pack.enabled) return Packer({});
+  const PackScope scope = !session.config.is_stage_2() ? PackScope::kMicroBatch : pack.whole_window ? PackScope::kWindow : PackScope::kCarry;
+  return Packer({.scope = scope, .selector = packing_selector(pack.selector), .packing_length = session.max_length(), .packing_buffer = pack.buffer,
+                 .min_fill_ratio = pack.min_fill_ratio, .warn = [&terminal = session.terminal](const std::string& text) { terminal.warn(text); }});
+}
+
 std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputConfig& output) {
   std::vector<std::unique_ptr<MetricSink>> sinks;
   sinks.push_back(make_jsonl_sink(output.run_dir + "/logging.jsonl"));
@@ -98,8 +106,9 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
   WindowStream windows = window_stream(config, session.train_data->size());
-  const Cadence cadence(cadence_options(config.cadence), windows.windows_per_epoch());
+  const Cadence cadence(cadence_options(config.cadence), [&windows](int64_t epoch) { return windows.windows_in_epoch(epoch); });
   const std::unique_ptr<SegmentSource> source = make_source(session);
+  Packer packer = make_packer(session);
   MStep mstep = make_mstep(session, cadence.total_steps());
   const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation(!config.is_stage_2()) : nullptr;
   Checkpoints checkpoints({.run_dir = config.output.run_dir, .save_total_limit = config.cadence.save_total_limit.value_or(0)},
@@ -110,10 +119,11 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                            cadence.total_steps(), config.output.run_dir));
 
   const auto start = std::chrono::steady_clock::now();
-  TrainParts parts{.windows = windows, .source = *source, .mstep = mstep, .cadence = cadence, .evaluation = evaluation.get(),
+  TrainParts parts{.windows = windows, .source = *source, .packer = packer, .mstep = mstep, .cadence = cadence, .evaluation = evaluation.get(),
                    .checkpoints = checkpoints, .log = log, .state = state, .save_on_best = config.cadence.save_strategy == "best"};
   train_loop(parts);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (const std::string text = packer.summary_text(); !text.empty()) terminal.say(text);
   terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s a step)", state.global_step, seconds,
                            seconds / static_cast<double>(std::max<int64_t>(1, state.global_step))));
 }

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "e2e/recorded.h"
-#include "pack/rows.h"
+#include "pack/packer.h"
 #include "support/paths.h"
 
 namespace rematch {
@@ -18,7 +18,7 @@ std::vector<double> ten_losses() {
   for (int step = 0; step < 10; ++step) {
     const int64_t first = (step % 2) * 4;
     MetricsBag metrics;
-    mstep.run({.rows = rows_of_micro_batches(stage2.segments({{first, first + 1}, {first + 2, first + 3}}))}, metrics);
+    mstep.run({.rows = Packer({}).rows_of(stage2.segments({{first, first + 1}, {first + 2, first + 3}}), metrics)}, metrics);
     losses.push_back(metrics.values("loss").at(0));
   }
   return losses;
@@ -29,7 +29,7 @@ at::Tensor first_moments(const std::vector<std::vector<int64_t>>& micro_batches)
   test::RecordedStage2 stage2;
   MStep& mstep = stage2.mstep(1e-3);
   MetricsBag metrics;
-  mstep.run({.rows = rows_of_micro_batches(stage2.segments(micro_batches))}, metrics);
+  mstep.run({.rows = Packer({}).rows_of(stage2.segments(micro_batches), metrics)}, metrics);
   std::vector<at::Tensor> flat;
   for (const auto& [name, tensor] : mstep.optimizer().state()) {
     if (name.size() > 8 && name.compare(name.size() - 8, 8, ".exp_avg") == 0) flat.push_back(tensor.flatten());

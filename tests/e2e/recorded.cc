@@ -1,5 +1,7 @@
 #include "e2e/recorded.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -29,13 +31,18 @@ class RecordedEngine : public RolloutEngine {
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>&) override {
     std::vector<Rollout> rollouts;
     for (const Prompt& prompt : prompts) {
+      prompts_seen.push_back(prompt);
       rollouts.push_back({.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids, .response_token_ids = answers_.at(prompt.sample_id)});
+      std::vector<int>& response = rollouts.back().response_token_ids;
+      response.resize(std::min(response.size(), max_tokens));
       if (drift_at >= 0) ++rollouts.back().prompt_token_ids.at(static_cast<size_t>(drift_at));
     }
     return rollouts;
   }
   void release() override {}
   int64_t drift_at = -1;
+  size_t max_tokens = SIZE_MAX;
+  std::vector<Prompt> prompts_seen;
 
  private:
   std::map<int64_t, std::vector<int>> answers_;
@@ -58,6 +65,7 @@ struct RecordedStage2::Parts {
   EStep estep{examiner, engine, vocab, {}};
   std::shared_ptr<Qwen3VL> model;
   std::unique_ptr<MStep> mstep;
+  std::function<void(const PackedRow&)> on_row;
 };
 
 RecordedStage2::RecordedStage2() : parts_(std::make_unique<Parts>()) {}
@@ -74,6 +82,7 @@ MStep& RecordedStage2::mstep(double learning_rate) {
   for (const NamedParameter& parameter : parts_->model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
   Parts* parts = parts_.get();
   const RowModel row_model{.hidden_TH = [parts](const PackedRow& row) {
+                             if (parts->on_row) parts->on_row(row);
                              return forward_row(*parts->model, make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }, at::kCPU));
                            },
                            .head_KV = [parts](const at::Tensor& hidden_KH) { return parts->model->head_KV(hidden_KH); }};
@@ -86,6 +95,11 @@ MStep& RecordedStage2::mstep(double learning_rate) {
 }
 
 void RecordedStage2::drift_prompt_ids(size_t position) { parts_->engine.drift_at = static_cast<int64_t>(position); }
+void RecordedStage2::watch_rows(std::function<void(const PackedRow&)> on_row) { parts_->on_row = std::move(on_row); }
+void RecordedStage2::cut_answers(size_t num_tokens) { parts_->engine.max_tokens = num_tokens; }
+const std::vector<Prompt>& RecordedStage2::prompts_seen() const { return parts_->engine.prompts_seen; }
+int64_t RecordedStage2::num_samples() const { return parts_->dataset.size(); }
+SegmentSource& RecordedStage2::source() { return parts_->estep; }
 Examiner& RecordedStage2::examiner() { return parts_->examiner; }
 
 }  // namespace rematch::test

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +18,17 @@ class RecordedStage2 {
   ~RecordedStage2();
   /// Segments of a window as the E-step builds them. @param samples  micro-batches of sample indices
   WindowSegments segments(const std::vector<std::vector<int64_t>>& samples);
+  /// The E-step itself, for a whole training loop.
+  SegmentSource& source();
   /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant
   MStep& mstep(double learning_rate);
+  /// From now on called with every row that the model is trained on.
+  void watch_rows(std::function<void(const PackedRow&)> on_row);
+  /// From now on every answer stops after `num_tokens`, as a low max_new_tokens would have it.
+  void cut_answers(size_t num_tokens);
+  /// Prompts that the engine was asked, in order.
+  const std::vector<Prompt>& prompts_seen() const;
+  int64_t num_samples() const;
   /// From now on the engine reports prompt ids that differ from ours at `position`, as a backend with a token drift would.
   void drift_prompt_ids(size_t position);
   Examiner& examiner();

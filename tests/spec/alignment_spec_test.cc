@@ -2,12 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "e2e/recorded.h"
-#include "pack/rows.h"
+#include "pack/packer.h"
 #include "support/capture.h"
 
 namespace rematch {
 
 // "The trainer MUST keep the existing sanity checks: prompt prefix tokenization matches generation."
+// spec: pack-11
 TEST(StrictAlignment, PromptPrefixTokenizationMatchesGeneration) {
   test::RecordedStage2 stage2;
   EXPECT_NO_THROW(stage2.segments({{0, 1}}));
@@ -18,6 +19,7 @@ TEST(StrictAlignment, PromptPrefixTokenizationMatchesGeneration) {
 }
 
 // "… supervised coord indices fall within the assistant span."
+// spec: pack-12
 TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
   test::RecordedStage2 stage2;
   int num_slots = 0;
@@ -35,6 +37,7 @@ TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
 }
 
 // "The trainer MUST generate rollouts first, then build each sample's teacher-forced Y_train sequence (rollout prefix + mandatory FN append)."
+// spec: pack-04 select-02
 TEST(TeacherForcedSequence, IsPromptPlusRolloutPrefixPlusMandatoryAppend) {
   test::RecordedStage2 stage2;
   MetricsBag metrics;
@@ -53,9 +56,11 @@ TEST(TeacherForcedSequence, IsPromptPlusRolloutPrefixPlusMandatoryAppend) {
 }
 
 // "The trainer MUST treat each sample as an atomic segment": a row holds whole segments in sample order.
+// spec: select-02
 TEST(TeacherForcedSequence, EachSampleIsAnAtomicSegment) {
   test::RecordedStage2 stage2;
-  const auto rows = rows_of_micro_batches(stage2.segments({{2, 0}, {5}}));
+  MetricsBag metrics;
+  const auto rows = Packer({}).rows_of(stage2.segments({{2, 0}, {5}}), metrics);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].segments[0]->sample_id, 2);
   EXPECT_EQ(rows[0].segments[1]->sample_id, 0);

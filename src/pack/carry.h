@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flow/segment.h"
+#include "pack/select.h"
+
+namespace rematch {
+
+/// What a row and the buffer behind it can hold.
+struct PackingLimits {
+  int packing_length = 0;  ///< tokens of a row (`global_max_length`), ≥ 1
+  int packing_buffer = 0;  ///< segments that may wait; 0 = no limit (scope `window`)
+};
+
+/// Checks segments that are about to join others, before any of them does: first that each fits a row, then that all of them may wait.
+/// @param encoded_lens  tokens of each newcomer
+/// @param name_of       names the i-th newcomer in the error, e.g. its sample
+/// @param num_waiting   segments that wait already
+/// @throws UserError (data) for a segment longer than a row; (config) when num_waiting + newcomers > packing_buffer (equal is legal)
+/// @source seeds 001/002, BEHAVIOUR 9.1
+void check_insertion(std::span<const int> encoded_lens, const std::function<std::string(size_t)>& name_of, size_t num_waiting,
+                     const PackingLimits& limits);
+
+/// The rank-local carry buffer: segments in order of insertion, waiting for a row. Nothing is ever split, reordered or lost.
+class CarryBuffer {
+ public:
+  explicit CarryBuffer(PackingLimits limits) : limits_(limits) {}
+
+  /// Takes in all segments or, with an error, none. @throws as check_insertion
+  void insert(std::vector<std::shared_ptr<const Segment>> segments);
+
+  /// Removes and returns the next row: the selector's choice, oldest first. The buffer must not be empty.
+  PackedRow take_row(PackingSelector selector);
+
+  /// Waiting segments, oldest first.
+  const std::vector<std::shared_ptr<const Segment>>& waiting() const { return waiting_; }
+  bool empty() const { return waiting_.empty(); }
+
+ private:
+  PackingLimits limits_;
+  std::vector<std::shared_ptr<const Segment>> waiting_;
+};
+
+}  // namespace rematch

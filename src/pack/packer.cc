@@ -1,0 +1,78 @@
+#include "pack/packer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rematch {
+namespace {
+
+// The first underfilled rows are told one by one, then every doubling of their number: a long run is not drowned in one warning.
+bool is_worth_telling(int64_t count) { return (count & (count - 1)) == 0; }
+
+}  // namespace
+
+void PackingSummary::add(const PackedRow& row) {
+  int longest = 0;
+  for (const auto& segment : row.segments) longest = std::max(longest, segment->encoded_len());
+  const auto segments = static_cast<int64_t>(row.segments.size());
+  ++num_rows;
+  num_segments += segments;
+  num_tokens += row.total_len();
+  padded_tokens += segments * longest;
+}
+
+std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
+  if (num_rows == 0) return "packing: no row was trained";
+  const double fill = static_cast<double>(num_tokens) / (static_cast<double>(num_rows) * packing_length);
+  const double avoided = 100.0 * static_cast<double>(padded_tokens - num_tokens) / static_cast<double>(std::max<int64_t>(1, padded_tokens));
+  std::string line = fmt::format("packing: {} rows of up to {} tokens, mean fill {:.3f}, {} segments, {} tokens; as padded batches {} ({:.0f} % padding avoided)",
+                                 num_rows, packing_length, fill, num_segments, num_tokens, padded_tokens, avoided);
+  if (num_underfilled > 0) line += fmt::format("; {} underfilled rows", num_underfilled);
+  if (num_waiting > 0) line += fmt::format("; {} segments were still waiting and not trained", num_waiting);
+  return line;
+}
+
+Packer::Packer(Options options)
+    : options_(std::move(options)),
+      carry_({.packing_length = options_.packing_length, .packing_buffer = options_.scope == PackScope::kCarry ? options_.packing_buffer : 0}) {}
+
+std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics) {
+  std::vector<PackedRow> rows;
+  const auto add = [&](PackedRow row) {
+    if (options_.packing_length > 0) note(row, metrics);
+    rows.push_back(std::move(row));
+  };
+  for (auto& segments : micro_batches) {
+    if (segments.empty()) continue;
+    if (options_.scope == PackScope::kMicroBatch) {
+      add({std::move(segments)});
+      continue;
+    }
+    carry_.insert(std::move(segments));
+    if (options_.scope == PackScope::kCarry) add(carry_.take_row(options_.selector));
+  }
+  while (options_.scope == PackScope::kWindow && !carry_.empty()) add(carry_.take_row(options_.selector));
+  return rows;
+}
+
+void Packer::note(const PackedRow& row, MetricsBag& metrics) {
+  const double fill = static_cast<double>(row.total_len()) / options_.packing_length;
+  metrics.add("packing/post_rollout_fill", fill);
+  metrics.add("packing/post_rollout_selected_total_len", row.total_len());
+  metrics.add("packing/post_rollout_segments", static_cast<double>(row.segments.size()));
+  metrics.add("packing/post_rollout_buffer", static_cast<double>(carry_.waiting().size()));
+  summary_.add(row);
+  if (fill >= options_.min_fill_ratio) return;
+  ++summary_.num_underfilled;
+  if (!options_.warn || !is_worth_telling(summary_.num_underfilled)) return;
+  options_.warn(fmt::format("packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} segments, {} waiting in the buffer (row {}, {} so far)",
+                            fill, options_.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
+}
+
+std::string Packer::summary_text() const {
+  return options_.packing_length > 0 ? summary_.text(options_.packing_length, carry_.waiting().size()) : std::string();
+}
+
+}  // namespace rematch

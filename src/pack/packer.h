@@ -1,0 +1,66 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "flow/segment.h"
+#include "pack/carry.h"
+
+namespace rematch {
+
+/// Which segments may share a row (`training.packing`, `post_rollout_pack_scope`).
+enum class PackScope {
+  kMicroBatch,  ///< a micro-batch as it comes is a row: packing off, and stage 1, whose data stream is packed before
+  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is chosen from all that wait, the rest goes on waiting
+  kWindow,      ///< `window`: as many rows as the window needs, nothing is left waiting
+};
+
+/// What packing did over a run; its text is the line at the end of it.
+struct PackingSummary {
+  int64_t num_rows = 0;
+  int64_t num_segments = 0;
+  int64_t num_tokens = 0;
+  int64_t padded_tokens = 0;    ///< of the same segments if each row were a padded batch of them
+  int64_t num_underfilled = 0;  ///< rows below min_fill_ratio
+
+  void add(const PackedRow& row);
+  /// E.g. "packing: 12 rows, mean fill 0.91, 84 segments, 10 920 tokens; as padded batches 14 208 (23 % padding avoided)".
+  /// @param packing_length  tokens of a full row. @param num_waiting  segments that were built and never trained
+  std::string text(int packing_length, size_t num_waiting) const;
+};
+
+/// Segments of a window → the rows of its M-step.
+class Packer {
+ public:
+  struct Options {
+    PackScope scope = PackScope::kMicroBatch;
+    PackingSelector selector = PackingSelector::kBinpacking;
+    int packing_length = 0;       ///< 0 = packing off: no cap, no telemetry
+    int packing_buffer = 512;     ///< of kCarry
+    double min_fill_ratio = 0.65;
+    std::function<void(const std::string&)> warn;  ///< takes the underfilled warning; may be empty
+  };
+  explicit Packer(Options options);
+
+  /// The rows of a window. Adds the packing/* metrics of each row. Segments that found no room stay for the next window (kCarry).
+  /// @param micro_batches  segments by micro-batch, in sample order; an empty micro-batch gives no row
+  /// @throws UserError as check_insertion; then neither rows nor buffer have changed for that micro-batch
+  std::vector<PackedRow> rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics);
+
+  /// Segments left waiting, oldest first.
+  const std::vector<std::shared_ptr<const Segment>>& waiting() const { return carry_.waiting(); }
+  const PackingSummary& summary() const { return summary_; }
+  /// The line at the end of a run; empty with packing off.
+  std::string summary_text() const;
+
+ private:
+  void note(const PackedRow& row, MetricsBag& metrics);
+  Options options_;
+  CarryBuffer carry_;
+  PackingSummary summary_;
+};
+
+}  // namespace rematch

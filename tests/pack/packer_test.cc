@@ -1,0 +1,117 @@
+#include "pack/packer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "pack/segments.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+using test::ids_of;
+using test::segments_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::vector<int64_t>> ids_of_rows(const std::vector<PackedRow>& rows) {
+  std::vector<std::vector<int64_t>> ids;
+  for (const PackedRow& row : rows) ids.push_back(ids_of(row.segments));
+  return ids;
+}
+
+}  // namespace
+
+TEST(Packer, MakesEachMicroBatchARowWithoutPackingAndSaysNothingOfIt) {
+  Packer packer({});
+  MetricsBag metrics;
+  const auto rows = packer.rows_of({segments_of(3, {2, 5}), {}, segments_of(8, {1})}, metrics);
+  EXPECT_THAT(ids_of_rows(rows), ElementsAre(ElementsAre(3, 4), ElementsAre(8)));
+  EXPECT_EQ(rows[0].total_len(), 7);
+  EXPECT_TRUE(metrics.empty());
+  EXPECT_EQ(packer.summary_text(), "");
+}
+
+TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
+  Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
+  MetricsBag metrics;
+  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)), ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(4));
+  // The next window goes on with what waits.
+  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(5, {9})}, metrics)), ElementsAre(ElementsAre(4)));
+  EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(5));
+}
+
+TEST(Packer, WindowScopeLeavesNothingWaitingWhateverTheBuffer) {
+  Packer packer({.scope = PackScope::kWindow, .selector = PackingSelector::kFifo, .packing_length = 10, .packing_buffer = 1});
+  MetricsBag metrics;
+  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4)));
+  EXPECT_TRUE(packer.waiting().empty());
+}
+
+TEST(Packer, CountsEveryRowInTheMetrics) {
+  Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
+  MetricsBag metrics;
+  packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics);
+  EXPECT_THAT(metrics.values("packing/post_rollout_fill"), ElementsAre(1.0, 1.0));
+  EXPECT_THAT(metrics.values("packing/post_rollout_selected_total_len"), ElementsAre(10, 10));
+  EXPECT_THAT(metrics.values("packing/post_rollout_segments"), ElementsAre(2, 2));
+  EXPECT_THAT(metrics.values("packing/post_rollout_buffer"), ElementsAre(1, 1));
+}
+
+TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
+  std::vector<std::string> warnings;
+  Packer packer({.scope = PackScope::kCarry, .packing_length = 10, .min_fill_ratio = 0.7, .warn = [&](const std::string& text) { warnings.push_back(text); }});
+  MetricsBag metrics;
+  packer.rows_of({segments_of(0, {7})}, metrics);
+  EXPECT_TRUE(warnings.empty()) << "at the target is not below it";
+  packer.rows_of({segments_of(1, {6, 8})}, metrics);
+  ASSERT_EQ(warnings.size(), 1u);
+  for (const char* part : {"fill 0.600", "target 0.7", "1 segments", "1 waiting"}) EXPECT_THAT(warnings[0], HasSubstr(part));
+}
+
+TEST(Packer, TellsTheRunInOneLine) {
+  Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
+  MetricsBag metrics;
+  packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {1, 5})}, metrics);
+  EXPECT_EQ(packer.summary_text(),
+            "packing: 2 rows of up to 10 tokens, mean fill 0.900, 4 segments, 18 tokens; as padded batches 26 (31 % padding avoided); "
+            "1 segments were still waiting and not trained");
+}
+
+// Each segment is trained exactly once or still waits, whole and in insertion order within its row.
+RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
+  const auto scope = *rc::gen::element(PackScope::kCarry, PackScope::kWindow);
+  const auto selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo);
+  Packer packer({.scope = scope, .selector = selector, .packing_length = 50, .packing_buffer = 100000});
+  std::map<int64_t, int> times_seen;
+  int64_t next_id = 0;
+  const auto micro_batch = rc::gen::resize(12, rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 51)));
+  const auto window = rc::gen::resize(4, rc::gen::container<std::vector<std::vector<int>>>(micro_batch));
+  const auto windows = *rc::gen::resize(6, rc::gen::container<std::vector<std::vector<std::vector<int>>>>(window));
+  for (const auto& window : windows) {
+    std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches;
+    for (const auto& lens : window) {
+      micro_batches.push_back(segments_of(next_id, lens));
+      next_id += static_cast<int64_t>(lens.size());
+    }
+    MetricsBag metrics;
+    for (const PackedRow& row : packer.rows_of(std::move(micro_batches), metrics)) {
+      RC_ASSERT(row.total_len() <= 50);
+      const auto ids = ids_of(row.segments);
+      RC_ASSERT(!ids.empty() && std::is_sorted(ids.begin(), ids.end()));
+      for (const int64_t id : ids) ++times_seen[id];
+    }
+    if (scope == PackScope::kWindow) RC_ASSERT(packer.waiting().empty());
+  }
+  for (const int64_t id : ids_of(packer.waiting())) ++times_seen[id];
+  RC_ASSERT(static_cast<int64_t>(times_seen.size()) == next_id);
+  for (const auto& [id, count] : times_seen) RC_ASSERT(count == 1);
+}
+
+}  // namespace rematch

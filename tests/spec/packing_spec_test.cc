@@ -1,0 +1,230 @@
+// The requirement on post-rollout packing: its sentences and scenarios, on the E-step, packer, M-step and loop of the program with recorded
+// answers in the place of an engine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "e2e/recorded.h"
+#include "pack/packer.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "train/loop.h"
+
+namespace rematch {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kPackingLength = 700;
+
+Packer carry_packer(int packing_buffer = 512) {
+  return Packer({.scope = PackScope::kCarry, .packing_length = kPackingLength, .packing_buffer = packing_buffer});
+}
+
+/// What went into the loop's rows and what was built for them.
+struct Counted {
+  std::map<int64_t, int> built, trained;  ///< sample_id → segments
+  std::map<const Segment*, int> times_trained;
+  int64_t num_rows = 0;
+};
+
+/// Counts what the E-step builds.
+class CountingSource : public SegmentSource {
+ public:
+  CountingSource(SegmentSource& inner, Counted& counted) : inner_(inner), counted_(counted) {}
+  WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override {
+    WindowSegments segments = inner_.build(plan, metrics);
+    for (const auto& micro_batch : segments) {
+      for (const auto& segment : micro_batch) {
+        ++counted_.built[segment->sample_id];
+        alive_.push_back(segment);  // an address is reused only after its segment is gone
+      }
+    }
+    return segments;
+  }
+
+ private:
+  SegmentSource& inner_;
+  Counted& counted_;
+  std::vector<std::shared_ptr<const Segment>> alive_;
+};
+
+/// The program's own loop over `num_steps` steps.
+Counted run_loop(test::RecordedStage2& stage2, Packer& packer, int64_t num_steps, const WindowOptions& options) {
+  Counted counted;
+  CountingSource source(stage2.source(), counted);
+  MStep& mstep = stage2.mstep(1e-5);
+  stage2.watch_rows([&](const PackedRow& row) {
+    ++counted.num_rows;
+    for (const auto& segment : row.segments) {
+      ++counted.trained[segment->sample_id];
+      ++counted.times_trained[segment.get()];
+    }
+  });
+  WindowStream windows(options);
+  const Cadence cadence({.max_steps = num_steps, .save_when = When::kNever, .save_last_epoch = false}, [&](int64_t epoch) { return windows.windows_in_epoch(epoch); });
+  const test::TempDir dir;
+  Checkpoints checkpoints({.run_dir = dir.path()}, [](const std::string&) {});
+  std::ostringstream out, err;
+  Terminal terminal(out, err, {});
+  RunLog log(terminal, {});
+  TrainerState state;
+  state.max_steps = num_steps;
+  TrainParts parts{.windows = windows, .source = source, .packer = packer, .mstep = mstep, .cadence = cadence, .evaluation = nullptr,
+                   .checkpoints = checkpoints, .log = log, .state = state};
+  train_loop(parts);
+  stage2.watch_rows({});
+  return counted;
+}
+
+}  // namespace
+
+// spec: pack-01 pack-04 pack-13
+TEST(PackingSpec, PackingEnabledDoesNotBreakRolloutMatchingTraining) {
+  test::RecordedStage2 stage2;
+  Packer packer = carry_packer();
+  std::vector<PackedRow> rows;
+  MStep& mstep = stage2.mstep(1e-3);
+  stage2.watch_rows([&](const PackedRow& row) { rows.push_back(row); });
+  MetricsBag metrics;
+  mstep.run({.rows = packer.rows_of(stage2.segments({{0, 1, 2, 3}}), metrics)}, metrics);
+
+  // Rollouts were asked one sequence a sample; the forward pass ran on a row of several segments.
+  ASSERT_EQ(stage2.prompts_seen().size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(stage2.prompts_seen()[i].sample_id, static_cast<int64_t>(i));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_GT(rows[0].segments.size(), 1u);
+  EXPECT_LE(rows[0].total_len(), kPackingLength);
+  // What is supervised lies in the assistant span of a segment and is that segment's own token.
+  const RowSupervision supervision = RowSupervision::from(rows[0]);
+  std::vector<int> row_ids;
+  std::vector<bool> is_assistant;
+  for (const auto& segment : rows[0].segments) {
+    row_ids.insert(row_ids.end(), segment->token_ids.begin(), segment->token_ids.end());
+    for (int position = 0; position < segment->encoded_len(); ++position) is_assistant.push_back(position >= segment->prompt_len);
+  }
+  ASSERT_FALSE(supervision.ce_positions.empty());
+  for (size_t i = 0; i < supervision.ce_positions.size(); ++i) {
+    const auto position = static_cast<size_t>(supervision.ce_positions[i]);
+    EXPECT_TRUE(is_assistant.at(position));
+    EXPECT_EQ(row_ids.at(position), supervision.ce_labels[i]);
+  }
+  for (const int64_t position : supervision.slot_positions) EXPECT_TRUE(is_assistant.at(static_cast<size_t>(position)));
+  EXPECT_GT(metrics.sum("loss"), 0);
+  EXPECT_GT(metrics.sum("packing/post_rollout_fill"), 0);
+}
+
+// spec: pack-05
+TEST(PackingSpec, PacksByTheLengthsAsBuiltNotByEstimatesOfTheDataset) {
+  // The same samples with other rollouts have other lengths, and so another row.
+  const auto row_of = [](size_t max_answer_tokens) {
+    test::RecordedStage2 stage2;
+    stage2.cut_answers(max_answer_tokens);
+    MetricsBag metrics;
+    const std::vector<PackedRow> rows = carry_packer().rows_of(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
+    int total = 0;
+    for (const auto& segment : rows.at(0).segments) total += static_cast<int>(segment->token_ids.size());
+    EXPECT_EQ(metrics.sum("packing/post_rollout_selected_total_len"), total);
+    EXPECT_LE(total, kPackingLength);
+    return total;
+  };
+  EXPECT_NE(row_of(SIZE_MAX), row_of(30));
+}
+
+// spec: pack-06 select-02 select-06
+TEST(PackingSpec, ASampleIsAnAtomicSegmentAndNeverSplitAcrossForwards) {
+  test::RecordedStage2 stage2;
+  Packer packer = carry_packer();
+  const Counted counted = run_loop(stage2, packer, 12, {.num_samples = stage2.num_samples(), .per_device_train_batch_size = 3, .gradient_accumulation_steps = 2});
+  EXPECT_EQ(counted.num_rows, 24) << "one row a micro-batch";
+  for (const auto& [segment, count] : counted.times_trained) EXPECT_EQ(count, 1) << "sample " << segment->sample_id;
+}
+
+// spec: pack-07 select-15
+TEST(PackingSpec, EverySupervisionMaskKeepsItsOffsetInTheRow) {
+  test::RecordedStage2 stage2;
+  MetricsBag metrics;
+  for (const PackedRow& row : carry_packer().rows_of(stage2.segments({{0, 1, 2}, {3, 4, 5}, {6, 7}}), metrics)) {
+    std::vector<int64_t> ce_positions, ce_labels, slot_positions, slot_bins;
+    int64_t offset = 0;
+    for (const auto& segment : row.segments) {
+      for (int64_t i = 0; i < segment->encoded_len(); ++i) {
+        if (segment->labels[static_cast<size_t>(i)] == kIgnoreLabel) continue;
+        ce_positions.push_back(offset + i);
+        ce_labels.push_back(segment->token_ids[static_cast<size_t>(i)]);
+      }
+      for (const CoordSlot& slot : segment->coord_slots) {
+        slot_positions.push_back(offset + slot.position);
+        slot_bins.push_back(slot.bin);
+      }
+      offset += segment->encoded_len();
+    }
+    const RowSupervision supervision = RowSupervision::from(row);
+    EXPECT_EQ(supervision.ce_positions, ce_positions);
+    EXPECT_EQ(supervision.ce_labels, ce_labels);
+    EXPECT_EQ(supervision.slot_positions, slot_positions);
+    EXPECT_EQ(supervision.slot_bins, slot_bins);
+  }
+}
+
+// spec: pack-08 pack-15 select-04
+TEST(PackingSpec, CarryBufferPreservesSegmentsWithoutSplitting) {
+  test::RecordedStage2 stage2;
+  Packer packer = carry_packer();
+  MetricsBag metrics;
+  packer.rows_of(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
+  const std::vector<std::shared_ptr<const Segment>> left = packer.waiting();
+  ASSERT_FALSE(left.empty());
+  // The next step trains a subset of the left-over and the new segments; the others are the very segments that waited.
+  const std::vector<PackedRow> rows = packer.rows_of(stage2.segments({{0}}), metrics);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].segments[0], left[0]) << "the oldest goes first";
+  size_t trained = rows[0].segments.size();
+  EXPECT_EQ(trained + packer.waiting().size(), left.size() + 1);
+  for (const auto& segment : packer.waiting()) EXPECT_EQ(static_cast<int>(segment->labels.size()), segment->encoded_len());
+}
+
+// spec: pack-10 pack-16
+TEST(PackingSpec, CarryBufferOverflowFailsFastWithActionableGuidance) {
+  test::RecordedStage2 stage2;
+  Packer packer = carry_packer(/*packing_buffer=*/9);
+  const UserError error = test::catch_user_error([&] {
+    run_loop(stage2, packer, 50, {.num_samples = stage2.num_samples(), .per_device_train_batch_size = 8});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_THAT(error.problems()[0].what, HasSubstr("packing_buffer 9"));
+  for (const char* way : {"per_device_train_batch_size", "training.packing_buffer", "post_rollout_pack_scope: window"}) {
+    EXPECT_THAT(error.problems()[0].fix, HasSubstr(way));
+  }
+}
+
+// spec: select-13 select-21
+TEST(PackingSpec, OversizedSegmentFailsFast) {
+  test::RecordedStage2 stage2;
+  Packer packer({.scope = PackScope::kCarry, .packing_length = 60});
+  MetricsBag metrics;
+  const UserError error = test::catch_user_error([&] { packer.rows_of(stage2.segments({{0, 1}}), metrics); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_THAT(error.problems()[0].fix, HasSubstr("global_max_length"));
+  EXPECT_TRUE(packer.waiting().empty()) << "at insertion, not when it is the oldest";
+}
+
+// "A 200-step run with a carry buffer loses no segment."
+TEST(PackingSpec, TwoHundredStepsTrainEverySegmentOnceOrKeepItWaiting) {
+  test::RecordedStage2 stage2;
+  // Batches larger than a row for some steps would overflow in the end: two segments a micro-batch, rows of up to three.
+  Packer packer = carry_packer();
+  Counted counted = run_loop(stage2, packer, 200, {.num_samples = stage2.num_samples(), .per_device_train_batch_size = 2, .gradient_accumulation_steps = 2});
+  int64_t num_built = 0, num_trained = 0;
+  for (const auto& [sample, count] : counted.built) num_built += count;
+  for (const auto& [sample, count] : counted.trained) num_trained += count;
+  EXPECT_EQ(num_built, 200 * 2 * 2);
+  EXPECT_EQ(num_trained + static_cast<int64_t>(packer.waiting().size()), num_built);
+  for (const auto& segment : packer.waiting()) ++counted.trained[segment->sample_id];
+  EXPECT_EQ(counted.trained, counted.built);
+  for (const auto& [segment, count] : counted.times_trained) EXPECT_EQ(count, 1);
+}
+
+}  // namespace rematch
