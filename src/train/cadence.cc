@@ -1,17 +1,49 @@
 #include "train/cadence.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 
 namespace rematch {
 
-Cadence::Cadence(const CadenceOptions& options, int64_t steps_per_epoch) : options_(options), steps_per_epoch_(steps_per_epoch) {
-  REMATCH_CHECK(steps_per_epoch >= 1, "an epoch needs a step");
-  total_steps_ = options.max_steps > 0
-                     ? options.max_steps
-                     : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(options.num_train_epochs * static_cast<double>(steps_per_epoch))));
+Cadence::Cadence(const CadenceOptions& options, int64_t steps_per_epoch)
+    : Cadence(options, [steps_per_epoch](int64_t) { return steps_per_epoch; }) {}
+
+Cadence::Cadence(const CadenceOptions& options, StepsOfEpoch steps_of_epoch)
+    : options_(options), steps_of_epoch_(std::move(steps_of_epoch)), total_steps_(options.max_steps) {
+  if (options.max_steps > 0) return;
+  const auto whole_epochs = static_cast<int64_t>(std::floor(options.num_train_epochs));
+  total_steps_ = 0;
+  for (int64_t epoch = 0; epoch < whole_epochs; ++epoch) total_steps_ += steps_in(epoch);
+  if (options.num_train_epochs > static_cast<double>(whole_epochs)) {
+    // Multiplied before the whole epochs are taken off: 2.1 epochs of 10 steps are 21, though 2.1 - 2 is a little more than 0.1.
+    const int64_t steps = steps_in(whole_epochs);
+    total_steps_ += static_cast<int64_t>(std::ceil(options.num_train_epochs * static_cast<double>(steps))) - whole_epochs * steps;
+  }
+  total_steps_ = std::max<int64_t>(1, total_steps_);
+}
+
+int64_t Cadence::steps_in(int64_t epoch) const {
+  const int64_t steps = steps_of_epoch_(epoch);
+  REMATCH_CHECK(steps >= 1, fmt::format("epoch {} has {} steps", epoch, steps));
+  return steps;
+}
+
+double Cadence::epoch_at(int64_t step) const {
+  if (step <= 0) return 0.0;
+  while (epoch_ends_.empty() || epoch_ends_.back() < step) {
+    const auto epoch = static_cast<int64_t>(epoch_ends_.size());
+    epoch_ends_.push_back((epoch == 0 ? 0 : epoch_ends_.back()) + steps_in(epoch));
+  }
+  const auto epoch = std::lower_bound(epoch_ends_.begin(), epoch_ends_.end(), step) - epoch_ends_.begin();
+  const int64_t start = epoch == 0 ? 0 : epoch_ends_[static_cast<size_t>(epoch) - 1];
+  const int64_t steps = epoch_ends_[static_cast<size_t>(epoch)] - start;
+  // One division of whole numbers: exact at the ends of epochs, and step / steps when all epochs are alike.
+  return static_cast<double>(epoch * steps + (step - start)) / static_cast<double>(steps);
 }
 
 bool Cadence::may_save(int64_t step) const {

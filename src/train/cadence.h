@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
-#include <string>
+#include <functional>
+#include <vector>
 
 namespace rematch {
 
@@ -29,12 +30,18 @@ struct Due {
   bool stop = false;
 };
 
+/// Optimizer steps of epoch 0, 1, …: ≥ 1, and the same whenever it is asked.
+using StepsOfEpoch = std::function<int64_t(int64_t epoch)>;
+
+/// Counts optimizer steps and says what is due after each. Epochs may differ in length (stage 1 with packing).
 class Cadence {
  public:
-  /// @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
+  /// Without max_steps asks for the steps of every epoch of the run; with it for none.
+  Cadence(const CadenceOptions& options, StepsOfEpoch steps_of_epoch);
+  /// All epochs alike. @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
   Cadence(const CadenceOptions& options, int64_t steps_per_epoch);
 
-  /// Optimizer steps of the whole run: max_steps, or ceil(num_train_epochs · steps_per_epoch).
+  /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of an epoch that part of its steps, rounded up.
   int64_t total_steps() const { return total_steps_; }
 
   /// @param step          number of finished optimizer steps, ≥ 1
@@ -44,13 +51,17 @@ class Cadence {
   /// True when a checkpoint may be written after `step` (save_delay_*).
   bool may_save(int64_t step) const;
 
-  /// Fraction of epochs done after `step`, as transformers reports `epoch`.
-  double epoch_at(int64_t step) const { return static_cast<double>(step) / static_cast<double>(steps_per_epoch_); }
+  /// Epochs done after `step`, as transformers reports `epoch`: whole at the end of an epoch, its share of that epoch's steps between.
+  /// Asks for the steps of no epoch behind the one that `step` belongs to. @param step  ≥ 0
+  double epoch_at(int64_t step) const;
 
  private:
+  int64_t steps_in(int64_t epoch) const;
+
   CadenceOptions options_;
-  int64_t steps_per_epoch_;
+  StepsOfEpoch steps_of_epoch_;
   int64_t total_steps_;
+  mutable std::vector<int64_t> epoch_ends_;  ///< steps at the end of epochs 0, 1, … as far as they were needed
 };
 
 }  // namespace rematch

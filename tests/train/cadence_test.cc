@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 namespace rematch {
 
 TEST(Cadence, MaxStepsBeatsEpochs) {
@@ -47,6 +50,68 @@ TEST(Cadence, DelaysTheFirstCheckpoint) {
   EXPECT_FALSE(cadence.after_step(20, false).save);
   EXPECT_FALSE(cadence.after_step(30, false).save);
   EXPECT_TRUE(cadence.after_step(40, false).save);
+}
+
+// Epochs of 10, 7, 12, 10, 7, 12 … steps.
+int64_t uneven(int64_t epoch) {
+  constexpr int64_t kSteps[] = {10, 7, 12};
+  return kSteps[epoch % 3];
+}
+
+TEST(Cadence, CountsWhatUnevenEpochsReallyTake) {
+  EXPECT_EQ(Cadence({.num_train_epochs = 2}, uneven).total_steps(), 17);
+  EXPECT_EQ(Cadence({.num_train_epochs = 4}, uneven).total_steps(), 39);
+  EXPECT_EQ(Cadence({.num_train_epochs = 1.5}, uneven).total_steps(), 14);   // 3.5 of the second epoch's 7, rounded up
+  EXPECT_EQ(Cadence({.num_train_epochs = 2.25}, uneven).total_steps(), 20);
+  EXPECT_EQ(Cadence({.num_train_epochs = 0.1}, uneven).total_steps(), 1);
+}
+
+TEST(Cadence, PartsOfEpochsAreRoundedAsTheyAlwaysWere) {
+  for (const double num_train_epochs : {0.1, 0.3, 1.1, 2.1, 2.5, 3.0, 3.3, 7.7, 10.01}) {
+    for (const int64_t steps : {1, 3, 10, 33, 100, 1001}) {
+      EXPECT_EQ(Cadence({.num_train_epochs = num_train_epochs}, steps).total_steps(),
+                static_cast<int64_t>(std::ceil(num_train_epochs * static_cast<double>(steps))))
+          << num_train_epochs << " epochs of " << steps;
+    }
+  }
+}
+
+TEST(Cadence, TheEpochIsWholeExactlyAtItsLastStepAndNeverFalls) {
+  const Cadence cadence({.num_train_epochs = 6}, uneven);
+  EXPECT_EQ(cadence.epoch_at(0), 0.0);
+  EXPECT_EQ(cadence.epoch_at(5), 0.5);
+  EXPECT_EQ(cadence.epoch_at(23), 2.5);
+  int64_t end = 0;
+  for (int64_t epoch = 0; epoch < 6; ++epoch) {
+    end += uneven(epoch);
+    EXPECT_EQ(cadence.epoch_at(end), static_cast<double>(epoch + 1));
+  }
+  EXPECT_EQ(cadence.total_steps(), end);
+  for (int64_t step = 1; step <= end; ++step) EXPECT_LT(cadence.epoch_at(step - 1), cadence.epoch_at(step)) << step;
+}
+
+TEST(Cadence, EvenEpochsAreReportedAsStepsOverSteps) {
+  const Cadence cadence({.max_steps = 1000}, 7);
+  for (int64_t step = 0; step <= 1000; ++step) EXPECT_EQ(cadence.epoch_at(step), static_cast<double>(step) / 7.0);
+}
+
+TEST(Cadence, WithMaxStepsAsksForNoEpochBehindTheStep) {
+  std::vector<int64_t> asked;
+  const Cadence cadence({.max_steps = 14, .num_train_epochs = 1000}, [&](int64_t epoch) {
+    asked.push_back(epoch);
+    return uneven(epoch);
+  });
+  EXPECT_TRUE(asked.empty());
+  cadence.epoch_at(10);
+  EXPECT_EQ(asked, (std::vector<int64_t>{0}));
+  cadence.epoch_at(11);
+  EXPECT_EQ(asked, (std::vector<int64_t>{0, 1}));
+}
+
+TEST(Cadence, DelaysTheFirstCheckpointByUnevenEpochs) {
+  const Cadence cadence({.max_steps = 100, .save_when = When::kSteps, .save_steps = 1, .save_delay_epochs = 2}, uneven);
+  EXPECT_FALSE(cadence.may_save(16));
+  EXPECT_TRUE(cadence.may_save(17));
 }
 
 }  // namespace rematch
