@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -23,46 +24,85 @@ void require(bool holds, const char* key, const std::string& what, const char* f
 
 }  // namespace
 
-WindowStream::WindowStream(WindowOptions options) : options_(options) {
-  const int64_t batch_size = options.per_device_train_batch_size;
-  require(options.num_samples >= 1, "custom.train_jsonl", fmt::format("{} samples", options.num_samples), "give at least one record");
+WindowStream::WindowStream(WindowOptions options) : options_(std::move(options)) {
+  const int64_t batch_size = options_.per_device_train_batch_size;
+  require(options_.num_samples >= 1, "custom.train_jsonl", fmt::format("{} samples", options_.num_samples), "give at least one record");
   require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size), "give at least 1");
-  require(options.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
-          fmt::format("{}", options.gradient_accumulation_steps), "give at least 1");
-  REMATCH_CHECK(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size,
-                fmt::format("rank {} of {}", options.rank, options.world_size));
-  micro_batches_per_epoch_ = options.drop_last ? options.num_samples / batch_size : ceil_div(options.num_samples, batch_size);
-  require(micro_batches_per_epoch_ >= 1, "training.per_device_train_batch_size",
-          fmt::format("{} samples give no full micro-batch of {}; dataloader_drop_last drops the rest", options.num_samples, batch_size),
+  require(options_.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
+          fmt::format("{}", options_.gradient_accumulation_steps), "give at least 1");
+  REMATCH_CHECK(options_.world_size >= 1 && options_.rank >= 0 && options_.rank < options_.world_size,
+                fmt::format("rank {} of {}", options_.rank, options_.world_size));
+  window_size_ = int64_t{options_.gradient_accumulation_steps} * options_.world_size * (options_.cut ? batch_size : 1);
+  require(options_.cut || !options_.drop_last || options_.num_samples >= batch_size, "training.per_device_train_batch_size",
+          fmt::format("{} samples give no full micro-batch of {}; dataloader_drop_last drops the rest", options_.num_samples, batch_size),
           "lower it, or set training.dataloader_drop_last: false");
-  windows_per_epoch_ = ceil_div(micro_batches_per_epoch_, int64_t{options.gradient_accumulation_steps} * options.world_size);
 }
 
-void WindowStream::draw_epoch() {
-  if (drawn_epoch_ == cursor_.epoch) return;
-  if (options_.shuffle) {
-    order_ = random_permutation(random_key({kEpochStream, options_.seed, static_cast<uint64_t>(cursor_.epoch)}), options_.num_samples);
-  } else {
-    order_.resize(static_cast<size_t>(options_.num_samples));
-    std::iota(order_.begin(), order_.end(), 0);
+std::vector<int64_t> WindowStream::order_of(int64_t epoch) const {
+  if (options_.shuffle) return random_permutation(random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)}), options_.num_samples);
+  std::vector<int64_t> order(static_cast<size_t>(options_.num_samples));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+std::vector<std::vector<int64_t>> WindowStream::cut_chunks(const std::vector<int64_t>& order) const {
+  const int64_t batch_size = options_.per_device_train_batch_size, num_samples = options_.num_samples;
+  const int64_t end = options_.drop_last ? num_samples - num_samples % batch_size : num_samples;
+  std::vector<std::vector<int64_t>> chunks;
+  for (int64_t begin = 0; begin < end; begin += batch_size) {
+    chunks.emplace_back(order.begin() + begin, order.begin() + std::min(begin + batch_size, end));
   }
+  return chunks;
+}
+
+std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
+  const std::vector<int64_t> order = order_of(epoch);
+  if (!options_.cut) return cut_chunks(order);
+  std::vector<std::vector<int64_t>> micro_batches = options_.cut(order, epoch);
+  REMATCH_CHECK(!micro_batches.empty(), fmt::format("epoch {} was cut into nothing", epoch));
+  if (static_cast<size_t>(epoch) >= counted_.size()) counted_.resize(static_cast<size_t>(epoch) + 1, 0);
+  counted_[static_cast<size_t>(epoch)] = windows_for(static_cast<int64_t>(micro_batches.size()));
+  return micro_batches;
+}
+
+const std::vector<std::vector<int64_t>>& WindowStream::current_micro_batches() {
+  if (drawn_epoch_ != cursor_.epoch) micro_batches_ = draw(cursor_.epoch);
   drawn_epoch_ = cursor_.epoch;
+  return micro_batches_;
+}
+
+int64_t WindowStream::windows_for(int64_t num_micro_batches) const { return ceil_div(num_micro_batches, window_size_); }
+
+int64_t WindowStream::windows_in_epoch(int64_t epoch) {
+  REMATCH_CHECK(epoch >= 0, fmt::format("epoch {}", epoch));
+  const int64_t num_samples = options_.num_samples, batch_size = options_.per_device_train_batch_size;
+  if (!options_.cut) return windows_for(options_.drop_last ? num_samples / batch_size : ceil_div(num_samples, batch_size));
+  const auto idx = static_cast<size_t>(epoch);
+  if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
+  // The rows of the epoch that comes next are kept for it, those of another are only counted.
+  if (epoch == cursor_.epoch) current_micro_batches();
+  else draw(epoch);
+  return counted_[idx];
+}
+
+int64_t WindowStream::windows_before(int64_t epoch) {
+  if (!options_.cut) return epoch * windows_in_epoch(0);
+  int64_t count = 0;
+  for (int64_t before = 0; before < epoch; ++before) count += windows_in_epoch(before);
+  return count;
 }
 
 WindowPlan WindowStream::next() {
-  draw_epoch();
-  const int64_t batch_size = options_.per_device_train_batch_size;
-  const int64_t window_size = int64_t{options_.gradient_accumulation_steps} * options_.world_size;
-  const int64_t first = cursor_.next_window_in_epoch * window_size;
-  const int64_t end = std::min(first + window_size, micro_batches_per_epoch_);
-  WindowPlan plan{.window_idx = cursor_.window_idx, .epoch = cursor_.epoch, .micro_batches = {}, .is_partial = end - first < window_size,
-                  .last_of_epoch = cursor_.next_window_in_epoch + 1 == windows_per_epoch_};
-  for (int64_t micro_batch = first + options_.rank; micro_batch < end; micro_batch += options_.world_size) {
-    const int64_t begin = micro_batch * batch_size, stop = std::min(begin + batch_size, options_.num_samples);
-    plan.micro_batches.emplace_back(order_.begin() + begin, order_.begin() + stop);
-  }
+  const std::vector<std::vector<int64_t>>& micro_batches = current_micro_batches();
+  const auto num_micro_batches = static_cast<int64_t>(micro_batches.size());
+  const int64_t num_windows = windows_for(num_micro_batches);
+  const int64_t first = cursor_.next_window_in_epoch * window_size_;
+  const int64_t end = std::min(first + window_size_, num_micro_batches);
+  WindowPlan plan{.window_idx = cursor_.window_idx, .epoch = cursor_.epoch, .micro_batches = {}, .is_partial = end - first < window_size_,
+                  .last_of_epoch = cursor_.next_window_in_epoch + 1 == num_windows};
+  for (int64_t i = first + options_.rank; i < end; i += options_.world_size) plan.micro_batches.push_back(micro_batches[static_cast<size_t>(i)]);
   ++cursor_.window_idx;
-  if (++cursor_.next_window_in_epoch == windows_per_epoch_) {
+  if (++cursor_.next_window_in_epoch == num_windows) {
     cursor_.next_window_in_epoch = 0;
     ++cursor_.epoch;
   }
@@ -70,15 +110,18 @@ WindowPlan WindowStream::next() {
 }
 
 void WindowStream::seek(const WindowCursor& cursor) {
-  const bool fits = cursor.epoch >= 0 && cursor.next_window_in_epoch >= 0 && cursor.next_window_in_epoch < windows_per_epoch_ &&
-                    cursor.window_idx >= 0 && cursor.window_idx / windows_per_epoch_ == cursor.epoch &&
-                    cursor.window_idx % windows_per_epoch_ == cursor.next_window_in_epoch;
+  // Asked first, so that no nonsense of a file overflows a product or has more epochs drawn than there can have been windows.
+  const int64_t least_windows = options_.cut ? 1 : windows_in_epoch(0);
+  const bool possible = cursor.epoch >= 0 && cursor.next_window_in_epoch >= 0 && cursor.window_idx / least_windows >= cursor.epoch;
+  const bool fits = possible && cursor.window_idx - windows_before(cursor.epoch) == cursor.next_window_in_epoch &&
+                    cursor.next_window_in_epoch < windows_in_epoch(cursor.epoch);
   if (!fits) {
     throw UserError(ErrorKind::kData,
                     {.error = "the saved position does not fit these data", .where = "training_state: data cursor",
-                     .what = fmt::format("epoch {}, window {} of it, window {} in all; an epoch has {} windows here", cursor.epoch,
-                                         cursor.next_window_in_epoch, cursor.window_idx, windows_per_epoch_),
-                     .fix = "resume with the same data, batch size, accumulation steps and number of ranks, or start anew"});
+                     .what = fmt::format("epoch {}, window {} of it, window {} in all; {} has {} windows here", cursor.epoch,
+                                         cursor.next_window_in_epoch, cursor.window_idx, possible ? "this epoch" : "an epoch",
+                                         windows_in_epoch(possible ? cursor.epoch : 0)),
+                     .fix = "resume with the same data, batch size, accumulation steps, packing and number of ranks, or start anew"});
   }
   cursor_ = cursor;
 }

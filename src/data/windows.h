@@ -1,8 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace rematch {
+
+/// Cuts the order of an epoch into micro-batches: sample indices in, at least one micro-batch and no empty one out. Depends on its arguments only.
+using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vector<int64_t>& order, int64_t epoch)>;
 
 /// How samples become windows.
 struct WindowOptions {
@@ -14,6 +18,9 @@ struct WindowOptions {
   int rank = 0;                             ///< 0..world_size-1
   bool drop_last = false;                   ///< leave out an epoch's last micro-batch when it is not full
   bool shuffle = true;                      ///< false: file order in every epoch (evaluation)
+  /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one sample, so
+  /// a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then has nothing to leave out.
+  CutEpoch cut;
 };
 
 /// Which samples stand behind one window, on one rank.
@@ -28,15 +35,15 @@ struct WindowPlan {
 /// Where a stream stands: the window that next() gives next. Saved with checkpoints.
 struct WindowCursor {
   int64_t epoch = 0;
-  int64_t next_window_in_epoch = 0;  ///< 0..windows_per_epoch-1
-  int64_t window_idx = 0;            ///< epoch · windows_per_epoch + next_window_in_epoch
+  int64_t next_window_in_epoch = 0;  ///< 0..windows_in_epoch(epoch)-1
+  int64_t window_idx = 0;            ///< windows of all epochs before + next_window_in_epoch
 
   bool operator==(const WindowCursor&) const = default;
 };
 
 /// An endless stream of accumulation windows: each epoch is a permutation of the samples drawn from (seed, epoch), cut into micro-batches,
 /// which the ranks take in turn; a window never spans two epochs. The union over ranks depends on the product of world_size and
-/// gradient_accumulation_steps only.
+/// gradient_accumulation_steps only. With a `cut` of its own an epoch may have more or fewer windows than another.
 ///
 ///   WindowStream stream({.num_samples = dataset.size(), .gradient_accumulation_steps = 4, .seed = 7});
 ///   while (step < max_steps) {
@@ -48,23 +55,31 @@ class WindowStream {
   /// @throws UserError (config) when an option is out of range or drop_last leaves no micro-batch at all
   explicit WindowStream(WindowOptions options);
 
-  /// The window at the cursor; moves the cursor on. Cost: linear in the window, once an epoch linear in the samples.
+  /// The window at the cursor; moves the cursor on. Cost: linear in the window, once an epoch linear in the samples (and the cut).
   WindowPlan next();
 
-  int64_t windows_per_epoch() const { return windows_per_epoch_; }
+  /// Windows of an epoch. Cost: constant without a `cut`; else an epoch that was not asked for before is drawn and cut.
+  /// @param epoch  ≥ 0
+  int64_t windows_in_epoch(int64_t epoch);
   WindowCursor cursor() const { return cursor_; }
-  /// Continues at a saved cursor. @throws UserError (data) when it does not fit this stream (other data, batch size or ranks)
+  /// Continues at a saved cursor. @throws UserError (data) when it does not fit this stream (other data, batch size, ranks or packing)
+  /// Cost: with a `cut`, every epoch before the cursor's is drawn and cut to be counted.
   void seek(const WindowCursor& cursor);
 
  private:
-  void draw_epoch();
+  std::vector<int64_t> order_of(int64_t epoch) const;
+  std::vector<std::vector<int64_t>> cut_chunks(const std::vector<int64_t>& order) const;
+  std::vector<std::vector<int64_t>> draw(int64_t epoch);
+  const std::vector<std::vector<int64_t>>& current_micro_batches();
+  int64_t windows_for(int64_t num_micro_batches) const;
+  int64_t windows_before(int64_t epoch);
 
   WindowOptions options_;
-  int64_t micro_batches_per_epoch_ = 0;  ///< over all ranks
-  int64_t windows_per_epoch_ = 0;
+  int64_t window_size_ = 0;  ///< micro-batches of a full window over all ranks
   WindowCursor cursor_;
+  std::vector<int64_t> counted_;  ///< with a cut: windows of epochs 0, 1, …; 0 = not counted yet
   int64_t drawn_epoch_ = -1;
-  std::vector<int64_t> order_;  ///< of drawn_epoch_
+  std::vector<std::vector<int64_t>> micro_batches_;  ///< of drawn_epoch_, which is or was the cursor's, over all ranks
 };
 
 }  // namespace rematch

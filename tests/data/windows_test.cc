@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -30,6 +31,22 @@ std::vector<int64_t> samples_of(const std::vector<WindowPlan>& plans) {
   return samples;
 }
 
+// Rows of 1, 2, 3, 3 … samples whose lengths shift with the epoch, as packing makes them.
+WindowOptions with_uneven_rows(WindowOptions options) {
+  options.cut = [](const std::vector<int64_t>& order, int64_t epoch) {
+    constexpr size_t kSizes[] = {1, 2, 3, 3, 2, 3, 1, 2};
+    std::vector<std::vector<int64_t>> rows;
+    size_t next = 0, turn = static_cast<size_t>(epoch) * 4;
+    while (next < order.size()) {
+      const size_t end = std::min(next + kSizes[turn++ % 8], order.size());
+      rows.emplace_back(order.begin() + static_cast<long>(next), order.begin() + static_cast<long>(end));
+      next = end;
+    }
+    return rows;
+  };
+  return options;
+}
+
 WindowOptions any_options() {
   WindowOptions options;
   options.num_samples = *rc::gen::inRange(1, 60);
@@ -37,14 +54,14 @@ WindowOptions any_options() {
   options.gradient_accumulation_steps = *rc::gen::inRange(1, 6);
   options.world_size = *rc::gen::inRange(1, 4);
   options.seed = *rc::gen::arbitrary<uint64_t>();
-  return options;
+  return *rc::gen::arbitrary<bool>() ? with_uneven_rows(options) : options;
 }
 
 }  // namespace
 
 TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
   WindowStream stream({.num_samples = 11, .per_device_train_batch_size = 2, .gradient_accumulation_steps = 4, .shuffle = false});
-  ASSERT_EQ(stream.windows_per_epoch(), 2);
+  ASSERT_EQ(stream.windows_in_epoch(0), 2);
   const WindowPlan first = stream.next(), second = stream.next(), third = stream.next();
   EXPECT_EQ(first.micro_batches, (std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
   EXPECT_FALSE(first.is_partial || first.last_of_epoch);
@@ -140,11 +157,56 @@ RC_GTEST_PROP(WindowStream, ContinuesFromASavedCursor, ()) {
   RC_ASSERT(stream.cursor() == resumed.cursor());
 }
 
+TEST(WindowStream, ACutOfItsOwnMakesEpochsOfDifferentLength) {
+  WindowStream stream(with_uneven_rows({.num_samples = 9, .per_device_train_batch_size = 2, .shuffle = false}));
+  // Epoch 0 has rows of 1, 2, 3 and 3 samples, two of them in a window; epoch 1 of 2, 3, 1, 2 and 1.
+  EXPECT_EQ(stream.windows_in_epoch(1), 3);
+  EXPECT_EQ(stream.windows_in_epoch(0), 2);
+  EXPECT_EQ(stream.next().micro_batches, (std::vector<std::vector<int64_t>>{{0}, {1, 2}}));
+  const WindowPlan last = stream.next();
+  EXPECT_EQ(last.micro_batches, (std::vector<std::vector<int64_t>>{{3, 4, 5}, {6, 7, 8}}));
+  EXPECT_TRUE(last.last_of_epoch);
+  EXPECT_FALSE(last.is_partial);
+  const std::vector<WindowPlan> epoch_1 = one_epoch(stream);
+  ASSERT_EQ(epoch_1.size(), 3u);
+  EXPECT_EQ(epoch_1[0].window_idx, 2);
+  EXPECT_EQ(epoch_1[2].micro_batches, (std::vector<std::vector<int64_t>>{{8}}));
+  EXPECT_TRUE(epoch_1[2].is_partial);
+  EXPECT_EQ(stream.cursor(), (WindowCursor{2, 0, 5}));
+}
+
+TEST(WindowStream, ACutDrawsNoEpochThatIsNotAskedFor) {
+  std::vector<int64_t> drawn;
+  WindowOptions options{.num_samples = 6};
+  options.cut = [&](const std::vector<int64_t>& order, int64_t epoch) {
+    drawn.push_back(epoch);
+    return std::vector<std::vector<int64_t>>{order};
+  };
+  WindowStream stream(options);
+  EXPECT_TRUE(drawn.empty());
+  stream.next();
+  stream.windows_in_epoch(1);
+  stream.windows_in_epoch(0);
+  stream.next();
+  EXPECT_EQ(drawn, (std::vector<int64_t>{0, 1}));
+  stream.windows_in_epoch(3);
+  stream.next();
+  EXPECT_EQ(drawn, (std::vector<int64_t>{0, 1, 3, 2}));
+}
+
 TEST(WindowStream, RefusesACursorOfOtherData) {
+  const int64_t huge = std::numeric_limits<int64_t>::max();
   WindowStream stream({.num_samples = 10});
-  for (const WindowCursor& cursor : {WindowCursor{0, 10, 10}, WindowCursor{-1, 0, -10}, WindowCursor{1, 0, 9}, WindowCursor{0, -1, -1}}) {
+  for (const WindowCursor& cursor : {WindowCursor{0, 10, 10}, WindowCursor{-1, 0, -10}, WindowCursor{1, 0, 9}, WindowCursor{0, -1, -1},
+                                     WindowCursor{huge, 0, huge}, WindowCursor{0, 3, huge}, WindowCursor{huge / 2, 5, 5}}) {
     EXPECT_EQ(test::catch_user_error([&] { stream.seek(cursor); }).kind(), ErrorKind::kData);
   }
+  WindowStream uneven(with_uneven_rows({.num_samples = 9, .per_device_train_batch_size = 2}));
+  for (const WindowCursor& cursor : {WindowCursor{0, 2, 2}, WindowCursor{1, 0, 3}, WindowCursor{1, 3, 5}, WindowCursor{huge, 0, 4}, WindowCursor{2, 0, 4}}) {
+    EXPECT_EQ(test::catch_user_error([&] { uneven.seek(cursor); }).kind(), ErrorKind::kData);
+  }
+  uneven.seek({1, 2, 4});
+  EXPECT_TRUE(uneven.next().last_of_epoch);
 }
 
 TEST(WindowStream, RefusesOptionsOutOfRange) {
