@@ -70,7 +70,7 @@ TEST(LoadConfig, ReportsEveryKindOfProblemTogether) {
   dir.write("base.yaml", "training:\n  seed: 1\n  seed: 2\n");
   const std::string path = dir.write(
       "c.yaml",
-      "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: true\n  packing: true\n"
+      "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: true\n  optimizer: multimodal_coord_offset\n"
       "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
   const UserError error = test::catch_user_error([&] { load_config(path); });
   EXPECT_EQ(exit_code(error.kind()), 2);
@@ -82,7 +82,7 @@ TEST(LoadConfig, ReportsEveryKindOfProblemTogether) {
         "`custom.emit_norm` does not take `norm1000`"}) {
     EXPECT_NE(std::find(found.begin(), found.end(), expected), found.end()) << expected << "\n" << error.what();
   }
-  EXPECT_NE(std::string(error.what()).find("post-rollout packing, which is not built yet"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("the coordinate-offset adapter, which is not built yet"), std::string::npos);
 }
 
 TEST(LoadConfig, RequiredKeysAndBadValuesComeTogether) {
