@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "pack/select_rules.h"
@@ -43,6 +46,27 @@ Selection select_fifo(std::span<const int> encoded_lens, int packing_length) {
     selection.total += encoded_lens[i];
   }
   return selection;
+}
+
+std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longest) {
+  std::vector<int> order;
+  int max_len = 0;
+  for (size_t i = 1; i < encoded_lens.size(); ++i) {
+    if (encoded_lens[i] > longest) continue;
+    order.push_back(static_cast<int>(i));
+    max_len = std::max(max_len, encoded_lens[i]);
+  }
+  // By hand, one byte of the lengths after the other: std::stable_sort would take most of the time of a selection.
+  std::vector<int> sorted(order.size());
+  for (int shift = 0; shift < 32 && max_len >> shift > 0; shift += 8) {
+    const auto bucket_of = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };
+    std::array<size_t, 257> starts{};
+    for (const int i : order) ++starts[bucket_of(i) + 1];
+    for (size_t b = 1; b < starts.size(); ++b) starts[b] += starts[b - 1];
+    for (const int i : order) sorted[starts[bucket_of(i)]++] = i;
+    order.swap(sorted);
+  }
+  return order;
 }
 
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length) {

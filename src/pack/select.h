@@ -27,7 +27,8 @@ struct Selection {
 /// Chooses what shares the next row. Deterministic; always holds the oldest; never a smaller total than kFifo.
 /// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length; empty gives an empty selection
 /// @param packing_length  cap of a row in tokens, ≥ 1
-/// Cost: kFifo O(n); kBinpacking O(n log n + n·bins); kOptimal O(n·packing_length) small vector operations, n·packing_length/8 bytes.
+/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal mostly that of its exchanges (512 segments: some 20 µs), else O(n·packing_length) byte
+/// operations, a vector of them at once, and √n rows of packing_length counts.
 /// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out of range (the carry buffer refuses those)
 /// @source seeds 001/002; BEHAVIOUR 9.3
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length);

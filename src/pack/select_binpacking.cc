@@ -14,11 +14,10 @@ struct Bin {
 };
 
 // Longest first, each into the fullest bin that still holds it, the lower bin on a tie; else into a new one.
-std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, std::vector<int> indices, int64_t volume) {
-  std::stable_sort(indices.begin(), indices.end(), [&](int a, int b) { return encoded_lens[a] > encoded_lens[b]; });
+std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, int64_t volume) {
   std::vector<int64_t> totals;  // apart from the bins: the search below reads nothing else
   std::vector<Bin> bins;
-  for (const int i : indices) {
+  for (const int i : longest_first(encoded_lens, volume)) {
     int64_t fullest = -1;
     size_t chosen = totals.size();
     for (size_t b = 0; b < totals.size(); ++b) {
@@ -51,12 +50,7 @@ bool is_better(const Bin& a, const Bin& b) {
 Selection select_binpacking(std::span<const int> encoded_lens, int packing_length) {
   Selection selection = select_fifo(encoded_lens, packing_length);
   const int oldest = encoded_lens[0];
-  const int residual = packing_length - oldest;
-  std::vector<int> rest;
-  for (size_t i = 1; i < encoded_lens.size(); ++i) {
-    if (encoded_lens[i] <= residual) rest.push_back(static_cast<int>(i));
-  }
-  std::vector<Bin> bins = best_fit_decreasing(encoded_lens, std::move(rest), residual);
+  std::vector<Bin> bins = best_fit_decreasing(encoded_lens, packing_length - oldest);
   const auto best = std::min_element(bins.begin(), bins.end(), is_better);
   if (best == bins.end() || oldest + best->total <= selection.total) return selection;
   best->indices.insert(best->indices.begin(), 0);

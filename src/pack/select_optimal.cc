@@ -105,15 +105,10 @@ class FewestSegments {
   std::unique_ptr<Room[]> rows_;  // num_blocks_ + 1 kept ones, then those inside the block at hand
 };
 
-// Most segments that can share `residual` tokens.
-int64_t most_segments(std::vector<int> lens, int64_t residual) {
-  std::sort(lens.begin(), lens.end());
+// Most segments that can share `residual` tokens; order: longest first.
+int64_t most_segments(std::span<const int> encoded_lens, std::span<const int> order, int64_t residual) {
   int64_t count = 0;
-  for (const int len : lens) {
-    residual -= len;
-    if (residual < 0) break;
-    ++count;
-  }
+  for (auto i = order.rbegin(); i != order.rend() && encoded_lens[*i] <= residual; ++i, ++count) residual -= encoded_lens[*i];
   return count;
 }
 
@@ -121,14 +116,12 @@ int64_t most_segments(std::vector<int> lens, int64_t residual) {
 
 Selection optimal_by_counts(std::span<const int> encoded_lens, int packing_length) {
   const int residual = packing_length - encoded_lens[0];
-  std::vector<int> indices, lens;
-  for (size_t i = 1; i < encoded_lens.size(); ++i) {
-    if (encoded_lens[i] > residual) continue;
-    indices.push_back(static_cast<int>(i));
-    lens.push_back(encoded_lens[i]);
-  }
+  std::vector<int> order = longest_first(encoded_lens, residual);
+  const int64_t most = most_segments(encoded_lens, order, residual);
+  std::sort(order.begin(), order.end());
+  std::vector<int> lens;
+  for (const int i : order) lens.push_back(encoded_lens[i]);
   const int64_t reached = select_fifo(encoded_lens, packing_length).total - encoded_lens[0];
-  const int64_t most = most_segments(lens, residual);
   std::vector<int> picked;
   if (most < std::numeric_limits<uint8_t>::max()) {
     picked = FewestSegments<uint8_t>(lens, residual, reached).pick();
@@ -138,17 +131,18 @@ Selection optimal_by_counts(std::span<const int> encoded_lens, int packing_lengt
     picked = FewestSegments<uint32_t>(lens, residual, reached).pick();
   }
   Selection selection{{0}, encoded_lens[0]};
-  for (const int i : picked) {
-    selection.indices.push_back(indices[i]);
-    selection.total += lens[i];
+  for (const int k : picked) {
+    selection.indices.push_back(order[k]);
+    selection.total += lens[k];
   }
   return selection;
 }
 
 Selection select_optimal(std::span<const int> encoded_lens, int packing_length) {
-  int64_t sum = 0;
-  for (const int len : encoded_lens) sum += len;
-  if (sum <= packing_length) return select_fifo(encoded_lens, packing_length);
+  int64_t sum = encoded_lens[0];
+  for (const int i : longest_first(encoded_lens, packing_length - encoded_lens[0])) sum += encoded_lens[i];
+  if (sum <= packing_length) return select_fifo(encoded_lens, packing_length);  // everything that can share the row fits
+  if (std::optional<Selection> full = optimal_by_exchange(encoded_lens, packing_length)) return *std::move(full);
   return optimal_by_counts(encoded_lens, packing_length);
 }
 
