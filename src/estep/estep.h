@@ -32,14 +32,29 @@ class EStep : public SegmentSource {
 /// Stage 1: the full ground-truth answer of every sample (BEHAVIOUR 14).
 class TeacherSource : public SegmentSource {
  public:
-  /// All parts outlive the source. @param global_max_length  cap of a segment in tokens; 0 = none
+  /// Most tokens; 0 = no cap.
+  struct Caps {
+    int segment_tokens = 0;  ///< of a segment (`global_max_length`)
+    int row_tokens = 0;      ///< of a micro-batch, when the stream was packed into rows
+  };
+  /// All parts outlive the source.
   TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels, Examiner::Options options,
-                int global_max_length);
+                Caps caps);
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
   /// The segment of one sample. @param sample_idx  into dataset.samples()
+  /// @throws UserError (data) when it is longer than caps.segment_tokens
   std::shared_ptr<const Segment> segment_at(int64_t sample_idx, int64_t epoch) const;
+
+  /// Tokens of segment_at(sample_idx, epoch), which it throws as. Safe to call from several threads. Reads no image.
+  /// Cost: the tokenizer on the answer.
+  int encoded_len(int64_t sample_idx, int64_t epoch) const;
+
+  /// True when another epoch may give this sample another length. The order of objects moves no token but one: what closes the last object and
+  /// the answer is `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]}, ` and `"]]}, ` before it, and a tokenizer may merge one pair
+  /// otherwise than the other. So it takes both geometries, ordered at random.
+  bool length_varies(int64_t sample_idx) const;
 
  private:
   const Dataset& dataset_;
@@ -47,7 +62,7 @@ class TeacherSource : public SegmentSource {
   const AnswerVocab& vocab_;
   PixelStore& pixels_;
   Examiner::Options options_;
-  int global_max_length_;
+  Caps caps_;
 };
 
 }  // namespace rematch

@@ -1,22 +1,31 @@
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "estep/estep.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
 
 TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
-                             Examiner::Options options, int global_max_length)
-    : dataset_(dataset), prompts_(prompts), vocab_(vocab), pixels_(pixels), options_(std::move(options)), global_max_length_(global_max_length) {}
+                             Examiner::Options options, Caps caps)
+    : dataset_(dataset), prompts_(prompts), vocab_(vocab), pixels_(pixels), options_(std::move(options)), caps_(caps) {}
 
 WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
   WindowSegments segments;
   for (const auto& micro_batch : plan.micro_batches) {
     segments.emplace_back();
+    int64_t num_tokens = 0;
     for (const int64_t sample_idx : micro_batch) {
       segments.back().push_back(segment_at(sample_idx, plan.epoch));
+      num_tokens += segments.back().back()->encoded_len();
       pixels_.prefetch(segments.back().back()->images);
     }
+    // The stream was packed by these very lengths.
+    REMATCH_CHECK(caps_.row_tokens <= 0 || num_tokens <= caps_.row_tokens,
+                  fmt::format("a packed row of {} samples has {} tokens, cap {}", micro_batch.size(), num_tokens, caps_.row_tokens));
   }
   return segments;
 }
@@ -25,8 +34,17 @@ std::shared_ptr<const Segment> TeacherSource::segment_at(int64_t sample_idx, int
   const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
   const Prompt prompt = make_prompt(sample, epoch, prompts_, options_.patches);
   Segment segment = build_ground_truth_segment(prompt, order_objects(sample, options_.ordering, options_.seed, epoch), vocab_);
-  check_encoded_len(segment, global_max_length_);
+  check_encoded_len(segment, caps_.segment_tokens);
   return std::make_shared<const Segment>(std::move(segment));
+}
+
+int TeacherSource::encoded_len(int64_t sample_idx, int64_t epoch) const { return segment_at(sample_idx, epoch)->encoded_len(); }
+
+bool TeacherSource::length_varies(int64_t sample_idx) const {
+  if (options_.ordering == ObjectOrdering::kSorted) return false;
+  const std::vector<SceneObject>& objects = dataset_.samples()[static_cast<size_t>(sample_idx)].objects;
+  return std::any_of(objects.begin(), objects.end(),
+                     [&](const SceneObject& object) { return object.geometry.kind != objects.front().geometry.kind; });
 }
 
 }  // namespace rematch

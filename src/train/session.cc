@@ -103,8 +103,9 @@ RowModel Session::row_model() const {
           .head_KV = [this](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
 }
 
-std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset) const {
-  return std::make_unique<TeacherSource>(dataset, *prompts, vocab, *pixels, examiner_options(), max_length());
+std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_tokens) const {
+  return std::make_unique<TeacherSource>(dataset, *prompts, vocab, *pixels, examiner_options(),
+                                         TeacherSource::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens});
 }
 
 std::unique_ptr<Evaluation> Session::evaluation(bool teacher_forced, std::vector<double> extra_gates) const {
