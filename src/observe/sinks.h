@@ -21,7 +21,9 @@ class MetricSink {
 std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
 
 /// TensorBoard event file in a directory (created): scalars under the metrics' names.
-std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory);
+/// @param purge_step  on resume the first step that will be done again (checkpoint's step + 1): TensorBoard then hides what an earlier file
+///                    holds from this step on; 0 = hide nothing
+std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, int64_t purge_step = 0);
 
 /// Drops the lines of a logging.jsonl whose step is behind `step` (resume).
 void truncate_jsonl_after(const std::string& path, int64_t step);

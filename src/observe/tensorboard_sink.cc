@@ -1,5 +1,5 @@
 // TensorBoard's event files, written by hand: a record is framed as TFRecord (length, masked CRC-32C of the length, bytes, masked CRC-32C of
-// the bytes) and holds a protobuf `Event`. We need five of its fields, so a protobuf library would be a large dependency for thirty lines.
+// the bytes) and holds a protobuf `Event`. We need seven of its fields, so a protobuf library would be a large dependency for thirty lines.
 // @source tensorboard/compat/proto/event.proto and summary.proto (field numbers), tensorflow/core/lib/hash/crc32c.h (the mask)
 #include <fmt/core.h>
 #include <unistd.h>
@@ -85,12 +85,26 @@ std::string file_name() {
   return fmt::format("events.out.tfevents.{}.{}.{}.0", std::time(nullptr), host.data(), ::getpid());
 }
 
+/// Says that a session starts at a step: a reader forgets what came from this step on before.
+std::string start_event(int64_t step) {
+  constexpr uint64_t kStart = 1;  // SessionLog.SessionStatus.START
+  std::string session_log;
+  put_tag(session_log, 1, kVarint);  // SessionLog.status
+  put_varint(session_log, kStart);
+  std::string event = begin_event();
+  put_tag(event, 2, kVarint);  // Event.step
+  put_varint(event, static_cast<uint64_t>(step));
+  put_bytes(event, 7, session_log);  // Event.session_log
+  return event;
+}
+
 class TensorboardSink : public MetricSink {
  public:
-  explicit TensorboardSink(const std::string& directory) : file_(join_path(directory, file_name())) {
+  TensorboardSink(const std::string& directory, int64_t purge_step) : file_(join_path(directory, file_name())) {
     std::string event = begin_event();
     put_bytes(event, 3, "brain.Event:2");  // Event.file_version
     file_.append(framed(event));
+    if (purge_step > 0) file_.append(framed(start_event(purge_step)));
   }
 
   void write(int64_t step, const MetricValues& values) override {
@@ -115,6 +129,8 @@ class TensorboardSink : public MetricSink {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory) { return std::make_unique<TensorboardSink>(directory); }
+std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, int64_t purge_step) {
+  return std::make_unique<TensorboardSink>(directory, purge_step);
+}
 
 }  // namespace rematch

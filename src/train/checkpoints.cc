@@ -15,7 +15,8 @@ constexpr const char* kPrefix = "checkpoint-";
 
 }  // namespace
 
-Checkpoints::Checkpoints(Options options, ModelWriter write_model) : options_(std::move(options)), write_model_(std::move(write_model)) {}
+Checkpoints::Checkpoints(Options options, Writer write_model, Writer write_state)
+    : options_(std::move(options)), write_model_(std::move(write_model)), write_state_(std::move(write_state)) {}
 
 std::string Checkpoints::path_of(int64_t step) const { return fmt::format("{}/{}{}", options_.run_dir, kPrefix, step); }
 
@@ -25,6 +26,7 @@ std::string Checkpoints::save(TrainerState& state) {
   if (saved.best_global_step == saved.global_step) saved.best_model_checkpoint = path;
   StagedDirectory staged(path);
   write_model_(staged.path());
+  if (write_state_) write_state_(staged.path());
   write_file_atomic(staged.path() + "/trainer_state.json", saved.to_json());
   staged.commit();
   state = std::move(saved);

@@ -15,15 +15,17 @@ class Checkpoints {
     std::string run_dir;
     int64_t save_total_limit = 0;  ///< 0 = keep all
   };
-  /// Writes the model's files (Hugging Face format) into a directory.
-  using ModelWriter = std::function<void(const std::string& directory)>;
+  /// Writes the files of a checkpoint, or a part of them, into a directory.
+  using Writer = std::function<void(const std::string& directory)>;
 
-  Checkpoints(Options options, ModelWriter write_model);
+  /// @param write_model  the model's files (Hugging Face format)
+  /// @param write_state  the training state (write_train_state), after the model; empty with save_only_model
+  Checkpoints(Options options, Writer write_model, Writer write_state = {});
 
   /// Path of the checkpoint of a step, whether it exists or not.
   std::string path_of(int64_t step) const;
 
-  /// Saves `checkpoint-<state.global_step>` and rotates old ones. When the step is the best so far, the state's best_model_checkpoint
+  /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: with it, the checkpoint is whole. When the step is the best so far, the state's best_model_checkpoint
   /// is set to it. A failure (full disk, …) leaves earlier checkpoints as they were. @return its path; @throws UserError (environment)
   std::string save(TrainerState& state);
 
@@ -33,7 +35,8 @@ class Checkpoints {
  private:
   void rotate(const TrainerState& state) const;
   Options options_;
-  ModelWriter write_model_;
+  Writer write_model_;
+  Writer write_state_;
 };
 
 }  // namespace rematch

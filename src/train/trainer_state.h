@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rematch {
@@ -11,6 +13,8 @@ namespace rematch {
 struct LogEntry {
   int64_t step = 0;
   std::vector<std::pair<std::string, double>> values;
+
+  bool operator==(const LogEntry&) const = default;
 };
 
 /// What a run remembers about itself; written as trainer_state.json with transformers' field names.
@@ -34,6 +38,11 @@ struct TrainerState {
 
   /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json.
   std::string to_json() const;
+
+  /// Reads a trainer_state.json. Every double comes back bit for bit; num_train_epochs comes back rounded up, as transformers writes it.
+  /// Keys we do not use are passed over.
+  /// @param origin  its path, for errors. @throws UserError (data) for what is no JSON, a missing key or a value of the wrong type
+  static TrainerState from_json(std::string_view text, const std::string& origin);
 };
 
 }  // namespace rematch

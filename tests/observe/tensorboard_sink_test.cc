@@ -80,6 +80,7 @@ struct Event {
   double wall_time = 0;
   uint64_t step = 0;
   std::string file_version;
+  std::string session_log;
   std::vector<std::pair<std::string, float>> scalars;
 };
 
@@ -99,6 +100,7 @@ std::vector<Event> read_events(const std::string& path) {
       if (number == 1) event.wall_time = as<double>(bytes);
       if (number == 2) event.step = as<uint64_t>(bytes);
       if (number == 3) event.file_version = bytes;
+      if (number == 7) event.session_log = bytes;
       if (number != 5) continue;
       for (const auto& [value_number, value_bytes] : fields_of(bytes)) {
         EXPECT_EQ(value_number, 1u);
@@ -149,6 +151,27 @@ TEST(TensorboardSink, FramesLongSummaries) {
   ASSERT_EQ(events.size(), 2u);
   ASSERT_EQ(events[1].scalars.size(), 100u);
   EXPECT_EQ(events[1].scalars[99].second, 99.0f);
+}
+
+TEST(TensorboardSink, AResumedRunAnnouncesWhereItStarts) {
+  const test::TempDir dir;
+  const auto sink = make_tensorboard_sink(dir.path(), 301);
+  sink->write(301, {{"loss", 1}});
+  const std::vector<Event> events = read_events(only_file(dir.path()));
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].file_version, "brain.Event:2");
+  EXPECT_EQ(events[1].step, 301u);
+  EXPECT_EQ(events[1].session_log, std::string("\x08\x01"));  // SessionLog{status = START}, as protobuf writes it
+  EXPECT_EQ(events[2].step, 301u);
+  EXPECT_EQ(events[2].scalars.size(), 1u);
+}
+
+TEST(TensorboardSink, AFreshRunHidesNothing) {
+  const test::TempDir dir;
+  make_tensorboard_sink(dir.path());
+  const std::vector<Event> events = read_events(only_file(dir.path()));
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].session_log.empty());
 }
 
 TEST(TensorboardSink, NamesADirectoryItCannotCreate) {

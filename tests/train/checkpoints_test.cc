@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-Checkpoints::ModelWriter tiny_writer() {
+Checkpoints::Writer tiny_writer() {
   return [](const std::string& directory) { write_file_atomic(directory + "/model.safetensors", "weights"); };
 }
 

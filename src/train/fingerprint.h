@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// What makes two runs the same run: resuming needs all of `fixed` to agree; a difference in `settings` is legal and worth a warning.
+/// Pairs of a name that a user knows, mostly a key of the configuration, and its value as text.
+struct Fingerprint {
+  std::vector<std::pair<std::string, std::string>> fixed;
+  std::vector<std::pair<std::string, std::string>> settings;
+
+  bool operator==(const Fingerprint&) const = default;
+};
+
+/// Everything a fingerprint is made of. All of it is fixed but `settings` and the prompt files of the model directory.
+struct FingerprintInput {
+  std::string model_dir;            ///< `model.model`: its config.json and tokenizer.json count by content, not by place
+  std::vector<NamedParameter> parameters;
+  std::string dataset_hash;         ///< Dataset::content_hash()
+  int64_t num_samples = 0;          ///< after train_sample_limit
+  int world_size = 1;
+  int per_device_train_batch_size = 1;
+  int gradient_accumulation_steps = 1;
+  bool drop_last = false;
+  uint64_t seed = 42;
+  std::string trainer_variant;
+  bool packing = false;
+  std::string pack_scope;           ///< "micro" or "window"; counts with packing only, as the next
+  int packing_length = 0;
+  int64_t m_steps = 1;              ///< optimizer steps of a full window: the count of epochs depends on it
+  bool freeze_llm = false, freeze_vit = false, freeze_aligner = false;
+  std::vector<std::pair<std::string, std::string>> settings;  ///< the effective configuration, key → value; what is fixed may be in it too
+};
+
+/// @throws UserError (environment) when the model's config.json or tokenizer.json cannot be read
+Fingerprint make_fingerprint(const FingerprintInput& input);
+
+/// Compares the fingerprint in a checkpoint with that of the run that wants to go on from it.
+/// @return a warning for each setting that differs, "KEY: old → new"; keys that cannot change what is learnt (where to log, when to save, …)
+///         are left out
+/// @throws UserError (data) with one problem for each fixed value that differs, old and new. @param checkpoint  its path, for the error
+std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint);
+
+}  // namespace rematch
