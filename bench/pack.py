@@ -2,8 +2,8 @@
 """Selecting the segments of a row out of 512 waiting ones: each selector against a Python function of the same rule, in one run.
 
 usage: pack.py BENCH_PACK [--json OUT] [--buffers N] [--rounds N]
-Needs the packages binpacking (1.5.2) and numpy. Both sides see the same buffers, in turns; their choices must be equal. Prints medians over all
-buffers and rounds and writes them as JSON (default: pack.json beside the program). The ratio that has a goal is that of `optimal` to
+Needs the packages binpacking (1.5.2) and numpy. Both sides see the same buffers, in turns; their choices must be equal. Prints medians over
+all buffers and rounds and writes them as JSON (default: pack.json beside the program). The ratio that has a goal is that of `optimal` to
 the bare `binpacking.to_constant_volume` call.
 """
 import argparse
@@ -129,17 +129,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     rows = []
-    print(f"{'lengths':18} {'row':>6} {'selector':11} {'median':>9} {'p95':>9} {'Python, same rule':>18} {'ratio':>7} {'binpacking call':>16} {'ratio':>7}")
+    print(f"{'lengths':18} {'row':>6} {'selector':11} {'median':>9} {'p95':>9} {'Python, same rule':>18} {'ratio':>7} "
+          f"{'binpacking call':>16} {'ratio':>7}")
     for mix, draw_len in MIXES.items():
         for cap in (16000, 32000):
             for row in measure(args.program, draw_len, cap, args):
                 rows.append({"lengths": mix, **row})
-                print(f"{mix:18} {cap:6} {row['selector']:11} {row['median_us']:6.1f} us {row['p95_us']:6.1f} us {row['python_us']:15.1f} us "
-                      f"{row['ratio']:6.1f}x {row['python_binpacking_call_us']:13.1f} us {row['ratio_to_binpacking_call']:6.1f}x")
+                print(f"{mix:18} {cap:6} {row['selector']:11} {row['median_us']:6.1f} us {row['p95_us']:6.1f} us "
+                      f"{row['python_us']:15.1f} us {row['ratio']:6.1f}x "
+                      f"{row['python_binpacking_call_us']:13.1f} us {row['ratio_to_binpacking_call']:6.1f}x")
     path = args.json or os.path.join(os.path.dirname(os.path.abspath(args.program)), "pack.json")
     with open(path, "w") as out:
-        json.dump({"date": datetime.date.today().isoformat(), "machine": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-                   "waiting": WAITING, "buffers": args.buffers, "rounds": args.rounds, "rows": rows}, out, indent=1)
+        json.dump({"date": datetime.date.today().isoformat(), "machine": platform.processor() or platform.machine(),
+                   "cores": os.cpu_count(), "waiting": WAITING, "buffers": args.buffers, "rounds": args.rounds, "rows": rows}, out,
+                  indent=1)
         out.write("\n")
 
 

@@ -24,12 +24,12 @@ struct Selection {
   bool operator==(const Selection&) const = default;
 };
 
-/// Chooses what shares the next row. Deterministic; always holds the oldest; never a smaller total than kFifo.
+/// Chooses what shares the next row. Always holds the oldest; never a smaller total than kFifo; depends on the arguments alone.
 /// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length; empty gives an empty selection
 /// @param packing_length  cap of a row in tokens, ≥ 1
-/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal mostly that of its exchanges (512 segments: some 20 µs), else O(n·packing_length) byte
-/// operations, a vector of them at once, and √n rows of packing_length counts.
-/// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out of range (the carry buffer refuses those)
+/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) byte operations, a vector of them at once, and 2·√n rows
+/// of packing_length counts of 1 to 4 bytes; mostly far less, because a full row is found by exchanges (512 segments: 20 to 40 µs).
+/// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out of range (insertion refuses those)
 /// @source seeds 001/002; BEHAVIOUR 9.3
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length);
 

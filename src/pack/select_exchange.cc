@@ -1,9 +1,9 @@
 // A full row of the fewest possible segments, by exchanges against the longest ones.
 //
-// Take the m longest segments that fill the row and overshoot it by `slack`; let p be the shortest of them. Leaving out one of length w instead
-// of p shortens the row by w - p more, adding one of length w instead of p shortens it by p - w: costs that are never negative. So m segments
-// fill the row exactly when as many of the m longest are left out as others are added and the costs sum to slack. For the smallest m slack is
-// below one length, so there are few states (balance of left out and added, cost): far fewer than totals.
+// Take the m longest segments that fill the row and overshoot it by `slack`; let p be the shortest of them. Leaving out one of length w
+// instead of p shortens the row by w - p more, adding one of length w instead of p shortens it by p - w: costs that are never negative.
+// So m segments fill the row exactly when as many of the m longest are left out as others are added and the costs sum to slack. For the
+// smallest m slack is below one length, so there are few states (balance of left out and added, cost): far fewer than totals.
 #include <algorithm>
 #include <memory>
 
@@ -33,9 +33,9 @@ void or_shifted(const uint64_t* __restrict from, uint64_t* __restrict to, int64_
   }
 }
 
-// Which (balance, cost) the candidates from i on can make: a row of bits for each i. Balance = left out - added, -max_exchanges … max_exchanges.
-// Bits of the same 64 costs stand side by side for all balances, so that one more candidate is one shifted "or" over the whole row; a border
-// behind the last balance stays empty and keeps the balances apart.
+// Which (balance, cost) the candidates from i on can make: a row of bits for each i. Balance: left out - added, ± max_exchanges at most.
+// Bits of the same 64 costs stand side by side for all balances, so that one more candidate is one shifted "or" over the whole row;
+// a border behind the last balance stays empty and keeps the balances apart.
 class ExchangeTable {
  public:
   ExchangeTable(std::span<const Candidate> candidates, int64_t slack, int64_t max_exchanges)
@@ -53,7 +53,8 @@ class ExchangeTable {
   }
 
   static double words_needed(size_t num_candidates, int64_t slack, int64_t max_exchanges) {
-    return static_cast<double>(num_candidates + 1) * (static_cast<double>(slack / 64 + 1) * static_cast<double>(2 * max_exchanges + 2) + 1);
+    const double num_words = static_cast<double>(slack / 64 + 1) * static_cast<double>(2 * max_exchanges + 2) + 1;
+    return static_cast<double>(num_candidates + 1) * num_words;
   }
 
   bool can_make(size_t i, int64_t balance, int64_t cost) const {
@@ -103,7 +104,8 @@ Selection pick(std::span<const int> encoded_lens, const Exchange& exchange, cons
   int64_t balance = 0, cost = exchange.slack;
   for (size_t i = 0; i < exchange.candidates.size(); ++i) {
     const Candidate& candidate = exchange.candidates[i];
-    is_chosen[candidate.index] = candidate.is_long ? table.can_make(i + 1, balance, cost) : table.can_make(i + 1, balance + 1, cost - candidate.cost);
+    is_chosen[candidate.index] = candidate.is_long ? table.can_make(i + 1, balance, cost)
+                                                   : table.can_make(i + 1, balance + 1, cost - candidate.cost);
     if (is_chosen[candidate.index] == candidate.is_long) continue;
     balance += candidate.is_long ? -1 : 1;
     cost -= candidate.cost;

@@ -1,8 +1,8 @@
 // The fullest row there is, by dynamic programming over (segments from i on, total).
 //
-// A row of rooms says how cheaply the segments from i on reach each total: kMost - (fewest segments), 0 when they cannot. One segment more, of
-// length w, gives max(room[s], room[s - w] - 1): a few byte operations for a whole vector of totals. Only the rows at the starts of blocks are
-// kept; the walk that picks the segments makes the rows inside a block again, for the few totals it can still meet there.
+// A row of rooms says how cheaply the segments from i on reach each total: kMost - (fewest segments), 0 when they cannot. One segment
+// more, of length w, gives max(room[s], room[s - w] - 1): a few byte operations for a whole vector of totals. Only the rows at the starts
+// of blocks are kept; the walk that picks the segments makes the rows inside a block again, for the few totals it can still meet there.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class FewestSegments {
     return &rows_[width_ * (num_blocks_ + i)];
   }
 
-  // Rows of a block from the kept row behind it, right for totals up to `high` from which the segments before can still make `low` at its start.
+  // Rows of a block from the kept row behind it: right for totals up to `high` and, at its start, from `low` on.
   void make_rows(int64_t block, int64_t low, int64_t high) {
     const auto lens = block_of(block);
     int64_t before = std::accumulate(lens.begin(), lens.end(), int64_t{0});

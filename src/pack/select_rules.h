@@ -11,7 +11,8 @@ Selection select_fifo(std::span<const int> encoded_lens, int packing_length);
 Selection select_binpacking(std::span<const int> encoded_lens, int packing_length);
 Selection select_optimal(std::span<const int> encoded_lens, int packing_length);
 
-/// Indices 1 … n - 1 of the segments no longer than `longest`, longest first, the older first among equals. Cost: O(n) a byte of the lengths.
+/// Indices 1 … n - 1 of the segments no longer than `longest`: longest first, the older first among equals.
+/// Cost: O(n) for each byte of the lengths.
 std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longest);
 
 /// The two halves of select_optimal; both exact where they answer.

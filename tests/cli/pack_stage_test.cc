@@ -16,7 +16,9 @@ Json run(const std::string& input) { return make_pack_stage({})->run(parse_json(
 // The kind of error a line gives; its text must name every one of `mentions`.
 ErrorKind refused(const std::string& input, const std::vector<std::string>& mentions) {
   const UserError error = test::catch_user_error([&] { run(input); });
-  for (const std::string& mention : mentions) EXPECT_NE(std::string(error.what()).find(mention), std::string::npos) << input << "\n" << error.what();
+  for (const std::string& mention : mentions) {
+    EXPECT_NE(std::string(error.what()).find(mention), std::string::npos) << input << "\n" << error.what();
+  }
   EXPECT_FALSE(error.problems()[0].fix.empty());
   return error.kind();
 }
@@ -45,7 +47,8 @@ TEST(PackStage, NothingWaitingGivesAnEmptyRow) {
 
 TEST(PackStage, ABufferMayBeFullButNotOverflow) {
   EXPECT_EQ(run(R"({"encoded_lens": [3, 4], "packing_length": 9, "packing_buffer": 2})")["total"], 7);
-  EXPECT_EQ(refused(R"({"encoded_lens": [3, 4, 5], "packing_length": 9, "packing_buffer": 2})", {"packing_buffer 2", "3", "raise `training.packing_buffer`"}),
+  EXPECT_EQ(refused(R"({"encoded_lens": [3, 4, 5], "packing_length": 9, "packing_buffer": 2})",
+                    {"packing_buffer 2", "3", "raise `training.packing_buffer`"}),
             ErrorKind::kConfig);
 }
 
@@ -63,15 +66,19 @@ TEST(PackStage, NamesWhatIsWrongWithALine) {
   EXPECT_EQ(refused(R"({"encoded_lens": [3]})", {"packing_length"}), ErrorKind::kData);
   EXPECT_EQ(refused(R"({"packing_length": 9})", {"encoded_lens"}), ErrorKind::kData);
   EXPECT_EQ(refused(R"({"encoded_lens": [3], "packing_length": 0})", {"packing_length must be at least 1"}), ErrorKind::kConfig);
-  EXPECT_EQ(refused(R"({"encoded_lens": [3], "packing_length": 9, "packing_buffer": 0})", {"packing_buffer must be at least 1"}), ErrorKind::kConfig);
-  EXPECT_EQ(refused(R"({"encoded_lens": [3], "packing_length": 9, "packing_buffr": 3})", {"did you mean \"packing_buffer\""}), ErrorKind::kConfig);
+  EXPECT_EQ(refused(R"({"encoded_lens": [3], "packing_length": 9, "packing_buffer": 0})", {"packing_buffer must be at least 1"}),
+            ErrorKind::kConfig);
+  EXPECT_EQ(refused(R"({"encoded_lens": [3], "packing_length": 9, "packing_buffr": 3})", {"did you mean \"packing_buffer\""}),
+            ErrorKind::kConfig);
   EXPECT_EQ(refused(R"({"encoded_lens": [3], "packing_length": 9, "packing_selector": "best"})",
                     {"best", "binpacking", "optimal", "fifo", "training.packing: false"}),
             ErrorKind::kConfig);
 }
 
 TEST(PackStage, GoesOnAfterAWrongLine) {
-  std::istringstream in(R"({"id": "a", "encoded_lens": [9], "packing_length": 4})" "\n" R"({"id": "b", "encoded_lens": [3], "packing_length": 4})" "\n");
+  std::istringstream in(R"({"id": "a", "encoded_lens": [9], "packing_length": 4}
+{"id": "b", "encoded_lens": [3], "packing_length": 4}
+)");
   std::ostringstream out;
   const auto stage = make_pack_stage({});
   EXPECT_EQ(run_stage(*stage, 1, in, out), 3);

@@ -50,11 +50,15 @@ Buffer draw_buffer(int number) {
   Buffer buffer{.packing_length = kCaps[draw.below(6)]};
   const int count = number % 100 == 99 ? 512 : 1 + draw.below(64);
   const int shape = draw.below(6);
-  for (int i = 0; i < count; ++i) buffer.encoded_lens.push_back(std::clamp(draw_len(draw, shape, buffer.packing_length), 1, buffer.packing_length));
+  for (int i = 0; i < count; ++i) {
+    buffer.encoded_lens.push_back(std::clamp(draw_len(draw, shape, buffer.packing_length), 1, buffer.packing_length));
+  }
   return buffer;
 }
 
-Selection binpacking_of(const Buffer& buffer) { return select_segments(PackingSelector::kBinpacking, buffer.encoded_lens, buffer.packing_length); }
+Selection binpacking_of(const Buffer& buffer) {
+  return select_segments(PackingSelector::kBinpacking, buffer.encoded_lens, buffer.packing_length);
+}
 
 class Fnv1a64 {
  public:

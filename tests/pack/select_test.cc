@@ -80,9 +80,9 @@ Buffer random_buffer(uint64_t seed, size_t count, int low, int high, int packing
 // A buffer of any size up to max_count, lengths from tiny to the whole row; rapidcheck shrinks it to few and short segments.
 rc::Gen<Buffer> buffers(int max_count) {
   return rc::gen::mapcat(rc::gen::inRange(1, 400), [=](int packing_length) {
-    const auto len = rc::gen::resize(rc::kNominalSize, rc::gen::oneOf(rc::gen::inRange(1, packing_length + 1),
-                                                                      rc::gen::inRange(1, std::min(packing_length, 9) + 1),
-                                                                      rc::gen::element(packing_length, (packing_length + 1) / 2, (packing_length + 2) / 3)));
+    const auto fraction = rc::gen::element(packing_length, (packing_length + 1) / 2, (packing_length + 2) / 3);
+    const auto any = rc::gen::oneOf(rc::gen::inRange(1, packing_length + 1), rc::gen::inRange(1, std::min(packing_length, 9) + 1), fraction);
+    const auto len = rc::gen::resize(rc::kNominalSize, any);  // lengths of full size from the first case on
     const auto lens = rc::gen::resize(max_count, rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(len)));
     return rc::gen::map(lens, [=](const std::vector<int>& found) { return Buffer{found, packing_length}; });
   });
@@ -171,7 +171,8 @@ TEST(SelectOptimal, BothWaysAgreeOnBuffersOfRealSize) {
   int num_answered = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const int cap = seed % 2 == 0 ? 4000 : 16000;
-    const Buffer buffer = seed % 3 == 0 ? random_buffer(seed, 512, 16, 600, cap) : random_buffer(seed, 40 + seed * 3, 50, 50 + 97 * (1 + seed % 20), cap);
+    const Buffer buffer = seed % 3 == 0 ? random_buffer(seed, 512, 16, 600, cap)
+                                        : random_buffer(seed, 40 + seed * 3, 50, 50 + 97 * (1 + static_cast<int>(seed % 20)), cap);
     const auto full = optimal_by_exchange(buffer.encoded_lens, cap);
     if (!full) continue;
     ++num_answered;
