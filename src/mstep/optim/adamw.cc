@@ -25,24 +25,23 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : 
     std::vector<Slot>& slots = slots_.emplace_back();
     for (const at::Tensor& parameter : group.parameters) {
       Slot& slot = slots.emplace_back();
-      const bool is_float32 = parameter.scalar_type() == at::kFloat;
-      slot.master = is_float32 ? parameter.detach() : parameter.detach().to(at::kFloat);
-      slot.exp_avg = at::zeros_like(slot.master);
-      slot.exp_avg_sq = at::zeros_like(slot.master);
+      if (parameter.scalar_type() != at::kFloat) slot.master = parameter.detach().to(at::kFloat);
+      slot.exp_avg = at::zeros_like(parameter, at::TensorOptions().dtype(at::kFloat));
+      slot.exp_avg_sq = at::zeros_like(slot.exp_avg);
     }
   }
 }
 
 // The operations and their order are those of torch.optim.AdamW's single-tensor path: on one machine the bits are the same.
-void AdamW::update(Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const {
+void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const {
   ++slot.num_steps;
   const double bias_correction1 = 1.0 - std::pow(options_.beta1, static_cast<double>(slot.num_steps));
   const double bias_correction2 = 1.0 - std::pow(options_.beta2, static_cast<double>(slot.num_steps));
-  if (weight_decay != 0) slot.master.mul_(1.0 - learning_rate * weight_decay);
+  if (weight_decay != 0) master.mul_(1.0 - learning_rate * weight_decay);
   slot.exp_avg.lerp_(grad, 1.0 - options_.beta1);
   slot.exp_avg_sq.mul_(options_.beta2).addcmul_(grad, grad, 1.0 - options_.beta2);
   const at::Tensor denominator = slot.exp_avg_sq.sqrt().div_(std::sqrt(bias_correction2)).add_(options_.epsilon);
-  slot.master.addcdiv_(slot.exp_avg, denominator, -(learning_rate / bias_correction1));
+  master.addcdiv_(slot.exp_avg, denominator, -(learning_rate / bias_correction1));
 }
 
 void AdamW::step(double lr_factor) {
@@ -53,8 +52,9 @@ void AdamW::step(double lr_factor) {
       at::Tensor& parameter = groups_[g].parameters[i];
       if (!parameter.grad().defined()) continue;  // as torch: a parameter that took no part is not decayed either
       Slot& slot = slots_[g][i];
-      update(slot, parameter.grad().to(at::kFloat), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
-      if (parameter.scalar_type() != at::kFloat) parameter.copy_(slot.master);
+      at::Tensor& master = slot.master.defined() ? slot.master : parameter;
+      update(master, slot, parameter.grad().to(at::kFloat), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
+      if (slot.master.defined()) parameter.copy_(slot.master);
     }
   }
 }
@@ -78,6 +78,18 @@ std::vector<std::pair<std::string, at::Tensor>> AdamW::state() const {
     }
   }
   return state;
+}
+
+std::vector<at::Tensor> AdamW::tensors() const {
+  std::vector<at::Tensor> tensors;
+  for (const std::vector<Slot>& group : slots_) {
+    for (const Slot& slot : group) {
+      if (slot.master.defined()) tensors.push_back(slot.master);
+      tensors.push_back(slot.exp_avg);
+      tensors.push_back(slot.exp_avg_sq);
+    }
+  }
+  return tensors;
 }
 
 void AdamW::load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps) {

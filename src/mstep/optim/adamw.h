@@ -39,15 +39,18 @@ class AdamW {
   /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only where
   /// a parameter took part in fewer steps than num_steps(). The tensors are the live ones: write them before the next step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
+  /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both averages. None shares memory with a parameter.
+  std::vector<at::Tensor> tensors() const;
   /// Restores what state() gave. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
 
  private:
   struct Slot {
-    at::Tensor master, exp_avg, exp_avg_sq;  ///< float32; the master of a float32 parameter is the parameter itself
+    at::Tensor master;               ///< float32; undefined for a float32 parameter, which is its own master (no second view of it)
+    at::Tensor exp_avg, exp_avg_sq;  ///< float32
     int64_t num_steps = 0;                   ///< updates so far, the t of the bias corrections
   };
-  void update(Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const;
+  void update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const;
 
   std::vector<ParameterGroup> groups_;
   std::vector<std::vector<Slot>> slots_;
