@@ -33,7 +33,8 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   MStep step(row_model, make_groups(parameters, {}), {.beta1 = 0.0}, Schedule({.type = "constant"}), options);
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);
-  StepResult result{.loss = metrics.values("loss").at(0), .ce = metrics.values("loss/ce").at(0), .coord = metrics.values("loss/coord").at(0)};
+  const auto value = [&](const char* name) { return metrics.values(name).at(0); };
+  StepResult result{.loss = value("loss"), .ce = value("loss/ce"), .coord = value("loss/coord")};
   for (const auto& [name, tensor] : step.optimizer().state()) {
     if (name.ends_with(".exp_avg")) result.gradients[name] = tensor.clone();
   }

@@ -1,0 +1,39 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flow/segment.h"
+#include "model/qwen3vl.h"
+#include "model/row.h"
+#include "mstep/loss/losses.h"
+
+namespace rematch::bench {
+
+/// One way to run forward and backward over the same segments; `run` adds gradients to the parameters and returns the loss.
+struct Variant {
+  std::string name;
+  std::function<double()> run;
+  int64_t num_positions = 0;  ///< tokens that go through the decoder, padding included
+};
+
+/// What every variant shares.
+struct Job {
+  std::shared_ptr<const Qwen3VL> model;
+  std::vector<std::shared_ptr<const Segment>> segments;
+  LossOptions loss;
+  PixelGetter pixels;
+};
+
+/// The given rows one after another through the training path: make_row, forward_row, row_loss.
+Variant rows_variant(const Job& job, std::string name, std::vector<PackedRow> rows);
+
+enum class PaddedAttention {
+  kMask,    ///< a [B, 1, T, T] mask that is causal and hides padding, as transformers makes it
+  kCausal,  ///< no mask: with padding on the right a causal kernel never looks at it. The strongest padded opponent
+};
+
+/// All segments as one batch padded on the right to the longest, through the same decoder, head and losses.
+Variant padded_variant(const Job& job, std::string name, PaddedAttention attention);
+
+}  // namespace rematch::bench
