@@ -3,8 +3,8 @@
 
 usage: pack.py BENCH_PACK [--json OUT] [--buffers N] [--rounds N]
 Needs the packages binpacking (1.5.2) and numpy. Both sides see the same buffers, in turns; their choices must be equal. Prints medians over
-all buffers and rounds and writes them as JSON (default: pack.json beside the program). The ratio that has a goal is that of `optimal` to
-the bare `binpacking.to_constant_volume` call.
+all buffers and rounds, both sides warm, and writes them as JSON (default: pack.json beside the program). The ratio that has a goal is
+that of `optimal` to the bare `binpacking.to_constant_volume` call.
 """
 import argparse
 import datetime
@@ -103,6 +103,7 @@ def measure(program, draw_len, cap, args):
     draw = random.Random(f"{draw_len.__name__} {cap}")
     buffers = [([draw_len(draw) for _ in range(WAITING)], cap) for _ in range(args.buffers)]
     ours, theirs = {}, {}
+    list(time_python(buffers[:3]))  # warm, as the other side is
     for _ in range(args.rounds):
         for mine, other in zip(time_rematch(program, buffers), time_python(buffers)):
             for name, found in mine.items():
