@@ -1,0 +1,203 @@
+#include "checkpoint/train_state.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "checkpoint/safetensors.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDocument = "state.json";
+constexpr const char* kOptimizer = "optimizer.safetensors";
+constexpr const char* kSegments = "segments.safetensors";
+constexpr const char* kManifest = "manifest.json";
+constexpr int kVersion = 1;
+
+/// What the manifest says about a file.
+struct FileMark {
+  int64_t size_bytes = 0;
+  std::string hash;  ///< XXH3-64, 16 hex digits
+};
+
+std::string in_state_dir(const std::string& name) { return std::string(kTrainStateDir) + "/" + name; }
+
+FileMark mark_of(const std::string& path) {
+  const MappedFile file(path);
+  const std::string_view bytes = file.bytes();
+  return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()))};
+}
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// Files beside the training state that a run goes on from: the weights, which are the masters of a float32 run, and how they are laid out.
+bool is_weights_file(const std::string& name) {
+  return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json") || name == "config.json" || name == "adapter_config.json";
+}
+
+[[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file, std::string error, std::string what) {
+  throw UserError(ErrorKind::kData,
+                  {.error = std::move(error), .where = join_path(checkpoint_dir, file), .what = std::move(what),
+                   .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the weights alone: "
+                                      "`model.model: {}` without resume_from_checkpoint",
+                                      checkpoint_dir)});
+}
+
+void require_state_dir(const std::string& checkpoint_dir) {
+  std::error_code error;
+  if (fs::is_directory(join_path(checkpoint_dir, kTrainStateDir), error)) return;
+  const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
+  const std::string what = is_checkpoint ? "it has a trainer_state.json but no training_state/: it was written with `save_only_model: true` "
+                                           "(or by another program)"
+                           : fs::is_directory(checkpoint_dir, error) ? "neither training_state/ nor trainer_state.json is in it"
+                                                                     : "no such directory";
+  throw UserError(ErrorKind::kData,
+                  {.error = "a checkpoint without training state cannot be resumed", .where = checkpoint_dir, .what = what,
+                   .fix = fmt::format("start a new run from its weights: `model.model: {}` without resume_from_checkpoint; checkpoints that can be "
+                                      "resumed need `training.save_only_model: false`",
+                                      checkpoint_dir)});
+}
+
+/// Names, relative to the checkpoint, of the files that the manifest covers. The manifest itself is not among them.
+std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
+  std::vector<std::string> names{in_state_dir(kDocument), in_state_dir(kOptimizer), in_state_dir(kSegments)};
+  for (const auto& entry : fs::directory_iterator(checkpoint_dir)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && is_weights_file(name)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  FileWriter writer(path);
+  writer.write(text);
+  writer.finish();
+}
+
+void write_tensors(const std::string& path, const NamedTensors& tensors) {
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : tensors) entries.push_back({name, tensor});
+  write_safetensors(path, std::move(entries));
+}
+
+NamedTensors read_tensors(const std::string& path) {
+  const auto file = SafetensorsFile::open(path);
+  NamedTensors tensors;
+  for (const std::string& name : file->names()) tensors.emplace_back(name, file->tensor(name));
+  return tensors;
+}
+
+bool is_mark(const Json& value) {
+  return value.is_object() && value.contains("size_bytes") && value["size_bytes"].is_number_integer() && value.contains("xxh3") &&
+         value["xxh3"].is_string();
+}
+
+// A name that leads out of the checkpoint is as good as damaged.
+bool is_inside(const std::string& name) {
+  const fs::path path(name);
+  return path.is_relative() && !name.empty() && std::find(path.begin(), path.end(), "..") == path.end();
+}
+
+std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& checkpoint_dir) {
+  const std::string name = in_state_dir(kManifest);
+  const std::string path = join_path(checkpoint_dir, name);
+  if (!fs::is_regular_file(path)) refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete", "its manifest is missing");
+  Json root;
+  try {
+    root = read_json_file(path);
+  } catch (const UserError& error) {
+    if (error.kind() != ErrorKind::kData) throw;
+    refuse(checkpoint_dir, name, "the manifest of a training state is damaged", error.problems()[0].where + ": " + error.problems()[0].what);
+  }
+  if (!root.is_object() || !root.contains("version") || root["version"] != kVersion || !root.contains("files") || !root["files"].is_object()) {
+    refuse(checkpoint_dir, name, "the manifest of a training state is not one of ours", fmt::format("expected version {} with files", kVersion));
+  }
+  std::vector<std::pair<std::string, FileMark>> marks;
+  for (const auto& item : root["files"].items()) {
+    if (!is_inside(item.key()) || !is_mark(item.value())) {
+      refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("the entry of {}", python_json_string(item.key())));
+    }
+    marks.emplace_back(item.key(), FileMark{.size_bytes = item.value()["size_bytes"].get<int64_t>(), .hash = item.value()["xxh3"].get<std::string>()});
+  }
+  for (const char* required : {kDocument, kOptimizer, kSegments}) {
+    const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
+    if (std::none_of(marks.begin(), marks.end(), same)) {
+      refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("{} is not in it", required));
+    }
+  }
+  return marks;
+}
+
+void verify_file(const std::string& checkpoint_dir, const std::string& name, const FileMark& expected) {
+  const std::string path = join_path(checkpoint_dir, name);
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    refuse(checkpoint_dir, name, "a file of a checkpoint is missing", fmt::format("{} bytes expected, no file found", expected.size_bytes));
+  }
+  const auto size_bytes = static_cast<int64_t>(fs::file_size(path, error));
+  if (size_bytes != expected.size_bytes) {
+    refuse(checkpoint_dir, name, size_bytes < expected.size_bytes ? "a file of a checkpoint is truncated" : "a file of a checkpoint was changed",
+           fmt::format("{} bytes expected, {} found", expected.size_bytes, size_bytes));
+  }
+  const FileMark found = mark_of(path);
+  if (found.hash != expected.hash) {
+    refuse(checkpoint_dir, name, "a file of a checkpoint was changed or belongs to another checkpoint",
+           fmt::format("hash {} expected, {} found ({} bytes)", expected.hash, found.hash, size_bytes));
+  }
+}
+
+}  // namespace
+
+std::string train_state_path(const std::string& checkpoint_dir) { return join_path(checkpoint_dir, in_state_dir(kDocument)); }
+
+void write_train_state(const std::string& checkpoint_dir, const TrainState& state) {
+  const std::string directory = join_path(checkpoint_dir, kTrainStateDir);
+  make_directories(directory);
+  write_text(join_path(directory, kDocument), state.document);
+  write_tensors(join_path(directory, kOptimizer), state.optimizer);
+  write_tensors(join_path(directory, kSegments), state.segments);
+  Json manifest = {{"format", "rematch training state"}, {"version", kVersion}, {"files", Json::object()}};
+  for (const std::string& name : covered_files(checkpoint_dir)) {
+    const FileMark mark = mark_of(join_path(checkpoint_dir, name));
+    manifest["files"][name] = {{"size_bytes", mark.size_bytes}, {"xxh3", mark.hash}};
+  }
+  write_text(join_path(directory, kManifest), python_json(manifest, 2) + "\n");
+}
+
+void verify_train_state(const std::string& checkpoint_dir) {
+  require_state_dir(checkpoint_dir);
+  const auto marks = read_manifest(checkpoint_dir);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(join_path(checkpoint_dir, kTrainStateDir), error)) {
+    const std::string file = entry.path().filename().string();
+    const std::string name = in_state_dir(file);
+    const auto same = [&](const auto& mark) { return mark.first == name; };
+    if (file == kManifest || file.front() == '.' || std::any_of(marks.begin(), marks.end(), same)) continue;
+    refuse(checkpoint_dir, name, "a file in a training state does not belong there", fmt::format("the manifest names {} files, not this one", marks.size()));
+  }
+  for (const auto& [name, mark] : marks) verify_file(checkpoint_dir, name, mark);
+}
+
+TrainState read_train_state(const std::string& checkpoint_dir) {
+  verify_train_state(checkpoint_dir);
+  const std::string directory = join_path(checkpoint_dir, kTrainStateDir);
+  return {.document = read_file(join_path(directory, kDocument)), .optimizer = read_tensors(join_path(directory, kOptimizer)),
+          .segments = read_tensors(join_path(directory, kSegments))};
+}
+
+}  // namespace rematch
