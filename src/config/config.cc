@@ -179,7 +179,8 @@ void fill_loss_and_pack(const Values& values, Config& config) {
   pack.drop_last = training.boolean("packing_drop_last");
   pack.selector = stage_2.text("packing_selector");
   pack.whole_window = stage_2.text("post_rollout_pack_scope") == "window";
-  pack.m_steps = stage_2.boolean("rollout_buffer.enabled") ? stage_2.integer("rollout_buffer.m_steps") : 1;
+  pack.rollout_buffer = config.is_stage_2() && stage_2.boolean("rollout_buffer.enabled");
+  pack.m_steps = pack.rollout_buffer ? stage_2.integer("rollout_buffer.m_steps") : 1;
   const bool offload = stage_2.boolean("offload.enabled");
   pack.offload_model = offload && stage_2.boolean("offload.offload_model");
   pack.offload_optimizer = offload && stage_2.boolean("offload.offload_optimizer");

@@ -167,6 +167,7 @@ struct PackConfig {
   bool drop_last = true;
   std::string selector = "binpacking";                    ///< "binpacking", "optimal", "fifo"
   bool whole_window = false;                              ///< `post_rollout_pack_scope: window`
+  bool rollout_buffer = false;                            ///< stage 2 only
   int m_steps = 1;                                        ///< optimizer steps on one window; 1 unless the rollout buffer is enabled
   bool offload_model = false, offload_optimizer = false;  ///< false unless offload is enabled
 };

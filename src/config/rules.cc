@@ -32,6 +32,7 @@ class CrossRules {
     learning_rates();
     schedule();
     packing();
+    rollout_buffer();
     coord_loss();
     evaluation();
     if (variant_is_known()) best_metric();
@@ -261,6 +262,15 @@ class CrossRules {
     problem("`training.packing_buffer` is smaller than a micro-batch", buffer,
             fmt::format("{} segments arrive together (`{}`), {} may wait", values_.integer(batch), batch, values_.integer(buffer)),
             fmt::format("lower `{}`, raise `{}`, or set `post_rollout_pack_scope: window`", batch, buffer));
+  }
+
+  void rollout_buffer() {
+    const std::string enabled = rollout("rollout_buffer.enabled"), uses = rollout("rollout_buffer.m_steps");
+    if (!values_.boolean(enabled)) {
+      if (values_.given(uses) && values_.integer(uses) > 1) warn(fmt::format("`{}` has no effect: `{}` is false", uses, enabled), uses);
+    } else if (!stage_2()) {
+      warn(fmt::format("`{}` has no effect in stage 1", enabled), enabled);
+    }
   }
 
   void coord_loss() {

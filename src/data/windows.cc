@@ -61,7 +61,7 @@ std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
   std::vector<std::vector<int64_t>> micro_batches = options_.cut(order, epoch);
   REMATCH_CHECK(!micro_batches.empty(), fmt::format("epoch {} was cut into nothing", epoch));
   if (static_cast<size_t>(epoch) >= counted_.size()) counted_.resize(static_cast<size_t>(epoch) + 1, 0);
-  counted_[static_cast<size_t>(epoch)] = windows_for(static_cast<int64_t>(micro_batches.size()));
+  counted_[static_cast<size_t>(epoch)] = static_cast<int64_t>(micro_batches.size());
   return micro_batches;
 }
 
@@ -73,10 +73,14 @@ const std::vector<std::vector<int64_t>>& WindowStream::current_micro_batches() {
 
 int64_t WindowStream::windows_for(int64_t num_micro_batches) const { return ceil_div(num_micro_batches, window_size_); }
 
-int64_t WindowStream::windows_in_epoch(int64_t epoch) {
+int64_t WindowStream::windows_in_epoch(int64_t epoch) { return windows_for(micro_batches_in_epoch(epoch)); }
+
+bool WindowStream::ends_partial(int64_t epoch) { return micro_batches_in_epoch(epoch) % window_size_ != 0; }
+
+int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
   REMATCH_CHECK(epoch >= 0, fmt::format("epoch {}", epoch));
   const int64_t num_samples = options_.num_samples, batch_size = options_.per_device_train_batch_size;
-  if (!options_.cut) return windows_for(options_.drop_last ? num_samples / batch_size : ceil_div(num_samples, batch_size));
+  if (!options_.cut) return options_.drop_last ? num_samples / batch_size : ceil_div(num_samples, batch_size);
   const auto idx = static_cast<size_t>(epoch);
   if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
   // The rows of the epoch that comes next are kept for it, those of another are only counted.

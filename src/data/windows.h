@@ -61,6 +61,8 @@ class WindowStream {
   /// Windows of an epoch. Cost: constant without a `cut`; else an epoch that was not asked for before is drawn and cut.
   /// @param epoch  ≥ 0
   int64_t windows_in_epoch(int64_t epoch);
+  /// True when the last window of an epoch has fewer micro-batches than a full one (WindowPlan::is_partial). Cost: as windows_in_epoch.
+  bool ends_partial(int64_t epoch);
   WindowCursor cursor() const { return cursor_; }
   /// Continues at a saved cursor. @throws UserError (data) when it does not fit this stream (other data, batch size, ranks or packing)
   /// Cost: with a `cut`, every epoch before the cursor's is drawn and cut to be counted.
@@ -73,11 +75,12 @@ class WindowStream {
   const std::vector<std::vector<int64_t>>& current_micro_batches();
   int64_t windows_for(int64_t num_micro_batches) const;
   int64_t windows_before(int64_t epoch);
+  int64_t micro_batches_in_epoch(int64_t epoch);
 
   WindowOptions options_;
   int64_t window_size_ = 0;  ///< micro-batches of a full window over all ranks
   WindowCursor cursor_;
-  std::vector<int64_t> counted_;  ///< with a cut: windows of epochs 0, 1, …; 0 = not counted yet
+  std::vector<int64_t> counted_;  ///< with a cut: micro-batches of epochs 0, 1, …; 0 = not counted yet
   int64_t drawn_epoch_ = -1;
   std::vector<std::vector<int64_t>> micro_batches_;  ///< of drawn_epoch_, which is or was the cursor's, over all ranks
 };

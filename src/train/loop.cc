@@ -2,8 +2,8 @@
 //
 //   for each accumulation window of data:
 //     E-step (no grad)   images → rollouts → objects → matches → segments
-//     pack               segments → rows
-//     M-step             rows → loss → gradients → one optimizer update
+//     pack               segments → rows; what finds no room waits
+//     M-step × m_steps   rows → loss → gradients → one optimizer update each
 //
 // Stage 1 is the same sentence with the ground truth in the place of the rollouts.
 #include "train/loop.h"
@@ -13,13 +13,30 @@
 namespace rematch {
 namespace {
 
-Window prepare_window(TrainParts& parts, const WindowPlan& plan, MetricsBag& metrics) {
-  WindowSegments segments = parts.source.build(plan, metrics);
-  const Span pack_time(metrics, "time/post_rollout_pack_s");
-  return {.window_idx = plan.window_idx, .epoch = plan.epoch, .rows = parts.packer.rows_of(std::move(segments), metrics), .is_partial = plan.is_partial};
+/// The next window's samples become the rows at work. After an exception the data stream stands where it stood.
+void e_step(TrainParts& parts, MetricsBag& metrics) {
+  const WindowCursor start = parts.windows.cursor();
+  try {
+    const WindowPlan plan = parts.windows.next();
+    WindowSegments segments = parts.source.build(plan, metrics);
+    const Span pack_time(metrics, "time/post_rollout_pack_s");
+    Window window{.window_idx = plan.window_idx, .epoch = plan.epoch, .rows = parts.packer.rows_of(std::move(segments), metrics),
+                  .is_partial = plan.is_partial};
+    parts.buffer.open(std::move(window), plan.last_of_epoch, parts.state.global_step);
+  } catch (...) {
+    parts.windows.seek(start);
+    throw;
+  }
+  if (parts.buffer.is_cut_short()) parts.log.note_partial_window();
 }
 
 void save(TrainParts& parts) { parts.log.note_saved(parts.checkpoints.save(parts.state)); }
+
+/// State saved, then out: an interrupted or failed run leaves everything behind that a resume needs.
+[[noreturn]] void save_and_rethrow(TrainParts& parts) {
+  save(parts);
+  throw;
+}
 
 /// Evaluates; true when the result is the best so far.
 bool evaluate(TrainParts& parts) {
@@ -28,48 +45,42 @@ bool evaluate(TrainParts& parts) {
   return result.metric && parts.state.update_best(*result.metric, result.greater_is_better, parts.state.global_step);
 }
 
-/// What is due after an optimizer step: log, evaluate, save.
-void after_step(TrainParts& parts, const Due& due, const MetricsBag& metrics) {
-  parts.log.step(parts.state, metrics, due.log);
-  bool save_due = due.save;
-  if (due.evaluate && parts.evaluation != nullptr) {
+/// Evaluates and saves what is due after an optimizer step.
+void evaluate_and_save(TrainParts& parts, bool evaluation_due, bool save_due) {
+  parts.evaluation_pending = evaluation_due && parts.evaluation != nullptr;
+  if (parts.evaluation_pending) {
     const bool is_best = evaluate(parts);
+    parts.evaluation_pending = false;
     save_due = save_due || (is_best && parts.save_on_best && parts.cadence.may_save(parts.state.global_step));
   }
   if (save_due) save(parts);
-}
-
-/// State saved, then out: an interrupted or failed run leaves the last good weights behind.
-[[noreturn]] void save_and_rethrow(TrainParts& parts) {
-  save(parts);
-  throw;
 }
 
 }  // namespace
 
 void train_loop(TrainParts& parts) {
   TrainerState& state = parts.state;
-  bool stop = false;
+  // A resumed run whose last evaluation was interrupted makes up for it first.
+  if (parts.evaluation_pending) evaluate_and_save(parts, true, parts.cadence.after_step(state.global_step, false).save);
+  bool stop = state.global_step >= parts.cadence.total_steps();
   while (!stop) {
-    const WindowPlan plan = parts.windows.next();
-    if (plan.micro_batches.empty()) continue;  // a rank without a share of a partial window
     MetricsBag metrics;
-    {
-      Span step_time(metrics, "time/step_s");
-      try {
-        const Window window = prepare_window(parts, plan, metrics);
-        parts.mstep.run(window, metrics);
-      } catch (const Interrupted&) {
-        save_and_rethrow(parts);  // nothing of this window was learnt: the state is that of its start
-      } catch (const NonFiniteLoss&) {
-        save_and_rethrow(parts);
-      }
+    try {
+      const Span step_time(metrics, "time/step_s");
+      if (!parts.buffer.is_open()) e_step(parts, metrics);
+      parts.mstep.run(parts.buffer.window(), metrics);
+    } catch (const Interrupted&) {
+      save_and_rethrow(parts);  // nothing of this window was learnt: the state is that of its start
+    } catch (const NonFiniteLoss&) {
+      save_and_rethrow(parts);
     }
     ++state.global_step;
     state.epoch = parts.cadence.epoch_at(state.global_step);
-    const Due due = parts.cadence.after_step(state.global_step, plan.last_of_epoch);
+    const bool ends_epoch = parts.buffer.finish_step(metrics);
+    const Due due = parts.cadence.after_step(state.global_step, ends_epoch);
+    parts.log.step(state, metrics, due.log);
     try {
-      after_step(parts, due, metrics);
+      evaluate_and_save(parts, due.evaluate, due.save);
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
     }

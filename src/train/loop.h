@@ -6,6 +6,7 @@
 #include "pack/packer.h"
 #include "train/cadence.h"
 #include "train/checkpoints.h"
+#include "train/rollout_buffer.h"
 #include "train/run_log.h"
 
 namespace rematch {
@@ -15,6 +16,7 @@ struct TrainParts {
   WindowStream& windows;      ///< which samples come next
   SegmentSource& source;      ///< E-step: samples → segments
   Packer& packer;             ///< segments → rows; the carry buffer
+  RolloutBuffer& buffer;      ///< the window at work
   MStep& mstep;               ///< rows → one optimizer update
   const Cadence& cadence;     ///< when to log, evaluate, save and stop
   Evaluation* evaluation;     ///< null when there is nothing to evaluate on
@@ -22,9 +24,11 @@ struct TrainParts {
   RunLog& log;
   TrainerState& state;
   bool save_on_best = false;  ///< save_strategy: best
+  bool evaluation_pending = false;  ///< the evaluation after state.global_step was not finished; part of what a checkpoint keeps
 };
 
 /// Trains until the cadence says stop. The algorithm of this program, on one page.
+/// Goes on from wherever its parts stand: at the start, or restored from a checkpoint in the middle of a window.
 /// @throws UserError; Interrupted after the state was saved (BEHAVIOUR 17.4)
 void train_loop(TrainParts& parts);
 

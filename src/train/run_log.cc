@@ -48,6 +48,11 @@ void RunLog::evaluation(TrainerState& state, const EvaluationResult& result) {
   write(state, std::move(values));
 }
 
+void RunLog::note_partial_window() {
+  terminal_.warn("the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; choose per_device_train_batch_size x "
+                 "gradient_accumulation_steps so that it divides the number of samples (custom.train_sample_limit can cut the rest)");
+}
+
 void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("saved {}", path)); }
 
 void RunLog::write(TrainerState& state, MetricValues values) {

@@ -24,6 +24,9 @@ class RunLog {
   /// After an evaluation: one line for the reader, the values to every sink and the history.
   void evaluation(TrainerState& state, const EvaluationResult& result);
 
+  /// Says, once, that an epoch ended in a window too small to be used again.
+  void note_partial_window();
+
   /// Says where a checkpoint went.
   void note_saved(const std::string& path);
 

@@ -81,7 +81,7 @@ TEST(PackingProgramSpec, BadPackingValuesAreAllToldBeforeAModelIsLoaded) {
 TEST(PackingProgramSpec, AnOverflowingBufferAndAnOversizeSegmentStopTheRunWithAWayOut) {
   test::Program program;
   const test::ProcessResult overflow =
-      program.run("train " + program.config("global_max_length: 200\ntraining: {packing: true, packing_buffer: 8, per_device_train_batch_size: 8, max_steps: 20}\n"));
+      program.run("train " + program.config("global_max_length: 900\ntraining: {packing: true, packing_buffer: 8, per_device_train_batch_size: 8, gradient_accumulation_steps: 1, max_steps: 20}\n"));
   EXPECT_EQ(overflow.exit_code, 2) << overflow.err;
   EXPECT_THAT(overflow.err, HasSubstr("packing_buffer 8"));
   const test::ProcessResult oversize = program.run("train " + program.config("global_max_length: 60\ntraining: {packing: true}\n"));

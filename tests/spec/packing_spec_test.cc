@@ -4,13 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <sstream>
 
-#include "e2e/recorded.h"
-#include "pack/packer.h"
+#include "e2e/recorded_loop.h"
 #include "support/capture.h"
-#include "support/paths.h"
-#include "train/loop.h"
 
 namespace rematch {
 namespace {
@@ -19,64 +15,8 @@ using testing::HasSubstr;
 
 constexpr int kPackingLength = 700;
 
-Packer carry_packer(int packing_buffer = 512) {
-  return Packer({.scope = PackScope::kCarry, .packing_length = kPackingLength, .packing_buffer = packing_buffer});
-}
-
-/// What went into the loop's rows and what was built for them.
-struct Counted {
-  std::map<int64_t, int> built, trained;  ///< sample_id → segments
-  std::map<const Segment*, int> times_trained;
-  int64_t num_rows = 0;
-};
-
-/// Counts what the E-step builds.
-class CountingSource : public SegmentSource {
- public:
-  CountingSource(SegmentSource& inner, Counted& counted) : inner_(inner), counted_(counted) {}
-  WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override {
-    WindowSegments segments = inner_.build(plan, metrics);
-    for (const auto& micro_batch : segments) {
-      for (const auto& segment : micro_batch) {
-        ++counted_.built[segment->sample_id];
-        alive_.push_back(segment);  // an address is reused only after its segment is gone
-      }
-    }
-    return segments;
-  }
-
- private:
-  SegmentSource& inner_;
-  Counted& counted_;
-  std::vector<std::shared_ptr<const Segment>> alive_;
-};
-
-/// The program's own loop over `num_steps` steps.
-Counted run_loop(test::RecordedStage2& stage2, Packer& packer, int64_t num_steps, const WindowOptions& options) {
-  Counted counted;
-  CountingSource source(stage2.source(), counted);
-  MStep& mstep = stage2.mstep(1e-5);
-  stage2.watch_rows([&](const PackedRow& row) {
-    ++counted.num_rows;
-    for (const auto& segment : row.segments) {
-      ++counted.trained[segment->sample_id];
-      ++counted.times_trained[segment.get()];
-    }
-  });
-  WindowStream windows(options);
-  const Cadence cadence({.max_steps = num_steps, .save_when = When::kNever, .save_last_epoch = false}, [&](int64_t epoch) { return windows.windows_in_epoch(epoch); });
-  const test::TempDir dir;
-  Checkpoints checkpoints({.run_dir = dir.path()}, [](const std::string&) {});
-  std::ostringstream out, err;
-  Terminal terminal(out, err, {});
-  RunLog log(terminal, {});
-  TrainerState state;
-  state.max_steps = num_steps;
-  TrainParts parts{.windows = windows, .source = source, .packer = packer, .mstep = mstep, .cadence = cadence, .evaluation = nullptr,
-                   .checkpoints = checkpoints, .log = log, .state = state};
-  train_loop(parts);
-  stage2.watch_rows({});
-  return counted;
+Packer::Options carry(int packing_buffer = 512) {
+  return {.scope = PackScope::kCarry, .packing_length = kPackingLength, .packing_buffer = packing_buffer};
 }
 
 }  // namespace
@@ -84,7 +24,7 @@ Counted run_loop(test::RecordedStage2& stage2, Packer& packer, int64_t num_steps
 // spec: pack-01 pack-04 pack-13
 TEST(PackingSpec, PackingEnabledDoesNotBreakRolloutMatchingTraining) {
   test::RecordedStage2 stage2;
-  Packer packer = carry_packer();
+  Packer packer(carry());
   std::vector<PackedRow> rows;
   MStep& mstep = stage2.mstep(1e-3);
   stage2.watch_rows([&](const PackedRow& row) { rows.push_back(row); });
@@ -123,7 +63,7 @@ TEST(PackingSpec, PacksByTheLengthsAsBuiltNotByEstimatesOfTheDataset) {
     test::RecordedStage2 stage2;
     stage2.cut_answers(max_answer_tokens);
     MetricsBag metrics;
-    const std::vector<PackedRow> rows = carry_packer().rows_of(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
+    const std::vector<PackedRow> rows = Packer(carry()).rows_of(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
     int total = 0;
     for (const auto& segment : rows.at(0).segments) total += static_cast<int>(segment->token_ids.size());
     EXPECT_EQ(metrics.sum("packing/post_rollout_selected_total_len"), total);
@@ -136,17 +76,17 @@ TEST(PackingSpec, PacksByTheLengthsAsBuiltNotByEstimatesOfTheDataset) {
 // spec: pack-06 select-02 select-06
 TEST(PackingSpec, ASampleIsAnAtomicSegmentAndNeverSplitAcrossForwards) {
   test::RecordedStage2 stage2;
-  Packer packer = carry_packer();
-  const Counted counted = run_loop(stage2, packer, 12, {.num_samples = stage2.num_samples(), .per_device_train_batch_size = 3, .gradient_accumulation_steps = 2});
-  EXPECT_EQ(counted.num_rows, 24) << "one row a micro-batch";
-  for (const auto& [segment, count] : counted.times_trained) EXPECT_EQ(count, 1) << "sample " << segment->sample_id;
+  const test::RecordedLoop loop =
+      test::run_loop(stage2, {.num_steps = 12, .windows = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}, .packing = carry()});
+  for (const auto& step : loop.steps) EXPECT_EQ(step.rows.size(), 2u) << "one row a micro-batch";
+  for (const auto& [segment, count] : loop.times_trained()) EXPECT_EQ(count, 1) << "sample " << segment->sample_id;
 }
 
 // spec: pack-07 select-15
 TEST(PackingSpec, EverySupervisionMaskKeepsItsOffsetInTheRow) {
   test::RecordedStage2 stage2;
   MetricsBag metrics;
-  for (const PackedRow& row : carry_packer().rows_of(stage2.segments({{0, 1, 2}, {3, 4, 5}, {6, 7}}), metrics)) {
+  for (const PackedRow& row : Packer(carry()).rows_of(stage2.segments({{0, 1, 2}, {3, 4, 5}, {6, 7}}), metrics)) {
     std::vector<int64_t> ce_positions, ce_labels, slot_positions, slot_bins;
     int64_t offset = 0;
     for (const auto& segment : row.segments) {
@@ -172,7 +112,7 @@ TEST(PackingSpec, EverySupervisionMaskKeepsItsOffsetInTheRow) {
 // spec: pack-08 pack-15 select-04
 TEST(PackingSpec, CarryBufferPreservesSegmentsWithoutSplitting) {
   test::RecordedStage2 stage2;
-  Packer packer = carry_packer();
+  Packer packer(carry());
   MetricsBag metrics;
   packer.rows_of(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
   const std::vector<std::shared_ptr<const Segment>> left = packer.waiting();
@@ -189,9 +129,8 @@ TEST(PackingSpec, CarryBufferPreservesSegmentsWithoutSplitting) {
 // spec: pack-10 pack-16
 TEST(PackingSpec, CarryBufferOverflowFailsFastWithActionableGuidance) {
   test::RecordedStage2 stage2;
-  Packer packer = carry_packer(/*packing_buffer=*/9);
   const UserError error = test::catch_user_error([&] {
-    run_loop(stage2, packer, 50, {.num_samples = stage2.num_samples(), .per_device_train_batch_size = 8});
+    test::run_loop(stage2, {.num_steps = 50, .windows = {.per_device_train_batch_size = 8}, .packing = carry(/*packing_buffer=*/9)});
   });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_THAT(error.problems()[0].what, HasSubstr("packing_buffer 9"));
@@ -214,17 +153,17 @@ TEST(PackingSpec, OversizedSegmentFailsFast) {
 // "A 200-step run with a carry buffer loses no segment."
 TEST(PackingSpec, TwoHundredStepsTrainEverySegmentOnceOrKeepItWaiting) {
   test::RecordedStage2 stage2;
-  // Batches larger than a row for some steps would overflow in the end: two segments a micro-batch, rows of up to three.
-  Packer packer = carry_packer();
-  Counted counted = run_loop(stage2, packer, 200, {.num_samples = stage2.num_samples(), .per_device_train_batch_size = 2, .gradient_accumulation_steps = 2});
-  int64_t num_built = 0, num_trained = 0;
-  for (const auto& [sample, count] : counted.built) num_built += count;
-  for (const auto& [sample, count] : counted.trained) num_trained += count;
-  EXPECT_EQ(num_built, 200 * 2 * 2);
-  EXPECT_EQ(num_trained + static_cast<int64_t>(packer.waiting().size()), num_built);
-  for (const auto& segment : packer.waiting()) ++counted.trained[segment->sample_id];
-  EXPECT_EQ(counted.trained, counted.built);
-  for (const auto& [segment, count] : counted.times_trained) EXPECT_EQ(count, 1);
+  const test::RecordedLoop loop =
+      test::run_loop(stage2, {.num_steps = 200, .windows = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}, .packing = carry()});
+  EXPECT_EQ(loop.num_built(), 200 * 2 * 2);
+  std::map<const Segment*, int> seen = loop.times_trained();
+  EXPECT_EQ(static_cast<int64_t>(seen.size() + loop.waiting.size()), loop.num_built());
+  for (const auto& segment : loop.waiting) ++seen[segment.get()];
+  for (const WindowSegments& window : loop.built) {
+    for (const auto& micro_batch : window) {
+      for (const auto& segment : micro_batch) EXPECT_EQ(seen[segment.get()], 1) << "sample " << segment->sample_id;
+    }
+  }
 }
 
 }  // namespace rematch

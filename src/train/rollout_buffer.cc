@@ -1,0 +1,26 @@
+#include "train/rollout_buffer.h"
+
+#include "base/error.h"
+
+namespace rematch {
+
+bool RolloutBuffer::finish_step(MetricsBag& metrics) {
+  REMATCH_CHECK(open_.has_value(), "a step without a window");
+  if (options_.enabled) {
+    metrics.add("rollout/buffer_reuse", is_reuse() ? 1 : 0);
+    metrics.add("rollout/buffer_window_step0", static_cast<double>(open_->step0));
+    metrics.add("rollout/buffer_completed_steps", static_cast<double>(open_->completed_steps + 1));
+    // A reused window costs no rollout: said as zeros, so that sums over a log are the time that was really spent.
+    for (const char* name : {"time/rollout_generate_s", "time/rollout_parse_match_s", "time/rollout_teacher_encode_s", "time/post_rollout_pack_s"}) {
+      if (is_reuse()) metrics.add(name, 0);
+    }
+  }
+  ++open_->completed_steps;
+  const int64_t num_uses = open_->window.is_partial ? 1 : options_.m_steps;
+  const bool is_used_up = open_->completed_steps >= num_uses;
+  const bool ends_epoch = is_used_up && open_->last_of_epoch;
+  if (is_used_up) open_.reset();
+  return ends_epoch;
+}
+
+}  // namespace rematch

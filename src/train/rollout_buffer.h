@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/metrics.h"
+#include "data/windows.h"
+#include "flow/segment.h"
+
+namespace rematch {
+
+/// The window at work: made by one E-step, trained on for one or more optimizer steps, never changed in between.
+struct OpenWindow {
+  Window window;
+  bool last_of_epoch = false;
+  int64_t step0 = 0;          ///< optimizer steps that were done when it was made
+  int64_t completed_steps = 0;  ///< optimizer steps done on it
+};
+
+/// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10). A partial window is used once.
+class RolloutBuffer {
+ public:
+  struct Options {
+    bool enabled = false;  ///< tells windows apart in the log
+    int64_t m_steps = 1;   ///< optimizer steps on a full window, ≥ 1
+  };
+  explicit RolloutBuffer(Options options) : options_(options) {}
+
+  /// Optimizer steps that an epoch of `num_windows` windows gives. @param ends_partial  its last window is partial
+  int64_t steps_of_epoch(int64_t num_windows, bool ends_partial) const {
+    return num_windows * options_.m_steps - (ends_partial ? options_.m_steps - 1 : 0);
+  }
+
+  bool is_open() const { return open_.has_value(); }
+  /// Puts a window to work. @param step0  optimizer steps done so far
+  void open(Window window, bool last_of_epoch, int64_t step0) {
+    open_ = OpenWindow{.window = std::move(window), .last_of_epoch = last_of_epoch, .step0 = step0};
+  }
+  /// The window as an M-step takes it; const, because its reuse must survive whatever a step does.
+  const Window& window() const { return open_->window; }
+  /// The window at work, for checkpoints; nothing between two windows.
+  const std::optional<OpenWindow>& state() const { return open_; }
+  void restore(std::optional<OpenWindow> state) { open_ = std::move(state); }
+
+  /// True when the step to come has no E-step of its own.
+  bool is_reuse() const { return open_ && open_->completed_steps > 0; }
+  /// True when the window at work is used once though others are used `m_steps` times.
+  bool is_cut_short() const { return open_ && open_->window.is_partial && options_.m_steps > 1; }
+
+  /// Counts a finished optimizer step, adds the rollout/buffer_* metrics and closes the window after its last use.
+  /// @return true when the step was the last of its epoch
+  bool finish_step(MetricsBag& metrics);
+
+ private:
+  Options options_;
+  std::optional<OpenWindow> open_;
+};
+
+}  // namespace rematch

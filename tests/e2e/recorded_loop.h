@@ -1,0 +1,43 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "e2e/recorded.h"
+#include "pack/packer.h"
+#include "train/loop.h"
+
+namespace rematch::test {
+
+/// The program's own training loop over recorded answers, with everything it did written down.
+struct RecordedLoop {
+  struct Options {
+    int64_t num_steps = 1;
+    WindowOptions windows;  ///< num_samples is filled in
+    Packer::Options packing;
+    RolloutBuffer::Options buffer;
+  };
+  /// What one optimizer step was trained on and logged.
+  struct Step {
+    std::vector<PackedRow> rows;
+    std::map<std::string, double> metrics;
+  };
+
+  std::vector<Step> steps;
+  std::vector<WindowSegments> built;                      ///< by E-step
+  std::vector<std::shared_ptr<const Segment>> waiting;    ///< left in the carry buffer
+  std::string told;                                       ///< what the terminal showed
+
+  /// Segments trained, by identity. Segments live as long as this record, so no address is used twice.
+  std::map<const Segment*, int> times_trained() const;
+  int64_t num_built() const;
+};
+
+/// @throws whatever the loop throws
+RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options);
+
+/// Sample ids of rows.
+std::vector<std::vector<int64_t>> sample_ids(const std::vector<PackedRow>& rows);
+
+}  // namespace rematch::test
