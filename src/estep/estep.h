@@ -47,14 +47,13 @@ class TeacherSource : public SegmentSource {
   /// @throws UserError (data) when it is longer than caps.segment_tokens
   std::shared_ptr<const Segment> segment_at(int64_t sample_idx, int64_t epoch) const;
 
-  /// Tokens of segment_at(sample_idx, epoch), which it throws as. Safe to call from several threads. Reads no image.
-  /// Cost: the tokenizer on the answer.
+  /// Tokens of segment_at(sample_idx, epoch), which it throws as. Reads no image. Cost: the tokenizer on the answer.
   int encoded_len(int64_t sample_idx, int64_t epoch) const;
 
-  /// True when another epoch may give this sample another length. The order of objects moves no token but one: what closes the last object and
-  /// the answer is `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]}, ` and `"]]}, ` before it, and a tokenizer may merge one pair
-  /// otherwise than the other. So it takes both geometries, ordered at random.
-  bool length_varies(int64_t sample_idx) const;
+  /// True when a sample may have another length in another epoch. Numbers and texts of objects keep their tokens wherever they stand, but the
+  /// last object closes the answer: `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a tokenizer
+  /// may merge one pair where it splits the other.
+  bool lengths_vary_by_epoch() const { return options_.ordering == ObjectOrdering::kRandom; }
 
  private:
   const Dataset& dataset_;

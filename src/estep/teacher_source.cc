@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -39,12 +38,5 @@ std::shared_ptr<const Segment> TeacherSource::segment_at(int64_t sample_idx, int
 }
 
 int TeacherSource::encoded_len(int64_t sample_idx, int64_t epoch) const { return segment_at(sample_idx, epoch)->encoded_len(); }
-
-bool TeacherSource::length_varies(int64_t sample_idx) const {
-  if (options_.ordering == ObjectOrdering::kSorted) return false;
-  const std::vector<SceneObject>& objects = dataset_.samples()[static_cast<size_t>(sample_idx)].objects;
-  return std::any_of(objects.begin(), objects.end(),
-                     [&](const SceneObject& object) { return object.geometry.kind != objects.front().geometry.kind; });
-}
 
 }  // namespace rematch

@@ -28,10 +28,11 @@ CadenceOptions cadence_options(const CadenceConfig& config) {
           .save_delay_epochs = config.save_delay_epochs, .save_last_epoch = config.save_last_epoch};
 }
 
-WindowStream window_stream(const Config& config, int64_t num_samples) {
-  return WindowStream({.num_samples = num_samples, .per_device_train_batch_size = config.cadence.per_device_train_batch_size,
+WindowStream window_stream(const Session& session) {
+  const Config& config = session.config;
+  return WindowStream({.num_samples = session.train_data->size(), .per_device_train_batch_size = config.cadence.per_device_train_batch_size,
                        .gradient_accumulation_steps = config.cadence.gradient_accumulation_steps, .seed = config.cadence.seed,
-                       .drop_last = config.data.drop_last});
+                       .drop_last = config.data.drop_last, .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch()});
 }
 
 MStep make_mstep(const Session& session, int64_t total_steps) {
@@ -54,7 +55,7 @@ MStep make_mstep(const Session& session, int64_t total_steps) {
 }
 
 std::unique_ptr<SegmentSource> make_source(const Session& session) {
-  if (!session.config.is_stage_2()) return session.teacher(*session.train_data);
+  if (!session.config.is_stage_2()) return session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0);
   const MatchConfig& match = session.config.match;
   const TargetOptions target{.ot_cost = ot_cost_from(match.ot_cost), .ot_epsilon = match.ot_epsilon, .ot_iters = match.ot_iters};
   return std::make_unique<EStep>(*session.train_examiner, *session.engine, session.vocab,
@@ -105,8 +106,11 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   Session session(config, device, {.train_data = true, .val_data = has_val, .rollouts = rollouts}, terminal);
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
-  WindowStream windows = window_stream(config, session.train_data->size());
-  const Cadence cadence(cadence_options(config.cadence), [&windows](int64_t epoch) { return windows.windows_in_epoch(epoch); });
+  WindowStream windows = window_stream(session);
+  RolloutBuffer buffer({.enabled = config.pack.rollout_buffer, .m_steps = config.pack.m_steps});
+  const Cadence cadence(cadence_options(config.cadence), [&](int64_t epoch) {
+    return buffer.steps_of_epoch(windows.windows_in_epoch(epoch), windows.ends_partial(epoch));
+  });
   const std::unique_ptr<SegmentSource> source = make_source(session);
   Packer packer = make_packer(session);
   MStep mstep = make_mstep(session, cadence.total_steps());
@@ -119,11 +123,13 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                            cadence.total_steps(), config.output.run_dir));
 
   const auto start = std::chrono::steady_clock::now();
-  TrainParts parts{.windows = windows, .source = *source, .packer = packer, .mstep = mstep, .cadence = cadence, .evaluation = evaluation.get(),
+  TrainParts parts{.windows = windows, .source = *source, .packer = packer, .buffer = buffer, .mstep = mstep, .cadence = cadence, .evaluation = evaluation.get(),
                    .checkpoints = checkpoints, .log = log, .state = state, .save_on_best = config.cadence.save_strategy == "best"};
   train_loop(parts);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (const std::string text = packer.summary_text(); !text.empty()) terminal.say(text);
+  const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
+  if (!dropped.empty()) terminal.say(dropped);
   terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s a step)", state.global_step, seconds,
                            seconds / static_cast<double>(std::max<int64_t>(1, state.global_step))));
 }

@@ -67,6 +67,8 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   if (needs.val_data) val_data = load_checked(*config.data.val_jsonl, config.data.val_sample_limit, single_image, *tokenizer, patches);
   pixels = std::make_unique<PixelStore>(PixelStore::Options{.num_workers = config.data.num_workers, .patches = patches});
 
+  // Finds samples that are too long for a row before the model is loaded.
+  if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
   model = Qwen3VL::load(config.model.directory, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
   terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32", describe_device(device)));
   for (const std::string& name : model->unused_tensors()) terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
@@ -85,6 +87,17 @@ Examiner::Options Session::examiner_options() const {
   return {.match = {.candidate_top_k = match.candidate_top_k, .maskiou_gate = match.maskiou_gate, .maskiou_resolution = match.maskiou_resolution,
                     .fp_cost = match.fp_cost, .fn_cost = match.fn_cost},
           .ordering = config.data.random_object_order ? ObjectOrdering::kRandom : ObjectOrdering::kSorted, .seed = config.cadence.seed, .patches = patches, .backend = config.rollout.backend};
+}
+
+std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
+  const std::shared_ptr<const TeacherSource> source = teacher(*train_data);
+  const StreamSamples samples{.num_samples = train_data->size(),
+                              .encoded_len = [source](int64_t sample_idx, int64_t epoch) { return source->encoded_len(sample_idx, epoch); },
+                              .vary_by_epoch = source->lengths_vary_by_epoch()};
+  const StreamOptions options{.selector = packing_selector(config.pack.selector), .packing_length = max_length(),
+                              .packing_buffer = config.pack.buffer, .min_fill_ratio = config.pack.min_fill_ratio,
+                              .drop_last = config.pack.drop_last};
+  return std::make_unique<StreamPacking>(samples, options, terminal);
 }
 
 int Session::max_length() const { return static_cast<int>(config.model.global_max_length.value_or(0)); }

@@ -13,6 +13,7 @@
 #include "model/qwen3vl.h"
 #include "mstep/mstep.h"
 #include "observe/terminal.h"
+#include "train/stream_packing.h"
 
 namespace rematch {
 
@@ -42,6 +43,7 @@ class Session {
   std::optional<Dataset> train_data;
   std::optional<Dataset> val_data;
   std::unique_ptr<PixelStore> pixels;
+  std::unique_ptr<StreamPacking> stream_packing;    ///< of train_data in stage 1 with packing, else null
   std::shared_ptr<Qwen3VL> model;
   std::unique_ptr<RolloutEngine> engine;            ///< null without rollouts
   std::unique_ptr<Examiner> train_examiner;         ///< null without rollouts or train data
@@ -61,6 +63,7 @@ class Session {
 
  private:
   Examiner::Options examiner_options() const;
+  std::unique_ptr<StreamPacking> make_stream_packing() const;
   mutable std::unique_ptr<TeacherSource> val_teacher_;
 };
 

@@ -1,0 +1,68 @@
+#include "train/stream_packing.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/interrupt.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kSamplesPerProgress = 256;
+
+}  // namespace
+
+StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Terminal& terminal) : samples_(std::move(samples)), options_(options) {
+  measure(0, &terminal);
+  if (encoded_lens_.empty()) return;
+  const int64_t total = std::accumulate(encoded_lens_.begin(), encoded_lens_.end(), int64_t{0});
+  terminal.say(fmt::format("packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of up to {}", samples_.num_samples,
+                           static_cast<double>(total) / static_cast<double>(samples_.num_samples),
+                           *std::max_element(encoded_lens_.begin(), encoded_lens_.end()), options_.packing_length));
+}
+
+void StreamPacking::measure(int64_t epoch, Terminal* terminal) {
+  encoded_lens_.clear();
+  measured_epoch_ = -1;
+  for (int64_t sample_idx = 0; sample_idx < samples_.num_samples; ++sample_idx) {
+    if (sample_idx % kSamplesPerProgress == 0) {
+      throw_if_interrupted();
+      if (terminal != nullptr) terminal->progress({.phase = "measure", .done = sample_idx, .total = samples_.num_samples});
+    }
+    encoded_lens_.push_back(samples_.encoded_len(sample_idx, epoch));
+  }
+  measured_epoch_ = epoch;
+  if (terminal == nullptr) return;
+  terminal->progress({.phase = "measure", .done = samples_.num_samples, .total = samples_.num_samples});
+  terminal->finish_progress();
+}
+
+CutEpoch StreamPacking::cut() {
+  return [this](const std::vector<int64_t>& order, int64_t epoch) { return rows_of(order, epoch); };
+}
+
+std::vector<std::vector<int64_t>> StreamPacking::rows_of(const std::vector<int64_t>& order, int64_t epoch) {
+  throw_if_interrupted();
+  if (samples_.vary_by_epoch && measured_epoch_ != epoch) measure(epoch, nullptr);
+  StreamRows packed = pack_stream(order, encoded_lens_, options_);
+  if (static_cast<size_t>(epoch) >= num_dropped_.size()) num_dropped_.resize(static_cast<size_t>(epoch) + 1, 0);
+  num_dropped_[static_cast<size_t>(epoch)] = packed.num_dropped_samples;
+  return std::move(packed.rows);
+}
+
+int64_t StreamPacking::num_dropped_samples(int64_t num_epochs) const {
+  const auto end = std::min<size_t>(num_dropped_.size(), static_cast<size_t>(std::max<int64_t>(0, num_epochs)));
+  return std::accumulate(num_dropped_.begin(), num_dropped_.begin() + static_cast<std::ptrdiff_t>(end), int64_t{0});
+}
+
+std::string StreamPacking::summary_text(int64_t num_epochs) const {
+  const int64_t num_dropped = num_dropped_samples(num_epochs);
+  if (num_dropped == 0) return {};
+  return fmt::format("packing: {} samples of {} epochs were left out with an underfilled last row; training.packing_drop_last: false trains it",
+                     num_dropped, num_epochs);
+}
+
+}  // namespace rematch
