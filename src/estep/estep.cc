@@ -12,9 +12,7 @@ WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
   std::vector<int64_t> samples;
   for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
   examiner_.prefetch(samples);
-  engine_.sync_weights(plan.window_idx);
-  const std::vector<Examined> examined = examiner_.examine(samples, plan.epoch, metrics);
-  engine_.release();
+  const std::vector<Examined> examined = examine(samples, plan, metrics);
 
   Span encode_time(metrics, "time/rollout_teacher_encode_s");
   WindowSegments segments;
@@ -24,6 +22,15 @@ WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
     for (size_t i = 0; i < micro_batch.size(); ++i) segments.back().push_back(segment_of(examined[next++], metrics));
   }
   return segments;
+}
+
+std::vector<Examined> EStep::examine(const std::vector<int64_t>& samples, const WindowPlan& plan, MetricsBag& metrics) {
+  OffloadScope offload(engine_.holds_own_weights() ? options_.offload : nullptr);
+  engine_.sync_weights(plan.window_idx);
+  std::vector<Examined> examined = examiner_.examine(samples, plan.epoch, metrics);
+  engine_.release();
+  offload.restore();
+  return examined;
 }
 
 std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag& metrics) const {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "estep/examiner.h"
+#include "estep/rollout/offload.h"
 #include "estep/segment_source.h"
 #include "estep/target/target_builder.h"
 
@@ -14,6 +15,7 @@ class EStep : public SegmentSource {
   struct Options {
     TargetOptions target;
     int global_max_length = 0;  ///< cap of a segment in tokens; 0 = none
+    Offload* offload = nullptr;  ///< takes training state out of the engine's way; only asked when the engine holds its own weights
   };
   /// All parts outlive the E-step.
   EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options);
@@ -21,6 +23,8 @@ class EStep : public SegmentSource {
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
  private:
+  /// What needs the engine: sync, rollouts, examination.
+  std::vector<Examined> examine(const std::vector<int64_t>& samples, const WindowPlan& plan, MetricsBag& metrics);
   std::shared_ptr<const Segment> segment_of(const Examined& one, MetricsBag& metrics) const;
 
   Examiner& examiner_;

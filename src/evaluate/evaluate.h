@@ -29,6 +29,7 @@ class Evaluation {
     std::string metric_for_best_model;   ///< empty = none
     bool greater_is_better = true;
     std::vector<double> extra_gates;     ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
+    Offload* offload = nullptr;          ///< as EStep::Options::offload
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;

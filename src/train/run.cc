@@ -59,7 +59,7 @@ std::unique_ptr<SegmentSource> make_source(const Session& session) {
   const MatchConfig& match = session.config.match;
   const TargetOptions target{.ot_cost = ot_cost_from(match.ot_cost), .ot_epsilon = match.ot_epsilon, .ot_iters = match.ot_iters};
   return std::make_unique<EStep>(*session.train_examiner, *session.engine, session.vocab,
-                                 EStep::Options{.target = target, .global_max_length = session.max_length()});
+                                 EStep::Options{.target = target, .global_max_length = session.max_length(), .offload = session.offload.get()});
 }
 
 Packer make_packer(const Session& session) {
@@ -135,3 +135,4 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
 }
 
 }  // namespace rematch
+  if (session.offload) session.offload->set_optimizer([&mstep] { return mstep.optimizer().tensors(); });

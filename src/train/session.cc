@@ -74,8 +74,11 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   for (const std::string& name : model->unused_tensors()) terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
   if (!needs.rollouts) return;
   const GenerateOptions generate = generate_options(config, read_stop_ids(config.model.directory, *tokenizer));
+  offload = make_offload(needs.make_mover());
+  OffloadScope offload_scope(offload.get());
   engine = make_engine(config.rollout.backend, {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels->get(image); }},
                        generate);
+  offload_scope.restore();
   Examiner::Options options = examiner_options();
   options.stop_ids = generate.stop_ids;
   if (train_data) train_examiner = std::make_unique<Examiner>(*train_data, *prompts, *tokenizer, coords, *pixels, *engine, options);
@@ -98,6 +101,26 @@ std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
                               .packing_buffer = config.pack.buffer, .min_fill_ratio = config.pack.min_fill_ratio,
                               .drop_last = config.pack.drop_last};
   return std::make_unique<StreamPacking>(samples, options, terminal);
+}
+
+std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> mover) const {
+  if (!config.pack.offload_model && !config.pack.offload_optimizer) return nullptr;
+  if (!backend_holds_own_weights(config.rollout.backend)) {
+    terminal.say(fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights themselves", config.rollout.backend));
+    return nullptr;
+  }
+  if (!mover->is_on_device(model->parameters().front().tensor)) {
+    terminal.say(fmt::format("offload has no effect on {}: training state is in host memory already", device.str()));
+    return nullptr;
+  }
+  const auto parameters = [model = model] {
+    std::vector<at::Tensor> tensors;
+    for (const NamedParameter& parameter : model->parameters()) tensors.push_back(parameter.tensor);
+    return tensors;
+  };
+  const auto warn = [&terminal = terminal](const std::string& text) { terminal.warn(text); };
+  return std::make_unique<Offload>(Offload::Options{.model = config.pack.offload_model, .optimizer = config.pack.offload_optimizer, .warn = warn},
+                                   parameters, std::move(mover));
 }
 
 int Session::max_length() const { return static_cast<int>(config.model.global_max_length.value_or(0)); }
@@ -130,7 +153,8 @@ std::unique_ptr<Evaluation> Session::evaluation(bool teacher_forced, std::vector
   const int batch_size = std::max(config.cadence.per_device_eval_batch_size, val_examiner ? config.rollout.generate_batch_size : 1);
   return std::make_unique<Evaluation>(val_examiner.get(), engine.get(), val_teacher_.get(), teacher_loss, val_data->size(),
                                       Evaluation::Options{.batch_size = batch_size, .metric_for_best_model = config.cadence.metric_for_best_model,
-                                                          .greater_is_better = config.cadence.greater_is_better, .extra_gates = std::move(extra_gates)});
+                                                          .greater_is_better = config.cadence.greater_is_better, .extra_gates = std::move(extra_gates),
+                                                          .offload = offload.get()});
 }
 
 }  // namespace rematch

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "data/dataset.h"
 #include "estep/estep.h"
 #include "estep/rollout/engine.h"
+#include "estep/rollout/offload.h"
 #include "evaluate/evaluate.h"
 #include "model/qwen3vl.h"
 #include "mstep/mstep.h"
@@ -22,6 +24,8 @@ struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
   bool rollouts = false;  ///< an engine and examiners
+  /// Who moves training state for offload; another one is for tests.
+  std::function<std::unique_ptr<TensorMover>()> make_mover = make_tensor_mover;
 };
 
 /// A configuration come to life: checked data, loaded model, rollout engine. Train, eval and rollout all start from one.
@@ -46,6 +50,7 @@ class Session {
   std::unique_ptr<StreamPacking> stream_packing;    ///< of train_data in stage 1 with packing, else null
   std::shared_ptr<Qwen3VL> model;
   std::unique_ptr<RolloutEngine> engine;            ///< null without rollouts
+  std::unique_ptr<Offload> offload;                 ///< null when not asked for or without effect
   std::unique_ptr<Examiner> train_examiner;         ///< null without rollouts or train data
   std::unique_ptr<Examiner> val_examiner;
 
@@ -64,6 +69,7 @@ class Session {
  private:
   Examiner::Options examiner_options() const;
   std::unique_ptr<StreamPacking> make_stream_packing() const;
+  std::unique_ptr<Offload> make_offload(std::unique_ptr<TensorMover> mover) const;
   mutable std::unique_ptr<TeacherSource> val_teacher_;
 };
 

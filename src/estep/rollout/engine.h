@@ -32,11 +32,18 @@ struct GenerateOptions {
   RepeatGuardOptions repeat_terminate;
 };
 
+/// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation wants the weights as they are, wherever in a window.
+inline constexpr int64_t kWeightsOfNow = -1;
+
 /// The rollout backend as the loop sees it. Which one runs is decided once, in train/run.cc.
 class RolloutEngine {
  public:
   virtual ~RolloutEngine() = default;
-  /// Makes the engine use the training weights of this version; a no-op for engines that share them.
+  /// True when the engine keeps a copy of the weights beside the training model's: then offload makes room for it (BEHAVIOUR 11), and only
+  /// sync_weights() shows it what was learnt.
+  virtual bool holds_own_weights() const { return false; }
+  /// Makes the engine use the training weights of this version; a no-op for engines that share them. Offload may have the model's parameters
+  /// in host memory meanwhile.
   virtual void sync_weights(int64_t version) = 0;
   /// Answers every prompt, in order. No gradients, no packing. Polls for interrupts between tokens (throws Interrupted).
   /// @param on_progress  called with the number of finished prompts, may be empty

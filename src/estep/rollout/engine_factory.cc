@@ -12,6 +12,7 @@ namespace {
 
 struct BackendRow {
   const char* name;
+  bool holds_own_weights;
   void (*check)();
   std::unique_ptr<RolloutEngine> (*make)(const EngineParts&, const GenerateOptions&);
 };
@@ -22,9 +23,9 @@ std::unique_ptr<RolloutEngine> make_hf_engine(const EngineParts& parts, const Ge
 
 const std::vector<BackendRow>& backends() {
   static const std::vector<BackendRow> rows{
-      {"hf", [] {}, make_hf_engine},
-      {"vllm", check_vllm_available, make_vllm_engine},
-      {"native", check_native_available, make_native_engine},
+      {"hf", false, [] {}, make_hf_engine},
+      {"vllm", true, check_vllm_available, make_vllm_engine},
+      {"native", false, check_native_available, make_native_engine},
   };
   return rows;
 }
@@ -46,10 +47,14 @@ const BackendRow& find_backend(const std::string& name) {
 
 void check_backend_available(const std::string& backend) { find_backend(backend).check(); }
 
+bool backend_holds_own_weights(const std::string& backend) { return find_backend(backend).holds_own_weights; }
+
 std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const EngineParts& parts, const GenerateOptions& options) {
   const BackendRow& row = find_backend(backend);
   row.check();
-  return row.make(parts, options);
+  std::unique_ptr<RolloutEngine> engine = row.make(parts, options);
+  REMATCH_CHECK(engine->holds_own_weights() == row.holds_own_weights, backend);
+  return engine;
 }
 
 }  // namespace rematch

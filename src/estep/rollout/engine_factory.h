@@ -20,6 +20,10 @@ struct EngineParts {
 /// a mitigation
 void check_backend_available(const std::string& backend);
 
+/// What RolloutEngine::holds_own_weights() of a backend's engine will say, known before the engine is made (and the first peak with it).
+/// @throws UserError (config) for an unknown backend
+bool backend_holds_own_weights(const std::string& backend);
+
 /// The engine of a backend. @throws UserError as check_backend_available(), and (config) for options out of range
 std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const EngineParts& parts, const GenerateOptions& options);
 
