@@ -46,9 +46,7 @@ void drop_gradients(const Qwen3VL& model) {
   for (const NamedParameter& parameter : model.parameters()) parameter.tensor.mutable_grad() = at::Tensor();
 }
 
-std::map<std::string, at::Tensor> gradients_of(const Variant& variant, const Qwen3VL& model) {
-  drop_gradients(model);
-  variant.run();
+std::map<std::string, at::Tensor> gradients_of(const Qwen3VL& model) {
   std::map<std::string, at::Tensor> gradients;
   for (const NamedParameter& parameter : model.parameters()) {
     if (parameter.tensor.grad().defined()) gradients[parameter.name] = parameter.tensor.grad();
@@ -79,13 +77,15 @@ struct Measured {
 
 std::vector<Measured> measure(const std::vector<Variant>& variants, const Qwen3VL& model, int rounds) {
   std::vector<Measured> all(variants.size());
-  const auto reference = gradients_of(variants.front(), model);
+  std::map<std::string, at::Tensor> reference;
   for (size_t i = 0; i < variants.size(); ++i) {
-    all[i].gradient_distance = relative_distance(gradients_of(variants[i], model), reference);
     drop_gradients(model);
     const test::MemoryMeter meter;
     all[i].loss = variants[i].run();
     all[i].peak_mib = static_cast<double>(meter.peak_bytes()) / (1 << 20);
+    const auto gradients = gradients_of(model);
+    if (i == 0) reference = gradients;
+    all[i].gradient_distance = relative_distance(gradients, reference);
   }
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < variants.size(); ++i) {
