@@ -37,7 +37,7 @@ std::string in_state_dir(const std::string& name) { return std::string(kTrainSta
 FileMark mark_of(const std::string& path) {
   const MappedFile file(path);
   const std::string_view bytes = file.bytes();
-  return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()))};
+  return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
 }
 
 bool ends_with(const std::string& text, std::string_view end) {
@@ -52,8 +52,8 @@ bool is_weights_file(const std::string& name) {
 [[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file, std::string error, std::string what) {
   throw UserError(ErrorKind::kData,
                   {.error = std::move(error), .where = join_path(checkpoint_dir, file), .what = std::move(what),
-                   .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the weights alone: "
-                                      "`model.model: {}` without resume_from_checkpoint",
+                   .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the weights "
+                                      "alone: `model.model: {}` without resume_from_checkpoint",
                                       checkpoint_dir)});
 }
 
@@ -61,14 +61,13 @@ void require_state_dir(const std::string& checkpoint_dir) {
   std::error_code error;
   if (fs::is_directory(join_path(checkpoint_dir, kTrainStateDir), error)) return;
   const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
-  const std::string what = is_checkpoint ? "it has a trainer_state.json but no training_state/: it was written with `save_only_model: true` "
-                                           "(or by another program)"
-                           : fs::is_directory(checkpoint_dir, error) ? "neither training_state/ nor trainer_state.json is in it"
-                                                                     : "no such directory";
+  const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
+                     : is_checkpoint ? "trainer_state.json is there, training_state/ is not: written with `save_only_model: true` (or by another program)"
+                                     : "neither training_state/ nor trainer_state.json is in it";
   throw UserError(ErrorKind::kData,
                   {.error = "a checkpoint without training state cannot be resumed", .where = checkpoint_dir, .what = what,
-                   .fix = fmt::format("start a new run from its weights: `model.model: {}` without resume_from_checkpoint; checkpoints that can be "
-                                      "resumed need `training.save_only_model: false`",
+                   .fix = fmt::format("start a new run from its weights: `model.model: {}` without resume_from_checkpoint; checkpoints that can "
+                                      "be resumed need `training.save_only_model: false`",
                                       checkpoint_dir)});
 }
 
@@ -116,7 +115,10 @@ bool is_inside(const std::string& name) {
 std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& checkpoint_dir) {
   const std::string name = in_state_dir(kManifest);
   const std::string path = join_path(checkpoint_dir, name);
-  if (!fs::is_regular_file(path)) refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete", "its manifest is missing");
+  std::error_code missing;
+  if (!fs::is_regular_file(path, missing)) {
+    refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete", "its manifest is missing");
+  }
   Json root;
   try {
     root = read_json_file(path);
@@ -124,7 +126,8 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
     if (error.kind() != ErrorKind::kData) throw;
     refuse(checkpoint_dir, name, "the manifest of a training state is damaged", error.problems()[0].where + ": " + error.problems()[0].what);
   }
-  if (!root.is_object() || !root.contains("version") || root["version"] != kVersion || !root.contains("files") || !root["files"].is_object()) {
+  const bool is_ours = root.is_object() && root.contains("version") && root["version"] == kVersion;
+  if (!is_ours || !root.contains("files") || !root["files"].is_object()) {
     refuse(checkpoint_dir, name, "the manifest of a training state is not one of ours", fmt::format("expected version {} with files", kVersion));
   }
   std::vector<std::pair<std::string, FileMark>> marks;
@@ -132,7 +135,8 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
     if (!is_inside(item.key()) || !is_mark(item.value())) {
       refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("the entry of {}", python_json_string(item.key())));
     }
-    marks.emplace_back(item.key(), FileMark{.size_bytes = item.value()["size_bytes"].get<int64_t>(), .hash = item.value()["xxh3"].get<std::string>()});
+    const FileMark mark{.size_bytes = item.value()["size_bytes"].get<int64_t>(), .hash = item.value()["xxh3"].get<std::string>()};
+    marks.emplace_back(item.key(), mark);
   }
   for (const char* required : {kDocument, kOptimizer, kSegments}) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
@@ -163,6 +167,8 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name, con
 
 }  // namespace
 
+std::string content_hash_of(std::string_view bytes) { return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size())); }
+
 std::string train_state_path(const std::string& checkpoint_dir) { return join_path(checkpoint_dir, in_state_dir(kDocument)); }
 
 void write_train_state(const std::string& checkpoint_dir, const TrainState& state) {
@@ -188,7 +194,8 @@ void verify_train_state(const std::string& checkpoint_dir) {
     const std::string name = in_state_dir(file);
     const auto same = [&](const auto& mark) { return mark.first == name; };
     if (file == kManifest || file.front() == '.' || std::any_of(marks.begin(), marks.end(), same)) continue;
-    refuse(checkpoint_dir, name, "a file in a training state does not belong there", fmt::format("the manifest names {} files, not this one", marks.size()));
+    refuse(checkpoint_dir, name, "a file in a training state does not belong there",
+           fmt::format("the manifest names {} files, not this one", marks.size()));
   }
   for (const auto& [name, mark] : marks) verify_file(checkpoint_dir, name, mark);
 }

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,9 +20,9 @@ struct TrainState {
 /// Name of the directory inside a checkpoint.
 inline constexpr const char* kTrainStateDir = "training_state";
 
-/// Writes the three files and `manifest.json`: size and XXH3-64 hash of every file that lies in the checkpoint by now, the model's included.
-/// Call it when the model is written, within the StagedDirectory of the checkpoint: it is not atomic by itself.
-/// @throws UserError (environment), e.g. on a full disk. Cost: reads every file of the checkpoint once more, from the page cache.
+/// Writes the three files and `manifest.json`: size and XXH3-64 hash of each of them and of the weights and config.json beside them, which a
+/// run goes on from as well. Call it when the model is written, within the StagedDirectory of the checkpoint: it is not atomic by itself.
+/// @throws UserError (environment), e.g. on a full disk. Cost: reads the files once more, from the page cache.
 void write_train_state(const std::string& checkpoint_dir, const TrainState& state);
 
 /// Whether the checkpoint can be resumed from, without reading its tensors into memory: all files of the manifest are there, unchanged.
@@ -31,6 +32,9 @@ void verify_train_state(const std::string& checkpoint_dir);
 
 /// Reads what write_train_state wrote. @throws UserError as verify_train_state, which it calls first
 TrainState read_train_state(const std::string& checkpoint_dir);
+
+/// XXH3-64 of bytes as 16 hex digits: tells contents apart that should be the same.
+std::string content_hash_of(std::string_view bytes);
 
 /// Where `state.json` of a checkpoint lies, for errors about its content.
 std::string train_state_path(const std::string& checkpoint_dir);

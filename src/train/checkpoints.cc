@@ -1,11 +1,12 @@
 #include "train/checkpoints.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
+#include "train/resume.h"
 
 namespace rematch {
 namespace {
@@ -18,7 +19,7 @@ constexpr const char* kPrefix = "checkpoint-";
 Checkpoints::Checkpoints(Options options, Writer write_model, Writer write_state)
     : options_(std::move(options)), write_model_(std::move(write_model)), write_state_(std::move(write_state)) {}
 
-std::string Checkpoints::path_of(int64_t step) const { return fmt::format("{}/{}{}", options_.run_dir, kPrefix, step); }
+std::string Checkpoints::path_of(int64_t step) const { return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step)); }
 
 std::string Checkpoints::save(TrainerState& state) {
   const std::string path = path_of(state.global_step);
@@ -37,31 +38,38 @@ std::string Checkpoints::save(TrainerState& state) {
 std::vector<int64_t> Checkpoints::existing_steps() const {
   std::vector<int64_t> steps;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(options_.run_dir, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind(kPrefix, 0) != 0) continue;
-    const std::string digits = name.substr(std::string(kPrefix).size());
-    const bool is_number = !digits.empty() && digits.size() < 18 && digits.find_first_not_of("0123456789") == std::string::npos;
+  for (const CheckpointName& checkpoint : list_checkpoints(options_.run_dir)) {
     // trainer_state.json is written last before the rename, so its presence marks a complete checkpoint of ours.
-    if (is_number && fs::exists(entry.path() / "trainer_state.json", error)) steps.push_back(std::stoll(digits));
+    const bool is_ours = checkpoint.path == path_of(checkpoint.step);
+    if (is_ours && fs::exists(checkpoint.path + "/trainer_state.json", error)) steps.push_back(checkpoint.step);
   }
-  std::sort(steps.begin(), steps.end());
   return steps;
 }
 
 void Checkpoints::rotate(const TrainerState& state) const {
   if (options_.save_total_limit <= 0) return;
-  std::vector<int64_t> steps = existing_steps();
+  const std::vector<int64_t> steps = existing_steps();
   int64_t excess = static_cast<int64_t>(steps.size()) - options_.save_total_limit;
   for (const int64_t step : steps) {
     if (excess <= 0) break;
-    const bool is_newest = step == state.global_step;
-    const bool is_best = state.best_model_checkpoint && *state.best_model_checkpoint == path_of(step);
-    if (is_newest || is_best) continue;
-    std::error_code error;
-    fs::remove_all(path_of(step), error);
+    if (step == state.global_step || is_best(state, step)) continue;
+    remove(step);
     --excess;
   }
+}
+
+bool Checkpoints::is_best(const TrainerState& state, int64_t step) const {
+  if (!state.best_model_checkpoint) return false;
+  // By name too: the run directory may be written in another way than in the run that wrote the state.
+  return *state.best_model_checkpoint == path_of(step) || fs::path(*state.best_model_checkpoint).filename() == fs::path(path_of(step)).filename();
+}
+
+void Checkpoints::remove(int64_t step) const {
+  // Renamed first: a process killed while it deletes leaves no half checkpoint under the name of a whole one.
+  const std::string doomed = fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kPrefix, step, ::getpid());
+  std::error_code error;
+  fs::rename(path_of(step), doomed, error);
+  fs::remove_all(error ? path_of(step) : doomed, error);
 }
 
 }  // namespace rematch

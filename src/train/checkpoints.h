@@ -34,6 +34,8 @@ class Checkpoints {
 
  private:
   void rotate(const TrainerState& state) const;
+  bool is_best(const TrainerState& state, int64_t step) const;
+  void remove(int64_t step) const;
   Options options_;
   Writer write_model_;
   Writer write_state_;
