@@ -30,7 +30,7 @@ inline constexpr CapabilityRow kCapabilities[] = {
     {Capability::kRolloutBuffer, true, "the rollout buffer", "set `rollout_buffer.enabled: false` and `m_steps: 1`"},
     {Capability::kOffload, false, "offload around rollouts",
      "set `offload.enabled: false`; lower `vllm.gpu_memory_utilization` to save memory"},
-    {Capability::kResume, false, "resume from a checkpoint",
+    {Capability::kResume, true, "resume from a checkpoint",
      "remove the key; to go on from the weights alone set `model.model` to the checkpoint directory"},
     {Capability::kAdapters, false, "LoRA and DoRA", "set `tuner.train_type: full`; `tuner.freeze_*` saves memory"},
     {Capability::kNativeEngine, false, "the native rollout engine", "set `rollout_backend: hf`"},

@@ -89,12 +89,14 @@ void fill_cadence(const Values& values, Config& config) {
   cadence.metric_for_best_model = training.text("metric_for_best_model");
   cadence.greater_is_better = training.boolean("greater_is_better");
   cadence.resume_from_checkpoint = training.maybe_text("resume_from_checkpoint");
+  if (cadence.resume_from_checkpoint == "true") cadence.resume_from_checkpoint = "latest";  // transformers' spelling
 }
 
 void fill_output(Values& values, Config& config) {
   const Reader training(values, "training.");
   OutputConfig& output = config.output;
-  output.run_dir = run_directory(training.text("output_dir"), training.boolean("add_version"), training.maybe_text("run_name"));
+  output.run_dir = run_directory({.output_dir = training.text("output_dir"), .add_version = training.boolean("add_version"),
+                                  .run_name = training.maybe_text("run_name"), .go_on = config.cadence.resume_from_checkpoint == "latest"});
   if (training.is_null("logging_dir")) values.derive("training.logging_dir", output.run_dir + "/runs", "the run directory");
   output.logging_dir = training.text("logging_dir");
   const std::vector<std::string> sinks = training.texts("report_to");

@@ -15,32 +15,50 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Number after the largest `vN-…` in a directory; 0 when there is none.
-int next_version(const std::string& directory) {
-  int next = 0;
+/// A `vN-…` directory; N is -1 for any other name.
+struct Version {
+  int number = -1;
+  std::string path;
+};
+
+Version version_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  int number = -1;
+  if (name.size() < 3 || name[0] != 'v') return {};
+  const auto [after, failed] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  const bool is_version = failed == std::errc() && after != name.data() + name.size() && *after == '-' && number >= 0 && number < 1000000;
+  return is_version ? Version{number, path.string()} : Version{};
+}
+
+bool holds_checkpoint(const std::string& run_dir) {
   std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    int number = -1;
-    if (name.size() < 3 || name[0] != 'v') continue;
-    const auto [after, failed] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-    const bool is_version = failed == std::errc() && after != name.data() + name.size() && *after == '-' && number >= 0 && number < 1000000;
-    if (is_version) next = std::max(next, number + 1);
+  for (fs::directory_iterator entry(run_dir, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().rfind("checkpoint-", 0) == 0) return true;
   }
-  return next;
+  return false;
+}
+
+std::string with_run_name(const std::string& path, const std::optional<std::string>& run_name) {
+  return run_name && !run_name->empty() ? join_path(path, *run_name) : path;
 }
 
 }  // namespace
 
-std::string run_directory(const std::string& output_dir, bool add_version, const std::optional<std::string>& run_name) {
-  std::string path = output_dir;
-  if (add_version) {
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    localtime_r(&now, &local);
-    path = join_path(path, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next_version(output_dir), local));
+std::string run_directory(const RunDirOptions& options) {
+  if (!options.add_version) return with_run_name(options.output_dir, options.run_name);
+  int next = 0;
+  Version newest;
+  std::error_code error;
+  for (fs::directory_iterator entry(options.output_dir, error), end; !error && entry != end; entry.increment(error)) {
+    const Version version = version_of(entry->path());
+    next = std::max(next, version.number + 1);
+    if (version.number > newest.number && holds_checkpoint(with_run_name(version.path, options.run_name))) newest = version;
   }
-  return run_name && !run_name->empty() ? join_path(path, *run_name) : path;
+  if (options.go_on && newest.number >= 0) return with_run_name(newest.path, options.run_name);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return with_run_name(join_path(options.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)), options.run_name);
 }
 
 }  // namespace rematch

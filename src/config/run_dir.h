@@ -4,8 +4,15 @@
 
 namespace rematch {
 
-/// Where a run writes: output_dir[/vN-YYYYMMDD-HHMMSS][/run_name]. N is one more than the largest there, 0 for the first; local time.
-/// Creates nothing.
-std::string run_directory(const std::string& output_dir, bool add_version, const std::optional<std::string>& run_name);
+/// What the name of a run directory is made of.
+struct RunDirOptions {
+  std::string output_dir;
+  bool add_version = false;             ///< `vN-YYYYMMDD-HHMMSS` between the two, N one above the largest there is
+  std::optional<std::string> run_name;  ///< none or empty: no level of its own
+  bool go_on = false;  ///< with add_version: the newest version that holds a checkpoint of this run, when there is one (`resume_from_checkpoint: latest`)
+};
+
+/// Where a run writes: output_dir[/version][/run_name]. Creates nothing.
+std::string run_directory(const RunDirOptions& options);
 
 }  // namespace rematch

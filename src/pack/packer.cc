@@ -57,6 +57,11 @@ std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<c
   return rows;
 }
 
+void Packer::restore(std::vector<std::shared_ptr<const Segment>> waiting, const PackingSummary& summary) {
+  carry_.insert(std::move(waiting));
+  summary_ = summary;
+}
+
 void Packer::note(const PackedRow& row, MetricsBag& metrics) {
   const double fill = static_cast<double>(row.total_len()) / options_.packing_length;
   metrics.add("packing/post_rollout_fill", fill);

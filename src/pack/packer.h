@@ -50,6 +50,9 @@ class Packer {
   /// @throws UserError as check_insertion; then neither rows nor buffer have changed for that micro-batch
   std::vector<PackedRow> rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics);
 
+  /// Goes on where a checkpoint left off. @throws UserError as check_insertion, e.g. with a smaller packing_buffer than before
+  void restore(std::vector<std::shared_ptr<const Segment>> waiting, const PackingSummary& summary);
+
   /// Segments left waiting, oldest first.
   const std::vector<std::shared_ptr<const Segment>>& waiting() const { return carry_.waiting(); }
   const PackingSummary& summary() const { return summary_; }

@@ -87,9 +87,20 @@ std::optional<Leftover> leftover_of(std::string_view name) {
   return leftover;
 }
 
+/// True for a process that has ended and only waits to be reaped: in a container without an init that may be for ever.
+bool is_zombie(int64_t pid) {
+  try {
+    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+    const size_t after_name = stat.rfind(") ");
+    return after_name != std::string::npos && after_name + 2 < stat.size() && stat[after_name + 2] == 'Z';
+  } catch (const UserError&) {
+    return false;  // no /proc, or gone meanwhile
+  }
+}
+
 bool is_another_living_process(int64_t pid) {
   if (pid == ::getpid()) return false;
-  return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
+  return (::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) && !is_zombie(pid);
 }
 
 [[noreturn]] void throw_missing(const std::string& value, const std::string& run_dir) {

@@ -69,7 +69,7 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
 
   // Finds samples that are too long for a row before the model is loaded.
   if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
-  model = Qwen3VL::load(config.model.directory, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
+  model = Qwen3VL::load(needs.weights_dir.empty() ? config.model.directory : needs.weights_dir, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
   terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32", describe_device(device)));
   for (const std::string& name : model->unused_tensors()) terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
   if (!needs.rollouts) return;

@@ -277,13 +277,24 @@ TEST(RunDirectory, IsOutputDirAndRunName) {
 
 TEST(RunDirectory, AVersionCountsUp) {
   const test::TempDir dir;
-  EXPECT_THAT(run_directory(dir.path(), true, "r"), testing::MatchesRegex(dir.path() + "/v0-[0-9]+-[0-9]+/r"));
+  EXPECT_THAT(run_directory({.output_dir = dir.path(), .add_version = true, .run_name = "r"}), testing::MatchesRegex(dir.path() + "/v0-[0-9]+-[0-9]+/r"));
   dir.write("v3-20250101-000000/r/x", "");
   dir.write("v11-20250101-000000/r/x", "");
   dir.write("version-x/r/x", "");
   dir.write("v99999999999999-x/r/x", "");
-  EXPECT_THAT(run_directory(dir.path(), true, std::nullopt), testing::MatchesRegex(dir.path() + "/v12-[0-9]{8}-[0-9]{6}"));
-  EXPECT_EQ(run_directory(dir.path(), false, ""), dir.path());
+  EXPECT_THAT(run_directory({.output_dir = dir.path(), .add_version = true}), testing::MatchesRegex(dir.path() + "/v12-[0-9]{8}-[0-9]{6}"));
+  EXPECT_EQ(run_directory({.output_dir = dir.path(), .run_name = ""}), dir.path());
+}
+
+TEST(RunDirectory, GoingOnTakesTheNewestVersionThatHoldsACheckpointOfTheRun) {
+  const test::TempDir dir;
+  const RunDirOptions options{.output_dir = dir.path(), .add_version = true, .run_name = "r", .go_on = true};
+  EXPECT_THAT(run_directory(options), testing::HasSubstr("/v0-")) << "nothing there: a new one";
+  dir.write("v0-20250101-000000/r/checkpoint-4/trainer_state.json", "{}");
+  dir.write("v2-20250101-000000/r/checkpoint-9/trainer_state.json", "{}");
+  dir.write("v5-20250101-000000/other/checkpoint-9/trainer_state.json", "{}");
+  EXPECT_EQ(run_directory(options), dir.path() + "/v2-20250101-000000/r");
+  EXPECT_EQ(load_set({"training.resume_from_checkpoint=true"}).config.cadence.resume_from_checkpoint, "latest") << "transformers' spelling";
 }
 
 TEST(ReportTo, SaysWhetherTensorboardIsWanted) {

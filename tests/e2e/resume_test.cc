@@ -1,0 +1,179 @@
+// A run that is killed and resumed ends where an undisturbed one ends: same weights, same log, to the bit.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+bool is_timing(const std::string& key) {
+  return key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime" || key == "eval_samples_per_second";
+}
+
+/// logging.jsonl without what a clock decides, but for the zeros that mark a reused window.
+std::string log_of(const test::Program& program) {
+  std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
+  std::string text, line;
+  while (std::getline(lines, line)) {
+    Json kept = Json::object();
+    const Json logged = parse_json(line, "logging.jsonl");
+    for (const auto& member : logged.items()) {
+      if (!is_timing(member.key())) kept[member.key()] = member.value();
+      else if (member.value() == 0) kept[member.key()] = 0;
+    }
+    text += kept.dump() + "\n";
+  }
+  return text;
+}
+
+std::string weights_of(const test::Program& program, int step) {
+  return read_file(fmt::format("{}/checkpoint-{}/model.safetensors", program.run_dir(), step));
+}
+
+/// Runs the program and kills it without warning after some time; true when it was killed.
+bool killed_after(const test::Program& program, const std::string& config, double seconds) {
+  const test::ProcessResult result = test::run_command(fmt::format(
+      "cd {} && timeout -s KILL {:.3f} {} train {}", program.dir().path(), seconds, test::binary_path("bin/rematch"), config));
+  EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 137) << result.err;
+  return result.exit_code == 137;
+}
+
+struct Case {
+  const char* name;
+  std::string lines;
+};
+
+const int kSteps = 10;
+const std::string kRhythm =
+    "training: {max_steps: 10, save_strategy: steps, save_steps: 1, save_total_limit: 2, eval_strategy: steps, eval_steps: 4, "
+    "resume_from_checkpoint: latest, ";
+
+std::vector<Case> cases() {
+  const std::string stage_2 = "custom: {extra: {rollout_matching: {max_new_tokens: 40, ";
+  return {
+      {"carry buffer, reused windows, no workers",
+       kRhythm + "packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\ndata: {dataloader_num_workers: 0}\n" + stage_2 +
+           "rollout_buffer: {enabled: true, m_steps: 3}}}}\n"},
+      {"whole windows, sampling, four workers",
+       kRhythm + "packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 3}\ndata: {dataloader_num_workers: 4}\n" + stage_2 +
+           "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, rollout_buffer: {enabled: true, m_steps: 2}}}}\n"},
+      {"stage 1, packed stream",
+       kRhythm + "packing: true, packing_drop_last: false, lr_scheduler_type: cosine}\ncustom: {trainer_variant: sft, object_ordering: random}\n"},
+  };
+}
+
+}  // namespace
+
+TEST(Resume, TwentyKillsAtRandomMomentsChangeNothing) {
+  int num_kills = 0;
+  uint64_t draw = 0;
+  for (const Case& one : cases()) {
+    test::Program undisturbed;
+    const test::ProcessResult result = undisturbed.run("train " + undisturbed.config(one.lines));
+    ASSERT_EQ(result.exit_code, 0) << one.name << "\n" << result.err;
+    test::Program program;
+    const std::string config = program.config(one.lines);
+    // From before the first log line to well into saving and rotating; each start gets a little further.
+    for (int kill = 0; kill < 7; ++kill) num_kills += killed_after(program, config, 0.25 + 1.2 * random_uniform(random_key({2026}), draw++));
+    const test::ProcessResult last = program.run("train " + config);
+    ASSERT_EQ(last.exit_code, 0) << one.name << "\n" << last.err;
+    EXPECT_TRUE(weights_of(program, kSteps) == weights_of(undisturbed, kSteps)) << one.name;
+    EXPECT_EQ(log_of(program), log_of(undisturbed)) << one.name;
+    for (const auto& entry : fs::directory_iterator(program.run_dir())) {
+      EXPECT_NE(entry.path().filename().string().rfind(".tmp", 0), 0u) << "left over: " << entry.path();
+    }
+  }
+  // A start that ends before its time was no kill; so few of them would make this test say less than its name.
+  EXPECT_GE(num_kills, 15);
+}
+
+TEST(Resume, AnInterruptedRunGoesOnToTheSameEnd) {
+  const std::string lines = cases()[0].lines;
+  test::Program undisturbed;
+  ASSERT_EQ(undisturbed.run("train " + undisturbed.config(lines)).exit_code, 0);
+  test::Program program;
+  const std::string config = program.config(lines);
+  const test::ProcessResult interrupted = test::run_command(
+      fmt::format("cd {} && timeout -s INT 0.9 {} train {}", program.dir().path(), test::binary_path("bin/rematch"), config));
+  EXPECT_TRUE(interrupted.exit_code == 124 || interrupted.exit_code == 0) << interrupted.exit_code << interrupted.err;
+  const test::ProcessResult result = program.run("train " + config);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(weights_of(program, kSteps) == weights_of(undisturbed, kSteps));
+  EXPECT_EQ(log_of(program), log_of(undisturbed));
+}
+
+TEST(Resume, StartsAnewWhenThereIsNothingToResumeAndSaysSo) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no checkpoint to resume from: starting anew"));
+  const test::ProcessResult again = program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("going on after step 2 of 2"));
+  EXPECT_THAT(again.err, HasSubstr("done: 0 steps"));
+}
+
+TEST(Resume, RefusesWhatIsNotTheSameRunAndSaysWhatDiffers) {
+  test::Program program;
+  ASSERT_EQ(program.run("train " + program.config()).exit_code, 0);
+  const std::string resume = "training: {resume_from_checkpoint: latest, max_steps: 4";
+  const auto refused = [&](const std::string& lines, const std::string& part) {
+    const test::ProcessResult result = program.run("train " + program.config(lines));
+    EXPECT_EQ(result.exit_code, 3) << lines << result.err;
+    EXPECT_THAT(result.err, HasSubstr(part)) << lines;
+  };
+  refused(resume + ", per_device_train_batch_size: 4}\n", "per_device_train_batch_size");
+  refused(resume + ", seed: 7}\n", "seed");
+  refused(resume + "}\ncustom: {train_sample_limit: 6}\n", "samples");
+  std::string changed = read_file(test::Program::golden("train.jsonl"));
+  changed.insert(changed.find("\"desc\": \"") + 9, "very ");
+  const std::string data = program.dir().write("changed.jsonl", changed);
+  fs::create_directory_symlink(test::Program::golden("images"), program.dir().file("images"));
+  refused(resume + "}\ncustom: {train_jsonl: " + data + "}\n", "train_jsonl");
+}
+
+TEST(Resume, ADamagedCheckpointIsPassedOverForAnOlderOneAndNamedWhenAskedFor) {
+  test::Program program;
+  const std::string lines = "training: {max_steps: 3, save_strategy: steps, save_steps: 1}\n";
+  ASSERT_EQ(program.run("train " + program.config(lines)).exit_code, 0);
+  const std::string newest = program.run_dir() + "/checkpoint-3";
+  for (const char* file : {"training_state/optimizer.safetensors", "training_state/state.json", "model.safetensors"}) {
+    const std::string path = newest + "/" + file;
+    const std::string whole = read_file(path);
+    fs::resize_file(path, whole.size() / 2);
+    const test::ProcessResult asked = program.run("train " + program.config("training: {max_steps: 4, resume_from_checkpoint: " + newest + "}\n"));
+    EXPECT_EQ(asked.exit_code, 3) << file << asked.err;
+    EXPECT_THAT(asked.err, HasSubstr(fs::path(file).filename().string())) << file;
+    const test::ProcessResult latest =
+        program.run("train " + program.config("training: {max_steps: 2, save_last_epoch: false, save_strategy: \"no\", resume_from_checkpoint: latest}\n"));
+    EXPECT_EQ(latest.exit_code, 0) << file << latest.err;
+    EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-2")) << file;
+    write_file_atomic(path, whole);
+  }
+}
+
+TEST(Resume, ACheckpointOfTheModelAloneIsRefusedWithTheReason) {
+  test::Program program;
+  ASSERT_EQ(program.run("train " + program.config("training: {save_only_model: true}\n")).exit_code, 0);
+  EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-2/training_state"));
+  const test::ProcessResult result = program.run("train " + program.config("training: {max_steps: 4, resume_from_checkpoint: latest}\n"));
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("save_only_model"));
+  const test::ProcessResult missing = program.run("train " + program.config("training: {resume_from_checkpoint: out/run/checkpoint-7}\n"));
+  EXPECT_EQ(missing.exit_code, 2) << missing.err;
+  EXPECT_THAT(missing.err, HasSubstr("checkpoint-2")) << "what there is";
+}
+
+}  // namespace rematch
