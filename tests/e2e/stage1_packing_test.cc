@@ -1,0 +1,131 @@
+// Stage 1 with training.packing through the program: the data stream is packed, whole samples only.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kNumScenes = 8;
+// Two to three of the golden scenes fill a row; rows differ from epoch to epoch.
+constexpr const char* kTwoEpochs =
+    "global_max_length: 900\n"
+    "custom: {trainer_variant: sft}\n"
+    "training: {packing: true, packing_buffer: 5, max_steps: -1, num_train_epochs: 2, per_device_train_batch_size: 1, gradient_accumulation_steps: 2, "
+    "learning_rate: 1.0e-3, save_strategy: \"no\"";
+
+std::vector<Json> logged_steps(const test::Program& program) {
+  std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
+  std::vector<Json> steps;
+  for (std::string line; std::getline(lines, line);) {
+    Json logged = parse_json(line, "logging.jsonl");
+    if (logged.contains("loss")) steps.push_back(std::move(logged));
+  }
+  return steps;
+}
+
+double sum_of(const std::vector<Json>& steps, const char* name) {
+  double sum = 0;
+  for (const Json& step : steps) sum += step.at(name).get<double>();
+  return sum;
+}
+
+Json final_state(const test::Program& program, size_t num_steps) {
+  const std::string path = program.run_dir() + "/checkpoint-" + std::to_string(num_steps) + "/trainer_state.json";
+  return parse_json(read_file(path), path);
+}
+
+}  // namespace
+
+TEST(StageOnePacking, TakesThePlannedStepsAndTrainsEverySampleOnceAnEpoch) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config(std::string(kTwoEpochs) + ", packing_drop_last: false}\n"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<Json> steps = logged_steps(program);
+  ASSERT_FALSE(steps.empty());
+  EXPECT_LT(steps.size(), 8u);  // un-packed it would be 2 epochs of 4 windows
+  EXPECT_EQ(sum_of(steps, "packing/post_rollout_segments"), 2.0 * kNumScenes);
+  double segments_of_epoch_0 = 0;
+  bool epoch_0_ends = false;
+  for (const Json& step : steps) {
+    if (step.at("epoch") <= 1.0) segments_of_epoch_0 += step.at("packing/post_rollout_segments").get<double>();
+    epoch_0_ends = epoch_0_ends || step.at("epoch") == 1.0;
+    EXPECT_LE(step.at("packing/post_rollout_fill").get<double>(), 1.0);
+  }
+  EXPECT_TRUE(epoch_0_ends);
+  EXPECT_EQ(segments_of_epoch_0, kNumScenes);
+  EXPECT_EQ(steps.back().at("epoch"), 2.0);
+  const Json state = final_state(program, steps.size());
+  EXPECT_EQ(state["max_steps"], steps.size());
+  EXPECT_EQ(state["global_step"], steps.size());
+  EXPECT_NE(result.err.find(std::to_string(steps.size()) + " optimizer steps"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("left out"), std::string::npos) << result.err;
+}
+
+TEST(StageOnePacking, TellsHowManySamplesDropLastLeftOut) {
+  test::Program program;
+  const std::string config = program.config(std::string(kTwoEpochs) + ", packing_drop_last: true, packing_min_fill_ratio: 1.0}\n");
+  const test::ProcessResult result = program.run("train " + config);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto num_trained = static_cast<int64_t>(sum_of(logged_steps(program), "packing/post_rollout_segments"));
+  EXPECT_LT(num_trained, 2 * kNumScenes);
+  EXPECT_NE(result.err.find(std::to_string(2 * kNumScenes - num_trained) + " samples of 2 epochs were left out"), std::string::npos) << result.err;
+}
+
+TEST(StageOnePacking, PartOfAnEpochTakesPartOfItsSteps) {
+  test::Program program;
+  const std::string config = program.config(std::string(kTwoEpochs) + ", packing_drop_last: false}\n") +
+                             " --set training.num_train_epochs=0.5 --set training.gradient_accumulation_steps=1";
+  const test::ProcessResult result = program.run("train " + config);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<Json> steps = logged_steps(program);
+  EXPECT_GE(steps.back().at("epoch").get<double>(), 0.5);
+  EXPECT_LT(steps.back().at("epoch").get<double>(), 1.0);
+}
+
+TEST(StageOnePacking, TwoRunsGiveTheSameBitsWhateverTheWorkers) {
+  std::string weights[2];
+  for (int i = 0; i < 2; ++i) {
+    test::Program program;
+    const std::string config = program.config(std::string(kTwoEpochs) + "}\ndata: {dataloader_num_workers: " + std::to_string(3 * i) + "}\n");
+    const test::ProcessResult result = program.run("train " + config);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    weights[i] = read_file(program.run_dir() + "/checkpoint-" + std::to_string(logged_steps(program).size()) + "/model.safetensors");
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+}
+
+TEST(StageOnePacking, EvaluationDoesNotPack) {
+  // Evaluated before anything is learnt: the same numbers packed and un-packed.
+  std::string evaluated[2];
+  for (int i = 0; i < 2; ++i) {
+    test::Program program;
+    const std::string config = program.config("custom: {trainer_variant: sft}\ntraining: {packing: " + std::string(i == 0 ? "false" : "true") + "}\n");
+    const test::ProcessResult result = program.run("eval " + config);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    Json json = parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
+    ASSERT_TRUE(json.contains("eval_loss"));
+    json.erase("eval_runtime");
+    json.erase("eval_samples_per_second");
+    evaluated[i] = json.dump();
+  }
+  EXPECT_EQ(evaluated[0], evaluated[1]);
+}
+
+TEST(StageOnePacking, ASampleLongerThanARowIsAnErrorBeforeTheModelIsLoaded) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config(std::string(kTwoEpochs) + "}\n") + " --set global_max_length=64");
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_NE(result.err.find("train.jsonl:1"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("cap 64"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("model "), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(program.run_dir() + "/logging.jsonl"));
+}
+
+}  // namespace rematch

@@ -1,0 +1,228 @@
+#include "train/stream_packing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/json.h"
+#include "checkpoint/model_dir.h"
+#include "estep/estep.h"
+#include "pack/packer.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "text/chat_template.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kNumSamples = 50;
+
+int len_of(int64_t sample_idx, int64_t epoch) { return static_cast<int>(10 + sample_idx * 7 % 23 + epoch * (sample_idx % 2)); }
+
+struct Screen {
+  std::ostringstream out, err;
+  Terminal terminal{out, err, {}};
+};
+
+// Parts of stage 1 on the golden scenes. @param model_dir  whose tokenizer encodes
+struct Scenes {
+  Scenes(const std::string& model_dir, ObjectOrdering ordering)
+      : tokenizer(Tokenizer::load(model_dir)), coords(CoordVocab::from(*tokenizer, model_dir)), vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
+        patches(PatchOptions::from_model_dir(model_dir)),
+        prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)), {.merge_size = patches.merge_size}),
+        examiner_options{.ordering = ordering, .seed = 3, .patches = patches} {}
+
+  TeacherSource teacher(TeacherSource::Caps caps = {}) { return TeacherSource(dataset, prompts, vocab, pixels, examiner_options, caps); }
+
+  std::shared_ptr<const Tokenizer> tokenizer;
+  CoordVocab coords;
+  AnswerVocab vocab;
+  PatchOptions patches;
+  PromptEncoder prompts;
+  Dataset dataset = Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {});
+  PixelStore pixels{{.num_workers = 0, .patches = patches}};
+  Examiner::Options examiner_options;
+};
+
+std::string golden_model() { return test::source_path("tests/golden/model/tiny_tied"); }
+
+// The golden tokenizer, but for the one merge that ends a poly in front of another object: `"]]},` is two tokens, `"]},` one.
+std::string model_without_a_merge(const test::TempDir& dir) {
+  for (const char* name : {"config.json", "tokenizer_config.json", "chat_template.jinja", "preprocessor_config.json"}) {
+    dir.write(name, read_file(golden_model() + "/" + name));
+  }
+  Json json = parse_json(read_file(golden_model() + "/tokenizer.json"), "tokenizer.json");
+  Json kept = Json::array();
+  for (const Json& merge : json["model"]["merges"]) {
+    if (merge != Json::array({"\"]]}", ","})) kept.push_back(merge);
+  }
+  EXPECT_EQ(kept.size() + 1, json["model"]["merges"].size());
+  json["model"]["merges"] = kept;
+  dir.write("tokenizer.json", json.dump());
+  return dir.path();
+}
+
+StreamSamples samples_of(const TeacherSource& source, const Dataset& dataset) {
+  return {.num_samples = dataset.size(), .encoded_len = [&source](int64_t sample_idx, int64_t epoch) { return source.encoded_len(sample_idx, epoch); },
+          .vary_by_epoch = source.lengths_vary_by_epoch()};
+}
+
+// Trains nothing, but does with every window of some epochs what the loop does before the M-step; returns the sample ids of each epoch's rows.
+std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs, StreamOptions options) {
+  Screen screen;
+  TeacherSource teacher = scenes.teacher({.segment_tokens = options.packing_length, .row_tokens = options.packing_length});
+  StreamPacking packing(samples_of(teacher, scenes.dataset), options, screen.terminal);
+  WindowStream windows({.num_samples = scenes.dataset.size(), .gradient_accumulation_steps = 2, .cut = packing.cut()});
+  Packer packer({.packing_length = options.packing_length});
+  std::vector<std::vector<int64_t>> ids(static_cast<size_t>(num_epochs));
+  for (WindowPlan plan = windows.next(); plan.epoch < num_epochs; plan = windows.next()) {
+    MetricsBag metrics;
+    WindowSegments segments = teacher.build(plan, metrics);
+    for (const PackedRow& row : packer.rows_of(std::move(segments), metrics)) {
+      EXPECT_LE(row.total_len(), options.packing_length);
+      for (const auto& segment : row.segments) ids[static_cast<size_t>(plan.epoch)].push_back(segment->sample_id);
+    }
+  }
+  return ids;
+}
+
+int longest_of(Scenes& scenes) {
+  int longest = 0;
+  const TeacherSource teacher = scenes.teacher();
+  for (int64_t epoch = 0; epoch < 4; ++epoch) {
+    for (int64_t i = 0; i < scenes.dataset.size(); ++i) longest = std::max(longest, teacher.encoded_len(i, epoch));
+  }
+  return longest;
+}
+
+}  // namespace
+
+TEST(StreamPacking, MeasuresEverySampleOnceWhenLengthsStay) {
+  Screen screen;
+  int64_t num_measured = 0;
+  const auto encoded_len = [&](int64_t sample_idx, int64_t) { ++num_measured; return len_of(sample_idx, 0); };
+  StreamPacking packing({.num_samples = kNumSamples, .encoded_len = encoded_len}, {.packing_length = 100}, screen.terminal);
+  EXPECT_EQ(num_measured, kNumSamples);
+  WindowStream windows({.num_samples = kNumSamples, .cut = packing.cut()});
+  for (int i = 0; i < 40; ++i) windows.next();
+  EXPECT_EQ(num_measured, kNumSamples);
+  EXPECT_NE(screen.err.str().find("50 samples"), std::string::npos) << screen.err.str();
+}
+
+TEST(StreamPacking, RowsHoldTheLengthsOfTheirOwnEpoch) {
+  Screen screen;
+  StreamPacking packing({.num_samples = kNumSamples, .encoded_len = len_of, .vary_by_epoch = true},
+                        {.selector = PackingSelector::kOptimal, .packing_length = 64, .drop_last = false}, screen.terminal);
+  WindowStream windows({.num_samples = kNumSamples, .cut = packing.cut()});
+  windows.windows_in_epoch(3);
+  int64_t full_rows = 0;
+  for (WindowPlan plan = windows.next(); plan.epoch < 4; plan = windows.next()) {
+    for (const auto& row : plan.micro_batches) {
+      int total = 0;
+      for (const int64_t sample_idx : row) total += len_of(sample_idx, plan.epoch);
+      EXPECT_LE(total, 64);
+      full_rows += total == 64 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(full_rows, 10);  // only the true lengths can fill a row exactly
+}
+
+TEST(StreamPacking, CountsWhatFinishedEpochsDropped) {
+  Screen screen;
+  // Nine samples of 4 in rows of 10: four rows of two, and one of a single sample that is dropped.
+  StreamPacking packing({.num_samples = 9, .encoded_len = [](int64_t, int64_t) { return 4; }}, {.packing_length = 10}, screen.terminal);
+  WindowStream windows({.num_samples = 9, .cut = packing.cut()});
+  EXPECT_EQ(windows.windows_in_epoch(0), 4);
+  EXPECT_EQ(windows.windows_in_epoch(1), 4);
+  EXPECT_EQ(packing.num_dropped_samples(0), 0);
+  EXPECT_EQ(packing.summary_text(0), "");
+  EXPECT_EQ(packing.num_dropped_samples(1), 1);
+  EXPECT_EQ(packing.num_dropped_samples(2), 2);
+  EXPECT_EQ(packing.num_dropped_samples(5), 2);
+  EXPECT_NE(packing.summary_text(2).find("2 samples of 2 epochs"), std::string::npos);
+}
+
+TEST(StreamPacking, AnInterruptEndsTheMeasuring) {
+  Screen screen;
+  set_interrupt_requested(true);
+  EXPECT_THROW(StreamPacking({.num_samples = 3, .encoded_len = len_of}, {.packing_length = 100}, screen.terminal), Interrupted);
+  set_interrupt_requested(false);
+}
+
+TEST(StreamPacking, TrainsEachSceneOnceInEveryEpoch) {
+  Scenes scenes(golden_model(), ObjectOrdering::kRandom);
+  const int longest = longest_of(scenes);
+  for (const PackingSelector selector : {PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo}) {
+    for (const int packing_length : {longest, longest + 100, 3 * longest}) {
+      const auto ids = trained_ids(scenes, 3, {.selector = selector, .packing_length = packing_length, .packing_buffer = 4, .drop_last = false});
+      for (std::vector<int64_t> of_epoch : ids) {
+        std::sort(of_epoch.begin(), of_epoch.end());
+        EXPECT_EQ(of_epoch, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+      }
+      EXPECT_NE(ids[0], ids[1]);
+    }
+  }
+}
+
+TEST(TeacherSource, EncodedLenIsThatOfTheSegmentItBuilds) {
+  for (const ObjectOrdering ordering : {ObjectOrdering::kSorted, ObjectOrdering::kRandom}) {
+    Scenes scenes(golden_model(), ordering);
+    TeacherSource teacher = scenes.teacher();
+    EXPECT_EQ(teacher.lengths_vary_by_epoch(), ordering == ObjectOrdering::kRandom);
+    for (int64_t epoch = 0; epoch < 5; ++epoch) {
+      MetricsBag metrics;
+      const WindowSegments segments = teacher.build({.epoch = epoch, .micro_batches = {{0, 1, 2, 3}, {4, 5, 6, 7}}}, metrics);
+      for (int64_t i = 0; i < 8; ++i) {
+        const int encoded_len = teacher.encoded_len(i, epoch);
+        EXPECT_EQ(encoded_len, segments[static_cast<size_t>(i / 4)][static_cast<size_t>(i % 4)]->encoded_len());
+        // This tokenizer merges the ends of both geometries alike.
+        EXPECT_EQ(encoded_len, teacher.encoded_len(i, 0));
+      }
+    }
+  }
+}
+
+TEST(TeacherSource, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMerges) {
+  const test::TempDir dir;
+  Scenes scenes(model_without_a_merge(dir), ObjectOrdering::kRandom);
+  const TeacherSource teacher = scenes.teacher();
+  std::set<int> lengths;
+  for (int64_t epoch = 0; epoch < 20; ++epoch) lengths.insert(teacher.encoded_len(0, epoch));
+  ASSERT_EQ(lengths.size(), 2u);  // the poly of sample 0 is the last object, or it is not
+  EXPECT_EQ(*lengths.begin() + 1, *lengths.rbegin());
+  // Rows that are full to the token hold in each epoch all the same.
+  const int longest = longest_of(scenes);
+  for (int more = 0; more < 30; ++more) {
+    trained_ids(scenes, 4, {.selector = PackingSelector::kOptimal, .packing_length = 2 * longest + more, .drop_last = false});
+  }
+}
+
+TEST(TeacherSource, RefusesARowOverTheCap) {
+  Scenes scenes(golden_model(), ObjectOrdering::kSorted);
+  const int one = scenes.teacher().encoded_len(0, 0), other = scenes.teacher().encoded_len(1, 0);
+  MetricsBag metrics;
+  TeacherSource fits = scenes.teacher({.segment_tokens = one + other, .row_tokens = one + other});
+  EXPECT_EQ(fits.build({.micro_batches = {{0, 1}}}, metrics)[0].size(), 2u);
+  TeacherSource tight = scenes.teacher({.segment_tokens = one + other - 1, .row_tokens = one + other - 1});
+  EXPECT_THROW(tight.build({.micro_batches = {{0, 1}}}, metrics), InternalError);
+  TeacherSource loose = scenes.teacher({.segment_tokens = one + other - 1});
+  EXPECT_EQ(loose.build({.micro_batches = {{0, 1}}}, metrics)[0].size(), 2u);
+}
+
+TEST(TeacherSource, ASampleLongerThanTheCapIsAnErrorWhenItIsMeasured) {
+  Scenes scenes(golden_model(), ObjectOrdering::kSorted);
+  const TeacherSource teacher = scenes.teacher({.segment_tokens = longest_of(scenes) - 1});
+  Screen screen;
+  const UserError error = test::catch_user_error([&] { StreamPacking(samples_of(teacher, scenes.dataset), {.packing_length = 1000}, screen.terminal); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_NE(error.problems()[0].where.find("train.jsonl"), std::string::npos);
+  EXPECT_NE(error.problems()[0].fix.find("global_max_length"), std::string::npos);
+}
+
+}  // namespace rematch
