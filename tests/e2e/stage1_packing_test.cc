@@ -1,6 +1,7 @@
 // Stage 1 with training.packing through the program: the data stream is packed, whole samples only.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -13,11 +14,11 @@ namespace rematch {
 namespace {
 
 constexpr int64_t kNumScenes = 8;
-// Two to three of the golden scenes fill a row; rows differ from epoch to epoch.
-constexpr const char* kTwoEpochs =
-    "global_max_length: 900\n"
+// Two or three of the golden scenes fill a row. With three waiting at a time the third epoch takes a row more than the others.
+constexpr const char* kThreeEpochs =
+    "global_max_length: 2240\n"
     "custom: {trainer_variant: sft}\n"
-    "training: {packing: true, packing_buffer: 5, max_steps: -1, num_train_epochs: 2, per_device_train_batch_size: 1, gradient_accumulation_steps: 2, "
+    "training: {packing: true, packing_buffer: 3, max_steps: -1, num_train_epochs: 3, per_device_train_batch_size: 1, gradient_accumulation_steps: 1, "
     "learning_rate: 1.0e-3, save_strategy: \"no\"";
 
 std::vector<Json> logged_steps(const test::Program& program) {
@@ -45,22 +46,21 @@ Json final_state(const test::Program& program, size_t num_steps) {
 
 TEST(StageOnePacking, TakesThePlannedStepsAndTrainsEverySampleOnceAnEpoch) {
   test::Program program;
-  const test::ProcessResult result = program.run("train " + program.config(std::string(kTwoEpochs) + ", packing_drop_last: false}\n"));
+  const test::ProcessResult result = program.run("train " + program.config(std::string(kThreeEpochs) + ", packing_drop_last: false}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<Json> steps = logged_steps(program);
-  ASSERT_FALSE(steps.empty());
-  EXPECT_LT(steps.size(), 8u);  // un-packed it would be 2 epochs of 4 windows
-  EXPECT_EQ(sum_of(steps, "packing/post_rollout_segments"), 2.0 * kNumScenes);
-  double segments_of_epoch_0 = 0;
-  bool epoch_0_ends = false;
+  std::vector<double> segments_of_epoch(3, 0.0);
+  std::vector<int> steps_of_epoch(3, 0);
   for (const Json& step : steps) {
-    if (step.at("epoch") <= 1.0) segments_of_epoch_0 += step.at("packing/post_rollout_segments").get<double>();
-    epoch_0_ends = epoch_0_ends || step.at("epoch") == 1.0;
+    const auto epoch = static_cast<size_t>(std::ceil(step.at("epoch").get<double>()) - 1);
+    ASSERT_LT(epoch, 3u);
+    segments_of_epoch[epoch] += step.at("packing/post_rollout_segments").get<double>();
+    ++steps_of_epoch[epoch];
     EXPECT_LE(step.at("packing/post_rollout_fill").get<double>(), 1.0);
   }
-  EXPECT_TRUE(epoch_0_ends);
-  EXPECT_EQ(segments_of_epoch_0, kNumScenes);
-  EXPECT_EQ(steps.back().at("epoch"), 2.0);
+  EXPECT_EQ(segments_of_epoch, (std::vector<double>(3, kNumScenes)));
+  EXPECT_EQ(steps_of_epoch, (std::vector<int>{3, 3, 4}));
+  EXPECT_EQ(steps.back().at("epoch"), 3.0);
   const Json state = final_state(program, steps.size());
   EXPECT_EQ(state["max_steps"], steps.size());
   EXPECT_EQ(state["global_step"], steps.size());
@@ -70,30 +70,39 @@ TEST(StageOnePacking, TakesThePlannedStepsAndTrainsEverySampleOnceAnEpoch) {
 
 TEST(StageOnePacking, TellsHowManySamplesDropLastLeftOut) {
   test::Program program;
-  const std::string config = program.config(std::string(kTwoEpochs) + ", packing_drop_last: true, packing_min_fill_ratio: 1.0}\n");
+  const test::ProcessResult result = program.run("train " + program.config(std::string(kThreeEpochs) + ", packing_drop_last: true}\n"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  // The third epoch's last row holds one scene, a third of it.
+  EXPECT_EQ(sum_of(logged_steps(program), "packing/post_rollout_segments"), 3.0 * kNumScenes - 1);
+  EXPECT_NE(result.err.find("1 samples of 3 epochs were left out"), std::string::npos) << result.err;
+}
+
+TEST(StageOnePacking, AStepTakesBatchSizeTimesAccumulationRows) {
+  test::Program program;
+  const std::string config = program.config(std::string(kThreeEpochs) + ", packing_drop_last: false}\n") +
+                             " --set training.per_device_train_batch_size=2 --set training.gradient_accumulation_steps=2";
   const test::ProcessResult result = program.run("train " + config);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto num_trained = static_cast<int64_t>(sum_of(logged_steps(program), "packing/post_rollout_segments"));
-  EXPECT_LT(num_trained, 2 * kNumScenes);
-  EXPECT_NE(result.err.find(std::to_string(2 * kNumScenes - num_trained) + " samples of 2 epochs were left out"), std::string::npos) << result.err;
+  const std::vector<Json> steps = logged_steps(program);
+  ASSERT_EQ(steps.size(), 3u);  // of 3, 3 and 4 rows
+  for (const Json& step : steps) EXPECT_EQ(step.at("packing/post_rollout_segments"), kNumScenes);
 }
 
 TEST(StageOnePacking, PartOfAnEpochTakesPartOfItsSteps) {
   test::Program program;
-  const std::string config = program.config(std::string(kTwoEpochs) + ", packing_drop_last: false}\n") +
-                             " --set training.num_train_epochs=0.5 --set training.gradient_accumulation_steps=1";
-  const test::ProcessResult result = program.run("train " + config);
+  const test::ProcessResult result =
+      program.run("train " + program.config(std::string(kThreeEpochs) + ", packing_drop_last: false}\n") + " --set training.num_train_epochs=1.5");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<Json> steps = logged_steps(program);
-  EXPECT_GE(steps.back().at("epoch").get<double>(), 0.5);
-  EXPECT_LT(steps.back().at("epoch").get<double>(), 1.0);
+  ASSERT_EQ(steps.size(), 5u);  // 3, and half of 3 rounded up
+  EXPECT_DOUBLE_EQ(steps.back().at("epoch").get<double>(), 5.0 / 3.0);
 }
 
 TEST(StageOnePacking, TwoRunsGiveTheSameBitsWhateverTheWorkers) {
   std::string weights[2];
   for (int i = 0; i < 2; ++i) {
     test::Program program;
-    const std::string config = program.config(std::string(kTwoEpochs) + "}\ndata: {dataloader_num_workers: " + std::to_string(3 * i) + "}\n");
+    const std::string config = program.config(std::string(kThreeEpochs) + "}\ndata: {dataloader_num_workers: " + std::to_string(3 * i) + "}\n");
     const test::ProcessResult result = program.run("train " + config);
     ASSERT_EQ(result.exit_code, 0) << result.err;
     weights[i] = read_file(program.run_dir() + "/checkpoint-" + std::to_string(logged_steps(program).size()) + "/model.safetensors");
@@ -120,7 +129,7 @@ TEST(StageOnePacking, EvaluationDoesNotPack) {
 
 TEST(StageOnePacking, ASampleLongerThanARowIsAnErrorBeforeTheModelIsLoaded) {
   test::Program program;
-  const test::ProcessResult result = program.run("train " + program.config(std::string(kTwoEpochs) + "}\n") + " --set global_max_length=64");
+  const test::ProcessResult result = program.run("train " + program.config(std::string(kThreeEpochs) + "}\n") + " --set global_max_length=64");
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_NE(result.err.find("train.jsonl:1"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("cap 64"), std::string::npos) << result.err;
