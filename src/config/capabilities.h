@@ -28,7 +28,7 @@ struct CapabilityRow {
 inline constexpr CapabilityRow kCapabilities[] = {
     {Capability::kPacking, true, "post-rollout packing", "set `training.packing: false`; a row is then a micro-batch"},
     {Capability::kRolloutBuffer, true, "the rollout buffer", "set `rollout_buffer.enabled: false` and `m_steps: 1`"},
-    {Capability::kOffload, false, "offload around rollouts",
+    {Capability::kOffload, true, "offload around rollouts",
      "set `offload.enabled: false`; lower `vllm.gpu_memory_utilization` to save memory"},
     {Capability::kResume, true, "resume from a checkpoint",
      "remove the key; to go on from the weights alone set `model.model` to the checkpoint directory"},

@@ -33,6 +33,7 @@ class CrossRules {
     schedule();
     packing();
     rollout_buffer();
+    offload();
     coord_loss();
     evaluation();
     if (variant_is_known()) best_metric();
@@ -271,6 +272,12 @@ class CrossRules {
     } else if (!stage_2()) {
       warn(fmt::format("`{}` has no effect in stage 1", enabled), enabled);
     }
+  }
+
+  void offload() {
+    const std::string enabled = rollout("offload.enabled"), model = rollout("offload.offload_model"), optimizer = rollout("offload.offload_optimizer");
+    if (!values_.boolean(enabled) || values_.boolean(model) || values_.boolean(optimizer)) return;
+    warn(fmt::format("`{}` has no effect: `{}` and `{}` are false", enabled, model, optimizer), enabled);
   }
 
   void coord_loss() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -27,8 +28,10 @@ class RecordedEngine : public RolloutEngine {
       answers_[answer["sample_id"].get<int64_t>()] = tokenizer.encode(answer["text"].get<std::string>());
     }
   }
-  void sync_weights(int64_t) override {}
+  bool holds_own_weights() const override { return has_own_weights; }
+  void sync_weights(int64_t) override { tell("sync"); }
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>&) override {
+    tell("generate");
     std::vector<Rollout> rollouts;
     for (const Prompt& prompt : prompts) {
       prompts_seen.push_back(prompt);
@@ -39,12 +42,17 @@ class RecordedEngine : public RolloutEngine {
     }
     return rollouts;
   }
-  void release() override {}
+  void release() override { tell("release"); }
   int64_t drift_at = -1;
+  bool has_own_weights = false;
+  std::function<void(const std::string&)> on_event;
   size_t max_tokens = SIZE_MAX;
   std::vector<Prompt> prompts_seen;
 
  private:
+  void tell(const std::string& event) const {
+    if (on_event) on_event(event);
+  }
   std::map<int64_t, std::vector<int>> answers_;
 };
 
@@ -62,7 +70,7 @@ struct RecordedStage2::Parts {
   PixelStore pixels{{.num_workers = 0, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
   Examiner examiner{dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
-  EStep estep{examiner, engine, vocab, {}};
+  std::unique_ptr<EStep> estep = std::make_unique<EStep>(examiner, engine, vocab, EStep::Options{});
   std::shared_ptr<Qwen3VL> model;
   std::unique_ptr<MStep> mstep;
   std::function<void(const PackedRow&)> on_row;
@@ -73,7 +81,7 @@ RecordedStage2::~RecordedStage2() = default;
 
 WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>& samples) {
   MetricsBag metrics;
-  return parts_->estep.build({.micro_batches = samples}, metrics);
+  return parts_->estep->build({.micro_batches = samples}, metrics);
 }
 
 MStep& RecordedStage2::mstep(double learning_rate) {
@@ -99,7 +107,22 @@ void RecordedStage2::watch_rows(std::function<void(const PackedRow&)> on_row) { 
 void RecordedStage2::cut_answers(size_t num_tokens) { parts_->engine.max_tokens = num_tokens; }
 const std::vector<Prompt>& RecordedStage2::prompts_seen() const { return parts_->engine.prompts_seen; }
 int64_t RecordedStage2::num_samples() const { return parts_->dataset.size(); }
-SegmentSource& RecordedStage2::source() { return parts_->estep; }
+SegmentSource& RecordedStage2::source() { return *parts_->estep; }
 Examiner& RecordedStage2::examiner() { return parts_->examiner; }
+
+void RecordedStage2::hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event) {
+  share_weights(offload, std::move(on_event));
+  parts_->engine.has_own_weights = true;
+}
+void RecordedStage2::share_weights(Offload* offload, std::function<void(const std::string&)> on_event) {
+  parts_->engine.has_own_weights = false;
+  parts_->engine.on_event = std::move(on_event);
+  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab, EStep::Options{.offload = offload});
+}
+std::vector<at::Tensor> RecordedStage2::parameters() const {
+  std::vector<at::Tensor> tensors;
+  for (const NamedParameter& parameter : parts_->model->parameters()) tensors.push_back(parameter.tensor);
+  return tensors;
+}
 
 }  // namespace rematch::test

@@ -32,6 +32,14 @@ class RecordedStage2 {
   /// From now on the engine reports prompt ids that differ from ours at `position`, as a backend with a token drift would.
   void drift_prompt_ids(size_t position);
   Examiner& examiner();
+  /// From now on the engine says that it holds weights of its own, as a backend beside the model would, and the E-step offloads around it.
+  /// To be called before source(). @param offload  may be null
+  /// @param on_event  called with "sync", "generate" and "release" as they come; what it throws the engine throws
+  void hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event);
+  /// As hold_own_weights, for an engine that decodes with the model itself.
+  void share_weights(Offload* offload, std::function<void(const std::string&)> on_event);
+  /// Parameters of the model that mstep() loaded.
+  std::vector<at::Tensor> parameters() const;
 
  private:
   struct Parts;
