@@ -164,6 +164,20 @@ TEST(LearningRates, OfAFrozenGroupHasNoEffectAndSaysSo) {
             "`training.vit_lr` has no effect: `tuner.freeze_vit` is true");
 }
 
+TEST(Offload, WithoutAPartHasNoEffectAndSaysSo) {
+  const std::string key = "custom.extra.rollout_matching.offload.";
+  const auto is_warned = [&](const std::vector<std::string>& overrides) {
+    for (const Warning& warning : load_set(overrides).warnings) {
+      if (warning.text.find("offload.enabled` has no effect: ") != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(is_warned({kStage2, key + "enabled=true"}));
+  EXPECT_FALSE(is_warned({kStage2, key + "enabled=true", key + "offload_model=true"}));
+  EXPECT_FALSE(is_warned({kStage2, key + "enabled=true", key + "offload_optimizer=true"}));
+  EXPECT_FALSE(is_warned({kStage2}));
+}
+
 TEST(Adapters, DoraWithoutAdapterHasNoEffectAndSaysSo) {
   EXPECT_EQ(warning_of(load_set({"tuner.use_dora=true"})).text, "`tuner.use_dora` has no effect: `tuner.train_type` is full");
 }
