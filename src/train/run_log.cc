@@ -57,7 +57,7 @@ void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("sa
 
 void RunLog::write(TrainerState& state, MetricValues values) {
   for (const auto& sink : sinks_) sink->write(state.global_step, values);
-  state.log_history.push_back({.step = state.global_step, .values = std::move(values)});
+  state.log_history.push_back({.step = state.global_step, .values = {values.begin(), values.end()}});
 }
 
 }  // namespace rematch

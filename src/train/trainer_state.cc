@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -78,6 +80,13 @@ LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::strin
 
 }  // namespace
 
+MetricName::MetricName(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  text_ = &*names.insert(text).first;
+}
+
 bool TrainerState::update_best(double value, bool greater_is_better, int64_t step) {
   if (std::isnan(value)) return false;
   if (best_metric && !(greater_is_better ? value > *best_metric : value < *best_metric)) return false;
@@ -100,7 +109,7 @@ std::string TrainerState::to_json() const {
   Json history = Json::array();
   for (const LogEntry& entry : log_history) {
     Json line = Json::object();
-    for (const auto& [name, value] : entry.values) line[name] = value;
+    for (const auto& [name, value] : entry.values) line[std::string(name)] = value;
     line["step"] = entry.step;
     history.push_back(std::move(line));
   }

@@ -9,10 +9,22 @@
 
 namespace rematch {
 
+/// The name of a metric, kept once for all the lines of a run: a history of thousands of lines costs its numbers, not its words.
+class MetricName {
+ public:
+  MetricName(const std::string& text);  // NOLINT: stands for the text
+  MetricName(const char* text) : MetricName(std::string(text)) {}
+  operator const std::string&() const { return *text_; }
+  bool operator==(const MetricName&) const = default;
+
+ private:
+  const std::string* text_;  ///< lives as long as the program
+};
+
 /// One logged line: metric name → value, plus the step it belongs to.
 struct LogEntry {
   int64_t step = 0;
-  std::vector<std::pair<std::string, double>> values;
+  std::vector<std::pair<MetricName, double>> values;
 
   bool operator==(const LogEntry&) const = default;
 };

@@ -1,0 +1,32 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "e2e/program.h"
+
+namespace rematch {
+
+// Windows come and go; what stays is what the run needs. Resident size is read from the kernel while the program works. The weights hardly move,
+// so that the windows at both ends are of the same size.
+TEST(Memory, FiveHundredWindowsTakeNoMoreThanTwenty) {
+  test::Program program;
+  const std::string config = program.config(
+      "training: {max_steps: 504, packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 1, learning_rate: 1.0e-7, "
+      "save_strategy: \"no\", save_last_epoch: false}\n"
+      "custom: {extra: {rollout_matching: {max_new_tokens: 16, post_rollout_pack_scope: window}}}\n");
+  const std::string log = program.run_dir() + "/logging.jsonl";
+  const test::ProcessResult result = test::run_command(
+      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") + " train " + config + " & pid=$!\n" +
+      "size_after() { while [ \"$(cat " + log + " 2>/dev/null | wc -l)\" -lt $1 ]; do kill -0 $pid || exit 1; sleep 0.05; done;"
+      " awk '/VmRSS/ {print $2}' /proc/$pid/status; }\n"
+      "size_after 20; size_after 500; wait $pid");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream sizes(result.out);
+  double after_20 = 0, after_500 = 0;
+  ASSERT_TRUE(sizes >> after_20 >> after_500) << result.out;
+  EXPECT_LE(after_500, 1.02 * after_20) << after_20 << " kB after 20 windows, " << after_500 << " kB after 500";
+  RecordProperty("kb_after_20_windows", static_cast<int>(after_20));
+  RecordProperty("kb_after_500_windows", static_cast<int>(after_500));
+}
+
+}  // namespace rematch
