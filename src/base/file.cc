@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const char* fix = error_number == ENOENT   ? "check the path; relative paths start at the current directory"
-                    : error_number == ENOSPC ? "free disk space or choose another directory"
+                    : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
+                    : error_number == EFBIG ? "raise the limit on the size of a file (ulimit -f), or choose a file system that takes larger ones"
                     : error_number == EACCES || error_number == EROFS || error_number == EPERM
                         ? "check the permissions, or choose a directory you can write to"
                         : "check the file and the disk it is on";

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,8 @@ class MetricSink {
 std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
 
 /// TensorBoard event file in a directory (created): scalars under the metrics' names.
-/// @param purge_step  on resume the first step that will be done again (checkpoint's step + 1): TensorBoard then hides what an earlier file
-///                    holds from this step on; 0 = hide nothing
-std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, int64_t purge_step = 0);
+/// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier files hold behind it
+std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
 
 /// Drops the lines of a logging.jsonl whose step is behind `step` (resume).
 void truncate_jsonl_after(const std::string& path, int64_t step);

@@ -100,11 +100,11 @@ std::string start_event(int64_t step) {
 
 class TensorboardSink : public MetricSink {
  public:
-  TensorboardSink(const std::string& directory, int64_t purge_step) : file_(join_path(directory, file_name())) {
+  TensorboardSink(const std::string& directory, std::optional<int64_t> keep_until) : file_(join_path(directory, file_name())) {
     std::string event = begin_event();
     put_bytes(event, 3, "brain.Event:2");  // Event.file_version
     file_.append(framed(event));
-    if (purge_step > 0) file_.append(framed(start_event(purge_step)));
+    if (keep_until) file_.append(framed(start_event(*keep_until + 1)));
   }
 
   void write(int64_t step, const MetricValues& values) override {
@@ -129,8 +129,8 @@ class TensorboardSink : public MetricSink {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, int64_t purge_step) {
-  return std::make_unique<TensorboardSink>(directory, purge_step);
+std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until) {
+  return std::make_unique<TensorboardSink>(directory, keep_until);
 }
 
 }  // namespace rematch

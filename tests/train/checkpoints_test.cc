@@ -77,4 +77,45 @@ TEST(Checkpoints, IgnoresForeignAndIncompleteDirectories) {
   EXPECT_TRUE(checkpoints.existing_steps().empty());
 }
 
+TEST(Checkpoints, WritesTheModelThenTheTrainingStateThenTheTrainerState) {
+  test::TempDir dir;
+  std::vector<std::string> order;
+  const auto writer = [&order](const std::string& name) {
+    return [&order, name](const std::string& directory) {
+      EXPECT_FALSE(std::filesystem::exists(directory + "/trainer_state.json"));
+      order.push_back(name);
+      write_file_atomic(directory + "/" + name, name);
+    };
+  };
+  TrainerState state = state_at(1);
+  Checkpoints({.run_dir = dir.path()}, writer("model"), writer("state")).save(state);
+  EXPECT_EQ(order, (std::vector<std::string>{"model", "state"}));
+  EXPECT_TRUE(std::filesystem::exists(dir.file("checkpoint-1/state")));
+  EXPECT_TRUE(std::filesystem::exists(dir.file("checkpoint-1/trainer_state.json")));
+}
+
+TEST(Checkpoints, AFailingStateWriterLeavesNoCheckpointAndDeletesNone) {
+  test::TempDir dir;
+  const auto fail = [](const std::string& directory) { FileWriter(directory + "/no/such/directory"); };
+  TrainerState state = state_at(1);
+  Checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer()).save(state);
+  state.global_step = 2;
+  Checkpoints broken({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer(), fail);
+  EXPECT_EQ(test::catch_user_error([&] { broken.save(state); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(broken.existing_steps(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
+  test::TempDir dir;
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
+  for (const int64_t step : {9, 10, 11}) {
+    TrainerState state = state_at(step);
+    state.best_model_checkpoint = "somewhere/else/checkpoint-9";  // of the run that was resumed, seen from its directory
+    checkpoints.save(state);
+  }
+  EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{9, 11}));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2);
+}
+
 }  // namespace rematch

@@ -1,13 +1,62 @@
 #include "train/trainer_state.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/json.h"
+#include "support/capture.h"
 
 namespace rematch {
+namespace {
+
+TrainerState full_state() {
+  TrainerState state;
+  state.global_step = 120;
+  state.epoch = 1.0 / 3.0;
+  state.max_steps = 300;
+  state.num_train_epochs = 3;
+  state.logging_steps = 5;
+  state.eval_steps = 20;
+  state.save_steps = 40;
+  state.train_batch_size = 2;
+  state.num_input_tokens_seen = 1'234'567'890'123;
+  state.best_metric = 0.1 + 0.2;
+  state.best_global_step = 100;
+  state.best_model_checkpoint = "runs/\"ä\"/checkpoint-100";
+  state.log_history.push_back({.step = 5, .values = {{"loss", 1e-7}, {"rollout/f1", 2.0}, {"epoch", 0.1}}});
+  state.log_history.push_back({.step = 10, .values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
+                                                      {"grad_norm", std::numeric_limits<double>::infinity()},
+                                                      {"x", -std::numeric_limits<double>::infinity()}}});
+  return state;
+}
+
+uint64_t bits_of(double value) { return std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value); }
+
+void expect_same_history(const TrainerState& a, const TrainerState& b) {
+  ASSERT_EQ(a.log_history.size(), b.log_history.size());
+  for (size_t i = 0; i < a.log_history.size(); ++i) {
+    EXPECT_EQ(a.log_history[i].step, b.log_history[i].step);
+    ASSERT_EQ(a.log_history[i].values.size(), b.log_history[i].values.size());
+    for (size_t k = 0; k < a.log_history[i].values.size(); ++k) {
+      EXPECT_EQ(a.log_history[i].values[k].first, b.log_history[i].values[k].first);
+      EXPECT_EQ(bits_of(a.log_history[i].values[k].second), bits_of(b.log_history[i].values[k].second));
+    }
+  }
+}
+
+Problem problem_with(const std::string& text) {
+  const UserError error = test::catch_user_error([&] { TrainerState::from_json(text, "trainer_state.json"); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  return error.problems()[0];
+}
+
+}  // namespace
 
 TEST(TrainerState, RemembersTheBestInTheAskedDirection) {
   TrainerState state;
@@ -36,6 +85,87 @@ TEST(TrainerState, WritesTransformersFieldNames) {
   }
   EXPECT_EQ(json["log_history"][0]["loss"], 1.5);
   EXPECT_EQ(json["log_history"][0]["step"], 7);
+}
+
+TEST(TrainerState, ComesBackAsItWasWritten) {
+  const TrainerState expected = full_state();
+  const TrainerState state = TrainerState::from_json(expected.to_json(), "trainer_state.json");
+  EXPECT_EQ(state.global_step, expected.global_step);
+  EXPECT_EQ(bits_of(state.epoch), bits_of(expected.epoch));
+  EXPECT_EQ(state.max_steps, expected.max_steps);
+  EXPECT_EQ(state.num_train_epochs, expected.num_train_epochs);
+  EXPECT_EQ(state.logging_steps, expected.logging_steps);
+  EXPECT_EQ(state.eval_steps, expected.eval_steps);
+  EXPECT_EQ(state.save_steps, expected.save_steps);
+  EXPECT_EQ(state.train_batch_size, expected.train_batch_size);
+  EXPECT_EQ(state.num_input_tokens_seen, expected.num_input_tokens_seen);
+  EXPECT_EQ(bits_of(*state.best_metric), bits_of(*expected.best_metric));
+  EXPECT_EQ(state.best_global_step, expected.best_global_step);
+  EXPECT_EQ(state.best_model_checkpoint, expected.best_model_checkpoint);
+  expect_same_history(state, expected);
+  EXPECT_EQ(state.to_json(), expected.to_json());
+}
+
+TEST(TrainerState, AFreshStateComesBackWithoutABest) {
+  const TrainerState state = TrainerState::from_json(TrainerState().to_json(), "trainer_state.json");
+  EXPECT_FALSE(state.best_metric || state.best_global_step || state.best_model_checkpoint);
+  EXPECT_TRUE(state.log_history.empty());
+}
+
+RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit, (const std::vector<uint64_t>& patterns)) {
+  TrainerState state;
+  state.log_history.push_back({.step = 1, .values = {}});
+  for (size_t i = 0; i < patterns.size(); ++i) state.log_history[0].values.emplace_back("v" + std::to_string(i), std::bit_cast<double>(patterns[i]));
+  for (const double value : {0.0, -0.0, 5e-324, 1.7976931348623157e308, 1e16, 1e-5, 123456789012345680.0}) {
+    state.log_history[0].values.emplace_back("c" + std::to_string(state.log_history[0].values.size()), value);
+  }
+  const TrainerState again = TrainerState::from_json(state.to_json(), "trainer_state.json");
+  const auto& values = again.log_history.at(0).values;
+  RC_ASSERT(values.size() == state.log_history[0].values.size());
+  for (size_t i = 0; i < values.size(); ++i) RC_ASSERT(bits_of(values[i].second) == bits_of(state.log_history[0].values[i].second));
+}
+
+TEST(TrainerState, ReadsWhatTransformersWritesAndMore) {
+  Json json = parse_json(TrainerState().to_json(), "");
+  json["eval_steps"] = 500.0;
+  json["a_key_of_the_future"] = {{"x", 1}};
+  json["stateful_callbacks"] = {{"TrainerControl", {{"args", {{"text", "NaN -Infinity \\"}}}}}};
+  json.erase("best_global_step");
+  const TrainerState state = TrainerState::from_json(json.dump(2), "trainer_state.json");
+  EXPECT_EQ(state.eval_steps, 500);
+  EXPECT_FALSE(state.best_global_step);
+}
+
+TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
+  TrainerState state = full_state();
+  state.log_history.pop_back();  // its NaN is no JSON
+  const Json good = parse_json(state.to_json(), "");
+  for (const char* key : {"global_step", "epoch", "max_steps", "num_train_epochs", "logging_steps", "eval_steps", "save_steps", "train_batch_size",
+                          "num_input_tokens_seen", "log_history", "best_metric", "best_global_step", "best_model_checkpoint"}) {
+    Json json = good;
+    json[key] = {{"x", 1}};
+    EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
+    json[key] = key == std::string("best_model_checkpoint") ? Json(1) : Json("x");
+    EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
+    if (std::string(key).rfind("best_", 0) == 0) continue;  // those may be absent
+    json.erase(key);
+    EXPECT_EQ(problem_with(json.dump()).what, "it is missing") << key;
+  }
+  for (const Json& history : {Json::parse(R"([1])"), Json::parse(R"([{"loss": 1.0}])"), Json::parse(R"([{"step": 1, "loss": "low"}])"),
+                              Json::parse(R"([{"step": 1.5}])"), Json::parse(R"([{"step": 1, "loss": null}])")}) {
+    Json json = good;
+    json["log_history"] = history;
+    EXPECT_EQ(problem_with(json.dump()).where.rfind("trainer_state.json: log_history[0]", 0), 0u) << history.dump();
+  }
+  for (const char* key : {"eval_steps", "global_step"}) {
+    Json json = good;
+    json[key] = 0.5;
+    EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
+  }
+  const std::string text = state.to_json();
+  for (const std::string& broken : {std::string(), std::string("[]"), text.substr(0, text.size() / 2), text + "x", std::string("NaN"), std::string("\"\\")}) {
+    EXPECT_EQ(problem_with(broken).error, "a trainer_state.json cannot be read") << broken;
+  }
 }
 
 }  // namespace rematch

@@ -1,0 +1,146 @@
+#include "train/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "support/capture.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+void write_model_files(const test::TempDir& dir, const std::string& name) {
+  dir.write(name + "/config.json", "{\"dtype\": \"float32\"}\n");
+  dir.write(name + "/tokenizer.json", "{}");
+  dir.write(name + "/chat_template.jinja", "{{ messages }}");
+}
+
+FingerprintInput some_input(const std::string& model_dir) {
+  return {.model_dir = model_dir, .parameters = {{"a", at::zeros({2, 3})}, {"b", at::zeros({4})}}, .dataset_hash = "0123456789abcdef", .num_samples = 12,
+          .per_device_train_batch_size = 2, .gradient_accumulation_steps = 3, .seed = 7, .trainer_variant = "sft", .packing = true,
+          .pack_scope = "micro", .packing_length = 512, .m_steps = 4,
+          .settings = {{"training.learning_rate", "1e-5"}, {"training.seed", "7"}, {"training.output_dir", "a"}}};
+}
+
+/// Names of the fixed facts that make two runs different.
+std::vector<std::string> what_differs(const Fingerprint& saved, const Fingerprint& now) {
+  std::vector<std::string> names;
+  try {
+    compare_fingerprints(saved, now, "runs/checkpoint-5");
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    for (const Problem& problem : error.problems()) {
+      const std::string name = problem.error.substr(problem.error.find(": ") + 2);
+      names.push_back(name.substr(0, name.size() - std::string(" differs").size()));
+      EXPECT_EQ(problem.where, "runs/checkpoint-5");
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST(Fingerprint, AgreesWithItselfWhereverTheModelLies) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  write_model_files(dir, "b");
+  EXPECT_EQ(make_fingerprint(some_input(dir.file("a"))), make_fingerprint(some_input(dir.file("b"))));
+  EXPECT_TRUE(compare_fingerprints(make_fingerprint(some_input(dir.file("a"))), make_fingerprint(some_input(dir.file("b"))), "c").empty());
+}
+
+TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  const Fingerprint saved = make_fingerprint(some_input(dir.file("a")));
+  using Change = std::function<void(FingerprintInput&)>;
+  const std::vector<std::pair<std::string, Change>> changes = {
+      {"model (parameters)", [](FingerprintInput& input) { input.parameters[0].tensor = at::zeros({3, 2}); }},
+      {"model (parameters)", [](FingerprintInput& input) { input.parameters[0].name = "c"; }},
+      {"custom.train_jsonl (content)", [](FingerprintInput& input) { input.dataset_hash = "fedcba9876543210"; }},
+      {"training samples", [](FingerprintInput& input) { input.num_samples = 11; }},
+      {"WORLD_SIZE", [](FingerprintInput& input) { input.world_size = 2; }},
+      {"training.per_device_train_batch_size", [](FingerprintInput& input) { input.per_device_train_batch_size = 1; }},
+      {"training.gradient_accumulation_steps", [](FingerprintInput& input) { input.gradient_accumulation_steps = 1; }},
+      {"training.dataloader_drop_last", [](FingerprintInput& input) { input.drop_last = true; }},
+      {"training.seed", [](FingerprintInput& input) { input.seed = 8; }},
+      {"custom.trainer_variant", [](FingerprintInput& input) { input.trainer_variant = "rollout_matching_sft"; }},
+      {"custom.extra.rollout_matching.post_rollout_pack_scope", [](FingerprintInput& input) { input.pack_scope = "window"; }},
+      {"global_max_length", [](FingerprintInput& input) { input.packing_length = 1024; }},
+      {"rollout_buffer m_steps", [](FingerprintInput& input) { input.m_steps = 1; }},
+      {"tuner.freeze_vit", [](FingerprintInput& input) { input.freeze_vit = true; }},
+  };
+  for (const auto& [name, change] : changes) {
+    FingerprintInput input = some_input(dir.file("a"));
+    change(input);
+    EXPECT_EQ(what_differs(saved, make_fingerprint(input)), std::vector<std::string>{name});
+  }
+}
+
+TEST(Fingerprint, AllDifferencesAreNamedTogetherWithOldAndNew) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  FingerprintInput input = some_input(dir.file("a"));
+  const Fingerprint saved = make_fingerprint(input);
+  input.world_size = 2;
+  input.seed = 8;
+  const UserError error = test::catch_user_error([&] { compare_fingerprints(saved, make_fingerprint(input), "runs/checkpoint-5"); });
+  ASSERT_EQ(error.problems().size(), 2u);
+  EXPECT_EQ(error.problems()[0].what, "checkpoint: 1; now: 2");
+  EXPECT_EQ(error.problems()[1].what, "checkpoint: 7; now: 8");
+}
+
+TEST(Fingerprint, PackingSwitchedOffIsADifference) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  FingerprintInput input = some_input(dir.file("a"));
+  const Fingerprint saved = make_fingerprint(input);
+  input.packing = false;
+  EXPECT_EQ(what_differs(saved, make_fingerprint(input)),
+            (std::vector<std::string>{"training.packing", "custom.extra.rollout_matching.post_rollout_pack_scope", "global_max_length"}));
+  // Without packing the length of a row means nothing.
+  FingerprintInput longer = input;
+  longer.packing_length = 77;
+  EXPECT_TRUE(what_differs(make_fingerprint(input), make_fingerprint(longer)).empty());
+}
+
+TEST(Fingerprint, AnotherConfigOrTokenizerIsAnotherModel) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  write_model_files(dir, "b");
+  const Fingerprint saved = make_fingerprint(some_input(dir.file("a")));
+  dir.write("b/config.json", "{\"dtype\": \"float32\", \"vocab_size\": 3}\n");
+  dir.write("b/tokenizer.json", "{\"version\": \"1.0\"}");
+  EXPECT_EQ(what_differs(saved, make_fingerprint(some_input(dir.file("b")))), (std::vector<std::string>{"model (config.json)", "model (tokenizer.json)"}));
+}
+
+TEST(Fingerprint, TheDtypeThatACheckpointWritesIntoItsConfigIsNoDifference) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  write_model_files(dir, "b");
+  dir.write("a/config.json", "{\"dtype\": \"bfloat16\"}");
+  dir.write("b/config.json", "{\n  \"dtype\": \"float32\"\n}\n");  // as save_hf_model writes the other one for a float32 run
+  EXPECT_EQ(make_fingerprint(some_input(dir.file("a"))), make_fingerprint(some_input(dir.file("b"))));
+}
+
+TEST(Fingerprint, AChangedSettingIsAWarningUnlessItIsHarmless) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  FingerprintInput input = some_input(dir.file("a"));
+  const Fingerprint saved = make_fingerprint(input);
+  input.settings = {{"training.learning_rate", "2e-5"}, {"training.weight_decay", "0.1"}, {"training.seed", "9"}, {"training.output_dir", "b"},
+                    {"training.save_steps", "10"}, {"data.dataloader_num_workers", "4"}};
+  const std::vector<std::string> warnings = compare_fingerprints(saved, make_fingerprint(input), "c");
+  EXPECT_EQ(warnings, (std::vector<std::string>{"resumed with another training.learning_rate: 1e-5 → 2e-5",
+                                                "resumed with another training.weight_decay: absent → 0.1"}));
+  dir.write("a/chat_template.jinja", "{{ other }}");
+  EXPECT_EQ(compare_fingerprints(saved, make_fingerprint(some_input(dir.file("a"))), "c").size(), 1u);
+}
+
+TEST(Fingerprint, AModelWithoutATokenizerIsAnError) {
+  const test::TempDir dir;
+  dir.write("a/config.json", "{}");
+  EXPECT_EQ(test::catch_user_error([&] { make_fingerprint(some_input(dir.file("a"))); }).kind(), ErrorKind::kEnvironment);
+}
+
+}  // namespace rematch

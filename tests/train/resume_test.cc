@@ -1,0 +1,189 @@
+#include "train/resume.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "run_states.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "train/checkpoints.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Checkpoints of a run that can be resumed, or not with `only_model`.
+void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps, bool only_model = false) {
+  for (const int64_t step : steps) {
+    RunState run;
+    run.num_steps = step;
+    const Checkpoints::Writer write_model = [](const std::string& directory) { write_file_atomic(directory + "/model.safetensors", "weights"); };
+    Checkpoints::Writer write_state = [&](const std::string& directory) { write_train_state(directory, to_train_state(run, {})); };
+    if (only_model) write_state = {};
+    TrainerState state;
+    state.global_step = step;
+    Checkpoints({.run_dir = run_dir}, write_model, write_state).save(state);
+  }
+}
+
+void truncate(const std::string& path) { fs::resize_file(path, fs::file_size(path) / 2); }
+
+int64_t pid_of_a_dead_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return child;
+}
+
+}  // namespace
+
+TEST(LatestComplete, CountsNumbersAndNotLetters) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {9, 10, 2});
+  const ResumeChoice choice = latest_complete(dir.path());
+  EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-10"));
+  EXPECT_TRUE(choice.warnings.empty());
+  EXPECT_EQ(read_resume_point(*choice.checkpoint, 10).trainer.global_step, 10);
+}
+
+TEST(LatestComplete, NothingThereIsANewStart) {
+  const test::TempDir dir;
+  dir.write("logging.jsonl", "");
+  dir.write("checkpoint-x/trainer_state.json", "{}");
+  dir.write("checkpoint-7", "a file");
+  for (const std::string& run_dir : {dir.path(), dir.file("nowhere")}) {
+    const ResumeChoice choice = latest_complete(run_dir);
+    EXPECT_FALSE(choice.checkpoint);
+    EXPECT_TRUE(choice.warnings.empty());
+  }
+}
+
+TEST(LatestComplete, PassesOverWhatIsDamagedAndSaysWhy) {
+  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors",
+                           "training_state/manifest.json", "model.safetensors"}) {
+    const test::TempDir dir;
+    save_steps(dir.path(), {9, 10});
+    truncate(dir.file(std::string("checkpoint-10/") + file));
+    const ResumeChoice choice = latest_complete(dir.path());
+    EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-9")) << file;
+    ASSERT_EQ(choice.warnings.size(), 1u);
+    EXPECT_NE(choice.warnings[0].find(file), std::string::npos) << choice.warnings[0];
+  }
+}
+
+TEST(LatestComplete, PassesOverWhatIsIncomplete) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {3});
+  dir.write("checkpoint-4/model.safetensors", "half a copy");
+  const ResumeChoice choice = latest_complete(dir.path());
+  EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-3"));
+  EXPECT_NE(choice.warnings.at(0).find("checkpoint-4"), std::string::npos);
+}
+
+TEST(LatestComplete, NeverStartsAnewOverDamagedCheckpoints) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {3, 4});
+  truncate(dir.file("checkpoint-3/training_state/state.json"));
+  truncate(dir.file("checkpoint-4/training_state/state.json"));
+  const UserError error = test::catch_user_error([&] { latest_complete(dir.path()); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems().size(), 2u);
+}
+
+TEST(LatestComplete, RefusesWeightsAloneWithTheReason) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {3});
+  save_steps(dir.path(), {4}, true);
+  const UserError error = test::catch_user_error([&] { latest_complete(dir.path()); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems()[0].where, dir.file("checkpoint-4"));
+  EXPECT_NE(error.problems()[0].what.find("save_only_model: true"), std::string::npos);
+}
+
+TEST(ResolveResume, TakesAPathAsItIs) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {3, 4});
+  EXPECT_EQ(resolve_resume("latest", dir.path()).checkpoint, dir.file("checkpoint-4"));
+  EXPECT_EQ(resolve_resume(dir.file("checkpoint-4/"), dir.path()).checkpoint, dir.file("checkpoint-4"));
+  EXPECT_TRUE(resolve_resume(dir.file("checkpoint-4"), dir.path()).warnings.empty());
+  EXPECT_TRUE(resolve_resume(dir.file("checkpoint-3"), dir.file("other")).warnings.empty());
+  const ResumeChoice older = resolve_resume(dir.file("checkpoint-3"), dir.path());
+  EXPECT_EQ(older.checkpoint, dir.file("checkpoint-3"));
+  ASSERT_EQ(older.warnings.size(), 1u);
+  EXPECT_NE(older.warnings[0].find("checkpoint-4"), std::string::npos);
+}
+
+TEST(ResolveResume, AMissingPathNamesWhatIsThere) {
+  const test::TempDir dir;
+  save_steps(dir.file("run"), {300, 400});
+  const UserError error = test::catch_user_error([&] { resolve_resume(dir.file("run/checkpoint-30"), dir.file("run")); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_EQ(error.problems()[0].where, "training.resume_from_checkpoint");
+  EXPECT_NE(error.problems()[0].what.find(dir.file("run/checkpoint-300")), std::string::npos) << error.what();
+  // A slip in the run's name, seen from a run directory without checkpoints.
+  const UserError slip = test::catch_user_error([&] { resolve_resume(dir.file("runs"), dir.file("new")); });
+  EXPECT_NE(slip.problems()[0].what.find(dir.file("run")), std::string::npos) << slip.what();
+}
+
+TEST(ResolveResume, AFileOrARunDirectoryIsNoCheckpoint) {
+  const test::TempDir dir;
+  save_steps(dir.file("run"), {3, 4});
+  dir.write("file", "");
+  EXPECT_EQ(test::catch_user_error([&] { resolve_resume(dir.file("file"), dir.file("run")); }).kind(), ErrorKind::kConfig);
+  const UserError error = test::catch_user_error([&] { resolve_resume(dir.file("run"), dir.file("other")); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_NE(error.problems()[0].fix.find(dir.file("run/checkpoint-4")), std::string::npos);
+}
+
+TEST(ResolveResume, ADamagedOrForeignDirectoryIsRefused) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {3, 4, 5});
+  truncate(dir.file("checkpoint-3/training_state/state.json"));
+  fs::remove(dir.file("checkpoint-4/trainer_state.json"));
+  fs::remove_all(dir.file("checkpoint-5/training_state"));
+  dir.write("model/config.json", "{}");
+  for (const char* name : {"checkpoint-3", "checkpoint-4", "checkpoint-5", "model"}) {
+    EXPECT_EQ(test::catch_user_error([&] { resolve_resume(dir.file(name), dir.path()); }).kind(), ErrorKind::kData) << name;
+  }
+}
+
+TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
+  const test::TempDir dir;
+  const std::string dead = std::to_string(pid_of_a_dead_process());
+  const std::string parent = std::to_string(::getppid()), own = std::to_string(::getpid());
+  dir.write(".tmp-checkpoint-4-" + dead + "/model.safetensors", "half");
+  dir.write(".tmp-checkpoint-4-" + own + "/model.safetensors", "of an earlier process with our number");
+  const std::vector<std::string> others = {".tmp-checkpoint-4-" + parent, ".tmp-checkpoint-4", ".tmp-checkpoint-4-x", ".tmp-checkpoint-x-" + dead,
+                                           ".tmp-other-4-" + dead, "checkpoint-4", ".tmp-checkpoint-4-0"};
+  for (const std::string& kept : others) {
+    dir.write(kept + "/model.safetensors", "kept");
+  }
+  const std::vector<std::string> removed = remove_leftovers(dir.path());
+  EXPECT_EQ(removed.size(), 2u);
+  for (const std::string& name : removed) EXPECT_FALSE(fs::exists(dir.file(name)));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 7);
+  EXPECT_TRUE(remove_leftovers(dir.file("nowhere")).empty());
+}
+
+TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
+  const test::TempDir dir;
+  const std::string dead = std::to_string(pid_of_a_dead_process());
+  save_steps(dir.path(), {4});
+  fs::rename(dir.file("checkpoint-4"), dir.file(".tmp-checkpoint-4-" + dead + ".old"));
+  dir.write(".tmp-checkpoint-4-" + dead + "/model.safetensors", "half");
+  EXPECT_EQ(remove_leftovers(dir.path()).size(), 2u);
+  EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-4"));
+  // With the replacement in place, the old one is only in the way.
+  fs::copy(dir.file("checkpoint-4"), dir.file(".tmp-checkpoint-4-" + dead + ".old"), fs::copy_options::recursive);
+  EXPECT_EQ(remove_leftovers(dir.path()).size(), 1u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+}  // namespace rematch

@@ -1,0 +1,39 @@
+// trainer_state.json goes through transformers and comes back.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "train/trainer_state.h"
+
+namespace rematch {
+
+TEST(TrainerStateOracle, TransformersReadsItAndWeReadWhatItWrites) {
+  const std::string python = test::source_path(".venv/bin/python");
+  if (!std::filesystem::exists(python)) GTEST_SKIP() << "no python with transformers at " << python;
+  TrainerState ours;
+  ours.global_step = 120;
+  ours.epoch = 1.0 / 3.0;
+  ours.best_metric = 0.1 + 0.2;
+  ours.best_global_step = 100;
+  ours.best_model_checkpoint = "runs/checkpoint-100";
+  ours.log_history.push_back({.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});  // sorted, as transformers writes
+  const test::TempDir dir;
+  write_file_atomic(dir.file("ours.json"), ours.to_json());
+  const std::string code = "from transformers import TrainerState as T\nT.load_from_json('" + dir.file("ours.json") + "').save_to_json('" +
+                           dir.file("theirs.json") + "')";
+  const test::ProcessResult result = test::run_command("OMP_NUM_THREADS=1 '" + python + "' -", code);
+  if (result.err.find("No module named") != std::string::npos) GTEST_SKIP() << result.err;
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const TrainerState theirs = TrainerState::from_json(read_file(dir.file("theirs.json")), "theirs.json");
+  EXPECT_EQ(theirs.global_step, ours.global_step);
+  EXPECT_EQ(theirs.epoch, ours.epoch);
+  EXPECT_EQ(theirs.best_metric, ours.best_metric);
+  EXPECT_EQ(theirs.best_global_step, ours.best_global_step);
+  EXPECT_EQ(theirs.best_model_checkpoint, ours.best_model_checkpoint);
+  EXPECT_EQ(theirs.log_history, ours.log_history);
+}
+
+}  // namespace rematch
