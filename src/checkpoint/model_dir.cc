@@ -42,6 +42,11 @@ void copy_one(const fs::path& from, const fs::path& to) {
 
 void require_model_dir(const std::string& path) {
   std::error_code error;
+  const fs::path directory(path);
+  if (fs::exists(directory / "adapter_config.json", error) && !fs::exists(directory / "config.json", error)) {
+    throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model", .where = path, .what = "it holds an adapter_config.json and no config.json",
+                                         .fix = fmt::format("run `rematch merge {} --output DIR` and give DIR", path)});
+  }
   if (fs::is_directory(path, error)) return;
   const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
   throw UserError(

@@ -29,4 +29,15 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
 /// `rematch add-coord-tokens MODEL OUT`: a stock Qwen3-VL directory gets the 1000 coord tokens.
 int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir);
 
+/// What the command line gave to `rematch merge`.
+struct MergeArguments {
+  std::string adapter_dir;
+  std::string output_dir;
+  std::string model_dir;  ///< empty = the one that the adapter names
+  std::string dtype;      ///< "float32" or "bfloat16"; empty = as the base model stores its weights
+};
+
+/// `rematch merge ADAPTER_DIR --output DIR`: base model and adapter become one full checkpoint.
+int run_merge(const MergeArguments& arguments);
+
 }  // namespace rematch

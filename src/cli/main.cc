@@ -123,6 +123,13 @@ int main_command(int argc, char** argv) {
   std::string model_dir, out_dir;
   coord->add_option("MODEL", model_dir, "Hugging Face directory")->required();
   coord->add_option("OUT", out_dir, "directory to create")->required();
+  CLI::App* merge = app.add_subcommand("merge", "merge a LoRA or DoRA adapter into its base model: a full Hugging Face directory");
+  MergeArguments merge_arguments;
+  merge->add_option("ADAPTER_DIR", merge_arguments.adapter_dir, "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")->required();
+  merge->add_option("--output", merge_arguments.output_dir, "directory to create")->required();
+  merge->add_option("--model", merge_arguments.model_dir, "base model; default what the adapter names");
+  merge->add_option("--dtype", merge_arguments.dtype, "float32 or bfloat16; default as the base model stores its weights")
+      ->check(CLI::IsMember({"float32", "bfloat16"}));
   StageArguments stage_arguments;
   CLI::App* stage = add_stage_command(app, stage_arguments);
 
@@ -137,6 +144,7 @@ int main_command(int argc, char** argv) {
     if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
     if (rollout->parsed()) return run_rollout(run, split, rollout_output);
     if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir);
+    if (merge->parsed()) return run_merge(merge_arguments);
     return run_stage_command(*stage, stage_arguments);
   });
 }

@@ -34,6 +34,20 @@ Decoder::Decoder(const TextConfig& config, const TensorSource& source) : config_
   final_norm_ = source(prefix + "norm.weight", {config.hidden_size});
 }
 
+void Decoder::visit_linears(const LinearVisitor& visit) {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const std::string prefix = fmt::format("model.language_model.layers.{}.", i);
+    DecoderLayer& layer = layers_[i];
+    visit(prefix + "self_attn.q_proj", layer.q);
+    visit(prefix + "self_attn.k_proj", layer.k);
+    visit(prefix + "self_attn.v_proj", layer.v);
+    visit(prefix + "self_attn.o_proj", layer.o);
+    visit(prefix + "mlp.gate_proj", layer.gate);
+    visit(prefix + "mlp.up_proj", layer.up);
+    visit(prefix + "mlp.down_proj", layer.down);
+  }
+}
+
 at::Tensor Decoder::attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const {
   const DecoderLayer& layer = layers_[static_cast<size_t>(layer_idx)];
   const double eps = config_.rms_norm_eps;

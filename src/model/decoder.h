@@ -38,6 +38,9 @@ class Decoder {
   at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
                      const DeepstackInput& deepstack) const;
 
+  /// Calls `visit` with every Linear under its module name, in checkpoint order.
+  void visit_linears(const LinearVisitor& visit);
+
  private:
   at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
 

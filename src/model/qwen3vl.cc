@@ -70,7 +70,7 @@ struct Qwen3VL::Impl {
     embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? kHead : kEmbedding, kEmbedding, shape);
     decoder = std::make_unique<Decoder>(config.text, source(loader));
     tied = head_from != HeadSource::kOwn;
-    head = tied ? embedding : loader.take(kHead, shape);
+    head.weight = tied ? embedding : loader.take(kHead, shape);
     if (tied && loader.dir().has(kHead)) loader.skip(kHead);
     unused = loader.unused();
     parameters = loader.take_parameters();
@@ -81,12 +81,19 @@ struct Qwen3VL::Impl {
     return [&loader](const std::string& name, const std::vector<int64_t>& shape) { return loader.take(name, shape); };
   }
 
+  void visit_linears(const LinearVisitor& visit) {
+    tower.visit_linears(visit);
+    decoder->visit_linears(visit);
+    if (!tied) visit("lm_head", head);
+  }
+
   Qwen3VLConfig config;
   ModelOptions options;
   VisionTower tower;
   at::Tensor embedding;
   std::unique_ptr<Decoder> decoder;
-  at::Tensor head;
+  LinearWeights head;
+  std::shared_ptr<Adapter> adapter;
   bool tied = false;
   std::vector<NamedParameter> parameters;
   std::unordered_map<std::string, size_t> index;
@@ -108,6 +115,24 @@ std::shared_ptr<Qwen3VL> Qwen3VL::load(const std::string& model_dir, const Model
 const Qwen3VLConfig& Qwen3VL::config() const { return impl_->config; }
 at::ScalarType Qwen3VL::dtype() const { return impl_->options.dtype; }
 at::Device Qwen3VL::device() const { return impl_->options.device; }
+const std::shared_ptr<Adapter>& Qwen3VL::adapter() const { return impl_->adapter; }
+
+std::vector<std::pair<std::string, LinearWeights>> Qwen3VL::linears() const {
+  std::vector<std::pair<std::string, LinearWeights>> linears;
+  impl_->visit_linears([&](const std::string& module, LinearWeights& layer) { linears.emplace_back(module, layer); });
+  return linears;
+}
+
+void Qwen3VL::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers) {
+  size_t num_attached = 0;
+  impl_->visit_linears([&](const std::string& module, LinearWeights& layer) {
+    const auto found = layers.find(module);
+    layer.adapter = found == layers.end() ? nullptr : found->second;
+    num_attached += found == layers.end() ? 0 : 1;
+  });
+  REMATCH_CHECK(num_attached == layers.size(), fmt::format("{} layers, {} of them in the model", layers.size(), num_attached));
+  impl_->adapter = std::move(adapter);
+}
 bool Qwen3VL::tied() const { return impl_->tied; }
 const std::vector<NamedParameter>& Qwen3VL::parameters() const { return impl_->parameters; }
 const std::vector<std::string>& Qwen3VL::unused_tensors() const { return impl_->unused; }
@@ -176,6 +201,6 @@ at::Tensor Qwen3VL::embed(const at::Tensor& token_ids) const {
   return at::embedding(impl_->embedding, token_ids.to(device()), impl_->config.text.pad_token_id);
 }
 
-at::Tensor Qwen3VL::head_KV(const at::Tensor& hidden_KH) const { return at::linear(hidden_KH, impl_->head); }
+at::Tensor Qwen3VL::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }
 
 }  // namespace rematch

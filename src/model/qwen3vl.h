@@ -2,13 +2,16 @@
 #include <ATen/ATen.h>
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/sample.h"
 #include "model/qwen3vl_config.h"
 #include "nn/attention.h"
+#include "nn/layers.h"
 
 namespace rematch {
 
@@ -44,6 +47,8 @@ struct RowInput {
   std::vector<std::vector<std::array<int64_t, 3>>> grids;  ///< per segment: grids of its images
 };
 
+class Adapter;
+
 /// Qwen3-VL on ATen with autograd. Parameters are shared with whoever holds parameters(): the optimizer updates them in place.
 class Qwen3VL {
  public:
@@ -55,10 +60,19 @@ class Qwen3VL {
   at::Device device() const;
   bool tied() const;  ///< the head is the embedding (MODEL 1, tie flag rules)
 
-  /// Every parameter once, in checkpoint order (a tied head is not listed). requires_grad is set by the caller.
+  /// Every parameter of the base model once, in checkpoint order (a tied head is not listed). requires_grad is set by the caller.
   const std::vector<NamedParameter>& parameters() const;
   /// The parameter of a checkpoint name; undefined tensor when there is none.
   at::Tensor parameter(const std::string& name) const;
+
+  /// The LoRA or DoRA adapter that every forward goes through (model/adapter.h attaches it); null without one.
+  const std::shared_ptr<Adapter>& adapter() const;
+
+  /// Every Linear that can carry an adapter under its module name (checkpoint name without `.weight`): vision tower, decoder, then the
+  /// head unless it is the embedding.
+  std::vector<std::pair<std::string, LinearWeights>> linears() const;
+  /// Sends each named Linear through its layer from now on. @param adapter  who owns the layers (Adapter::create, Adapter::load)
+  void attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers);
 
   /// Tensors of the checkpoint that nothing uses, sorted; worth a warning. Rotary tables and a redundant head are not among them.
   const std::vector<std::string>& unused_tensors() const;

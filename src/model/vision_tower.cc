@@ -70,6 +70,23 @@ VisionTower::VisionTower(const VisionConfig& config, const TensorSource& source)
   }
 }
 
+void VisionTower::visit_linears(const LinearVisitor& visit) {
+  const std::string prefix = kPrefix;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const std::string block = fmt::format("{}blocks.{}.", prefix, i);
+    visit(block + "attn.qkv", blocks_[i].qkv);
+    visit(block + "attn.proj", blocks_[i].proj);
+    visit(block + "mlp.linear_fc1", blocks_[i].fc1);
+    visit(block + "mlp.linear_fc2", blocks_[i].fc2);
+  }
+  const auto visit_merger = [&](const std::string& name, PatchMerger& merger) {
+    visit(name + ".linear_fc1", merger.fc1);
+    visit(name + ".linear_fc2", merger.fc2);
+  };
+  visit_merger(prefix + "merger", merger_);
+  for (size_t i = 0; i < deepstack_mergers_.size(); ++i) visit_merger(fmt::format("{}deepstack_merger_list.{}", prefix, i), deepstack_mergers_[i]);
+}
+
 at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const {
   // The convolution has kernel = stride, one output per row. conv3d itself, because a matmul rounds differently (MODEL 3.1).
   const at::Tensor& weight = patch_embed_.weight;

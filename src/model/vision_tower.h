@@ -16,6 +16,9 @@ namespace rematch {
 /// Gives the tensor of a checkpoint name after checking its shape.
 using TensorSource = std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
 
+/// Is shown a Linear and the name of its module (the checkpoint name without `.weight`).
+using LinearVisitor = std::function<void(const std::string& module, LinearWeights& layer)>;
+
 /// Joins merge² neighbouring rows into one visual token.
 struct PatchMerger {
   LayerNormWeights norm;
@@ -51,6 +54,9 @@ class VisionTower {
   /// @param pixel_values_NC  rows of all images in order, any float dtype
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
   VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<std::array<int64_t, 3>>& grid_thw) const;
+
+  /// Calls `visit` with every Linear under its module name, in checkpoint order. The patch embedding, a convolution, is none.
+  void visit_linears(const LinearVisitor& visit);
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;

@@ -5,6 +5,7 @@
 namespace rematch {
 
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
+  if (layer.adapter) return layer.adapter->forward(x, layer);
   return at::linear(x, layer.weight, layer.bias.defined() ? std::optional<at::Tensor>(layer.bias) : std::nullopt);
 }
 

@@ -1,14 +1,27 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <memory>
+
 namespace rematch {
 
 // The few layers both towers are made of. All are differentiable and keep the input's dtype.
+
+struct LinearWeights;
+
+/// Something that stands in for a Linear and adds to what it gives (LoRA, DoRA: model/lora.h).
+class LinearAdapter {
+ public:
+  virtual ~LinearAdapter() = default;
+  /// The adapted output for `x`, in x's dtype; `base.weight` and `base.bias` are the frozen map.
+  virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const = 0;
+};
 
 /// Weights of an affine map; `bias` may be undefined.
 struct LinearWeights {
   at::Tensor weight;  ///< [out, in]
   at::Tensor bias;    ///< [out]
+  std::shared_ptr<const LinearAdapter> adapter = nullptr;  ///< null = the plain map
 };
 
 /// Weights of a LayerNorm.
@@ -17,7 +30,7 @@ struct LayerNormWeights {
   at::Tensor bias;
 };
 
-/// x·Wᵀ + b over the last dimension.
+/// x·Wᵀ + b over the last dimension, or what the layer's adapter makes of it.
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 
 /// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times weight (MODEL 2.2, 7).

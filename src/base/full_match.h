@@ -1,0 +1,25 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rematch {
+
+/// A regular expression that must match a whole text, as Python's `re.fullmatch` (PCRE2 in its Perl syntax; UTF-8).
+class FullMatch {
+ public:
+  /// @param where  what to call the pattern's place in errors, e.g. a key. @throws UserError (config) when it does not compile, with the place
+  FullMatch(const std::string& pattern, const std::string& where);
+  ~FullMatch();
+  FullMatch(const FullMatch&) = delete;
+  FullMatch& operator=(const FullMatch&) = delete;
+
+  /// @throws UserError (config) when the pattern needs more steps than PCRE2's limit for this text
+  bool matches(std::string_view text) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rematch

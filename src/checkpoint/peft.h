@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+
+namespace rematch {
+
+/// Which modules of a base model an adapter belongs to, in PEFT's words.
+struct PeftTargets {
+  std::vector<std::string> target_modules;  ///< suffixes or whole names
+  std::optional<std::string> target_regex;  ///< instead of them: a full match
+  std::vector<std::string> modules_to_save;
+};
+
+/// What adapter_config.json says, as far as it is used here.
+struct PeftConfig {
+  std::string base_model;  ///< `base_model_name_or_path`; may be empty
+  int64_t rank = 8;
+  double alpha = 8;
+  double dropout = 0;
+  bool use_dora = false;
+  bool use_rslora = false;
+  PeftTargets targets;
+};
+
+/// A PEFT adapter directory in memory (MODEL 9).
+struct PeftAdapter {
+  PeftConfig config;
+  std::vector<TensorEntry> tensors;  ///< names as in the file, but without the prefix `base_model.model.`
+};
+
+/// True when the directory holds an adapter and no model.
+bool is_adapter_dir(const std::string& directory);
+
+/// Reads a directory that PEFT or ms-swift wrote. Tensors keep their stored dtype.
+/// @throws UserError (config) when it is no adapter directory, (data) for another kind of adapter, a setting that is not supported here (named),
+///         unknown keys and tensor names without PEFT's prefix
+PeftAdapter read_peft_adapter(const std::string& directory);
+
+/// Writes adapter_model.safetensors and adapter_config.json as PEFT does; PEFT loads them. Not atomic by itself: write inside a StagedDirectory.
+/// @throws UserError (environment)
+void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter);
+
+}  // namespace rematch

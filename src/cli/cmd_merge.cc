@@ -1,0 +1,21 @@
+// `rematch merge ADAPTER_DIR --output DIR [--model BASE] [--dtype DTYPE]`
+#include <fmt/core.h>
+
+#include <iostream>
+
+#include "cli/commands.h"
+#include "model/merge_adapter.h"
+
+namespace rematch {
+
+int run_merge(const MergeArguments& arguments) {
+  MergeOptions options{.adapter_dir = arguments.adapter_dir, .base_dir = arguments.model_dir, .output_dir = arguments.output_dir, .dtype = std::nullopt};
+  if (!arguments.dtype.empty()) options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  const MergedAdapter merged = merge_adapter(options);
+  std::cout << fmt::format("merged adapters of {} layers into {}", merged.num_layers, merged.base_dir);
+  std::cout << (merged.num_replaced > 0 ? fmt::format("; {} parameters came with the adapter in full\n", merged.num_replaced) : "\n");
+  std::cout << fmt::format("wrote {}\n", options.output_dir);
+  return 0;
+}
+
+}  // namespace rematch

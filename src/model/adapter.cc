@@ -1,0 +1,140 @@
+#include "model/adapter.h"
+
+#include <c10/core/GradMode.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "model/adapter_tensors.h"
+
+namespace rematch {
+namespace {
+
+constexpr uint64_t kRows = 0x726f7773;  // stream of the keys of training rows
+
+const char* const kA = ".lora_A.weight";
+const char* const kB = ".lora_B.weight";
+const char* const kMagnitude = ".lora_magnitude_vector";
+
+BaseShape shapes_of(const Qwen3VL& model) {
+  return [&model](const std::string& name) -> std::optional<std::vector<int64_t>> {
+    const at::Tensor parameter = model.parameter(name);
+    if (!parameter.defined()) return std::nullopt;
+    return parameter.sizes().vec();
+  };
+}
+
+at::Tensor trained(const at::Tensor& tensor, const at::Device& device) { return tensor.to(device).contiguous().set_requires_grad(true); }
+
+}  // namespace
+
+void Adapter::attach(Qwen3VL& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
+                     const std::shared_ptr<Adapter>& self) {
+  for (const NamedParameter& parameter : model.parameters()) {
+    const bool is_saved = std::find(saved.begin(), saved.end(), parameter.name) != saved.end();
+    at::Tensor(parameter.tensor).set_requires_grad(is_saved);
+  }
+  std::map<std::string, std::shared_ptr<const LinearAdapter>> by_module;
+  for (auto& [module, tensors] : layers) {
+    const auto layer = std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors), dropout_);
+    layers_[module] = layer;
+    by_module[module] = layer;
+    parameters_.push_back({module + kA, layer->tensors().a_rI});
+    parameters_.push_back({module + kB, layer->tensors().b_Or});
+    if (options_.lora.use_dora) parameters_.push_back({module + kMagnitude, layer->tensors().magnitude_O});
+  }
+  for (const std::string& name : saved) parameters_.push_back({name, model.parameter(name)});
+  model.attach(self, by_module);
+}
+
+std::shared_ptr<Adapter> Adapter::create(Qwen3VL& model, const AdapterSelection& selection, const Options& options) {
+  REMATCH_CHECK(options.lora.rank >= 1 && !selection.modules.empty(), fmt::format("rank {}, {} modules", options.lora.rank, selection.modules.size()));
+  const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), "lm_head") != selection.modules.end();
+  if (has_head && options.lora.dropout > 0) {
+    // The head sees its rows in pieces, some of them twice.
+    throw UserError(ErrorKind::kConfig, {.error = "an adapter on lm_head cannot have dropout", .where = "tuner.lora_dropout",
+                                         .what = fmt::format("lora_dropout is {}", options.lora.dropout), .fix = "set `tuner.lora_dropout: 0`, or leave lm_head out"});
+  }
+  std::vector<std::pair<std::string, LoraTensors>> layers;
+  for (const std::string& module : selection.modules) {
+    layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"), options.lora, module, options.seed));
+  }
+  std::shared_ptr<Adapter> adapter(new Adapter(options, selection.targets));
+  adapter->attach(model, std::move(layers), selection.saved_parameters, adapter);
+  return adapter;
+}
+
+std::shared_ptr<Adapter> Adapter::load(Qwen3VL& model, const PeftAdapter& files, const std::string& where, uint64_t seed) {
+  const PeftConfig& config = files.config;
+  AdapterTensors tensors = sort_adapter_tensors(files, shapes_of(model), where);
+  std::vector<std::pair<std::string, LoraTensors>> layers;
+  for (const auto& [module, weights] : model.linears()) {
+    const auto found = tensors.layers.find(module);
+    if (found == tensors.layers.end()) continue;
+    LoraTensors own{trained(found->second.a_rI, model.device()), trained(found->second.b_Or, model.device()), {}};
+    if (config.use_dora) own.magnitude_O = trained(found->second.magnitude_O, model.device());
+    layers.emplace_back(module, std::move(own));
+  }
+  std::vector<std::string> saved;
+  for (const NamedParameter& parameter : model.parameters()) {
+    const auto found = tensors.saved.find(parameter.name);
+    if (found == tensors.saved.end()) continue;
+    const at::NoGradGuard no_grad;
+    at::Tensor(parameter.tensor).copy_(found->second);
+    saved.push_back(parameter.name);
+  }
+  const Options options{.lora = {.rank = config.rank, .alpha = config.alpha, .dropout = config.dropout, .use_dora = config.use_dora,
+                                 .use_rslora = config.use_rslora},
+                        .seed = seed, .base_model = config.base_model};
+  std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
+  adapter->attach(model, std::move(layers), saved, adapter);
+  return adapter;
+}
+
+void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
+  std::map<std::string, at::Tensor> values;
+  for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
+  const auto fail = [&](const std::string& name, std::string what) {
+    throw UserError(ErrorKind::kData, {.error = "the saved adapter is not the one of this run", .where = where, .what = fmt::format("{}: {}", name, what),
+                                       .fix = "resume with the base model, rank and targets of the checkpoint"});
+  };
+  if (files.config.use_dora != options_.lora.use_dora) fail("use_dora", fmt::format("{} in the checkpoint", files.config.use_dora));
+  if (files.config.alpha != options_.lora.alpha) fail("lora_alpha", fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
+  for (const NamedParameter& parameter : parameters_) {
+    const auto found = values.find(parameter.name);
+    if (found == values.end()) fail(parameter.name, "not in the checkpoint");
+    if (found->second.sizes() != parameter.tensor.sizes()) {
+      fail(parameter.name, fmt::format("{} in the checkpoint, {} now", c10::str(found->second.sizes()), c10::str(parameter.tensor.sizes())));
+    }
+  }
+  if (values.size() != parameters_.size()) fail("tensors", fmt::format("{} in the checkpoint, {} now", values.size(), parameters_.size()));
+  const at::NoGradGuard no_grad;
+  for (const NamedParameter& parameter : parameters_) at::Tensor(parameter.tensor).copy_(values[parameter.name]);
+}
+
+PeftAdapter Adapter::files() const {
+  PeftAdapter files;
+  const LoraOptions& lora = options_.lora;
+  files.config = {.base_model = options_.base_model, .rank = lora.rank, .alpha = lora.alpha, .dropout = lora.dropout, .use_dora = lora.use_dora,
+                  .use_rslora = lora.use_rslora, .targets = targets_};
+  for (const NamedParameter& parameter : parameters_) files.tensors.push_back({parameter.name, parameter.tensor.detach()});
+  return files;
+}
+
+at::Tensor Adapter::merged(const NamedParameter& parameter) const {
+  const auto found = layers_.find(module_of(parameter.name));
+  const bool is_weight = found != layers_.end() && parameter.name == found->first + ".weight";
+  return is_weight ? merged_lora_weight(parameter.tensor, found->second->tensors(), found->second->scaling()) : parameter.tensor;
+}
+
+std::shared_ptr<void> Adapter::training_row(int64_t step, int64_t row) {
+  REMATCH_CHECK(!dropout_->active);
+  dropout_->row_key = random_key({kRows, options_.seed, static_cast<uint64_t>(step), static_cast<uint64_t>(row)});
+  dropout_->active = true;
+  return std::shared_ptr<void>(dropout_.get(), [dropout = dropout_](void*) { dropout->active = false; });
+}
+
+}  // namespace rematch

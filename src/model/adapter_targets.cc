@@ -1,0 +1,255 @@
+#include "model/adapter_targets.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/full_match.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kAllLinear = "all-linear";
+constexpr const char* kHead = "lm_head";
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// A list entry of PEFT: the whole name or a suffix behind a dot.
+bool has_suffix(const std::string& module, const std::string& suffix) { return module == suffix || ends_with(module, "." + suffix); }
+
+std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+/// The modules of a model: those that hold parameters, and those that hold modules.
+struct Modules {
+  std::vector<std::string> linears;  ///< checkpoint order
+  std::vector<std::string> others;   ///< every other module, sorted
+
+  explicit Modules(const std::vector<std::string>& parameter_names) {
+    std::set<std::string> seen, rest;
+    for (const std::string& parameter : parameter_names) {
+      std::string module = module_of(parameter);
+      if (is_linear_module(module)) {
+        if (seen.insert(module).second) linears.push_back(module);
+      } else {
+        rest.insert(module);
+      }
+      for (size_t dot = module.rfind('.'); dot != std::string::npos; dot = module.rfind('.')) rest.insert(module = module.substr(0, dot));
+    }
+    others.assign(rest.begin(), rest.end());
+  }
+};
+
+/// Collects problems while choosing.
+class Chooser {
+ public:
+  Chooser(const std::vector<std::string>& parameter_names, const TargetOptions& options)
+      : parameter_names_(parameter_names), modules_(parameter_names), options_(options) {}
+
+  AdapterSelection choose() {
+    choose_saved();
+    if (options_.target_regex) {
+      choose_by_regex();
+    } else {
+      choose_by_list();
+    }
+    if (!problems_.empty()) throw UserError(ErrorKind::kConfig, std::move(problems_));
+    for (const std::string& module : modules_.linears) {
+      if (chosen_.count(module) != 0) selection_.modules.push_back(module);
+    }
+    if (selection_.modules.empty()) {
+      problem("nothing is left to adapt", "freeze_llm, freeze_vit, freeze_aligner",
+              fmt::format("all {} targets are frozen or trained in full", selection_.num_frozen + num_saved_), "unfreeze a group, or choose other targets");
+      throw UserError(ErrorKind::kConfig, std::move(problems_));
+    }
+    describe_for_peft();
+    return std::move(selection_);
+  }
+
+ private:
+  void problem(std::string error, const std::string& key, std::string what, std::string fix) {
+    problems_.push_back({std::move(error), options_.where + "." + key, std::move(what), std::move(fix)});
+  }
+
+  bool is_frozen(const std::string& module) const { return options_.is_frozen && options_.is_frozen(module + ".weight"); }
+
+  // PEFT never adapts what lies in a module that is trained in full.
+  bool is_saved(const std::string& module) const {
+    const auto starts_at = [&](size_t begin, const std::string& name) {
+      return module.compare(begin, name.size(), name) == 0 && (begin + name.size() == module.size() || module[begin + name.size()] == '.');
+    };
+    return std::any_of(options_.modules_to_save.begin(), options_.modules_to_save.end(), [&](const std::string& name) {
+      if (starts_at(0, name)) return true;
+      for (size_t dot = module.find('.'); dot != std::string::npos; dot = module.find('.', dot + 1)) {
+        if (starts_at(dot + 1, name)) return true;
+      }
+      return false;
+    });
+  }
+
+  void choose_saved() {
+    const bool tied = std::find(parameter_names_.begin(), parameter_names_.end(), std::string(kHead) + ".weight") == parameter_names_.end();
+    std::set<std::string> saved;
+    for (const std::string& name : options_.modules_to_save) {
+      std::vector<std::string> found;
+      for (const auto* list : {&modules_.linears, &modules_.others}) {
+        for (const std::string& module : *list) {
+          if (!name.empty() && ends_with(module, name)) found.push_back(module);
+        }
+      }
+      const bool is_head = name == kHead || std::any_of(found.begin(), found.end(), [](const std::string& module) { return has_suffix(module, "embed_tokens"); });
+      if (tied && is_head) {
+        problem(fmt::format("`{}` cannot be trained in full: head and embedding are one matrix", name), "modules_to_save",
+                "the model ties them; PEFT would train a copy of one and keep the other", "remove it, or untie the checkpoint (`tie_word_embeddings: false`)");
+        continue;
+      }
+      if (found.empty()) {
+        no_match(name, "modules_to_save", modules_.others);
+        continue;
+      }
+      for (const std::string& module : found) add_saved(module, name, saved);
+    }
+    for (const std::string& parameter : parameter_names_) {
+      if (saved.count(parameter) != 0) selection_.saved_parameters.push_back(parameter);
+    }
+  }
+
+  void add_saved(const std::string& module, const std::string& name, std::set<std::string>& saved) {
+    for (const std::string& parameter : parameter_names_) {
+      if (parameter.compare(0, module.size() + 1, module + ".") != 0) continue;
+      if (options_.is_frozen && options_.is_frozen(parameter)) {
+        problem(fmt::format("`{}` is to be trained in full and frozen", name), "modules_to_save", parameter + " is in a frozen group",
+                "remove it from modules_to_save, or unfreeze its group");
+        return;
+      }
+      saved.insert(parameter);
+    }
+  }
+
+  // Takes a Linear that was asked for; false when it is frozen or trained in full.
+  bool take(const std::string& module) {
+    if (is_saved(module)) {
+      ++num_saved_;
+      return false;
+    }
+    if (is_frozen(module)) {
+      ++selection_.num_frozen;
+      return false;
+    }
+    chosen_.insert(module);
+    return true;
+  }
+
+  // Judges what one entry or the regex matches.
+  void take_all(const std::string& entry, const std::string& key, const std::function<bool(const std::string&)>& matches) {
+    std::vector<std::string> wrong;
+    for (const std::string& module : modules_.others) {
+      if (matches(module) && !is_saved(module)) wrong.push_back(module);
+    }
+    if (!wrong.empty()) {
+      problem(fmt::format("`{}` matches a module that is no Linear layer", entry), key,
+              fmt::format("{}{}", wrong.front(), wrong.size() > 1 ? fmt::format(" and {} more", wrong.size() - 1) : ""),
+              has_suffix(wrong.front(), "patch_embed.proj") ? "write `attn.proj` for the projections of attention"
+                                                            : "name Linear layers only; modules_to_save trains a module in full");
+      return;
+    }
+    int64_t num_matched = 0, num_taken = 0;
+    for (const std::string& module : modules_.linears) {
+      if (!matches(module)) continue;
+      ++num_matched;
+      num_taken += take(module) ? 1 : 0;
+    }
+    if (num_matched == 0) {
+      no_match(entry, key, modules_.linears);
+    } else if (num_taken == 0) {
+      problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry), key, fmt::format("{} modules", num_matched),
+              "unfreeze their group (`freeze_llm`, `freeze_vit`, `freeze_aligner`), or remove the target");
+    }
+  }
+
+  void choose_by_list() {
+    for (const std::string& entry : options_.target_modules) {
+      if (entry == kAllLinear) {
+        for (const std::string& module : modules_.linears) {
+          if (module != kHead) take(module);
+        }
+      } else {
+        take_all(entry, "target_modules", [&](const std::string& module) { return has_suffix(module, entry); });
+      }
+    }
+    if (options_.target_modules.empty()) problem("there are no targets", "target_modules", "the list is empty", "write `all-linear`, or names of modules");
+  }
+
+  void choose_by_regex() {
+    const FullMatch regex(*options_.target_regex, options_.where + ".target_regex");
+    take_all(*options_.target_regex, "target_regex", [&](const std::string& module) { return regex.matches(module); });
+  }
+
+  void no_match(const std::string& entry, const std::string& key, const std::vector<std::string>& candidates) {
+    // Near whole names, or near last parts of names: users write both.
+    std::set<std::string> shorts;
+    for (const std::string& module : candidates) shorts.insert(last_component(module));
+    std::vector<std::string> near = near_names(entry, candidates);
+    for (const std::string& name : near_names(last_component(entry), {shorts.begin(), shorts.end()})) near.push_back(name);
+    if (near.empty()) near.assign(shorts.begin(), shorts.end());
+    const bool tied_head = has_suffix(entry, kHead);
+    problem(fmt::format("`{}` matches no module of the model", entry), key,
+            tied_head ? "the head is the embedding (tied), which no adapter can be put on alone"
+                      : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "), candidates.empty() ? "none" : candidates.back()),
+            "correct the name; an adapter that is nowhere would leave the model as it was");
+  }
+
+  // Does PEFT's own rule give exactly the chosen modules? Then the user's words are kept, else names are listed.
+  bool peft_agrees(const std::function<bool(const std::string&)>& matches) const {
+    const auto agrees = [&](const std::string& module) { return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0); };
+    return std::all_of(modules_.linears.begin(), modules_.linears.end(), agrees) && std::all_of(modules_.others.begin(), modules_.others.end(), agrees);
+  }
+
+  void describe_for_peft() {
+    PeftTargets& targets = selection_.targets;
+    targets.modules_to_save = options_.modules_to_save;
+    if (options_.target_regex) {
+      const FullMatch regex(*options_.target_regex, options_.where + ".target_regex");
+      if (peft_agrees([&](const std::string& module) { return regex.matches(module); })) {
+        targets.target_regex = options_.target_regex;
+        return;
+      }
+    } else if (peft_agrees([&](const std::string& module) {
+                 return std::any_of(options_.target_modules.begin(), options_.target_modules.end(),
+                                    [&](const std::string& entry) { return has_suffix(module, entry); });
+               })) {
+      targets.target_modules = options_.target_modules;
+      return;
+    }
+    targets.target_modules = selection_.modules;
+  }
+
+  const std::vector<std::string>& parameter_names_;
+  Modules modules_;
+  const TargetOptions& options_;
+  std::set<std::string> chosen_;
+  int64_t num_saved_ = 0;
+  AdapterSelection selection_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::string module_of(const std::string& parameter) { return parameter.substr(0, parameter.rfind('.')); }
+
+// Qwen3-VL has few kinds of Linear, and each is called the same everywhere.
+bool is_linear_module(const std::string& module) {
+  static const std::set<std::string> kNames = {"q_proj", "k_proj",    "v_proj", "o_proj",     "gate_proj",
+                                               "up_proj", "down_proj", "qkv",    "linear_fc1", "linear_fc2", kHead};
+  return kNames.count(last_component(module)) != 0 || has_suffix(module, "attn.proj");
+}
+
+AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const TargetOptions& options) {
+  return Chooser(parameter_names, options).choose();
+}
+
+}  // namespace rematch

@@ -1,0 +1,41 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/peft.h"
+
+namespace rematch {
+
+/// Which modules a user wants adapted, and which parameters trained beside them.
+struct TargetOptions {
+  std::vector<std::string> target_modules{"all-linear"};  ///< `all-linear`, or whole names or dotted suffixes of modules
+  std::optional<std::string> target_regex;                ///< instead of target_modules: full match of a module's name
+  std::vector<std::string> modules_to_save;               ///< ends of module names, as PEFT compares them
+  /// Whether a parameter's group is frozen (`tuner.freeze_*`): frozen groups get no adapter. Empty: nothing is frozen.
+  std::function<bool(const std::string& parameter)> is_frozen;
+  std::string where = "tuner";                            ///< what to call the keys' section in errors
+};
+
+/// What TargetOptions mean for a model.
+struct AdapterSelection {
+  std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order
+  std::vector<std::string> saved_parameters;  ///< parameters that are trained in full
+  PeftTargets targets;                        ///< what PEFT has to be told to choose exactly these
+  int64_t num_frozen = 0;                     ///< modules that were named but lie in a frozen group
+};
+
+/// Chooses the modules. Nothing but names is looked at, so it can be done before weights are loaded.
+/// @param parameter_names  of the base model, in checkpoint order; a tied head is not among them
+/// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (listing near names), that matches something
+///         other than a Linear, or only what is frozen; a regex that does not compile; a head that is the embedding
+AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const TargetOptions& options);
+
+/// Module name of a parameter: without its last component.
+std::string module_of(const std::string& parameter);
+
+/// Whether a module of Qwen3-VL is a Linear, by its name.
+bool is_linear_module(const std::string& module);
+
+}  // namespace rematch

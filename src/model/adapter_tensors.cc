@@ -1,0 +1,125 @@
+#include "model/adapter_tensors.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/adapter_targets.h"
+
+namespace rematch {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+bool cut_suffix(const std::string& name, const std::string& suffix, std::string& rest) {
+  if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) return false;
+  rest = name.substr(0, name.size() - suffix.size());
+  return true;
+}
+
+class Sorter {
+ public:
+  Sorter(const PeftAdapter& adapter, const BaseShape& base_shape, const std::string& where)
+      : adapter_(adapter), base_shape_(base_shape), where_(where) {}
+
+  AdapterTensors sort() {
+    if (adapter_.tensors.empty()) fail("an adapter holds no tensors", "adapter_model.safetensors is empty");
+    for (const TensorEntry& entry : adapter_.tensors) place(entry);
+    for (const auto& [module, tensors] : sorted_.layers) require_whole(module, tensors);
+    return std::move(sorted_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string error, std::string what) const {
+    const std::string& base = adapter_.config.base_model;
+    throw UserError(ErrorKind::kData,
+                    {.error = std::move(error), .where = where_, .what = std::move(what),
+                     .fix = base.empty() ? "use the base model that the adapter was trained on"
+                                         : fmt::format("use the base model that the adapter was trained on; it names {}", base)});
+  }
+
+  Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
+    const std::optional<Shape> shape = base_shape_(module + ".weight");
+    if (!shape || !is_linear_module(module) || shape->size() != 2) {
+      fail(fmt::format("the adapter's tensor {} belongs to no Linear of the base model", entry.name),
+           shape ? fmt::format("{} is none", module) : fmt::format("the base model has no {}", module));
+    }
+    return *shape;
+  }
+
+  void require_shape(const TensorEntry& entry, const Shape& expected, const std::string& reason) const {
+    const Shape found = entry.tensor.sizes().vec();
+    if (found != expected) {
+      fail(fmt::format("the adapter's tensor {} has the wrong shape", entry.name),
+           fmt::format("[{}] in the adapter, [{}] by {}", fmt::join(found, ", "), fmt::join(expected, ", "), reason));
+    }
+    if (!at::isFloatingType(entry.tensor.scalar_type())) {
+      fail(fmt::format("the adapter's tensor {} has the wrong dtype", entry.name), at::toString(entry.tensor.scalar_type()));
+    }
+  }
+
+  void place(const TensorEntry& entry) {
+    const int64_t rank = adapter_.config.rank;
+    std::string module;
+    if (cut_suffix(entry.name, ".lora_A.weight", module)) {
+      require_shape(entry, {rank, linear_shape(entry, module)[1]}, fmt::format("r = {} and the base model", rank));
+      sorted_.layers[module].a_rI = entry.tensor.to(at::kFloat);
+    } else if (cut_suffix(entry.name, ".lora_B.weight", module)) {
+      require_shape(entry, {linear_shape(entry, module)[0], rank}, fmt::format("r = {} and the base model", rank));
+      sorted_.layers[module].b_Or = entry.tensor.to(at::kFloat);
+    } else if (cut_suffix(entry.name, ".lora_magnitude_vector", module)) {
+      require_shape(entry, {linear_shape(entry, module)[0]}, "the base model");
+      sorted_.layers[module].magnitude_O = entry.tensor.to(at::kFloat);
+    } else {
+      place_saved(entry);
+    }
+  }
+
+  void place_saved(const TensorEntry& entry) {
+    const std::optional<Shape> shape = base_shape_(entry.name);
+    const std::vector<std::string>& saved = adapter_.config.targets.modules_to_save;
+    // A module's name ends as the entry says, and the parameter lies in it or below.
+    const auto covers = [&](const std::string& end) {
+      for (size_t dot = entry.name.rfind('.'); dot != std::string::npos && dot > 0; dot = entry.name.rfind('.', dot - 1)) {
+        if (dot >= end.size() && entry.name.compare(dot - end.size(), end.size(), end) == 0) return true;
+      }
+      return false;
+    };
+    if (!shape || std::none_of(saved.begin(), saved.end(), covers)) {
+      fail(fmt::format("the adapter's tensor {} is unknown", entry.name),
+           shape ? "a parameter of the base model, but not in modules_to_save of adapter_config.json"
+                 : "neither a LoRA tensor nor a parameter of the base model");
+    }
+    if (entry.name == "model.language_model.embed_tokens.weight" && !base_shape_("lm_head.weight")) {
+      fail("the adapter trains an embedding that is the head as well", "PEFT keeps the base model's matrix as head; with tied weights there is only one");
+    }
+    require_shape(entry, *shape, "the base model");
+    sorted_.saved[entry.name] = entry.tensor;
+  }
+
+  void require_whole(const std::string& module, const LoraTensors& tensors) const {
+    const bool use_dora = adapter_.config.use_dora;
+    const auto missing = [&](const char* part) { fail(fmt::format("the adapter of {} is incomplete", module), fmt::format("{} is missing", part)); };
+    if (!tensors.a_rI.defined()) missing("lora_A.weight");
+    if (!tensors.b_Or.defined()) missing("lora_B.weight");
+    if (use_dora && !tensors.magnitude_O.defined()) missing("lora_magnitude_vector (use_dora is true)");
+    if (!use_dora && tensors.magnitude_O.defined()) {
+      fail(fmt::format("the adapter of {} has a magnitude", module), "lora_magnitude_vector is DoRA's, but use_dora is false");
+    }
+  }
+
+  const PeftAdapter& adapter_;
+  const BaseShape& base_shape_;
+  const std::string& where_;
+  AdapterTensors sorted_;
+};
+
+}  // namespace
+
+AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const BaseShape& base_shape, const std::string& where) {
+  return Sorter(adapter, base_shape, where).sort();
+}
+
+}  // namespace rematch

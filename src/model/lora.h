@@ -1,0 +1,83 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "nn/layers.h"
+
+namespace rematch {
+
+// LoRA and DoRA on one Linear, as PEFT computes them (MODEL 9). Shapes: r rank, I input width, O output width.
+
+struct LoraOptions {
+  int64_t rank = 8;         ///< ≥ 1
+  double alpha = 32;
+  double dropout = 0;       ///< of the adapter's input while training, 0..1
+  bool use_dora = false;
+  bool use_rslora = false;  ///< scales by alpha / √rank
+  /// What multiplies B·A.
+  double scaling() const;
+};
+
+/// The trained tensors of one adapted Linear: float32 whatever the base model's dtype, leaves with gradient.
+struct LoraTensors {
+  at::Tensor a_rI;
+  at::Tensor b_Or;
+  at::Tensor magnitude_O;  ///< DoRA only, else undefined
+};
+
+/// A fresh adapter: A uniform in ±1/√I (Kaiming, a = √5) from counter-based randomness, B zero, magnitude the norm of each row of `weight`.
+/// With a bfloat16 base A and magnitude are rounded to bfloat16, as PEFT does.
+/// @param weight_OI  of the base. @param module  its name; with `seed` the key of A
+LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options, const std::string& module, uint64_t seed);
+
+/// The weight a plain Linear needs to give what base and adapter give together (PEFT's merge): computed in float32, rounded once to the base's
+/// dtype. The base is not changed. Cost: one product of B and A, in slices of rows.
+at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling);
+
+/// What decides whether adapters drop inputs, and which; shared by all of a model's. Masks depend on nothing else than what is in here and the
+/// name of the module, so a repeated or recomputed forward pass drops the same.
+struct LoraDropout {
+  bool active = false;  ///< between the forward and the end of the backward pass of a training row
+  uint64_t row_key = 0; ///< of the training row: seed, optimizer step, row
+  /// For tests: the mask (1 = keep) of a module's input instead of the drawn one. @param sizes  of the input
+  std::function<at::Tensor(const std::string& module, at::IntArrayRef sizes)> mask;
+};
+
+/// The mask of a training row for one module: true with probability 1 − dropout. The same bits on every device.
+at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at::Device device);
+
+/// A Linear with its adapter.
+class LoraLinear : public LinearAdapter {
+ public:
+  LoraLinear(std::string module, const LoraOptions& options, LoraTensors tensors, std::shared_ptr<const LoraDropout> dropout);
+
+  /// LoRA: base + s·B(A(drop(x))). DoRA: base + (m/n − 1)·base′ + (m/n)·s·B(A(x)), n the detached row norm of W + s·BA and base′ the base
+  /// output without its bias; with active dropout both see drop(x). The adapter computes in float32, the result has the base's dtype.
+  at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
+
+  const std::string& module() const { return module_; }
+  const LoraTensors& tensors() const { return tensors_; }
+  double scaling() const { return options_.scaling(); }
+
+ private:
+  at::Tensor drop(const at::Tensor& x) const;
+  const at::Tensor& weight_norm_O(const at::Tensor& weight_OI) const;
+
+  std::string module_;
+  LoraOptions options_;
+  LoraTensors tensors_;
+  std::shared_ptr<const LoraDropout> dropout_;
+  /// The norm is the same until A, B or W change: every token of a rollout would pay for it otherwise.
+  struct CachedNorm {
+    at::Tensor norm_O;
+    at::Tensor weight;
+    int64_t a_version = -1, b_version = -1, weight_version = -1;
+  };
+  mutable CachedNorm cached_norm_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "model/adapter_tensors.h"
+#include "model/lora_oracle_cases.h"
+#include "model/merge_adapter.h"
+#include "model/tiny_checkpoint.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+std::string golden(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
+
+PeftAdapter dora() { return read_peft_adapter(golden("dora")); }
+
+TensorEntry& entry_of(PeftAdapter& adapter, const std::string& part) {
+  for (TensorEntry& entry : adapter.tensors) {
+    if (entry.name.find(part) != std::string::npos) return entry;
+  }
+  throw std::runtime_error(part);
+}
+
+UserError refused(const PeftAdapter& adapter, const std::string& base = test::tiny_tied()) {
+  return test::catch_user_error([&] { Adapter::load(*Qwen3VL::load(base, {}), adapter, "some/adapter"); });
+}
+
+}  // namespace
+
+TEST(AdapterFiles, AnAdapterOfAnotherBaseModelIsRefusedWithTheShapes) {
+  const UserError error = refused(dora(), test::tiny_untied());
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  const Problem& problem = error.problems()[0];
+  EXPECT_EQ(problem.where, "some/adapter");
+  EXPECT_NE(problem.fix.find("tests/golden/model/tiny_tied"), std::string::npos);
+}
+
+TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
+  PeftAdapter unknown = dora();
+  unknown.tensors.push_back({"model.language_model.layers.2.mlp.down_proj.lora_C.weight", at::zeros({1})});
+  EXPECT_NE(refused(unknown).problems()[0].error.find("lora_C"), std::string::npos);
+  PeftAdapter nowhere = dora();
+  nowhere.tensors.push_back({"model.language_model.layers.9.mlp.down_proj.lora_A.weight", at::zeros({4, 64})});
+  EXPECT_NE(refused(nowhere).problems()[0].what.find("layers.9"), std::string::npos);
+  PeftAdapter embedding = dora();
+  embedding.tensors.push_back({"model.language_model.embed_tokens.lora_A.weight", at::zeros({4, 32})});
+  EXPECT_NE(refused(embedding).problems()[0].error.find("no Linear"), std::string::npos);
+  PeftAdapter misshapen = dora();
+  TensorEntry& a = entry_of(misshapen, "lora_A");
+  a.tensor = a.tensor.narrow(0, 0, 3);
+  EXPECT_NE(refused(misshapen).problems()[0].what.find("[3, "), std::string::npos);
+  PeftAdapter integers = dora();
+  entry_of(integers, "lora_B").tensor = entry_of(integers, "lora_B").tensor.to(at::kLong);
+  EXPECT_NE(refused(integers).problems()[0].error.find("dtype"), std::string::npos);
+  for (const char* part : {".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"}) {
+    PeftAdapter missing = dora();
+    const std::string name = entry_of(missing, part).name;
+    std::erase_if(missing.tensors, [&](const TensorEntry& entry) { return entry.name == name; });
+    EXPECT_NE(refused(missing).problems()[0].error.find("incomplete"), std::string::npos) << part;
+  }
+  PeftAdapter plain = dora();
+  plain.config.use_dora = false;
+  EXPECT_NE(refused(plain).problems()[0].what.find("use_dora"), std::string::npos);
+  PeftAdapter unsaved = dora();
+  unsaved.config.targets.modules_to_save = {};
+  EXPECT_NE(refused(unsaved).problems()[0].what.find("modules_to_save"), std::string::npos);
+  PeftAdapter empty = dora();
+  empty.tensors.clear();
+  EXPECT_EQ(refused(empty).kind(), ErrorKind::kData);
+  PeftAdapter head = dora();
+  head.tensors.push_back({"model.language_model.embed_tokens.weight", at::zeros({1368, 32})});
+  head.config.targets.modules_to_save.push_back("embed_tokens");
+  EXPECT_NE(refused(head).problems()[0].error.find("head"), std::string::npos);
+}
+
+TEST(AdapterFiles, WhatIsSavedIsWhatWasLoaded) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto adapter = Adapter::load(*model, dora(), "golden");
+  test::TempDir dir;
+  write_peft_adapter(dir.path(), adapter->files());
+  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")), read_file(golden("dora/adapter_model.safetensors")));
+}
+
+TEST(AdapterFiles, TheScaleFollowsRslora) {
+  EXPECT_EQ((LoraOptions{.rank = 4, .alpha = 8}).scaling(), 2.0);
+  EXPECT_EQ((LoraOptions{.rank = 4, .alpha = 8, .use_rslora = true}).scaling(), 4.0);
+}
+
+TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
+  for (const char* name : {"lora", "dora"}) {
+    test::TempDir dir;
+    const MergedAdapter merged = merge_adapter({.adapter_dir = golden(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
+    EXPECT_EQ(merged.num_layers, 14);
+    EXPECT_EQ(merged.num_replaced, std::string(name) == "dora" ? 2 : 0);
+    const auto base = Qwen3VL::load(test::tiny_tied(), {});
+    Adapter::load(*base, read_peft_adapter(golden(name)), golden(name));
+    const at::Tensor expected = test::recipe_logits(*base);
+    const auto model = Qwen3VL::load(dir.file("out"), {});
+    EXPECT_LT((test::recipe_logits(*model) - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>()) << name;
+    for (const char* file : {"tokenizer.json", "preprocessor_config.json", "chat_template.jinja", "generation_config.json"}) {
+      EXPECT_EQ(read_file(dir.file("out/") + file), read_file(test::tiny_tied() + "/" + file));
+    }
+    EXPECT_NE(read_file(dir.file("out/config.json")).find("float32"), std::string::npos);
+  }
+}
+
+TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
+  test::TempDir dir;
+  merge_adapter({.adapter_dir = golden("dora"), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = std::nullopt});
+  const auto base = HfDir::open(test::tiny_tied());
+  const auto merged = HfDir::open(dir.file("out"));
+  EXPECT_EQ(merged->names(), base->names());
+  EXPECT_EQ(merged->dtype("model.language_model.layers.2.mlp.down_proj.weight"), at::kBFloat16);
+  EXPECT_TRUE(at::equal(merged->tensor("model.language_model.embed_tokens.weight"), base->tensor("model.language_model.embed_tokens.weight")));
+  EXPECT_FALSE(at::equal(merged->tensor("model.visual.merger.linear_fc2.weight"), base->tensor("model.visual.merger.linear_fc2.weight")));
+}
+
+TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
+  test::TempDir dir;
+  const auto merge = [&](const std::string& base, const std::string& output) {
+    return test::catch_user_error([&] { merge_adapter({.adapter_dir = golden("dora"), .base_dir = base, .output_dir = output, .dtype = std::nullopt}); });
+  };
+  dir.write("full/file", "x");
+  EXPECT_EQ(merge(test::tiny_tied(), dir.file("full")).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(merge(test::tiny_untied(), dir.file("out")).kind(), ErrorKind::kData);
+  EXPECT_FALSE(std::filesystem::exists(dir.file("out")));
+  // The name in adapter_config.json is relative to the checkout; from elsewhere it leads nowhere.
+  PeftAdapter adapter = dora();
+  adapter.config.base_model = "no/such/model";
+  std::filesystem::create_directory(dir.file("adapter"));
+  write_peft_adapter(dir.file("adapter"), adapter);
+  const UserError error =
+      test::catch_user_error([&] { merge_adapter({.adapter_dir = dir.file("adapter"), .base_dir = "", .output_dir = dir.file("out"), .dtype = std::nullopt}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_NE(error.problems()[0].fix.find("--model"), std::string::npos);
+}
+
+}  // namespace rematch

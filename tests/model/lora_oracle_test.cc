@@ -1,0 +1,88 @@
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "model/lora_oracle_cases.h"
+#include "model/merge_adapter.h"
+#include "model/tiny_checkpoint.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+test::ProcessResult run_script(const std::string& arguments) {
+  return test::run_command("OMP_NUM_THREADS=1 " + test::source_path(".venv/bin/python") + " " + test::source_path("tools/goldens/lora.py") + " " + arguments);
+}
+
+bool has_peft() {
+  static const bool found = std::filesystem::exists(test::source_path(".venv/bin/python")) &&
+                            test::run_command(test::source_path(".venv/bin/python") + " -c 'import torch, transformers, safetensors, peft'").exit_code == 0;
+  return found;
+}
+
+#define SKIP_WITHOUT_PEFT() \
+  if (!has_peft()) GTEST_SKIP() << "the .venv of this checkout has no peft"
+
+// Logits of our model as answers for the script's `check`.
+void write_answers(const std::string& path, const at::Tensor& logits, const RowInput& row) {
+  write_safetensors(path, {{"logits", logits.detach()}, {"token_ids", at::tensor(row.token_ids, at::kLong)}});
+}
+
+}  // namespace
+
+TEST(LoraOracle, PeftsAdaptersOnEveryLinearGiveItsLogitsGradientsAndMergedWeights) {
+  SKIP_WITHOUT_PEFT();
+  test::TempDir dir;
+  const test::ProcessResult made = run_script(fmt::format("live {} 300", dir.path()));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  for (const char* name : {"lora", "dora", "lora_dropout", "dora_dropout"}) {
+    SCOPED_TRACE(name);
+    test::expect_equals_peft(dir.file("base"), dir.file(name), std::string(name).find("dropout") != std::string::npos);
+  }
+}
+
+TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
+  SKIP_WITHOUT_PEFT();
+  struct Case {
+    bool use_dora;
+    TargetOptions targets;
+  };
+  TargetOptions regex, list, saved, frozen;
+  regex.target_regex = R"(.*(layers\.(1|2)\.self_attn\.\w+_proj|merger.*linear_fc1))";
+  list.target_modules = {"q_proj", "attn.proj", "linear_fc2"};
+  saved.modules_to_save = {"visual.merger", "norm1"};
+  frozen.is_frozen = [](const std::string& name) { return name.find("model.visual.") == 0; };
+  for (const Case& one : {Case{true, {}}, Case{false, {}}, Case{true, regex}, Case{false, list}, Case{true, saved}, Case{true, frozen}}) {
+    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    std::vector<std::string> names;
+    for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+    const auto adapter = Adapter::create(*model, select_targets(names, one.targets),
+                                         {.lora = {.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora}, .base_model = test::tiny_tied()});
+    at::manual_seed(3);
+    const at::NoGradGuard no_grad;
+    for (const NamedParameter& parameter : adapter->parameters()) {
+      if (parameter.name.find("lora_B") != std::string::npos) at::Tensor(parameter.tensor).normal_(0, 0.1);
+      if (parameter.name.find("magnitude") != std::string::npos || parameter.name.find("norm") != std::string::npos) at::Tensor(parameter.tensor).mul_(1.2);
+    }
+    test::TempDir dir;
+    write_peft_adapter(dir.path(), adapter->files());
+    write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->config()));
+    const test::ProcessResult checked = run_script(fmt::format("check {0} {1} {1}/answers.safetensors", test::tiny_tied(), dir.path()));
+    EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  }
+}
+
+TEST(LoraOracle, TransformersLoadsTheMergedCheckpointAndGivesOurLogits) {
+  SKIP_WITHOUT_PEFT();
+  test::TempDir dir;
+  const std::string adapter_dir = test::source_path("tests/golden/lora/dora");
+  merge_adapter({.adapter_dir = adapter_dir, .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
+  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  Adapter::load(*model, read_peft_adapter(adapter_dir), adapter_dir);
+  write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->config()));
+  const test::ProcessResult checked = run_script(fmt::format("merged {} {}", dir.file("out"), dir.file("answers.safetensors")));
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+}
+
+}  // namespace rematch
