@@ -46,14 +46,15 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 /// Files beside the training state that a run goes on from: the weights, which are the masters of a float32 run, and how they are laid out.
 bool is_weights_file(const std::string& name) {
-  return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json") || name == "config.json" || name == "adapter_config.json";
+  return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json") || name == "config.json" ||
+         name == "adapter_config.json";
 }
 
 [[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file, std::string error, std::string what) {
   throw UserError(ErrorKind::kData,
                   {.error = std::move(error), .where = join_path(checkpoint_dir, file), .what = std::move(what),
-                   .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the weights "
-                                      "alone: `model.model: {}` without resume_from_checkpoint",
+                   .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the "
+                                      "weights alone: `model.model: {}` without resume_from_checkpoint",
                                       checkpoint_dir)});
 }
 
@@ -62,13 +63,17 @@ void require_state_dir(const std::string& checkpoint_dir) {
   if (fs::is_directory(join_path(checkpoint_dir, kTrainStateDir), error)) return;
   const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
   const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
-                     : is_checkpoint ? "trainer_state.json is there, training_state/ is not: written with `save_only_model: true` (or by another program)"
+                     : is_checkpoint ? "trainer_state.json is there, training_state/ is not: written with `save_only_model: true` "
+                                       "(or by another program)"
                                      : "neither training_state/ nor trainer_state.json is in it";
-  throw UserError(ErrorKind::kData,
-                  {.error = "a checkpoint without training state cannot be resumed", .where = checkpoint_dir, .what = what,
-                   .fix = fmt::format("start a new run from its weights: `model.model: {}` without resume_from_checkpoint; checkpoints that can "
-                                      "be resumed need `training.save_only_model: false`",
-                                      checkpoint_dir)});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "a checkpoint without training state cannot be resumed",
+       .where = checkpoint_dir,
+       .what = what,
+       .fix = fmt::format("start a new run from its weights: `model.model: {}` without resume_from_checkpoint; checkpoints that "
+                          "can be resumed need `training.save_only_model: false`",
+                          checkpoint_dir)});
 }
 
 /// Names, relative to the checkpoint, of the files that the manifest covers. The manifest itself is not among them.
@@ -124,16 +129,19 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
     root = read_json_file(path);
   } catch (const UserError& error) {
     if (error.kind() != ErrorKind::kData) throw;
-    refuse(checkpoint_dir, name, "the manifest of a training state is damaged", error.problems()[0].where + ": " + error.problems()[0].what);
+    refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
+           error.problems()[0].where + ": " + error.problems()[0].what);
   }
   const bool is_ours = root.is_object() && root.contains("version") && root["version"] == kVersion;
   if (!is_ours || !root.contains("files") || !root["files"].is_object()) {
-    refuse(checkpoint_dir, name, "the manifest of a training state is not one of ours", fmt::format("expected version {} with files", kVersion));
+    refuse(checkpoint_dir, name, "the manifest of a training state is not one of ours",
+           fmt::format("expected version {} with files", kVersion));
   }
   std::vector<std::pair<std::string, FileMark>> marks;
   for (const auto& item : root["files"].items()) {
     if (!is_inside(item.key()) || !is_mark(item.value())) {
-      refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("the entry of {}", python_json_string(item.key())));
+      refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
+             fmt::format("the entry of {}", python_json_string(item.key())));
     }
     const FileMark mark{.size_bytes = item.value()["size_bytes"].get<int64_t>(), .hash = item.value()["xxh3"].get<std::string>()};
     marks.emplace_back(item.key(), mark);
@@ -155,7 +163,8 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name, con
   }
   const auto size_bytes = static_cast<int64_t>(fs::file_size(path, error));
   if (size_bytes != expected.size_bytes) {
-    refuse(checkpoint_dir, name, size_bytes < expected.size_bytes ? "a file of a checkpoint is truncated" : "a file of a checkpoint was changed",
+    refuse(checkpoint_dir, name,
+           size_bytes < expected.size_bytes ? "a file of a checkpoint is truncated" : "a file of a checkpoint was changed",
            fmt::format("{} bytes expected, {} found", expected.size_bytes, size_bytes));
   }
   const FileMark found = mark_of(path);

@@ -20,8 +20,8 @@ struct TrainState {
 /// Name of the directory inside a checkpoint.
 inline constexpr const char* kTrainStateDir = "training_state";
 
-/// Writes the three files and `manifest.json`: size and XXH3-64 hash of each of them and of the weights and config.json beside them, which a
-/// run goes on from as well. Call it when the model is written, within the StagedDirectory of the checkpoint: it is not atomic by itself.
+/// Writes the three files and `manifest.json`: size and XXH3-64 hash of each of them and of the weights and config.json beside them, which
+/// a run goes on from as well. Call it when the model is written, within the StagedDirectory of the checkpoint: it is not atomic by itself.
 /// @throws UserError (environment), e.g. on a full disk. Cost: reads the files once more, from the page cache.
 void write_train_state(const std::string& checkpoint_dir, const TrainState& state);
 

@@ -61,7 +61,8 @@ void Checkpoints::rotate(const TrainerState& state) const {
 bool Checkpoints::is_best(const TrainerState& state, int64_t step) const {
   if (!state.best_model_checkpoint) return false;
   // By name too: the run directory may be written in another way than in the run that wrote the state.
-  return *state.best_model_checkpoint == path_of(step) || fs::path(*state.best_model_checkpoint).filename() == fs::path(path_of(step)).filename();
+  return *state.best_model_checkpoint == path_of(step) ||
+         fs::path(*state.best_model_checkpoint).filename() == fs::path(path_of(step)).filename();
 }
 
 void Checkpoints::remove(int64_t step) const {

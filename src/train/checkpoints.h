@@ -25,8 +25,9 @@ class Checkpoints {
   /// Path of the checkpoint of a step, whether it exists or not.
   std::string path_of(int64_t step) const;
 
-  /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: with it, the checkpoint is whole. When the step is the best so far, the state's best_model_checkpoint
-  /// is set to it. A failure (full disk, …) leaves earlier checkpoints as they were. @return its path; @throws UserError (environment)
+  /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: with it, the checkpoint is whole.
+  /// When the step is the best so far, the state's best_model_checkpoint is set to it. A failure (full disk, …) leaves earlier checkpoints
+  /// as they were. @return its path; @throws UserError (environment)
   std::string save(TrainerState& state);
 
   /// Steps of complete checkpoints in the run directory, ascending.

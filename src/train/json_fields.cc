@@ -40,7 +40,8 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
     return parse_json(text, origin.path);
   } catch (const UserError& error) {
     const Problem& problem = error.problems()[0];
-    throw UserError(ErrorKind::kData, {.error = origin.error, .where = problem.where, .what = problem.error + ": " + problem.what, .fix = origin.fix});
+    throw UserError(ErrorKind::kData,
+                    {.error = origin.error, .where = problem.where, .what = problem.error + ": " + problem.what, .fix = origin.fix});
   }
 }
 

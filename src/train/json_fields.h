@@ -30,7 +30,8 @@ class JsonFields {
 
   const Json& at(const std::string& key);
   bool has(const std::string& key) const;
-  int64_t integer(const std::string& key, int64_t least = std::numeric_limits<int64_t>::min(), int64_t most = std::numeric_limits<int64_t>::max());
+  int64_t integer(const std::string& key, int64_t least = std::numeric_limits<int64_t>::min(),
+                  int64_t most = std::numeric_limits<int64_t>::max());
   bool boolean(const std::string& key);
   std::string text(const std::string& key);
   /// @param most  longest legal list

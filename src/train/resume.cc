@@ -63,7 +63,9 @@ std::optional<Problem> problem_of(const std::string& checkpoint) {
   return std::nullopt;
 }
 
-std::string passed_over(const Problem& problem) { return fmt::format("passed over {}: {} ({})", problem.where, problem.error, problem.what); }
+std::string passed_over(const Problem& problem) {
+  return fmt::format("passed over {}: {} ({})", problem.where, problem.error, problem.what);
+}
 
 /// The checkpoint that `.tmp-checkpoint-N-PID[.old]` stands for and the process it belongs to.
 struct Leftover {
@@ -142,7 +144,9 @@ ResumeChoice latest_complete(const std::string& run_dir) {
   std::vector<Problem> damages;
   for (const CheckpointName& checkpoint : checkpoints) {
     // Without any training state: written with save_only_model. Going back to an older one would throw finished work away unasked.
-    if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainStateDir))) verify_train_state(checkpoint.path);
+    if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainStateDir))) {
+      verify_train_state(checkpoint.path);
+    }
     const std::optional<Problem> problem = problem_of(checkpoint.path);
     if (!problem) {
       choice.checkpoint = checkpoint.path;
@@ -162,9 +166,11 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   if (!is_directory(path)) throw_missing(path, run_dir);
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
-    throw UserError(ErrorKind::kConfig, {.error = "a run directory is no checkpoint", .where = "training.resume_from_checkpoint",
-                                         .what = fmt::format("{} holds {} checkpoints, the newest is {}", path, inside.size(), inside.back().path),
-                                         .fix = fmt::format("give one of them, e.g. {}", inside.back().path)});
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "a run directory is no checkpoint",
+                     .where = "training.resume_from_checkpoint",
+                     .what = fmt::format("{} holds {} checkpoints, the newest is {}", path, inside.size(), inside.back().path),
+                     .fix = fmt::format("give one of them, e.g. {}", inside.back().path)});
   }
   verify_train_state(path);
   if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete(path));

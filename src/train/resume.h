@@ -21,9 +21,9 @@ struct ResumeChoice {
   std::vector<std::string> warnings;      ///< what was passed over and why; what lies ahead of the choice
 };
 
-/// The newest checkpoint of a run that can be resumed from. Damaged and incomplete ones are passed over with a warning that says what is wrong.
-/// @throws UserError (data) when the newest complete one was written with `save_only_model: true`, or when all of them are damaged: starting
-///         anew would overwrite them. Cost: reads the files of the chosen checkpoint once, to verify their hashes.
+/// The newest checkpoint of a run that can be resumed from. Damaged and incomplete ones are passed over with a warning that says why.
+/// @throws UserError (data) when the newest complete one was written with `save_only_model: true`, or when all of them are damaged:
+///         starting anew would overwrite them. Cost: reads the files of the chosen checkpoint once, to verify their hashes.
 ResumeChoice latest_complete(const std::string& run_dir);
 
 /// What `training.resume_from_checkpoint` means.

@@ -34,8 +34,13 @@ Json pairs_json(const Pairs& pairs) {
 Json window_json(const OpenWindow& open, SegmentWriter& segments) {
   Json rows = Json::array();
   for (const PackedRow& row : open.window.rows) rows.push_back(segments.numbers_of(row.segments));
-  return {{"window_idx", open.window.window_idx}, {"epoch", open.window.epoch}, {"is_partial", open.window.is_partial},
-          {"last_of_epoch", open.last_of_epoch}, {"step0", open.step0}, {"completed_steps", open.completed_steps}, {"rows", std::move(rows)}};
+  return {{"window_idx", open.window.window_idx},
+          {"epoch", open.window.epoch},
+          {"is_partial", open.window.is_partial},
+          {"last_of_epoch", open.last_of_epoch},
+          {"step0", open.step0},
+          {"completed_steps", open.completed_steps},
+          {"rows", std::move(rows)}};
 }
 
 Json packing_json(const PackingSummary& packing) {
@@ -117,7 +122,9 @@ void require_all_used(const RunState& run, const Segments& segments, const JsonO
     }
   }
   for (size_t i = 0; i < segments.size(); ++i) {
-    if (used.count(segments[i].get()) == 0) throw_json_error(origin, fmt::format("segments[{}]", i), "neither a row nor the carry buffer holds it");
+    if (used.count(segments[i].get()) == 0) {
+      throw_json_error(origin, fmt::format("segments[{}]", i), "neither a row nor the carry buffer holds it");
+    }
   }
 }
 
@@ -128,7 +135,8 @@ TrainState to_train_state(const RunState& run, NamedTensors optimizer) {
   Json root;
   root["version"] = kVersion;
   root["num_steps"] = run.num_steps;
-  root["cursor"] = {{"epoch", run.cursor.epoch}, {"next_window_in_epoch", run.cursor.next_window_in_epoch}, {"window_idx", run.cursor.window_idx}};
+  root["cursor"] = {
+      {"epoch", run.cursor.epoch}, {"next_window_in_epoch", run.cursor.next_window_in_epoch}, {"window_idx", run.cursor.window_idx}};
   root["open_window"] = run.open ? window_json(*run.open, segments) : Json(nullptr);
   root["waiting"] = segments.numbers_of(run.waiting);
   root["segments"] = segments.descriptions();
@@ -169,7 +177,8 @@ ResumePoint read_resume_point(const std::string& checkpoint_dir, int64_t vocab_s
   if (point.trainer.global_step != point.run.num_steps) {
     JsonOrigin origin = origin_of(trainer_path);
     origin.error = "the files of a checkpoint do not belong together";
-    throw_json_error(origin, "global_step", fmt::format("{}, but the training state is that of step {}", point.trainer.global_step, point.run.num_steps));
+    throw_json_error(origin, "global_step",
+                     fmt::format("{}, but the training state is that of step {}", point.trainer.global_step, point.run.num_steps));
   }
   return point;
 }

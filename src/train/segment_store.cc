@@ -66,7 +66,8 @@ class TensorReader {
     const int32_t* slot = slots_.const_data_ptr<int32_t>() + next_slot_ * kSlotWidth;
     for (int64_t i = 0; i < num_slots; ++i, slot += kSlotWidth) {
       if (slot[2] != 0 && slot[2] != 1) fail(place, fmt::format("coord slot {} has source {}, expected 0 or 1", i, slot[2]));
-      segment.coord_slots.push_back({.position = slot[0], .bin = slot[1], .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+      segment.coord_slots.push_back(
+          {.position = slot[0], .bin = slot[1], .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
     }
     next_slot_ += num_slots;
   }
@@ -81,7 +82,9 @@ class TensorReader {
     const at::Tensor& tensor = found->second;
     bool fits = tensor.scalar_type() == dtype && tensor.dim() == static_cast<int64_t>(shape.size());
     for (size_t d = 0; fits && d < shape.size(); ++d) fits = shape[d] < 0 || tensor.size(static_cast<int64_t>(d)) == shape[d];
-    if (!fits) fail(name, fmt::format("this tensor of the segments has {} dimensions of {}", tensor.dim(), at::toString(tensor.scalar_type())));
+    if (!fits) {
+      fail(name, fmt::format("this tensor of the segments has {} dimensions of {}", tensor.dim(), at::toString(tensor.scalar_type())));
+    }
     return tensor.contiguous();
   }
 
@@ -113,7 +116,9 @@ Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_siz
   tensors.take_tokens(segment, num_tokens, vocab_size, place);
   tensors.take_slots(segment, fields.integer("num_coord_slots", 0, tensors.slots_left()), place);
   const Json& images = fields.list("images");
-  for (size_t i = 0; i < images.size(); ++i) segment.images.push_back(read_image(images[i], origin, fmt::format("{}.images[{}]", place, i)));
+  for (size_t i = 0; i < images.size(); ++i) {
+    segment.images.push_back(read_image(images[i], origin, fmt::format("{}.images[{}]", place, i)));
+  }
   segment.where = bytes_of(fields.at("where"), origin, fields.place_of("where"));
   fields.finish();
   try {
@@ -148,7 +153,8 @@ NamedTensors SegmentWriter::tensors() const {
   std::vector<int32_t> ids, slots;
   std::vector<uint8_t> marks;
   for (const auto& segment : segments_) {
-    REMATCH_CHECK(segment->labels.size() == segment->token_ids.size(), fmt::format("{} {}", segment->labels.size(), segment->token_ids.size()));
+    REMATCH_CHECK(segment->labels.size() == segment->token_ids.size(),
+                  fmt::format("{} {}", segment->labels.size(), segment->token_ids.size()));
     for (size_t i = 0; i < segment->token_ids.size(); ++i) {
       const int id = segment->token_ids[i], label = segment->labels[i];
       REMATCH_CHECK(label == id || label == kIgnoreLabel, fmt::format("label {} of token {}", label, id));
@@ -171,16 +177,19 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
   TensorReader reader(tensors, origin);
   std::vector<std::shared_ptr<const Segment>> segments;
   for (size_t i = 0; i < descriptions.size(); ++i) {
-    segments.push_back(std::make_shared<const Segment>(read_segment(descriptions[i], reader, vocab_size, origin, fmt::format("segments[{}]", i))));
+    segments.push_back(
+        std::make_shared<const Segment>(read_segment(descriptions[i], reader, vocab_size, origin, fmt::format("segments[{}]", i))));
   }
   if (reader.tokens_left() > 0 || reader.slots_left() > 0) {
-    throw_json_error(origin, "segments", fmt::format("{} segments leave {} tokens and {} coord slots over", segments.size(), reader.tokens_left(),
-                                                     reader.slots_left()));
+    throw_json_error(
+        origin, "segments",
+        fmt::format("{} segments leave {} tokens and {} coord slots over", segments.size(), reader.tokens_left(), reader.slots_left()));
   }
   return segments;
 }
 
-std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers, const std::vector<std::shared_ptr<const Segment>>& segments,
+std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
+                                                               const std::vector<std::shared_ptr<const Segment>>& segments,
                                                                const JsonOrigin& origin, const std::string& place) {
   if (!numbers.is_array()) throw_json_error(origin, place, "a list of segment numbers is expected");
   std::vector<std::shared_ptr<const Segment>> chosen;

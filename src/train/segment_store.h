@@ -36,7 +36,8 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
                                                           const JsonOrigin& origin);
 
 /// Segments by their numbers. @param place  of the list, for errors; no number may stand twice in it
-std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers, const std::vector<std::shared_ptr<const Segment>>& segments,
+std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
+                                                               const std::vector<std::shared_ptr<const Segment>>& segments,
                                                                const JsonOrigin& origin, const std::string& place);
 
 }  // namespace rematch

@@ -138,11 +138,11 @@ TEST(TrainState, FilesThatNoRunGoesOnFromMayChange) {
 
 TEST(TrainState, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   const std::string mark = R"({"size_bytes": 0, "xxh3": "2d06800538d394c2"})";
-  for (const std::string& text : {std::string("{\"version\": 1, \"fil"), std::string("[]"), std::string("{}"), std::string(R"({"version": 2, "files": {}})"),
-                                  std::string(R"({"version": 1, "files": {}})"), std::string(R"({"version": 1, "files": []})"),
-                                  std::string(R"({"version": 1, "files": {"training_state/state.json": 3}})"),
-                                  R"({"version": 1, "files": {"../x": )" + mark + "}}", R"({"version": 1, "files": {"/dev/null": )" + mark + "}}",
-                                  R"({"version": 1, "files": {"": )" + mark + "}}"}) {
+  for (const std::string& text :
+       {std::string("{\"version\": 1, \"fil"), std::string("[]"), std::string("{}"), std::string(R"({"version": 2, "files": {}})"),
+        std::string(R"({"version": 1, "files": {}})"), std::string(R"({"version": 1, "files": []})"),
+        std::string(R"({"version": 1, "files": {"training_state/state.json": 3}})"), R"({"version": 1, "files": {"../x": )" + mark + "}}",
+        R"({"version": 1, "files": {"/dev/null": )" + mark + "}}", R"({"version": 1, "files": {"": )" + mark + "}}"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     write_file_atomic(checkpoint + "/training_state/manifest.json", text);

@@ -23,14 +23,16 @@ namespace fs = std::filesystem;
 constexpr int kSaved = 0, kRefused = 1, kOther = 2;
 
 Checkpoints checkpoints_in(const std::string& run_dir, const RunState& run) {
-  return Checkpoints({.run_dir = run_dir, .save_total_limit = 1},
-                     [](const std::string& directory) { write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}}); },
-                     [&run](const std::string& directory) {
-                       write_train_state(directory, to_train_state(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
-                     });
+  return Checkpoints(
+      {.run_dir = run_dir, .save_total_limit = 1},
+      [](const std::string& directory) { write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}}); },
+      [&run](const std::string& directory) {
+        write_train_state(directory, to_train_state(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
+      });
 }
 
-/// Saves in a process that may write no file longer than `limit_bytes`. @return kSaved, kRefused (an environment error that names a file), kOther
+/// Saves in a process that may write no file longer than `limit_bytes`.
+/// @return kSaved, kRefused (an environment error that names a file) or kOther
 int save_with_limit(const std::string& run_dir, TrainerState state, const RunState& run, rlim_t limit_bytes) {
   const pid_t child = ::fork();
   if (child == 0) {

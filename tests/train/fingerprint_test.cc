@@ -17,9 +17,18 @@ void write_model_files(const test::TempDir& dir, const std::string& name) {
 }
 
 FingerprintInput some_input(const std::string& model_dir) {
-  return {.model_dir = model_dir, .parameters = {{"a", at::zeros({2, 3})}, {"b", at::zeros({4})}}, .dataset_hash = "0123456789abcdef", .num_samples = 12,
-          .per_device_train_batch_size = 2, .gradient_accumulation_steps = 3, .seed = 7, .trainer_variant = "sft", .packing = true,
-          .pack_scope = "micro", .packing_length = 512, .m_steps = 4,
+  return {.model_dir = model_dir,
+          .parameters = {{"a", at::zeros({2, 3})}, {"b", at::zeros({4})}},
+          .dataset_hash = "0123456789abcdef",
+          .num_samples = 12,
+          .per_device_train_batch_size = 2,
+          .gradient_accumulation_steps = 3,
+          .seed = 7,
+          .trainer_variant = "sft",
+          .packing = true,
+          .pack_scope = "micro",
+          .packing_length = 512,
+          .m_steps = 4,
           .settings = {{"training.learning_rate", "1e-5"}, {"training.seed", "7"}, {"training.output_dir", "a"}}};
 }
 
@@ -111,7 +120,8 @@ TEST(Fingerprint, AnotherConfigOrTokenizerIsAnotherModel) {
   const Fingerprint saved = make_fingerprint(some_input(dir.file("a")));
   dir.write("b/config.json", "{\"dtype\": \"float32\", \"vocab_size\": 3}\n");
   dir.write("b/tokenizer.json", "{\"version\": \"1.0\"}");
-  EXPECT_EQ(what_differs(saved, make_fingerprint(some_input(dir.file("b")))), (std::vector<std::string>{"model (config.json)", "model (tokenizer.json)"}));
+  EXPECT_EQ(what_differs(saved, make_fingerprint(some_input(dir.file("b")))),
+            (std::vector<std::string>{"model (config.json)", "model (tokenizer.json)"}));
 }
 
 TEST(Fingerprint, TheDtypeThatACheckpointWritesIntoItsConfigIsNoDifference) {
@@ -128,8 +138,8 @@ TEST(Fingerprint, AChangedSettingIsAWarningUnlessItIsHarmless) {
   write_model_files(dir, "a");
   FingerprintInput input = some_input(dir.file("a"));
   const Fingerprint saved = make_fingerprint(input);
-  input.settings = {{"training.learning_rate", "2e-5"}, {"training.weight_decay", "0.1"}, {"training.seed", "9"}, {"training.output_dir", "b"},
-                    {"training.save_steps", "10"}, {"data.dataloader_num_workers", "4"}};
+  input.settings = {{"training.learning_rate", "2e-5"}, {"training.weight_decay", "0.1"}, {"training.seed", "9"},
+                    {"training.output_dir", "b"},       {"training.save_steps", "10"},    {"data.dataloader_num_workers", "4"}};
   const std::vector<std::string> warnings = compare_fingerprints(saved, make_fingerprint(input), "c");
   EXPECT_EQ(warnings, (std::vector<std::string>{"resumed with another training.learning_rate: 1e-5 → 2e-5",
                                                 "resumed with another training.weight_decay: absent → 0.1"}));

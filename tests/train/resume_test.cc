@@ -23,7 +23,9 @@ void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps, b
   for (const int64_t step : steps) {
     RunState run;
     run.num_steps = step;
-    const Checkpoints::Writer write_model = [](const std::string& directory) { write_file_atomic(directory + "/model.safetensors", "weights"); };
+    const Checkpoints::Writer write_model = [](const std::string& directory) {
+      write_file_atomic(directory + "/model.safetensors", "weights");
+    };
     Checkpoints::Writer write_state = [&](const std::string& directory) { write_train_state(directory, to_train_state(run, {})); };
     if (only_model) write_state = {};
     TrainerState state;
@@ -160,8 +162,9 @@ TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
   const std::string parent = std::to_string(::getppid()), own = std::to_string(::getpid());
   dir.write(".tmp-checkpoint-4-" + dead + "/model.safetensors", "half");
   dir.write(".tmp-checkpoint-4-" + own + "/model.safetensors", "of an earlier process with our number");
-  const std::vector<std::string> others = {".tmp-checkpoint-4-" + parent, ".tmp-checkpoint-4", ".tmp-checkpoint-4-x", ".tmp-checkpoint-x-" + dead,
-                                           ".tmp-other-4-" + dead, "checkpoint-4", ".tmp-checkpoint-4-0"};
+  const std::vector<std::string> others = {".tmp-checkpoint-4-" + parent, ".tmp-checkpoint-4",    ".tmp-checkpoint-4-x",
+                                           ".tmp-checkpoint-x-" + dead,   ".tmp-other-4-" + dead, "checkpoint-4",
+                                           ".tmp-checkpoint-4-0"};
   for (const std::string& kept : others) {
     dir.write(kept + "/model.safetensors", "kept");
   }

@@ -103,7 +103,8 @@ TEST(RunState, AnyBytesSurviveInNames) {
   expect_same(reread(run), run);
 }
 
-RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere, (const std::vector<uint16_t>& waiting, const std::vector<std::vector<uint16_t>>& rows)) {
+RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere,
+              (const std::vector<uint16_t>& waiting, const std::vector<std::vector<uint16_t>>& rows)) {
   const auto segments_of = [](const std::vector<uint16_t>& numbers) {
     std::vector<std::shared_ptr<const Segment>> segments;
     for (const int number : numbers) segments.push_back(some_segment(number));
@@ -130,7 +131,8 @@ TEST(RunState, EveryMissingKeyIsNamed) {
       const Json::json_pointer here = value.is_array() ? path / std::stoul(item.key()) : path / item.key();
       if (value.is_object() && path.to_string().rfind("/fingerprint/", 0) != 0) {
         const Problem problem = problem_with([&](Json& changed, TrainState&) { changed[path].erase(item.key()); });
-        EXPECT_NE((problem.where + problem.what).find(item.key()), std::string::npos) << here.to_string() << ": " << problem.where << ": " << problem.what;
+        EXPECT_NE((problem.where + problem.what).find(item.key()), std::string::npos)
+            << here.to_string() << ": " << problem.where << ": " << problem.what;
       }
       if (item.value().is_structured()) visit(item.value(), here);
     }
@@ -152,23 +154,44 @@ TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
 }
 
 TEST(RunState, AnUnknownKeyIsRefused) {
-  for (const char* place : {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x", "/segments/1/images/0/x", "/fingerprint/x"}) {
+  for (const char* place :
+       {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x", "/segments/1/images/0/x", "/fingerprint/x"}) {
     const Problem problem = problem_with([&](Json& root, TrainState&) { root[Json::json_pointer(place)] = 1; });
     EXPECT_EQ(problem.what, "this key does not belong there") << place;
   }
 }
 
 TEST(RunState, NumbersThatContradictEachOtherAreRefused) {
-  const std::vector<std::pair<const char*, Json>> changes = {
-      {"/version", 2}, {"/num_steps", 10}, {"/cursor/window_idx", 6}, {"/cursor/epoch", 0}, {"/open_window/step0", 12}, {"/open_window/completed_steps", 1},
-      {"/segments/0/num_tokens", 9}, {"/segments/0/num_tokens", 0}, {"/segments/6/num_tokens", 100}, {"/segments/0/num_tokens", 1ll << 40},
-      {"/segments/0/prompt_len", 100}, {"/segments/1/prompt_len", 12}, {"/segments/0/num_coord_slots", 0}, {"/segments/0/num_coord_slots", 1ll << 60},
-      {"/segments/1/images/0/grid_thw", {1, 2}}, {"/segments/1/images/0/grid_thw", {1, 2, 0}}, {"/segments/1/images/0/path", ""},
-      {"/segments/1/images/0/path", {{"hex", "abc"}}}, {"/segments/1/images/0/path", {{"hex", "zz"}}}, {"/waiting/0", 7}, {"/waiting/0", -1},
-      {"/waiting/0", 4}, {"/waiting", Json::array()}, {"/open_window/rows/0", Json::array()}, {"/open_window/rows/1/0", 0}, {"/open_window", nullptr}};
+  const std::vector<std::pair<const char*, Json>> changes = {{"/version", 2},
+                                                             {"/num_steps", 10},
+                                                             {"/cursor/window_idx", 6},
+                                                             {"/cursor/epoch", 0},
+                                                             {"/open_window/step0", 12},
+                                                             {"/open_window/completed_steps", 1},
+                                                             {"/segments/0/num_tokens", 9},
+                                                             {"/segments/0/num_tokens", 0},
+                                                             {"/segments/6/num_tokens", 100},
+                                                             {"/segments/0/num_tokens", 1ll << 40},
+                                                             {"/segments/0/prompt_len", 100},
+                                                             {"/segments/1/prompt_len", 12},
+                                                             {"/segments/0/num_coord_slots", 0},
+                                                             {"/segments/0/num_coord_slots", 1ll << 60},
+                                                             {"/segments/1/images/0/grid_thw", {1, 2}},
+                                                             {"/segments/1/images/0/grid_thw", {1, 2, 0}},
+                                                             {"/segments/1/images/0/path", ""},
+                                                             {"/segments/1/images/0/path", {{"hex", "abc"}}},
+                                                             {"/segments/1/images/0/path", {{"hex", "zz"}}},
+                                                             {"/waiting/0", 7},
+                                                             {"/waiting/0", -1},
+                                                             {"/waiting/0", 4},
+                                                             {"/waiting", Json::array()},
+                                                             {"/open_window/rows/0", Json::array()},
+                                                             {"/open_window/rows/1/0", 0},
+                                                             {"/open_window", nullptr}};
   for (const auto& [place, value] : changes) {
     SCOPED_TRACE(std::string(place) + " = " + value.dump());
-    const Problem problem = problem_with([&place = place, &value = value](Json& root, TrainState&) { root[Json::json_pointer(place)] = value; });
+    const Problem problem =
+        problem_with([&place = place, &value = value](Json& root, TrainState&) { root[Json::json_pointer(place)] = value; });
     EXPECT_EQ(problem.error, "the training state of a checkpoint cannot be read");
     EXPECT_EQ(problem.where.rfind("state.json: ", 0), 0u) << problem.where;
   }

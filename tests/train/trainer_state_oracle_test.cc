@@ -19,7 +19,8 @@ TEST(TrainerStateOracle, TransformersReadsItAndWeReadWhatItWrites) {
   ours.best_metric = 0.1 + 0.2;
   ours.best_global_step = 100;
   ours.best_model_checkpoint = "runs/checkpoint-100";
-  ours.log_history.push_back({.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});  // sorted, as transformers writes
+  // Sorted, as transformers writes them.
+  ours.log_history.push_back({.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});
   const test::TempDir dir;
   write_file_atomic(dir.file("ours.json"), ours.to_json());
   const std::string code = "from transformers import TrainerState as T\nT.load_from_json('" + dir.file("ours.json") + "').save_to_json('" +

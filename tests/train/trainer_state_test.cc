@@ -77,10 +77,26 @@ TEST(TrainerState, WritesTransformersFieldNames) {
   state.epoch = 0.5;
   state.log_history.push_back({.step = 7, .values = {{"loss", 1.5}}});
   const Json json = parse_json(state.to_json(), "trainer_state.json");
-  for (const char* name : {"best_global_step", "best_metric", "best_model_checkpoint", "epoch", "eval_steps", "global_step", "is_hyper_param_search",
-                           "is_local_process_zero", "is_world_process_zero", "log_history", "logging_steps", "max_steps",
-                           "num_input_tokens_seen", "num_train_epochs", "save_steps", "stateful_callbacks", "total_flos", "train_batch_size",
-                           "trial_name", "trial_params"}) {
+  for (const char* name : {"best_global_step",
+                           "best_metric",
+                           "best_model_checkpoint",
+                           "epoch",
+                           "eval_steps",
+                           "global_step",
+                           "is_hyper_param_search",
+                           "is_local_process_zero",
+                           "is_world_process_zero",
+                           "log_history",
+                           "logging_steps",
+                           "max_steps",
+                           "num_input_tokens_seen",
+                           "num_train_epochs",
+                           "save_steps",
+                           "stateful_callbacks",
+                           "total_flos",
+                           "train_batch_size",
+                           "trial_name",
+                           "trial_params"}) {
     EXPECT_TRUE(json.contains(name)) << name;
   }
   EXPECT_EQ(json["log_history"][0]["loss"], 1.5);
@@ -115,7 +131,9 @@ TEST(TrainerState, AFreshStateComesBackWithoutABest) {
 RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit, (const std::vector<uint64_t>& patterns)) {
   TrainerState state;
   state.log_history.push_back({.step = 1, .values = {}});
-  for (size_t i = 0; i < patterns.size(); ++i) state.log_history[0].values.emplace_back("v" + std::to_string(i), std::bit_cast<double>(patterns[i]));
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    state.log_history[0].values.emplace_back("v" + std::to_string(i), std::bit_cast<double>(patterns[i]));
+  }
   for (const double value : {0.0, -0.0, 5e-324, 1.7976931348623157e308, 1e16, 1e-5, 123456789012345680.0}) {
     state.log_history[0].values.emplace_back("c" + std::to_string(state.log_history[0].values.size()), value);
   }
@@ -140,8 +158,9 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
   TrainerState state = full_state();
   state.log_history.pop_back();  // its NaN is no JSON
   const Json good = parse_json(state.to_json(), "");
-  for (const char* key : {"global_step", "epoch", "max_steps", "num_train_epochs", "logging_steps", "eval_steps", "save_steps", "train_batch_size",
-                          "num_input_tokens_seen", "log_history", "best_metric", "best_global_step", "best_model_checkpoint"}) {
+  for (const char* key :
+       {"global_step", "epoch", "max_steps", "num_train_epochs", "logging_steps", "eval_steps", "save_steps", "train_batch_size",
+        "num_input_tokens_seen", "log_history", "best_metric", "best_global_step", "best_model_checkpoint"}) {
     Json json = good;
     json[key] = {{"x", 1}};
     EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
@@ -163,7 +182,8 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
     EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
   }
   const std::string text = state.to_json();
-  for (const std::string& broken : {std::string(), std::string("[]"), text.substr(0, text.size() / 2), text + "x", std::string("NaN"), std::string("\"\\")}) {
+  for (const std::string& broken :
+       {std::string(), std::string("[]"), text.substr(0, text.size() / 2), text + "x", std::string("NaN"), std::string("\"\\")}) {
     EXPECT_EQ(problem_with(broken).error, "a trainer_state.json cannot be read") << broken;
   }
 }
