@@ -39,7 +39,8 @@ WindowStream::WindowStream(WindowOptions options) : options_(std::move(options))
 }
 
 std::vector<int64_t> WindowStream::order_of(int64_t epoch) const {
-  if (options_.shuffle) return random_permutation(random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)}), options_.num_samples);
+  const uint64_t key = random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)});
+  if (options_.shuffle) return random_permutation(key, options_.num_samples);
   std::vector<int64_t> order(static_cast<size_t>(options_.num_samples));
   std::iota(order.begin(), order.end(), 0);
   return order;
@@ -104,7 +105,9 @@ WindowPlan WindowStream::next() {
   const int64_t end = std::min(first + window_size_, num_micro_batches);
   WindowPlan plan{.window_idx = cursor_.window_idx, .epoch = cursor_.epoch, .micro_batches = {}, .is_partial = end - first < window_size_,
                   .last_of_epoch = cursor_.next_window_in_epoch + 1 == num_windows};
-  for (int64_t i = first + options_.rank; i < end; i += options_.world_size) plan.micro_batches.push_back(micro_batches[static_cast<size_t>(i)]);
+  for (int64_t i = first + options_.rank; i < end; i += options_.world_size) {
+    plan.micro_batches.push_back(micro_batches[static_cast<size_t>(i)]);
+  }
   ++cursor_.window_idx;
   if (++cursor_.next_window_in_epoch == num_windows) {
     cursor_.next_window_in_epoch = 0;

@@ -5,7 +5,8 @@
 
 namespace rematch {
 
-/// Cuts the order of an epoch into micro-batches: sample indices in, at least one micro-batch and no empty one out. Depends on its arguments only.
+/// Cuts the order of an epoch into micro-batches: sample indices in, at least one micro-batch and no empty one out. Depends on its
+/// arguments only.
 using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vector<int64_t>& order, int64_t epoch)>;
 
 /// How samples become windows.
@@ -18,8 +19,9 @@ struct WindowOptions {
   int rank = 0;                             ///< 0..world_size-1
   bool drop_last = false;                   ///< leave out an epoch's last micro-batch when it is not full
   bool shuffle = true;                      ///< false: file order in every epoch (evaluation)
-  /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one sample, so
-  /// a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then has nothing to leave out.
+  /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one
+  /// sample, so a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then leaves
+  /// nothing out.
   CutEpoch cut;
 };
 

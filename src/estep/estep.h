@@ -42,8 +42,8 @@ class TeacherSource : public SegmentSource {
     int row_tokens = 0;      ///< of a micro-batch, when the stream was packed into rows
   };
   /// All parts outlive the source.
-  TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels, Examiner::Options options,
-                Caps caps);
+  TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
+                Examiner::Options options, Caps caps);
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
@@ -54,9 +54,9 @@ class TeacherSource : public SegmentSource {
   /// Tokens of segment_at(sample_idx, epoch), which it throws as. Reads no image. Cost: the tokenizer on the answer.
   int encoded_len(int64_t sample_idx, int64_t epoch) const;
 
-  /// True when a sample may have another length in another epoch. Numbers and texts of objects keep their tokens wherever they stand, but the
-  /// last object closes the answer: `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a tokenizer
-  /// may merge one pair where it splits the other.
+  /// True when a sample may have another length in another epoch. Numbers and texts of objects keep their tokens wherever they stand, but
+  /// the last object closes the answer: `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a
+  /// tokenizer may merge one pair where it splits the other.
   bool lengths_vary_by_epoch() const { return options_.ordering == ObjectOrdering::kRandom; }
 
  private:

@@ -23,12 +23,12 @@ struct StreamRows {
   double dropped_fill = 0;                 ///< its tokens over packing_length
 };
 
-/// Packs whole samples of an epoch into rows (BEHAVIOUR 14). Up to packing_buffer samples wait, in the order of the stream; the selector takes
-/// a row of them, the stream fills up their places, and so on until nothing waits. No sample stays behind for the next epoch.
-/// The last row is the one after which nothing waits. It is dropped when drop_last is set and it is underfilled, unless it is the epoch's only
-/// row: an epoch that trains nothing would never end a run.
+/// Packs whole samples of an epoch into rows (BEHAVIOUR 14). Up to packing_buffer samples wait, in the order of the stream; the selector
+/// takes a row of them, the stream fills up their places, and so on until nothing waits. No sample stays behind for the next epoch.
+/// The last row is the one after which nothing waits. It is dropped when drop_last is set and it is underfilled, unless it is the epoch's
+/// only row: an epoch that trains nothing would never end a run.
 /// @param order         sample indices of the epoch, each once
-/// @param encoded_lens  tokens of each sample's segment, by sample index; each 1..packing_length (longer ones are refused when they are measured)
+/// @param encoded_lens  tokens of each sample's segment, by sample index; each 1..packing_length (longer ones are refused when measured)
 /// Cost: a selection over at most packing_buffer samples for each row.
 StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> encoded_lens, const StreamOptions& options);
 

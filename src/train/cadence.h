@@ -41,7 +41,8 @@ class Cadence {
   /// All epochs alike. @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
   Cadence(const CadenceOptions& options, int64_t steps_per_epoch);
 
-  /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of an epoch that part of its steps, rounded up.
+  /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of an epoch that part of its steps,
+  /// rounded up.
   int64_t total_steps() const { return total_steps_; }
 
   /// @param step          number of finished optimizer steps, ≥ 1

@@ -108,6 +108,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   if (input.packing) {
     fix("custom.extra.rollout_matching.post_rollout_pack_scope", input.pack_scope);
     fix("global_max_length", input.packing_length);
+    if (!input.stream_rows.empty()) fix("packing of the data stream", input.stream_rows);
   }
   fix("rollout_buffer m_steps", input.m_steps);
   fix("tuner.freeze_llm", yes_no(input.freeze_llm));

@@ -32,6 +32,7 @@ struct FingerprintInput {
   bool packing = false;
   std::string pack_scope;           ///< "micro" or "window"; counts with packing only, as the next
   int packing_length = 0;
+  std::string stream_rows;          ///< StreamPacking::fingerprint() in stage 1 with packing, else empty
   int64_t m_steps = 1;              ///< optimizer steps of a full window: the count of epochs depends on it
   bool freeze_llm = false, freeze_vit = false, freeze_aligner = false;
   std::vector<std::pair<std::string, std::string>> settings;  ///< the effective configuration, key → value; what is fixed may be in it too

@@ -91,8 +91,10 @@ Fingerprint fingerprint_of(const ConfigResult& result, const Session& session) {
                          .gradient_accumulation_steps = config.cadence.gradient_accumulation_steps, .drop_last = config.data.drop_last,
                          .seed = config.cadence.seed, .trainer_variant = config.is_stage_2() ? "rollout_matching_sft" : "sft",
                          .packing = config.pack.enabled, .pack_scope = config.pack.whole_window ? "window" : "micro",
-                         .packing_length = session.max_length(), .m_steps = config.pack.m_steps, .freeze_llm = config.tuner.freeze_llm,
-                         .freeze_vit = config.tuner.freeze_vit, .freeze_aligner = config.tuner.freeze_aligner};
+                         .packing_length = session.max_length(),
+                         .stream_rows = session.stream_packing ? session.stream_packing->fingerprint() : "",
+                         .m_steps = config.pack.m_steps, .freeze_llm = config.tuner.freeze_llm, .freeze_vit = config.tuner.freeze_vit,
+                         .freeze_aligner = config.tuner.freeze_aligner};
   for (const EffectiveValue& value : result.effective) input.settings.emplace_back(value.key, value.value);
   return make_fingerprint(input);
 }

@@ -7,21 +7,33 @@
 #include <utility>
 
 #include "base/interrupt.h"
+#include "checkpoint/train_state.h"
 
 namespace rematch {
 namespace {
 
 constexpr int64_t kSamplesPerProgress = 256;
 
+const char* selector_name(PackingSelector selector) {
+  return selector == PackingSelector::kBinpacking ? "binpacking" : selector == PackingSelector::kOptimal ? "optimal" : "fifo";
+}
+
 }  // namespace
 
-StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Terminal& terminal) : samples_(std::move(samples)), options_(options) {
+StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Terminal& terminal)
+    : samples_(std::move(samples)), options_(options) {
   measure(0, &terminal);
+  std::string lengths;
+  for (const int encoded_len : encoded_lens_) lengths += fmt::format("{} ", encoded_len);
+  fingerprint_ = fmt::format("{}, buffer {}, min_fill_ratio {}, drop_last {}, {} lengths {}", selector_name(options_.selector),
+                             options_.packing_buffer, options_.min_fill_ratio, options_.drop_last, samples_.vary_by_epoch ? "varying" : "fixed",
+                             content_hash_of(lengths));
   if (encoded_lens_.empty()) return;
   const int64_t total = std::accumulate(encoded_lens_.begin(), encoded_lens_.end(), int64_t{0});
-  terminal.say(fmt::format("packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of up to {}", samples_.num_samples,
-                           static_cast<double>(total) / static_cast<double>(samples_.num_samples),
-                           *std::max_element(encoded_lens_.begin(), encoded_lens_.end()), options_.packing_length));
+  const int longest = *std::max_element(encoded_lens_.begin(), encoded_lens_.end());
+  terminal.say(fmt::format("packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of up to {}",
+                           samples_.num_samples, static_cast<double>(total) / static_cast<double>(samples_.num_samples), longest,
+                           options_.packing_length));
 }
 
 void StreamPacking::measure(int64_t epoch, Terminal* terminal) {
@@ -61,7 +73,8 @@ int64_t StreamPacking::num_dropped_samples(int64_t num_epochs) const {
 std::string StreamPacking::summary_text(int64_t num_epochs) const {
   const int64_t num_dropped = num_dropped_samples(num_epochs);
   if (num_dropped == 0) return {};
-  return fmt::format("packing: {} samples of {} epochs were left out with an underfilled last row; training.packing_drop_last: false trains it",
+  return fmt::format("packing: {} samples of {} epochs were left out with an underfilled last row; "
+                     "training.packing_drop_last: false trains it",
                      num_dropped, num_epochs);
 }
 

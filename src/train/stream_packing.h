@@ -17,19 +17,24 @@ struct StreamSamples {
   bool vary_by_epoch = false;                                         ///< a sample may be longer or shorter in another epoch
 };
 
-/// Stage 1 with packing (BEHAVIOUR 14): measures the samples once, before anything is trained, and cuts each epoch into rows of whole samples.
+/// Stage 1 with packing (BEHAVIOUR 14): measures the samples before anything is trained, and cuts each epoch into rows of whole samples.
 ///
 ///   StreamPacking packing({.num_samples = …, .encoded_len = …}, {.packing_length = 16000}, terminal);
 ///   WindowStream windows({.num_samples = …, .cut = packing.cut()});
 class StreamPacking {
  public:
-  /// Measures every sample of epoch 0, under a progress bar. @throws what encoded_len throws, e.g. for a sample longer than a row; Interrupted
+  /// Measures every sample of epoch 0, under a progress bar.
+  /// @throws what encoded_len throws, e.g. for a sample longer than a row; Interrupted
   /// Cost: encoded_len of each sample, 16 to 27 microseconds for some 800 tokens.
   StreamPacking(StreamSamples samples, StreamOptions options, Terminal& terminal);
 
-  /// Cuts epochs into rows; calls back into this object, which outlives it. Cost: a selection for each row; with vary_by_epoch every sample of
-  /// the epoch is measured too.
+  /// Cuts epochs into rows; calls back into this object, which outlives it.
+  /// Cost: a selection for each row; with vary_by_epoch every sample of the epoch is measured too.
   CutEpoch cut();
+
+  /// What the rows of every epoch follow from, beside the seed: options and lengths. A run that is resumed with another one would repeat
+  /// samples or leave some out.
+  std::string fingerprint() const { return fingerprint_; }
 
   /// Samples that packing_drop_last left out of the first `num_epochs` epochs, as far as these were cut.
   int64_t num_dropped_samples(int64_t num_epochs) const;
@@ -43,6 +48,7 @@ class StreamPacking {
 
   StreamSamples samples_;
   StreamOptions options_;
+  std::string fingerprint_;
   int64_t measured_epoch_ = -1;
   std::vector<int> encoded_lens_;     ///< of measured_epoch_, by sample index
   std::vector<int64_t> num_dropped_;  ///< by epoch

@@ -18,8 +18,8 @@ constexpr int64_t kNumScenes = 8;
 constexpr const char* kThreeEpochs =
     "global_max_length: 2240\n"
     "custom: {trainer_variant: sft}\n"
-    "training: {packing: true, packing_buffer: 3, max_steps: -1, num_train_epochs: 3, per_device_train_batch_size: 1, gradient_accumulation_steps: 1, "
-    "learning_rate: 1.0e-3, save_strategy: \"no\"";
+    "training: {packing: true, packing_buffer: 3, max_steps: -1, num_train_epochs: 3, per_device_train_batch_size: 1, "
+    "gradient_accumulation_steps: 1, learning_rate: 1.0e-3, save_strategy: \"no\"";
 
 std::vector<Json> logged_steps(const test::Program& program) {
   std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
@@ -90,8 +90,8 @@ TEST(StageOnePacking, AStepTakesBatchSizeTimesAccumulationRows) {
 
 TEST(StageOnePacking, PartOfAnEpochTakesPartOfItsSteps) {
   test::Program program;
-  const test::ProcessResult result =
-      program.run("train " + program.config(std::string(kThreeEpochs) + ", packing_drop_last: false}\n") + " --set training.num_train_epochs=1.5");
+  const std::string config = program.config(std::string(kThreeEpochs) + ", packing_drop_last: false}\n");
+  const test::ProcessResult result = program.run("train " + config + " --set training.num_train_epochs=1.5");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<Json> steps = logged_steps(program);
   ASSERT_EQ(steps.size(), 5u);  // 3, and half of 3 rounded up
@@ -102,7 +102,8 @@ TEST(StageOnePacking, TwoRunsGiveTheSameBitsWhateverTheWorkers) {
   std::string weights[2];
   for (int i = 0; i < 2; ++i) {
     test::Program program;
-    const std::string config = program.config(std::string(kThreeEpochs) + "}\ndata: {dataloader_num_workers: " + std::to_string(3 * i) + "}\n");
+    const std::string workers = "data: {dataloader_num_workers: " + std::to_string(3 * i) + "}\n";
+    const std::string config = program.config(std::string(kThreeEpochs) + "}\n" + workers);
     const test::ProcessResult result = program.run("train " + config);
     ASSERT_EQ(result.exit_code, 0) << result.err;
     weights[i] = read_file(program.run_dir() + "/checkpoint-" + std::to_string(logged_steps(program).size()) + "/model.safetensors");
@@ -110,12 +111,31 @@ TEST(StageOnePacking, TwoRunsGiveTheSameBitsWhateverTheWorkers) {
   EXPECT_EQ(weights[0], weights[1]);
 }
 
+TEST(StageOnePacking, GoesOnFromTheMiddleOfAnEpochAsIfNeverStopped) {
+  test::Program program;
+  const std::string config = program.config(std::string(kThreeEpochs) + ", packing_drop_last: false}\n") +
+                             " --set training.save_strategy=steps --set training.save_steps=5";
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const std::string last = program.run_dir() + "/checkpoint-10", weights = read_file(last + "/model.safetensors");
+  const auto segments = sum_of(logged_steps(program), "packing/post_rollout_segments");
+  std::filesystem::remove_all(last);
+  const std::string resumed = "train " + config + " --set training.resume_from_checkpoint=" + program.run_dir() + "/checkpoint-5";
+  const test::ProcessResult refused = program.run(resumed + " --set training.packing_buffer=4");
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  EXPECT_NE(refused.err.find("packing of the data stream differs"), std::string::npos) << refused.err;
+  const test::ProcessResult result = program.run(resumed);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(last + "/model.safetensors"), weights);
+  EXPECT_EQ(sum_of(logged_steps(program), "packing/post_rollout_segments"), segments);
+}
+
 TEST(StageOnePacking, EvaluationDoesNotPack) {
   // Evaluated before anything is learnt: the same numbers packed and un-packed.
   std::string evaluated[2];
   for (int i = 0; i < 2; ++i) {
     test::Program program;
-    const std::string config = program.config("custom: {trainer_variant: sft}\ntraining: {packing: " + std::string(i == 0 ? "false" : "true") + "}\n");
+    const std::string packing = i == 0 ? "false" : "true";
+    const std::string config = program.config("custom: {trainer_variant: sft}\ntraining: {packing: " + packing + "}\n");
     const test::ProcessResult result = program.run("eval " + config);
     ASSERT_EQ(result.exit_code, 0) << result.err;
     Json json = parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
@@ -129,7 +149,8 @@ TEST(StageOnePacking, EvaluationDoesNotPack) {
 
 TEST(StageOnePacking, ASampleLongerThanARowIsAnErrorBeforeTheModelIsLoaded) {
   test::Program program;
-  const test::ProcessResult result = program.run("train " + program.config(std::string(kThreeEpochs) + "}\n") + " --set global_max_length=64");
+  const std::string config = program.config(std::string(kThreeEpochs) + "}\n");
+  const test::ProcessResult result = program.run("train " + config + " --set global_max_length=64");
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_NE(result.err.find("train.jsonl:1"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("cap 64"), std::string::npos) << result.err;

@@ -33,8 +33,8 @@ struct Screen {
 // Parts of stage 1 on the golden scenes. @param model_dir  whose tokenizer encodes
 struct Scenes {
   Scenes(const std::string& model_dir, ObjectOrdering ordering)
-      : tokenizer(Tokenizer::load(model_dir)), coords(CoordVocab::from(*tokenizer, model_dir)), vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
-        patches(PatchOptions::from_model_dir(model_dir)),
+      : tokenizer(Tokenizer::load(model_dir)), coords(CoordVocab::from(*tokenizer, model_dir)),
+        vocab(AnswerVocab::from(*tokenizer, coords, model_dir)), patches(PatchOptions::from_model_dir(model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)), {.merge_size = patches.merge_size}),
         examiner_options{.ordering = ordering, .seed = 3, .patches = patches} {}
 
@@ -69,11 +69,12 @@ std::string model_without_a_merge(const test::TempDir& dir) {
 }
 
 StreamSamples samples_of(const TeacherSource& source, const Dataset& dataset) {
-  return {.num_samples = dataset.size(), .encoded_len = [&source](int64_t sample_idx, int64_t epoch) { return source.encoded_len(sample_idx, epoch); },
+  return {.num_samples = dataset.size(),
+          .encoded_len = [&source](int64_t sample_idx, int64_t epoch) { return source.encoded_len(sample_idx, epoch); },
           .vary_by_epoch = source.lengths_vary_by_epoch()};
 }
 
-// Trains nothing, but does with every window of some epochs what the loop does before the M-step; returns the sample ids of each epoch's rows.
+// Trains nothing, but does with every window of some epochs what the loop does before the M-step; returns the sample ids of each epoch.
 std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs, StreamOptions options) {
   Screen screen;
   TeacherSource teacher = scenes.teacher({.segment_tokens = options.packing_length, .row_tokens = options.packing_length});
@@ -148,6 +149,25 @@ TEST(StreamPacking, CountsWhatFinishedEpochsDropped) {
   EXPECT_NE(packing.summary_text(2).find("2 samples of 2 epochs"), std::string::npos);
 }
 
+TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
+  const auto print_of = [](StreamOptions options, int more, bool vary_by_epoch) {
+    Screen screen;
+    const auto encoded_len = [more](int64_t sample_idx, int64_t) { return len_of(sample_idx, 0) + (sample_idx == 7 ? more : 0); };
+    const StreamSamples samples{.num_samples = kNumSamples, .encoded_len = encoded_len, .vary_by_epoch = vary_by_epoch};
+    return StreamPacking(samples, options, screen.terminal).fingerprint();
+  };
+  const StreamOptions base{.packing_length = 100};
+  StreamOptions selector = base, buffer = base, min_fill = base, drop_last = base;
+  selector.selector = PackingSelector::kOptimal;
+  buffer.packing_buffer = 7;
+  min_fill.min_fill_ratio = 0.7;
+  drop_last.drop_last = false;
+  EXPECT_EQ(print_of(base, 0, false), print_of(base, 0, false));
+  const std::set<std::string> prints{print_of(base, 0, false),     print_of(base, 1, false),     print_of(base, 0, true),
+                                     print_of(selector, 0, false), print_of(buffer, 0, false), print_of(min_fill, 0, false), print_of(drop_last, 0, false)};
+  EXPECT_EQ(prints.size(), 7u);
+}
+
 TEST(StreamPacking, AnInterruptEndsTheMeasuring) {
   Screen screen;
   set_interrupt_requested(true);
@@ -160,7 +180,8 @@ TEST(StreamPacking, TrainsEachSceneOnceInEveryEpoch) {
   const int longest = longest_of(scenes);
   for (const PackingSelector selector : {PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo}) {
     for (const int packing_length : {longest, longest + 100, 3 * longest}) {
-      const auto ids = trained_ids(scenes, 3, {.selector = selector, .packing_length = packing_length, .packing_buffer = 4, .drop_last = false});
+      const StreamOptions options{.selector = selector, .packing_length = packing_length, .packing_buffer = 4, .drop_last = false};
+      const auto ids = trained_ids(scenes, 3, options);
       for (std::vector<int64_t> of_epoch : ids) {
         std::sort(of_epoch.begin(), of_epoch.end());
         EXPECT_EQ(of_epoch, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -219,7 +240,8 @@ TEST(TeacherSource, ASampleLongerThanTheCapIsAnErrorWhenItIsMeasured) {
   Scenes scenes(golden_model(), ObjectOrdering::kSorted);
   const TeacherSource teacher = scenes.teacher({.segment_tokens = longest_of(scenes) - 1});
   Screen screen;
-  const UserError error = test::catch_user_error([&] { StreamPacking(samples_of(teacher, scenes.dataset), {.packing_length = 1000}, screen.terminal); });
+  const StreamSamples samples = samples_of(teacher, scenes.dataset);
+  const UserError error = test::catch_user_error([&] { StreamPacking(samples, {.packing_length = 1000}, screen.terminal); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].where.find("train.jsonl"), std::string::npos);
   EXPECT_NE(error.problems()[0].fix.find("global_max_length"), std::string::npos);
