@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/full_match.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -30,6 +31,7 @@ class CrossRules {
     user_prompt();
     batch();
     learning_rates();
+    adapter_targets();
     schedule();
     packing();
     rollout_buffer();
@@ -207,6 +209,17 @@ class CrossRules {
       problem("nothing is trainable", "tuner.freeze_llm", "freeze_llm, freeze_vit and freeze_aligner are all true",
               "set at least one of them to false");
     }
+  }
+
+  void adapter_targets() {
+    const std::string regex = "tuner.target_regex", modules = "tuner.target_modules";
+    if (values_.is_null(regex)) return;
+    try {
+      FullMatch(values_.text(regex), values_.where(regex));
+    } catch (const UserError& error) {
+      problems_.push_back(error.problems().front());
+    }
+    if (values_.given(modules)) warn(fmt::format("`{}` has no effect: `{}` is given", modules, regex), modules);
   }
 
   /// True when `train_type` was written but not taken over.

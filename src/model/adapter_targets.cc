@@ -47,7 +47,7 @@ struct Modules {
 /// Collects problems while choosing.
 class Chooser {
  public:
-  Chooser(const std::vector<std::string>& parameter_names, const TargetOptions& options)
+  Chooser(const std::vector<std::string>& parameter_names, const AdapterTargets& options)
       : parameter_names_(parameter_names), modules_(parameter_names), options_(options) {}
 
   AdapterSelection choose() {
@@ -230,7 +230,7 @@ class Chooser {
 
   const std::vector<std::string>& parameter_names_;
   Modules modules_;
-  const TargetOptions& options_;
+  const AdapterTargets& options_;
   std::set<std::string> chosen_;
   int64_t num_saved_ = 0;
   AdapterSelection selection_;
@@ -248,7 +248,7 @@ bool is_linear_module(const std::string& module) {
   return kNames.count(last_component(module)) != 0 || has_suffix(module, "attn.proj");
 }
 
-AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const TargetOptions& options) {
+AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const AdapterTargets& options) {
   return Chooser(parameter_names, options).choose();
 }
 

@@ -9,7 +9,7 @@
 namespace rematch {
 
 /// Which modules a user wants adapted, and which parameters trained beside them.
-struct TargetOptions {
+struct AdapterTargets {
   std::vector<std::string> target_modules{"all-linear"};  ///< `all-linear`, or whole names or dotted suffixes of modules
   std::optional<std::string> target_regex;                ///< instead of target_modules: full match of a module's name
   std::vector<std::string> modules_to_save;               ///< ends of module names, as PEFT compares them
@@ -18,7 +18,7 @@ struct TargetOptions {
   std::string where = "tuner";                            ///< what to call the keys' section in errors
 };
 
-/// What TargetOptions mean for a model.
+/// What AdapterTargets mean for a model.
 struct AdapterSelection {
   std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order
   std::vector<std::string> saved_parameters;  ///< parameters that are trained in full
@@ -30,7 +30,7 @@ struct AdapterSelection {
 /// @param parameter_names  of the base model, in checkpoint order; a tied head is not among them
 /// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (listing near names), that matches something
 ///         other than a Linear, or only what is frozen; a regex that does not compile; a head that is the embedding
-AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const TargetOptions& options);
+AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const AdapterTargets& options);
 
 /// Module name of a parameter: without its last component.
 std::string module_of(const std::string& parameter);

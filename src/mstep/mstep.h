@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace rematch {
 struct RowModel {
   std::function<at::Tensor(const PackedRow&)> hidden_TH;       ///< a row's final hidden states, with graph when gradients are on
   std::function<at::Tensor(const at::Tensor& hidden_KH)> head_KV;
+  /// Called when a row is about to be trained on (step: finished optimizer steps); what it gives is held until the row's backward pass is done.
+  /// May be empty.
+  std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
 };
 
 /// How sums become the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).

@@ -9,7 +9,9 @@
 
 #include "base/file.h"
 #include "checkpoint/hf_dir.h"
+#include "checkpoint/peft.h"
 #include "dist/world.h"
+#include "model/adapter.h"
 #include "model/save.h"
 #include "mstep/optim/groups.h"
 #include "train/loop.h"
@@ -42,12 +44,17 @@ MStep make_mstep(const Session& session, int64_t total_steps) {
   const OptimConfig& optim = session.config.optim;
   const ScheduleConfig& schedule = session.config.schedule;
   const TunerConfig& tuner = session.config.tuner;
+  const Adapter* adapter = session.model->adapter().get();
   std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const NamedParameter& parameter : session.model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+  for (const NamedParameter& parameter : adapter ? adapter->parameters() : session.model->parameters()) {
+    parameters.emplace_back(parameter.name, parameter.tensor);
+  }
+  // An adapter holds nothing of frozen groups to begin with.
+  const bool whole = adapter == nullptr;
   std::vector<ParameterGroup> groups =
       make_groups(parameters, {.learning_rate = optim.learning_rate, .vit_lr = optim.vit_lr, .aligner_lr = optim.aligner_lr,
-                               .weight_decay = optim.weight_decay, .freeze_llm = tuner.freeze_llm, .freeze_vit = tuner.freeze_vit,
-                               .freeze_aligner = tuner.freeze_aligner});
+                               .weight_decay = optim.weight_decay, .freeze_llm = whole && tuner.freeze_llm, .freeze_vit = whole && tuner.freeze_vit,
+                               .freeze_aligner = whole && tuner.freeze_aligner});
   const Schedule lr_schedule({.type = schedule.type, .num_warmup_steps = num_warmup_steps(schedule.warmup_steps, schedule.warmup_ratio, total_steps),
                               .num_training_steps = total_steps, .learning_rate = optim.learning_rate, .num_cycles = schedule.num_cycles,
                               .min_lr = schedule.min_lr, .min_lr_rate = schedule.min_lr_rate, .warmup_lr_rate = schedule.warmup_lr_rate});
@@ -79,7 +86,7 @@ std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputConfig& output, 
   if (first_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *first_step);
   std::vector<std::unique_ptr<MetricSink>> sinks;
   sinks.push_back(make_jsonl_sink(path));
-  if (output.tensorboard) sinks.push_back(make_tensorboard_sink(output.logging_dir, first_step.value_or(0)));
+  if (output.tensorboard) sinks.push_back(make_tensorboard_sink(output.logging_dir, first_step));
   return sinks;
 }
 
@@ -95,8 +102,20 @@ Fingerprint fingerprint_of(const ConfigResult& result, const Session& session) {
                          .stream_rows = session.stream_packing ? session.stream_packing->fingerprint() : "",
                          .m_steps = config.pack.m_steps, .freeze_llm = config.tuner.freeze_llm, .freeze_vit = config.tuner.freeze_vit,
                          .freeze_aligner = config.tuner.freeze_aligner};
+  if (session.model->adapter()) {
+    for (const NamedParameter& parameter : session.model->adapter()->parameters()) input.parameters.push_back(parameter);
+  }
   for (const EffectiveValue& value : result.effective) input.settings.emplace_back(value.key, value.value);
   return make_fingerprint(input);
+}
+
+/// What a checkpoint is to a user: the model, or the adapter that was trained on it.
+void save_weights(const Session& session, const std::string& directory) {
+  if (session.model->adapter()) {
+    write_peft_adapter(directory, session.model->adapter()->files());
+  } else {
+    save_hf_model(session.config.model.directory, *session.model, directory);
+  }
 }
 
 /// The checkpoint that this run goes on from, if any; leaves the run directory ready to be written to.
@@ -165,7 +184,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   };
   if (config.cadence.save_only_model) write_state = {};
   Checkpoints checkpoints({.run_dir = config.output.run_dir, .save_total_limit = config.cadence.save_total_limit.value_or(0)},
-                          [&](const std::string& directory) { save_hf_model(config.model.directory, *session.model, directory); }, write_state);
+                          [&](const std::string& directory) { save_weights(session, directory); }, write_state);
   // `latest` without a checkpoint is the same run begun again: what it logged before its first checkpoint goes as well.
   const bool is_same_run = config.cadence.resume_from_checkpoint.has_value();
   RunLog log(terminal, make_sinks(config.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : 0) : std::nullopt));

@@ -5,11 +5,15 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "checkpoint/hf_dir.h"
 #include "checkpoint/model_dir.h"
+#include "checkpoint/peft.h"
 #include "dist/device.h"
 #include "estep/rollout/engine_factory.h"
 #include "text/stop_ids.h"
+#include "model/adapter.h"
 #include "model/row.h"
+#include "mstep/optim/groups.h"
 #include "text/chat_template.h"
 
 namespace rematch {
@@ -55,6 +59,15 @@ std::unique_ptr<PromptEncoder> make_prompts(const Config& config, std::shared_pt
                                                                 .random_order = config.data.random_object_order, .merge_size = patches.merge_size});
 }
 
+AdapterTargets target_options(const TunerConfig& tuner) {
+  AdapterTargets options{.target_modules = tuner.target_modules, .target_regex = tuner.target_regex, .modules_to_save = tuner.modules_to_save, .is_frozen = {}};
+  options.is_frozen = [tuner](const std::string& parameter) {
+    const ParameterPart part = parameter_part(parameter);
+    return part == ParameterPart::kVit ? tuner.freeze_vit : part == ParameterPart::kAligner ? tuner.freeze_aligner : tuner.freeze_llm;
+  };
+  return options;
+}
+
 }  // namespace
 
 Session::Session(const Config& config_, const std::string& device_, const SessionNeeds& needs, Terminal& terminal_)
@@ -63,15 +76,20 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
       patches(PatchOptions::from_model_dir(config_.model.directory)),
       prompts(make_prompts(config_, tokenizer, patches, terminal_)) {
   const bool single_image = config.is_stage_2();
+  const bool use_adapter = config.tuner.use_adapter && needs.train_data;
+  // A mistyped target is found before data and weights are read; names are all it takes.
+  if (use_adapter) select_targets(HfDir::open(config.model.directory)->names(), target_options(config.tuner));
   if (needs.train_data) train_data = load_checked(config.data.train_jsonl, config.data.train_sample_limit, single_image, *tokenizer, patches);
   if (needs.val_data) val_data = load_checked(*config.data.val_jsonl, config.data.val_sample_limit, single_image, *tokenizer, patches);
   pixels = std::make_unique<PixelStore>(PixelStore::Options{.num_workers = config.data.num_workers, .patches = patches});
 
   // Finds samples that are too long for a row before the model is loaded.
   if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
-  model = Qwen3VL::load(needs.weights_dir.empty() ? config.model.directory : needs.weights_dir, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
+  const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
+  model = Qwen3VL::load(starts_at_base ? config.model.directory : needs.weights_dir, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
   terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32", describe_device(device)));
   for (const std::string& name : model->unused_tensors()) terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
+  if (use_adapter) make_adapter(needs.weights_dir);
   if (!needs.rollouts) return;
   const GenerateOptions generate = generate_options(config, read_stop_ids(config.model.directory, *tokenizer));
   offload = make_offload(needs.make_mover());
@@ -83,6 +101,29 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   options.stop_ids = generate.stop_ids;
   if (train_data) train_examiner = std::make_unique<Examiner>(*train_data, *prompts, *tokenizer, coords, *pixels, *engine, options);
   if (val_data) val_examiner = std::make_unique<Examiner>(*val_data, *prompts, *tokenizer, coords, *pixels, *engine, options);
+}
+
+void Session::make_adapter(const std::string& saved_dir) {
+  const TunerConfig& tuner = config.tuner;
+  std::vector<std::string> names;
+  int64_t num_base_values = 0, num_values = 0;
+  for (const NamedParameter& parameter : model->parameters()) {
+    names.push_back(parameter.name);
+    num_base_values += parameter.tensor.numel();
+  }
+  const AdapterSelection selection = select_targets(names, target_options(tuner));
+  const bool all_linear = !tuner.target_regex && tuner.target_modules == std::vector<std::string>{"all-linear"};
+  if (selection.num_frozen > 0 && !all_linear) {
+    terminal.warn(fmt::format("{} modules that the targets name get no adapter: their group is frozen (tuner.freeze_*)", selection.num_frozen));
+  }
+  const auto adapter = Adapter::create(*model, selection,
+                                       {.lora = {.rank = tuner.lora_rank, .alpha = tuner.lora_alpha, .dropout = tuner.lora_dropout, .use_dora = tuner.use_dora},
+                                        .seed = config.cadence.seed, .base_model = config.model.directory});
+  if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
+  for (const NamedParameter& parameter : adapter->parameters()) num_values += parameter.tensor.numel();
+  terminal.say(fmt::format("{} of rank {} on {} Linear layers: {} values are trained, {:.2f} % of the base model's {}", tuner.use_dora ? "DoRA" : "LoRA",
+                           tuner.lora_rank, selection.modules.size(), num_values,
+                           100.0 * static_cast<double>(num_values) / static_cast<double>(num_base_values), num_base_values));
 }
 
 Examiner::Options Session::examiner_options() const {
@@ -116,6 +157,10 @@ std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> move
   const auto parameters = [model = model] {
     std::vector<at::Tensor> tensors;
     for (const NamedParameter& parameter : model->parameters()) tensors.push_back(parameter.tensor);
+    if (!model->adapter()) return tensors;
+    for (const NamedParameter& parameter : model->adapter()->parameters()) {
+      if (!model->parameter(parameter.name).defined()) tensors.push_back(parameter.tensor);  // others are the model's own
+    }
     return tensors;
   };
   const auto warn = [&terminal = terminal](const std::string& text) { terminal.warn(text); };
@@ -136,7 +181,8 @@ RowModel Session::row_model() const {
             const RowBatch batch = make_row(row, [this](const ImageRef& image) { return pixels->get(image); }, device);
             return forward_row(*model, batch);
           },
-          .head_KV = [this](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
+          .head_KV = [this](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); },
+          .training_row = [this](int64_t step, int64_t row_idx) { return model->adapter() ? model->adapter()->training_row(step, row_idx) : nullptr; }};
 }
 
 std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_tokens) const {

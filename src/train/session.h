@@ -68,6 +68,8 @@ class Session {
   std::unique_ptr<Evaluation> evaluation(bool teacher_forced, std::vector<double> extra_gates = {}) const;
 
  private:
+  /// Puts the configured adapter on the model. @param saved_dir  adapter directory to take values from; empty = a fresh adapter
+  void make_adapter(const std::string& saved_dir);
   Examiner::Options examiner_options() const;
   std::unique_ptr<Offload> make_offload(std::unique_ptr<TensorMover> mover) const;
   std::unique_ptr<StreamPacking> make_stream_packing() const;

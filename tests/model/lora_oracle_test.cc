@@ -46,9 +46,9 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
   SKIP_WITHOUT_PEFT();
   struct Case {
     bool use_dora;
-    TargetOptions targets;
+    AdapterTargets targets;
   };
-  TargetOptions regex, list, saved, frozen;
+  AdapterTargets regex, list, saved, frozen;
   regex.target_regex = R"(.*(layers\.(1|2)\.self_attn\.\w+_proj|merger.*linear_fc1))";
   list.target_modules = {"q_proj", "attn.proj", "linear_fc2"};
   saved.modules_to_save = {"visual.merger", "norm1"};

@@ -22,18 +22,18 @@ const std::vector<std::string>& names_of(const std::string& directory) {
   return names;
 }
 
-AdapterSelection select(const TargetOptions& options) { return select_targets(names_of(test::tiny_tied()), options); }
-UserError refused(const TargetOptions& options) {
+AdapterSelection select(const AdapterTargets& options) { return select_targets(names_of(test::tiny_tied()), options); }
+UserError refused(const AdapterTargets& options) {
   return test::catch_user_error([&] { select(options); });
 }
 
-TargetOptions list(std::vector<std::string> modules) {
-  TargetOptions options;
+AdapterTargets list(std::vector<std::string> modules) {
+  AdapterTargets options;
   options.target_modules = std::move(modules);
   return options;
 }
-TargetOptions regex(const std::string& pattern) {
-  TargetOptions options;
+AdapterTargets regex(const std::string& pattern) {
+  AdapterTargets options;
   options.target_regex = pattern;
   return options;
 }
@@ -72,7 +72,7 @@ TEST(AdapterTargets, ARegexMustMatchTheWholeName) {
 }
 
 TEST(AdapterTargets, FrozenGroupsGetNoAdapterAndPeftIsToldTheNames) {
-  TargetOptions options;
+  AdapterTargets options;
   options.is_frozen = is_visual;
   const AdapterSelection text = select(options);
   EXPECT_EQ(text.modules.size(), 21u);
@@ -118,7 +118,7 @@ TEST(AdapterTargets, TheHeadIsATargetOnlyWhenItIsAMatrixOfItsOwn) {
 }
 
 TEST(AdapterTargets, ModulesToSaveAreTrainedInFullAndNotAdapted) {
-  TargetOptions options;
+  AdapterTargets options;
   options.modules_to_save = {"visual.merger", "norm1"};
   const AdapterSelection selection = select(options);
   EXPECT_EQ(selection.saved_parameters.size(), 6u + 6u);
