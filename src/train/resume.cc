@@ -100,8 +100,16 @@ bool is_zombie(int64_t pid) {
   }
 }
 
+/// The process of a half-written file of the run directory itself, as write_file_atomic names them.
+std::optional<int64_t> writer_of(std::string_view name) {
+  for (const std::string_view file : {"args.json.tmp-", "logging.jsonl.tmp-"}) {
+    if (name.substr(0, file.size()) == file) return number_in(name.substr(file.size()));
+  }
+  return std::nullopt;
+}
+
 bool is_another_living_process(int64_t pid) {
-  if (pid == ::getpid()) return false;
+  if (pid == ::getpid() || pid <= 0 || pid > 0x7FFFFFFF) return false;
   return (::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) && !is_zombie(pid);
 }
 
@@ -191,11 +199,15 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
 std::vector<std::string> remove_leftovers(const std::string& run_dir) {
   std::vector<std::string> done;
   for (const std::string& name : names_in(run_dir)) {
+    const std::string path = join_path(run_dir, name);
+    std::error_code error;
+    if (const std::optional<int64_t> writer = writer_of(name); writer && !is_another_living_process(*writer)) {
+      if (fs::remove(path, error)) done.push_back(name);
+      continue;
+    }
     const std::optional<Leftover> leftover = leftover_of(name);
     if (!leftover || is_another_living_process(leftover->pid)) continue;
-    const std::string path = join_path(run_dir, name);
     const std::string home = join_path(run_dir, fmt::format("{}{}", kPrefix, leftover->step));
-    std::error_code error;
     if (leftover->is_aside && !fs::exists(home, error)) {
       fs::rename(path, home, error);
     } else {

@@ -31,7 +31,8 @@ ResumeChoice latest_complete(const std::string& run_dir);
 /// @throws UserError (config) when there is no such directory, naming near ones; (data) as verify_train_state
 ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir);
 
-/// Removes what killed saves and rotations left in a run directory (`.tmp-checkpoint-N-PID`). Call it once, before the run's first save.
+/// Removes what killed saves and rotations left in a run directory (`.tmp-checkpoint-N-PID`, `args.json.tmp-PID`, `logging.jsonl.tmp-PID`).
+/// Call it once, before the run's first save.
 /// Leftovers of processes that live are kept; this process itself has none yet, so those with its number come from an earlier one.
 /// A checkpoint that was moved aside and not yet replaced when its process died comes back under its name.
 /// @return names of what was removed or brought back

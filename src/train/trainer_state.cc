@@ -63,7 +63,9 @@ int64_t whole_number(JsonFields& fields, const std::string& key) {
   const Json& value = fields.at(key);
   if (!value.is_number_float()) return fields.integer(key);
   const double number = value.get<double>();
-  if (std::floor(number) != number || std::abs(number) > 1e15) fields.fail(key, fmt::format("a whole number is expected, found {}", number));
+  if (std::floor(number) != number || std::abs(number) > 1e15) {
+    fields.fail(key, fmt::format("a whole number is expected, found {}", number));
+  }
   return static_cast<int64_t>(number);
 }
 
@@ -128,8 +130,10 @@ std::string TrainerState::to_json() const {
 }
 
 TrainerState TrainerState::from_json(std::string_view text, const std::string& path) {
-  const JsonOrigin origin{.path = path, .error = "a trainer_state.json cannot be read",
-                          .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint"};
+  const JsonOrigin origin{
+      .path = path,
+      .error = "a trainer_state.json cannot be read",
+      .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint"};
   const Json root = parse_document(with_quoted_constants(text), origin);
   JsonFields fields(root, origin);
   TrainerState state;

@@ -175,6 +175,17 @@ TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
   EXPECT_TRUE(remove_leftovers(dir.file("nowhere")).empty());
 }
 
+TEST(RemoveLeftovers, TakesHalfWrittenFilesOfTheRun) {
+  const test::TempDir dir;
+  const std::string dead = std::to_string(pid_of_a_dead_process()), parent = std::to_string(::getppid());
+  for (const std::string& name : {"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead, "args.json.tmp-" + parent, "notes.txt.tmp-" + dead}) {
+    dir.write(name, "half");
+  }
+  dir.write("args.json", "{}");
+  EXPECT_EQ(remove_leftovers(dir.path()), (std::vector<std::string>{"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead}));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 3);
+}
+
 TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
   const test::TempDir dir;
   const std::string dead = std::to_string(pid_of_a_dead_process());
