@@ -19,6 +19,8 @@ class AttentionContext {
   /// @param k,v        [..., nkv, D]; k rotated
   /// @return           [..., nq, D]
   virtual at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
+  /// A copy that attends the same way when a layer is computed again in the backward pass; null when that cannot be (a cache that grows).
+  virtual std::shared_ptr<AttentionContext> for_recomputing() const { return nullptr; }
 };
 
 /// Block-causal attention of a varlen row: each segment attends to itself only, causally. Cost Σ len², no [T, T] mask.
@@ -27,6 +29,7 @@ class VarlenCausalAttention : public AttentionContext {
   /// @param segment_lens  lengths of the row's segments, in order, each ≥ 0
   explicit VarlenCausalAttention(std::vector<int64_t> segment_lens) : segment_lens_(std::move(segment_lens)) {}
   at::Tensor attend(int64_t layer_idx, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) override;
+  std::shared_ptr<AttentionContext> for_recomputing() const override { return std::make_shared<VarlenCausalAttention>(*this); }
 
  private:
   std::vector<int64_t> segment_lens_;

@@ -21,7 +21,8 @@ struct LossOptions {
   double target_sigma = 2.0;                  ///< > 0, bins
   std::optional<double> target_truncate;      ///< bins; none = no cut
   std::array<int, 1000> coord_token_ids{};    ///< in bin order
-  int64_t chunk_positions = 1024;             ///< positions per head call, bounds the memory of [K, V]
+  int64_t chunk_positions = 1024;             ///< most positions per head call
+  int64_t chunk_bytes = int64_t{64} << 20;    ///< most bytes of a call's logits in float32; what is alive at once is about four times that
 };
 
 /// What a row is supervised on, offsets already those of the row.
@@ -46,7 +47,8 @@ struct RowLoss {
   int64_t ce_correct_count = 0;  ///< argmax hits at CE positions (stage 1 eval_token_acc)
 };
 
-/// Loss of one row with its graph. Only supervised positions reach the head, in chunks.
+/// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each chunk's gradient is taken through the head at once,
+/// so that no logits outlive their chunk. `total` can be differentiated once.
 /// @param hidden_TH    final hidden states of the row
 /// @param head_KV      maps [K, H] to [K, V]
 /// @param ce_scale     multiplies the CE sum (1 / CE tokens of the window for `window` normalisation); likewise coord_scale

@@ -1,0 +1,107 @@
+#include "mstep/loss/head_gradients.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "nn/graph_leaves.h"
+
+namespace rematch {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Gradients on their way to the backward pass.
+struct Sums : torch::CustomClassHolder {
+  variable_list gradients;
+};
+
+// A scalar whose gradient by its inputs is known already.
+struct KnownGradients : torch::autograd::Function<KnownGradients> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& value, at::TensorList /*inputs*/, const c10::intrusive_ptr<Sums>& sums) {
+    ctx->saved_data["sums"] = c10::IValue::make_capsule(sums);
+    return value.clone();
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto sums = c10::static_intrusive_pointer_cast<Sums>(ctx->saved_data["sums"].toCapsule());
+    REMATCH_CHECK(!sums->gradients.empty(), "the loss of a row is differentiated once");
+    variable_list gradients{at::Tensor()};  // of value
+    // Moved out, so that a parameter takes the tensor itself as its .grad.
+    for (at::Tensor& gradient : sums->gradients) gradients.push_back(std::move(gradient));
+    sums->gradients.clear();
+    gradients.emplace_back();  // of sums
+    const at::Tensor& factor = grads.front();
+    if (factor.device().is_cpu() && factor.item<double>() == 1.0) return gradients;
+    for (at::Tensor& gradient : gradients) {
+      if (gradient.defined()) gradient.mul_(factor);
+    }
+    return gradients;
+  }
+};
+
+}  // namespace
+
+HeadGradients::HeadGradients(at::Tensor hidden_TH, const std::function<at::Tensor(const at::Tensor&)>& head_KV)
+    : hidden_TH_(std::move(hidden_TH)), head_KV_(head_KV) {}
+
+at::Tensor HeadGradients::logits_KV(const at::Tensor& rows_K) {
+  logits_KV_.reset();
+  rows_K_ = rows_K;
+  hidden_KH_ = hidden_TH_.detach().index_select(0, rows_K);
+  if (!at::GradMode::is_enabled()) return head_KV_(hidden_KH_);
+  hidden_KH_.set_requires_grad(hidden_TH_.requires_grad());
+  at::Tensor logits = head_KV_(hidden_KH_);
+  if (logits.requires_grad()) logits_KV_ = logits;
+  return logits.detach();
+}
+
+void HeadGradients::find_parameters() {
+  has_parameters_ = true;
+  for (const at::Tensor& leaf : graph_leaves(logits_KV_)) {
+    if (!leaf.is_same(hidden_KH_)) parameters_.push_back(leaf);
+  }
+  parameter_sums_.resize(parameters_.size());
+}
+
+void HeadGradients::add(const at::Tensor& grad_KV) {
+  REMATCH_CHECK(needs_gradient(), "a chunk without graph");
+  if (!has_parameters_) find_parameters();
+  const bool with_hidden = hidden_KH_.requires_grad();
+  variable_list inputs = parameters_;
+  if (with_hidden) inputs.push_back(hidden_KH_);
+  // The graph is kept because a head may share a part of it between chunks; this chunk's own part goes with its logits.
+  variable_list found = torch::autograd::grad({logits_KV_}, inputs, {grad_KV}, /*retain_graph=*/true, /*create_graph=*/false, /*allow_unused=*/true);
+  logits_KV_.reset();
+  const at::NoGradGuard no_grad;
+  if (with_hidden && found.back().defined()) {
+    if (!hidden_sum_TH_.defined()) hidden_sum_TH_ = at::zeros_like(hidden_TH_);
+    hidden_sum_TH_.index_add_(0, rows_K_, found.back());
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!found[i].defined()) continue;
+    if (parameter_sums_[i].defined()) {
+      parameter_sums_[i].add_(found[i]);
+    } else {
+      parameter_sums_[i] = found[i].to(at::kFloat);
+    }
+  }
+}
+
+at::Tensor HeadGradients::attach(const at::Tensor& value) {
+  if (!has_parameters_) return value;
+  auto sums = c10::make_intrusive<Sums>();
+  sums->gradients.push_back(std::move(hidden_sum_TH_));
+  variable_list inputs{hidden_TH_};
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    inputs.push_back(parameters_[i]);
+    at::Tensor sum = std::move(parameter_sums_[i]);
+    sums->gradients.push_back(sum.defined() ? sum.to(parameters_[i].scalar_type()) : sum);
+  }
+  return KnownGradients::apply(value, at::TensorList(inputs), sums);
+}
+
+}  // namespace rematch

@@ -1,0 +1,138 @@
+// Chunks of the head: what is alive at once, and that gradients are those of the whole row.
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "base/error.h"
+#include "mstep/loss/losses.h"
+#include "nn/memory_meter.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kTokens = 420, kHidden = 24, kVocab = 5000;
+constexpr int64_t kLogitBytes = (kTokens - 1) * kVocab * 4;
+
+at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  return at::randn(shape, generator, at::kFloat);
+}
+
+LossOptions options_of(int64_t positions_per_chunk) {
+  LossOptions options;
+  for (int i = 0; i < kNumBins; ++i) options.coord_token_ids[static_cast<size_t>(i)] = static_cast<int>(kVocab) - 1 - i;
+  options.chunk_bytes = positions_per_chunk * kVocab * 4;
+  return options;
+}
+
+// Every position but the first is supervised, each third one as a coordinate.
+RowSupervision supervise_all() {
+  RowSupervision supervision;
+  for (int64_t i = 1; i < kTokens; ++i) {
+    if (i % 3 == 0) {
+      supervision.slot_positions.push_back(i);
+      supervision.slot_bins.push_back(i * 37 % kNumBins);
+      supervision.slot_is_prefix.push_back(i % 2 == 0);
+    } else {
+      supervision.ce_positions.push_back(i);
+      supervision.ce_labels.push_back(i * 11 % kVocab);
+    }
+  }
+  return supervision;
+}
+
+struct Gradients {
+  at::Tensor hidden, weight;
+  double ce_sum = 0, coord_sum = 0;
+};
+
+// One matrix is embedding and head, as in checkpoints with tied weights.
+Gradients tied_gradients(const LossOptions& options, const RowSupervision& supervision, at::ScalarType dtype = at::kFloat) {
+  at::Tensor weight_VH = (random_tensor({kVocab, kHidden}, 1) / 4).to(dtype).requires_grad_();
+  const at::Tensor ids = at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab);
+  const at::Tensor hidden_TH = at::embedding(weight_VH, ids).tanh();
+  hidden_TH.retain_grad();
+  const RowLoss loss = row_loss(hidden_TH, supervision, [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options, 0.01, 0.02);
+  torch::autograd::backward({loss.total}, {});
+  return {hidden_TH.grad(), weight_VH.grad(), loss.ce_sum, loss.coord_sum};
+}
+
+double relative_distance(const at::Tensor& found, const at::Tensor& wanted) {
+  return ((found - wanted).to(at::kDouble).norm() / wanted.to(at::kDouble).norm()).item<double>();
+}
+
+}  // namespace
+
+TEST(LossChunks, GiveTheGradientOfTheWholeRowToHiddenStatesAndATiedHead) {
+  const RowSupervision supervision = supervise_all();
+  const Gradients whole = tied_gradients(options_of(kTokens), supervision), chunked = tied_gradients(options_of(10), supervision);
+  EXPECT_LE(relative_distance(chunked.hidden, whole.hidden), 1e-6);
+  EXPECT_LE(relative_distance(chunked.weight, whole.weight), 1e-6);
+  EXPECT_NEAR(chunked.ce_sum, whole.ce_sum, 1e-9 * whole.ce_sum);
+  EXPECT_NEAR(chunked.coord_sum, whole.coord_sum, 1e-9 * whole.coord_sum);
+}
+
+TEST(LossChunks, GiveTheGradientOfPlainCrossEntropyOverAllLogits) {
+  RowSupervision supervision;
+  for (int64_t i = 1; i < kTokens; ++i) {
+    supervision.ce_positions.push_back(i);
+    supervision.ce_labels.push_back(i * 11 % kVocab);
+  }
+  const Gradients chunked = tied_gradients(options_of(10), supervision);
+  at::Tensor weight_VH = (random_tensor({kVocab, kHidden}, 1) / 4).requires_grad_();
+  const at::Tensor hidden_TH = at::embedding(weight_VH, at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab)).tanh();
+  const at::Tensor logits = at::linear(hidden_TH.narrow(0, 0, kTokens - 1), weight_VH);
+  const at::Tensor sum = at::cross_entropy_loss(logits, at::tensor(supervision.ce_labels, at::kLong), {}, at::Reduction::Sum);
+  torch::autograd::backward({sum * 0.01}, {});
+  EXPECT_NEAR(chunked.ce_sum, sum.item<double>(), 1e-6 * chunked.ce_sum);
+  EXPECT_LE(relative_distance(chunked.weight, weight_VH.grad()), 1e-6);
+}
+
+TEST(LossChunks, GiveTheSameBitsEveryTime) {
+  const RowSupervision supervision = supervise_all();
+  const Gradients first = tied_gradients(options_of(10), supervision), second = tied_gradients(options_of(10), supervision);
+  EXPECT_TRUE(at::equal(first.hidden, second.hidden));
+  EXPECT_TRUE(at::equal(first.weight, second.weight));
+}
+
+TEST(LossChunks, SumTheHeadsGradientInFloat32WhateverItsType) {
+  const RowSupervision supervision = supervise_all();
+  const Gradients whole = tied_gradients(options_of(kTokens), supervision, at::kBFloat16);
+  const Gradients chunked = tied_gradients(options_of(4), supervision, at::kBFloat16);
+  EXPECT_EQ(chunked.weight.scalar_type(), at::kBFloat16);
+  EXPECT_LE(relative_distance(chunked.weight, whole.weight), 4e-3);  // half a bfloat16 step: no loss that grows with the number of chunks
+}
+
+TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
+  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(), hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
+  const RowSupervision supervision = supervise_all();
+  const auto head_KV = [&](const at::Tensor& h) { return at::linear(h, weight_VH); };
+  const auto peak_of = [&](int64_t positions_per_chunk) {
+    const test::MemoryMeter meter;
+    const RowLoss loss = row_loss(hidden_TH, supervision, head_KV, options_of(positions_per_chunk), 1.0, 1.0);
+    torch::autograd::backward({loss.total}, {});
+    weight_VH.mutable_grad().reset();
+    hidden_TH.mutable_grad().reset();
+    return meter.peak_bytes();
+  };
+  const int64_t weight_bytes = kVocab * kHidden * 4, first_chunk_bytes = 64 * kVocab * 4;
+  // Sums, one chunk's share of the head's gradient, and of the longest chunk (the first, of 64 positions) four copies and the work over bins.
+  EXPECT_LE(peak_of(8), 2 * weight_bytes + 5 * first_chunk_bytes);
+  EXPECT_GT(peak_of(kTokens), 2 * kLogitBytes / 2);  // the meter sees logits
+}
+
+TEST(LossChunks, KeepNothingWithoutAGradient) {
+  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4);
+  const test::MemoryMeter meter;
+  const RowLoss loss = row_loss(hidden_TH, supervise_all(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options_of(8), 1.0, 1.0);
+  EXPECT_FALSE(loss.total.requires_grad());
+  EXPECT_LE(meter.peak_bytes(), 5 * 64 * kVocab * 4);
+}
+
+TEST(LossChunks, RefuseASecondBackwardPass) {
+  at::Tensor hidden_TH = random_tensor({3, kVocab}, 5).requires_grad_();
+  const RowLoss loss = row_loss(hidden_TH, {.ce_positions = {1}, .ce_labels = {2}}, [](const at::Tensor& h) { return h; }, options_of(8), 1.0, 1.0);
+  torch::autograd::backward({loss.total}, {}, /*retain_graph=*/true);
+  EXPECT_THROW(torch::autograd::backward({loss.total}, {}), InternalError);
+}
+
+}  // namespace rematch
