@@ -8,7 +8,8 @@ namespace rematch {
 /// A regular expression that must match a whole text, as Python's `re.fullmatch` (PCRE2 in its Perl syntax; UTF-8).
 class FullMatch {
  public:
-  /// @param where  what to call the pattern's place in errors, e.g. a key. @throws UserError (config) when it does not compile, with the place
+  /// @param where  what to call the pattern's place in errors, e.g. a key
+  /// @throws UserError (config) when it does not compile, with the place
   FullMatch(const std::string& pattern, const std::string& where);
   ~FullMatch();
   FullMatch(const FullMatch&) = delete;

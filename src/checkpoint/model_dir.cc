@@ -44,7 +44,8 @@ void require_model_dir(const std::string& path) {
   std::error_code error;
   const fs::path directory(path);
   if (fs::exists(directory / "adapter_config.json", error) && !fs::exists(directory / "config.json", error)) {
-    throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model", .where = path, .what = "it holds an adapter_config.json and no config.json",
+    throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model", .where = path,
+                                         .what = "it holds an adapter_config.json and no config.json",
                                          .fix = fmt::format("run `rematch merge {} --output DIR` and give DIR", path)});
   }
   if (fs::is_directory(path, error)) return;

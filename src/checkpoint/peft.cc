@@ -40,7 +40,9 @@ const std::vector<std::string>& read_keys() {
   return kKeys;
 }
 
-bool is_one_of(const std::string& name, const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // null, false, 0, "", [] and {} leave a variant off.
 bool is_off(const Json& value) {
@@ -70,7 +72,8 @@ class ConfigReader {
   }
 
  private:
-  [[noreturn]] void fail(std::string error, std::string what, std::string fix = "give a directory that PEFT saved for a LoRA or DoRA adapter") const {
+  [[noreturn]] void fail(std::string error, std::string what,
+                         std::string fix = "give a directory that PEFT saved for a LoRA or DoRA adapter") const {
     throw UserError(ErrorKind::kData, {.error = std::move(error), .where = path_, .what = std::move(what), .fix = std::move(fix)});
   }
 
@@ -89,7 +92,9 @@ class ConfigReader {
   double number(const char* key, double fallback) const {
     const Json* value = find(key);
     if (value == nullptr) return fallback;
-    if (!value->is_number() || std::abs(value->get<double>()) > 1e9) fail(fmt::format("`{}` of an adapter is no sensible number", key), value->dump());
+    if (!value->is_number() || std::abs(value->get<double>()) > 1e9) {
+      fail(fmt::format("`{}` of an adapter is no sensible number", key), value->dump());
+    }
     return value->get<double>();
   }
 
@@ -117,7 +122,9 @@ class ConfigReader {
     if (const std::string type = text("peft_type"); type != "LORA") {
       fail("the adapter is neither LoRA nor DoRA", fmt::format("peft_type is \"{}\"", type), remedy);
     }
-    if (const std::string bias = text("bias"); bias != "none" && !bias.empty()) fail("an adapter with biases is not supported", "bias: " + bias, remedy);
+    if (const std::string bias = text("bias"); bias != "none" && !bias.empty()) {
+      fail("an adapter with biases is not supported", "bias: " + bias, remedy);
+    }
     // These split the base weight when they start, so the adapter does not fit the base model as it is.
     const Json* init = find("init_lora_weights");
     if (init != nullptr && init->is_string() && !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
@@ -125,7 +132,8 @@ class ConfigReader {
     }
     for (const auto& member : root_.items()) {
       if (is_one_of(member.key(), inert_keys()) || is_one_of(member.key(), read_keys()) || is_off(member.value())) continue;
-      fail(fmt::format("the adapter's setting `{}` is not supported", member.key()), fmt::format("{}: {}", member.key(), member.value().dump().substr(0, 200)), remedy);
+      fail(fmt::format("the adapter's setting `{}` is not supported", member.key()),
+           fmt::format("{}: {}", member.key(), member.value().dump().substr(0, 200)), remedy);
     }
   }
 
@@ -189,7 +197,8 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   const auto has = [&](const char* name) { return fs::exists(join_path(directory, name), error); };
   if (!fs::is_directory(directory, error) || !has(kConfigFile)) {
     throw UserError(ErrorKind::kConfig, {.error = "this is not an adapter directory", .where = directory.empty() ? "adapter" : directory,
-                                         .what = fs::is_directory(directory, error) ? fmt::format("there is no {} in it", kConfigFile) : "no such directory",
+                                         .what = fs::is_directory(directory, error) ? fmt::format("there is no {} in it", kConfigFile)
+                                                                                    : "no such directory",
                                          .fix = fmt::format("give the directory that holds {} and {}", kConfigFile, kWeightsFile)});
   }
   PeftAdapter adapter;
@@ -197,14 +206,16 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   const std::string weights = join_path(directory, kWeightsFile);
   if (!has(kWeightsFile)) {
     throw UserError(ErrorKind::kData, {.error = "an adapter has no weights", .where = directory,
-                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not read here" : fmt::format("no {}", kWeightsFile),
+                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not read here"
+                                                                        : fmt::format("no {}", kWeightsFile),
                                        .fix = "save the adapter with PEFT's save_pretrained(safe_serialization=True)"});
   }
   const auto file = SafetensorsFile::open(weights);
   for (const std::string& name : file->names()) {
     if (name.compare(0, kPrefix.size(), kPrefix) != 0) {
       throw UserError(ErrorKind::kData, {.error = fmt::format("the adapter's tensor {} is unknown", name), .where = weights,
-                                         .what = fmt::format("names of PEFT start with {}", kPrefix), .fix = "save the adapter with PEFT's save_pretrained"});
+                                         .what = fmt::format("names of PEFT start with {}", kPrefix),
+                                         .fix = "save the adapter with PEFT's save_pretrained"});
     }
     adapter.tensors.push_back({name.substr(kPrefix.size()), file->tensor(name)});
   }
@@ -216,7 +227,8 @@ void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter
   for (const TensorEntry& entry : adapter.tensors) tensors.push_back({kPrefix + entry.name, entry.tensor.detach()});
   write_safetensors(join_path(directory, kWeightsFile), std::move(tensors));
   FileWriter config(join_path(directory, kConfigFile));
-  config.write(config_json(adapter.config).dump(2, ' ', true, Json::error_handler_t::replace));  // ASCII, no newline at the end: as Python's json.dumps
+  // ASCII, no newline at the end: as Python's json.dumps.
+  config.write(config_json(adapter.config).dump(2, ' ', true, Json::error_handler_t::replace));
   config.finish();
 }
 

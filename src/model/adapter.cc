@@ -51,12 +51,14 @@ void Adapter::attach(Qwen3VL& model, std::vector<std::pair<std::string, LoraTens
 }
 
 std::shared_ptr<Adapter> Adapter::create(Qwen3VL& model, const AdapterSelection& selection, const Options& options) {
-  REMATCH_CHECK(options.lora.rank >= 1 && !selection.modules.empty(), fmt::format("rank {}, {} modules", options.lora.rank, selection.modules.size()));
+  REMATCH_CHECK(options.lora.rank >= 1 && !selection.modules.empty(),
+                fmt::format("rank {}, {} modules", options.lora.rank, selection.modules.size()));
   const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), "lm_head") != selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
     // The head sees its rows in pieces, some of them twice.
     throw UserError(ErrorKind::kConfig, {.error = "an adapter on lm_head cannot have dropout", .where = "tuner.lora_dropout",
-                                         .what = fmt::format("lora_dropout is {}", options.lora.dropout), .fix = "set `tuner.lora_dropout: 0`, or leave lm_head out"});
+                                         .what = fmt::format("lora_dropout is {}", options.lora.dropout),
+                                         .fix = "set `tuner.lora_dropout: 0`, or leave lm_head out"});
   }
   std::vector<std::pair<std::string, LoraTensors>> layers;
   for (const std::string& module : selection.modules) {
@@ -98,16 +100,20 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   std::map<std::string, at::Tensor> values;
   for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
   const auto fail = [&](const std::string& name, std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "the saved adapter is not the one of this run", .where = where, .what = fmt::format("{}: {}", name, what),
+    throw UserError(ErrorKind::kData, {.error = "the saved adapter is not the one of this run", .where = where,
+                                       .what = fmt::format("{}: {}", name, what),
                                        .fix = "resume with the base model, rank and targets of the checkpoint"});
   };
   if (files.config.use_dora != options_.lora.use_dora) fail("use_dora", fmt::format("{} in the checkpoint", files.config.use_dora));
-  if (files.config.alpha != options_.lora.alpha) fail("lora_alpha", fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
+  if (files.config.alpha != options_.lora.alpha) {
+    fail("lora_alpha", fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
+  }
   for (const NamedParameter& parameter : parameters_) {
     const auto found = values.find(parameter.name);
     if (found == values.end()) fail(parameter.name, "not in the checkpoint");
     if (found->second.sizes() != parameter.tensor.sizes()) {
-      fail(parameter.name, fmt::format("{} in the checkpoint, {} now", c10::str(found->second.sizes()), c10::str(parameter.tensor.sizes())));
+      fail(parameter.name,
+           fmt::format("{} in the checkpoint, {} now", c10::str(found->second.sizes()), c10::str(parameter.tensor.sizes())));
     }
   }
   if (values.size() != parameters_.size()) fail("tensors", fmt::format("{} in the checkpoint, {} now", values.size(), parameters_.size()));
@@ -118,8 +124,8 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
 PeftAdapter Adapter::files() const {
   PeftAdapter files;
   const LoraOptions& lora = options_.lora;
-  files.config = {.base_model = options_.base_model, .rank = lora.rank, .alpha = lora.alpha, .dropout = lora.dropout, .use_dora = lora.use_dora,
-                  .use_rslora = lora.use_rslora, .targets = targets_};
+  files.config = {.base_model = options_.base_model, .rank = lora.rank, .alpha = lora.alpha, .dropout = lora.dropout,
+                  .use_dora = lora.use_dora, .use_rslora = lora.use_rslora, .targets = targets_};
   for (const NamedParameter& parameter : parameters_) files.tensors.push_back({parameter.name, parameter.tensor.detach()});
   return files;
 }

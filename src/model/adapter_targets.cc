@@ -63,7 +63,8 @@ class Chooser {
     }
     if (selection_.modules.empty()) {
       problem("nothing is left to adapt", "freeze_llm, freeze_vit, freeze_aligner",
-              fmt::format("all {} targets are frozen or trained in full", selection_.num_frozen + num_saved_), "unfreeze a group, or choose other targets");
+              fmt::format("all {} targets are frozen or trained in full", selection_.num_frozen + num_saved_),
+              "unfreeze a group, or choose other targets");
       throw UserError(ErrorKind::kConfig, std::move(problems_));
     }
     describe_for_peft();
@@ -101,10 +102,11 @@ class Chooser {
           if (!name.empty() && ends_with(module, name)) found.push_back(module);
         }
       }
-      const bool is_head = name == kHead || std::any_of(found.begin(), found.end(), [](const std::string& module) { return has_suffix(module, "embed_tokens"); });
-      if (tied && is_head) {
+      const auto is_embedding = [](const std::string& module) { return has_suffix(module, "embed_tokens"); };
+      if (tied && (name == kHead || std::any_of(found.begin(), found.end(), is_embedding))) {
         problem(fmt::format("`{}` cannot be trained in full: head and embedding are one matrix", name), "modules_to_save",
-                "the model ties them; PEFT would train a copy of one and keep the other", "remove it, or untie the checkpoint (`tie_word_embeddings: false`)");
+                "the model ties them; PEFT would train a copy of one and keep the other",
+                "remove it, or untie the checkpoint (`tie_word_embeddings: false`)");
         continue;
       }
       if (found.empty()) {
@@ -166,7 +168,8 @@ class Chooser {
     if (num_matched == 0) {
       no_match(entry, key, modules_.linears);
     } else if (num_taken == 0) {
-      problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry), key, fmt::format("{} modules", num_matched),
+      problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry), key,
+              fmt::format("{} modules", num_matched),
               "unfreeze their group (`freeze_llm`, `freeze_vit`, `freeze_aligner`), or remove the target");
     }
   }
@@ -181,7 +184,9 @@ class Chooser {
         take_all(entry, "target_modules", [&](const std::string& module) { return has_suffix(module, entry); });
       }
     }
-    if (options_.target_modules.empty()) problem("there are no targets", "target_modules", "the list is empty", "write `all-linear`, or names of modules");
+    if (options_.target_modules.empty()) {
+      problem("there are no targets", "target_modules", "the list is empty", "write `all-linear`, or names of modules");
+    }
   }
 
   void choose_by_regex() {
@@ -199,14 +204,16 @@ class Chooser {
     const bool tied_head = has_suffix(entry, kHead);
     problem(fmt::format("`{}` matches no module of the model", entry), key,
             tied_head ? "the head is the embedding (tied), which no adapter can be put on alone"
-                      : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "), candidates.empty() ? "none" : candidates.back()),
+                      : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "),
+                                    candidates.empty() ? "none" : candidates.back()),
             "correct the name; an adapter that is nowhere would leave the model as it was");
   }
 
   // Does PEFT's own rule give exactly the chosen modules? Then the user's words are kept, else names are listed.
   bool peft_agrees(const std::function<bool(const std::string&)>& matches) const {
     const auto agrees = [&](const std::string& module) { return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0); };
-    return std::all_of(modules_.linears.begin(), modules_.linears.end(), agrees) && std::all_of(modules_.others.begin(), modules_.others.end(), agrees);
+    return std::all_of(modules_.linears.begin(), modules_.linears.end(), agrees) &&
+           std::all_of(modules_.others.begin(), modules_.others.end(), agrees);
   }
 
   void describe_for_peft() {

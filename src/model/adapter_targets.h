@@ -28,8 +28,8 @@ struct AdapterSelection {
 
 /// Chooses the modules. Nothing but names is looked at, so it can be done before weights are loaded.
 /// @param parameter_names  of the base model, in checkpoint order; a tied head is not among them
-/// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (listing near names), that matches something
-///         other than a Linear, or only what is frozen; a regex that does not compile; a head that is the embedding
+/// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (listing near names), that matches
+///         something other than a Linear, or only what is frozen; a regex that does not compile; a head that is the embedding
 AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const AdapterTargets& options);
 
 /// Module name of a parameter: without its last component.

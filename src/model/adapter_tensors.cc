@@ -93,7 +93,8 @@ class Sorter {
                  : "neither a LoRA tensor nor a parameter of the base model");
     }
     if (entry.name == "model.language_model.embed_tokens.weight" && !base_shape_("lm_head.weight")) {
-      fail("the adapter trains an embedding that is the head as well", "PEFT keeps the base model's matrix as head; with tied weights there is only one");
+      fail("the adapter trains an embedding that is the head as well",
+           "PEFT keeps the base model's matrix as head; with tied weights there is only one");
     }
     require_shape(entry, *shape, "the base model");
     sorted_.saved[entry.name] = entry.tensor;
@@ -101,7 +102,9 @@ class Sorter {
 
   void require_whole(const std::string& module, const LoraTensors& tensors) const {
     const bool use_dora = adapter_.config.use_dora;
-    const auto missing = [&](const char* part) { fail(fmt::format("the adapter of {} is incomplete", module), fmt::format("{} is missing", part)); };
+    const auto missing = [&](const char* part) {
+      fail(fmt::format("the adapter of {} is incomplete", module), fmt::format("{} is missing", part));
+    };
     if (!tensors.a_rI.defined()) missing("lora_A.weight");
     if (!tensors.b_Or.defined()) missing("lora_B.weight");
     if (use_dora && !tensors.magnitude_O.defined()) missing("lora_magnitude_vector (use_dora is true)");

@@ -99,8 +99,9 @@ LoraLinear::LoraLinear(std::string module, const LoraOptions& options, LoraTenso
 }
 
 at::Tensor LoraLinear::drop(const at::Tensor& x) const {
+  const uint64_t key = random_key({kDropout, dropout_->row_key, hash_of(module_)});
   const at::Tensor mask = dropout_->mask ? dropout_->mask(module_, x.sizes()).to(at::kBool)
-                                         : dropout_mask(random_key({kDropout, dropout_->row_key, hash_of(module_)}), x.sizes(), options_.dropout, x.device());
+                                         : dropout_mask(key, x.sizes(), options_.dropout, x.device());
   const double keep = 1.0 - options_.dropout;
   // Rounded to float32 first, as torch's dropout scales.
   const auto scale = static_cast<double>(static_cast<float>(keep > 0 ? 1.0 / keep : 0.0));
@@ -111,10 +112,9 @@ const at::Tensor& LoraLinear::weight_norm_O(const at::Tensor& weight_OI) const {
   const auto version = [](const at::Tensor& tensor) { return static_cast<int64_t>(tensor._version()); };
   const at::Tensor &a = tensors_.a_rI, &b = tensors_.b_Or;
   CachedNorm& cached = cached_norm_;
-  if (cached.norm_O.defined() && cached.weight.is_same(weight_OI) && cached.weight_version == version(weight_OI) && cached.a_version == version(a) &&
-      cached.b_version == version(b)) {
-    return cached.norm_O;
-  }
+  const bool is_known = cached.norm_O.defined() && cached.weight.is_same(weight_OI) && cached.weight_version == version(weight_OI) &&
+                        cached.a_version == version(a) && cached.b_version == version(b);
+  if (is_known) return cached.norm_O;
   const at::NoGradGuard no_grad;
   at::Tensor norm = at::empty({weight_OI.size(0)}, b.options().requires_grad(false));
   const at::Tensor a_Ir = a.t();

@@ -29,17 +29,17 @@ struct LoraTensors {
   at::Tensor magnitude_O;  ///< DoRA only, else undefined
 };
 
-/// A fresh adapter: A uniform in ±1/√I (Kaiming, a = √5) from counter-based randomness, B zero, magnitude the norm of each row of `weight`.
+/// A fresh adapter: A uniform in ±1/√I (Kaiming, a = √5) from counter-based randomness, B zero, magnitude the row norms of the weight.
 /// With a bfloat16 base A and magnitude are rounded to bfloat16, as PEFT does.
 /// @param weight_OI  of the base. @param module  its name; with `seed` the key of A
 LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options, const std::string& module, uint64_t seed);
 
-/// The weight a plain Linear needs to give what base and adapter give together (PEFT's merge): computed in float32, rounded once to the base's
-/// dtype. The base is not changed. Cost: one product of B and A, in slices of rows.
+/// The weight a plain Linear needs to give what base and adapter give together (PEFT's merge): computed in float32, rounded once to the
+/// base's dtype. The base is not changed. Cost: one product of B and A, in slices of rows.
 at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling);
 
-/// What decides whether adapters drop inputs, and which; shared by all of a model's. Masks depend on nothing else than what is in here and the
-/// name of the module, so a repeated or recomputed forward pass drops the same.
+/// What decides whether adapters drop inputs, and which; shared by all of a model's. Masks depend on nothing else than what is in here and
+/// the name of the module, so a repeated or recomputed forward pass drops the same.
 struct LoraDropout {
   bool active = false;  ///< between the forward and the end of the backward pass of a training row
   uint64_t row_key = 0; ///< of the training row: seed, optimizer step, row

@@ -31,7 +31,8 @@ std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
   std::error_code error;
   if (!named.empty() && fs::is_directory(named, error)) return named;
   throw UserError(ErrorKind::kConfig, {.error = "the adapter's base model is not here", .where = options.adapter_dir,
-                                       .what = named.empty() ? "adapter_config.json names none" : fmt::format("adapter_config.json names {}, which is no directory", named),
+                                       .what = named.empty() ? "adapter_config.json names none"
+                                                             : fmt::format("adapter_config.json names {}, which is no directory", named),
                                        .fix = "add --model DIR with the base model's Hugging Face directory"});
 }
 
@@ -58,7 +59,8 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   const AdapterTensors tensors = sort_adapter_tensors(adapter, shape_of, options.adapter_dir);
   if (config.tie_word_embeddings && tensors.layers.count("lm_head") != 0) {
     throw UserError(ErrorKind::kData, {.error = "an adapter on a tied head cannot be merged", .where = options.adapter_dir,
-                                       .what = "the head is the embedding, which has no adapter", .fix = "untie the base model (`tie_word_embeddings: false`) first"});
+                                       .what = "the head is the embedding, which has no adapter",
+                                       .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }
   const LoraOptions lora{.rank = adapter.config.rank, .alpha = adapter.config.alpha, .use_rslora = adapter.config.use_rslora};
   StagedDirectory staged(options.output_dir);

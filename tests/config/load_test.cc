@@ -162,6 +162,14 @@ TEST(DemoFiles, Load) {
   }
 }
 
+TEST(AdapterFiles, Load) {
+  for (const char* name : {"stage2_demo", "stage2_8b"}) {
+    const ConfigResult result = load_config(test::source_path(std::string("configs/dlora/") + name + ".yaml"));
+    EXPECT_TRUE(result.warnings.empty()) << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
+    EXPECT_TRUE(result.config.tuner.use_adapter && result.config.tuner.use_dora && result.config.pack.rollout_buffer) << name;
+  }
+}
+
 TEST(EffectiveJson, IsNestedByTheUsersOwnNames) {
   const Json json = effective_json(test::load_set({"training.learning_rate=1e-4", "tuner.target_modules=[q_proj]"}));
   EXPECT_EQ(json["training"]["learning_rate"].get<double>(), 1e-4);

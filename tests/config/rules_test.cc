@@ -182,6 +182,26 @@ TEST(Adapters, DoraWithoutAdapterHasNoEffectAndSaysSo) {
   EXPECT_EQ(warning_of(load_set({"tuner.use_dora=true"})).text, "`tuner.use_dora` has no effect: `tuner.train_type` is full");
 }
 
+TEST(Adapters, ARegexThatDoesNotCompileIsAnErrorWhateverElseIsWrong) {
+  const std::vector<std::string> both{"tuner.train_type=lora", "tuner.target_regex='layers\\.(1|2'", "tuner.lora_rank=0"};
+  const UserError error = test::catch_user_error([&] { load_set(both); });
+  ASSERT_EQ(error.problems().size(), 2u);
+  EXPECT_NE(error.problems()[1].error.find("does not compile"), std::string::npos);
+  EXPECT_NE(error.problems()[1].where.find("tuner.target_regex"), std::string::npos);
+}
+
+TEST(Adapters, ARegexTakesThePlaceOfAListAndSaysSo) {
+  EXPECT_EQ(warning_of(load_set({"tuner.train_type=lora", "tuner.target_regex='.*q_proj'", "tuner.target_modules=[k_proj]"})).text,
+            "`tuner.target_modules` has no effect: `tuner.target_regex` is given");
+}
+
+TEST(Adapters, RankAlphaAndDropoutHaveRanges) {
+  for (const char* assignment :
+       {"tuner.lora_rank=0", "tuner.lora_alpha=0", "tuner.lora_dropout=1.5", "tuner.lora_dropout=-0.1", "tuner.lora_bias=all"}) {
+    EXPECT_EQ(test::catch_user_error([&] { load_set({"tuner.train_type=lora", assignment}); }).kind(), ErrorKind::kConfig) << assignment;
+  }
+}
+
 TEST(Freezing, EverythingIsAnError) {
   EXPECT_EQ(problem_of_set({"tuner={freeze_llm: true, freeze_vit: true, freeze_aligner: true}"}).error, "nothing is trainable");
 }

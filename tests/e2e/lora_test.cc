@@ -70,7 +70,8 @@ TEST(TrainLora, AResumedRunEndsWithTheBitsOfAnUninterruptedOne) {
   const test::ProcessResult second = parts.run("train " + config + " --set training.resume_from_checkpoint=latest");
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_NE((second.out + second.err).find("going on after step 1"), std::string::npos) << second.out << second.err;
-  EXPECT_EQ(read_file(parts.run_dir() + "/checkpoint-3/adapter_model.safetensors"), read_file(whole.run_dir() + "/checkpoint-3/adapter_model.safetensors"));
+  const std::string weights = "/checkpoint-3/adapter_model.safetensors";
+  EXPECT_EQ(read_file(parts.run_dir() + weights), read_file(whole.run_dir() + weights));
 }
 
 TEST(TrainLora, MergeMakesAModelThatEvalTakesAndAnAdapterItDoesNot) {
@@ -91,7 +92,9 @@ TEST(TrainLora, MergeMakesAModelThatEvalTakesAndAnAdapterItDoesNot) {
 TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
   test::Program program;
   const test::ProcessResult result = program.run(
-      "train " + program.config("custom: {trainer_variant: sft}\ntuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true, modules_to_save: [merger.norm]}\n"
+      "train " + program.config("custom: {trainer_variant: sft}\n"
+                                "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true,\n"
+                                "  modules_to_save: [merger.norm]}\n"
                                 "training: {max_steps: 30, learning_rate: 2.0e-2}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(losses(program.run_dir() + "/logging.jsonl"));
@@ -113,7 +116,8 @@ TEST(TrainLora, BadTunerKeysAreConfigurationErrorsBeforeTheModelIsLoaded) {
       {"tuner={freeze_llm: true, target_modules: [q_proj]}", "frozen"}};
   for (const auto& [assignment, expected] : cases) {
     test::Program program;
-    const test::ProcessResult result = program.run("train " + program.config("tuner: {train_type: lora}\n") + " --set \"" + assignment + "\"");
+    const std::string config = program.config("tuner: {train_type: lora}\n");
+    const test::ProcessResult result = program.run("train " + config + " --set \"" + assignment + "\"");
     EXPECT_EQ(result.exit_code, 2) << assignment << result.err;
     EXPECT_NE(result.err.find(expected), std::string::npos) << assignment << "\n" << result.err;
     EXPECT_EQ(result.err.find("float32, "), std::string::npos) << result.err;  // the line that names a loaded model

@@ -91,7 +91,8 @@ TEST(AdapterFiles, TheScaleFollowsRslora) {
 TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
   for (const char* name : {"lora", "dora"}) {
     test::TempDir dir;
-    const MergedAdapter merged = merge_adapter({.adapter_dir = golden(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
+    const MergedAdapter merged =
+        merge_adapter({.adapter_dir = golden(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
     EXPECT_EQ(merged.num_layers, 14);
     EXPECT_EQ(merged.num_replaced, std::string(name) == "dora" ? 2 : 0);
     const auto base = Qwen3VL::load(test::tiny_tied(), {});
@@ -113,14 +114,16 @@ TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
   const auto merged = HfDir::open(dir.file("out"));
   EXPECT_EQ(merged->names(), base->names());
   EXPECT_EQ(merged->dtype("model.language_model.layers.2.mlp.down_proj.weight"), at::kBFloat16);
-  EXPECT_TRUE(at::equal(merged->tensor("model.language_model.embed_tokens.weight"), base->tensor("model.language_model.embed_tokens.weight")));
+  const std::string embedding = "model.language_model.embed_tokens.weight";
+  EXPECT_TRUE(at::equal(merged->tensor(embedding), base->tensor(embedding)));
   EXPECT_FALSE(at::equal(merged->tensor("model.visual.merger.linear_fc2.weight"), base->tensor("model.visual.merger.linear_fc2.weight")));
 }
 
 TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
   test::TempDir dir;
   const auto merge = [&](const std::string& base, const std::string& output) {
-    return test::catch_user_error([&] { merge_adapter({.adapter_dir = golden("dora"), .base_dir = base, .output_dir = output, .dtype = std::nullopt}); });
+    const MergeOptions options{.adapter_dir = golden("dora"), .base_dir = base, .output_dir = output, .dtype = std::nullopt};
+    return test::catch_user_error([&] { merge_adapter(options); });
   };
   dir.write("full/file", "x");
   EXPECT_EQ(merge(test::tiny_tied(), dir.file("full")).kind(), ErrorKind::kConfig);
@@ -131,8 +134,8 @@ TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
   adapter.config.base_model = "no/such/model";
   std::filesystem::create_directory(dir.file("adapter"));
   write_peft_adapter(dir.file("adapter"), adapter);
-  const UserError error =
-      test::catch_user_error([&] { merge_adapter({.adapter_dir = dir.file("adapter"), .base_dir = "", .output_dir = dir.file("out"), .dtype = std::nullopt}); });
+  const MergeOptions homeless{.adapter_dir = dir.file("adapter"), .base_dir = "", .output_dir = dir.file("out"), .dtype = std::nullopt};
+  const UserError error = test::catch_user_error([&] { merge_adapter(homeless); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems()[0].fix.find("--model"), std::string::npos);
 }

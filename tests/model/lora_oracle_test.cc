@@ -12,12 +12,14 @@ namespace rematch {
 namespace {
 
 test::ProcessResult run_script(const std::string& arguments) {
-  return test::run_command("OMP_NUM_THREADS=1 " + test::source_path(".venv/bin/python") + " " + test::source_path("tools/goldens/lora.py") + " " + arguments);
+  return test::run_command(fmt::format("OMP_NUM_THREADS=1 {} {} {}", test::source_path(".venv/bin/python"),
+                                       test::source_path("tools/goldens/lora.py"), arguments));
 }
 
 bool has_peft() {
-  static const bool found = std::filesystem::exists(test::source_path(".venv/bin/python")) &&
-                            test::run_command(test::source_path(".venv/bin/python") + " -c 'import torch, transformers, safetensors, peft'").exit_code == 0;
+  static const std::string python = test::source_path(".venv/bin/python");
+  static const bool found =
+      std::filesystem::exists(python) && test::run_command(python + " -c 'import torch, transformers, safetensors, peft'").exit_code == 0;
   return found;
 }
 
@@ -57,13 +59,14 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
     const auto model = Qwen3VL::load(test::tiny_tied(), {});
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*model, select_targets(names, one.targets),
-                                         {.lora = {.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora}, .base_model = test::tiny_tied()});
+    const LoraOptions lora{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora};
+    const auto adapter = Adapter::create(*model, select_targets(names, one.targets), {.lora = lora, .base_model = test::tiny_tied()});
     at::manual_seed(3);
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
       if (parameter.name.find("lora_B") != std::string::npos) at::Tensor(parameter.tensor).normal_(0, 0.1);
-      if (parameter.name.find("magnitude") != std::string::npos || parameter.name.find("norm") != std::string::npos) at::Tensor(parameter.tensor).mul_(1.2);
+      const bool scales = parameter.name.find("magnitude") != std::string::npos || parameter.name.find("norm") != std::string::npos;
+      if (scales) at::Tensor(parameter.tensor).mul_(1.2);
     }
     test::TempDir dir;
     write_peft_adapter(dir.path(), adapter->files());

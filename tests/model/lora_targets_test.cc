@@ -58,7 +58,8 @@ TEST(AdapterTargets, AllLinearMeansEveryLinearButTheHead) {
 
 TEST(AdapterTargets, AListMatchesWholeNamesAndDottedSuffixes) {
   EXPECT_EQ(select(list({"q_proj"})).modules.size(), 3u);
-  EXPECT_EQ(select(list({"layers.1.self_attn.q_proj"})).modules, std::vector<std::string>{"model.language_model.layers.1.self_attn.q_proj"});
+  EXPECT_EQ(select(list({"layers.1.self_attn.q_proj"})).modules,
+            std::vector<std::string>{"model.language_model.layers.1.self_attn.q_proj"});
   EXPECT_EQ(select(list({"model.visual.merger.linear_fc1"})).modules.size(), 1u);
   EXPECT_EQ(select(list({"attn.proj", "qkv"})).modules.size(), 6u);
   EXPECT_EQ(select(list({"q_proj", "v_proj"})).targets.target_modules, (std::vector<std::string>{"q_proj", "v_proj"}));

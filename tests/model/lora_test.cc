@@ -59,7 +59,8 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
   const double tolerance = is_half ? 8e-3 : 1e-5;
   const auto expect_near = [&](const at::Tensor& found, const char* name) {
     const at::Tensor expected = take(name).to(at::kFloat);
-    EXPECT_LE((found.detach().to(at::kFloat) - expected).abs().max().item<double>(), tolerance * std::max(1.0, expected.abs().max().item<double>())) << name;
+    const double error = (found.detach().to(at::kFloat) - expected).abs().max().item<double>();
+    EXPECT_LE(error, tolerance * std::max(1.0, expected.abs().max().item<double>())) << name;
   };
   expect_near(y, "y");
   expect_near(x.grad(), "grad_x");
@@ -75,10 +76,11 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, LoraLayer,
-                         testing::Values("float32.plain.lora", "float32.plain.dora", "float32.plain.lora_dropout", "float32.plain.dora_dropout",
-                                         "float32.bias.lora", "float32.bias.dora", "float32.bias.lora_dropout", "float32.bias.dora_dropout",
-                                         "bfloat16.plain.lora", "bfloat16.plain.dora", "bfloat16.plain.lora_dropout", "bfloat16.plain.dora_dropout",
-                                         "bfloat16.bias.lora", "bfloat16.bias.dora", "bfloat16.bias.lora_dropout", "bfloat16.bias.dora_dropout"),
+                         testing::Values("float32.plain.lora", "float32.plain.dora", "float32.plain.lora_dropout",
+                                         "float32.plain.dora_dropout", "float32.bias.lora", "float32.bias.dora", "float32.bias.lora_dropout",
+                                         "float32.bias.dora_dropout", "bfloat16.plain.lora", "bfloat16.plain.dora",
+                                         "bfloat16.plain.lora_dropout", "bfloat16.plain.dora_dropout", "bfloat16.bias.lora",
+                                         "bfloat16.bias.dora", "bfloat16.bias.lora_dropout", "bfloat16.bias.dora_dropout"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');
