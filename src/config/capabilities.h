@@ -36,7 +36,7 @@ inline constexpr CapabilityRow kCapabilities[] = {
     {Capability::kNativeEngine, false, "the native rollout engine", "set `rollout_backend: hf`"},
     {Capability::kMonitorDump, false, "the monitor dump",
      "set `monitor_dump.enabled: false`; `rematch rollout CONFIG` writes every sample's rollout, parse and match"},
-    {Capability::kGradientCheckpointing, false, "gradient checkpointing",
+    {Capability::kGradientCheckpointing, true, "gradient checkpointing",
      "set `training.gradient_checkpointing: false`; lower `training.per_device_train_batch_size` to save memory"},
     {Capability::kBeamSearch, false, "beam search", "set `decode_mode: greedy`"},
     {Capability::kCoordOffset, false, "the coordinate-offset adapter",

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "nn/checkpoint.h"
+
 namespace rematch {
 namespace {
 
@@ -58,16 +60,25 @@ at::Tensor Decoder::attention_block(int64_t layer_idx, const at::Tensor& hidden,
   return linear(attention.attend(layer_idx, q, k, heads(layer.v)).flatten(-2), layer.o);
 }
 
+at::Tensor Decoder::layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const {
+  const DecoderLayer& layer = layers_[static_cast<size_t>(layer_idx)];
+  const at::Tensor attended = hidden + attention_block(layer_idx, hidden, rope, attention);
+  const at::Tensor x = rms_norm(attended, layer.post_attention_norm, config_.rms_norm_eps);
+  return attended + linear(at::silu(linear(x, layer.gate)) * linear(x, layer.up), layer.down);
+}
+
 at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
                             const DeepstackInput& deepstack) const {
   const MropeOptions rope_options{.theta = config_.rope_theta, .head_dim = config_.head_dim, .section = config_.mrope_section};
   const RopeTable rope = mrope_table(positions_3T, rope_options, embeds_TH.scalar_type(), embeds_TH.device());
+  const std::shared_ptr<AttentionContext> again = checkpointing_ ? attention.for_recomputing() : nullptr;
   at::Tensor hidden = embeds_TH;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const DecoderLayer& layer = layers_[i];
-    hidden = hidden + attention_block(static_cast<int64_t>(i), hidden, rope, attention);
-    const at::Tensor x = rms_norm(hidden, layer.post_attention_norm, config_.rms_norm_eps);
-    hidden = hidden + linear(at::silu(linear(x, layer.gate)) * linear(x, layer.up), layer.down);
+    const auto layer_idx = static_cast<int64_t>(i);
+    hidden = again == nullptr ? layer_forward(layer_idx, hidden, rope, attention)
+                              : checkpointed([this, layer_idx, rope, again](const std::vector<at::Tensor>& inputs) {
+                                  return layer_forward(layer_idx, inputs[0], rope, *again);
+                                }, {hidden});
     if (deepstack.visual_idx_M.defined() && i < deepstack.features_MH.size()) {
       const at::Tensor feature = deepstack.features_MH[i].to(hidden.scalar_type());
       hidden = hidden.reshape({-1, config_.hidden_size}).index_add(0, deepstack.visual_idx_M, feature).view(hidden.sizes());

@@ -38,15 +38,21 @@ class Decoder {
   at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
                      const DeepstackInput& deepstack) const;
 
+  /// Keeps only what goes into each layer and computes the rest again in the backward pass (nn/checkpoint.h). The decoder must then outlive
+  /// the graphs it makes.
+  void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
+
   /// Calls `visit` with every Linear under its module name, in checkpoint order.
   void visit_linears(const LinearVisitor& visit);
 
  private:
   at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
+  at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
 
   TextConfig config_;
   std::vector<DecoderLayer> layers_;
   at::Tensor final_norm_;
+  bool checkpointing_ = false;
 };
 
 }  // namespace rematch

@@ -69,6 +69,8 @@ struct Qwen3VL::Impl {
     const std::vector<int64_t> shape{config.text.vocab_size, config.text.hidden_size};
     embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? kHead : kEmbedding, kEmbedding, shape);
     decoder = std::make_unique<Decoder>(config.text, source(loader));
+    tower.set_gradient_checkpointing(options.gradient_checkpointing);
+    decoder->set_gradient_checkpointing(options.gradient_checkpointing);
     tied = head_from != HeadSource::kOwn;
     head.weight = tied ? embedding : loader.take(kHead, shape);
     if (tied && loader.dir().has(kHead)) loader.skip(kHead);

@@ -20,6 +20,9 @@ namespace rematch {
 struct ModelOptions {
   at::ScalarType dtype = at::kFloat;  ///< kFloat or kBFloat16
   at::Device device = at::kCPU;
+  /// Forward passes with gradients keep only what goes into each decoder layer and vision block and compute the rest again in the backward
+  /// pass: the same gradients bit for bit, for one more forward pass. The model must outlive the graphs then.
+  bool gradient_checkpointing = false;
 };
 
 /// A parameter under its checkpoint name (MODEL 4). `tensor` is a leaf variable; shape and storage never change, only values.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "flow/segment.h"
+#include "model/feature_cache.h"
 #include "model/qwen3vl.h"
 #include "vision/patches.h"
 
@@ -24,6 +25,7 @@ struct RowBatch {
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device device);
 
 /// Final-normed hidden states [T, H] of a packed row: vision tower, then decoder. Differentiable.
-at::Tensor forward_row(const Qwen3VL& model, const RowBatch& batch);
+/// @param kept  features of rows that may come again; null = computed every time
+at::Tensor forward_row(const Qwen3VL& model, const RowBatch& batch, FeatureCache* kept = nullptr);
 
 }  // namespace rematch

@@ -6,6 +6,7 @@
 
 #include "model/vision_rows.h"
 #include "nn/attention.h"
+#include "nn/checkpoint.h"
 
 namespace rematch {
 namespace {
@@ -84,7 +85,9 @@ void VisionTower::visit_linears(const LinearVisitor& visit) {
     visit(name + ".linear_fc2", merger.fc2);
   };
   visit_merger(prefix + "merger", merger_);
-  for (size_t i = 0; i < deepstack_mergers_.size(); ++i) visit_merger(fmt::format("{}deepstack_merger_list.{}", prefix, i), deepstack_mergers_[i]);
+  for (size_t i = 0; i < deepstack_mergers_.size(); ++i) {
+    visit_merger(fmt::format("{}deepstack_merger_list.{}", prefix, i), deepstack_mergers_[i]);
+  }
 }
 
 at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const {
@@ -95,13 +98,14 @@ at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const 
   return at::conv3d(patches, weight, patch_embed_.bias, weight.sizes().slice(2)).reshape({-1, config_.hidden_size});
 }
 
-at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const VisionRows& rows) const {
+at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
+                                      const std::vector<int64_t>& frame_lens) const {
   const int64_t num_heads = config_.num_heads;
   const at::Tensor qkv = linear(layer_norm(hidden_ND, block.norm1), block.qkv).reshape({hidden_ND.size(0), 3, num_heads, -1});
   const at::ScalarType dtype = qkv.scalar_type();
-  const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rows.rope).to(dtype);
-  const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rows.rope).to(dtype);
-  const at::Tensor attended = block_full_attention(q, k, qkv.select(1, 2), rows.frame_lens).flatten(1);
+  const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
+  const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rope).to(dtype);
+  const at::Tensor attended = block_full_attention(q, k, qkv.select(1, 2), frame_lens).flatten(1);
   const at::Tensor hidden = hidden_ND + linear(attended, block.proj);
   return hidden + linear(gelu_tanh(linear(layer_norm(hidden, block.norm2), block.fc1)), block.fc2);
 }
@@ -112,7 +116,10 @@ VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const 
   VisionTowerOutput output;
   const std::vector<int64_t>& taps = config_.deepstack_visual_indexes;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    hidden = block_forward(blocks_[i], hidden, rows);
+    hidden = !checkpointing_ ? block_forward(blocks_[i], hidden, rows.rope, rows.frame_lens)
+                             : checkpointed([this, i, rope = rows.rope, frame_lens = rows.frame_lens](const std::vector<at::Tensor>& inputs) {
+                                 return block_forward(blocks_[i], inputs[0], rope, frame_lens);
+                               }, {hidden});
     // Features come in block order; which merger makes them is the block's place in the list.
     const auto tap = std::find(taps.begin(), taps.end(), static_cast<int64_t>(i));
     if (tap != taps.end()) output.deepstack_MH.push_back(deepstack_mergers_[static_cast<size_t>(tap - taps.begin())].forward(hidden));

@@ -8,6 +8,7 @@
 
 #include "model/qwen3vl_config.h"
 #include "nn/layers.h"
+#include "nn/rope.h"
 
 namespace rematch {
 
@@ -55,12 +56,17 @@ class VisionTower {
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
   VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<std::array<int64_t, 3>>& grid_thw) const;
 
+  /// Keeps only what goes into each block and computes the rest again in the backward pass (nn/checkpoint.h). The tower must then outlive the
+  /// graphs it makes.
+  void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
+
   /// Calls `visit` with every Linear under its module name, in checkpoint order. The patch embedding, a convolution, is none.
   void visit_linears(const LinearVisitor& visit);
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;
-  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const struct VisionRows& rows) const;
+  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
+                           const std::vector<int64_t>& frame_lens) const;
 
   VisionConfig config_;
   LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]
@@ -68,6 +74,7 @@ class VisionTower {
   std::vector<VisionBlock> blocks_;
   PatchMerger merger_;
   std::vector<PatchMerger> deepstack_mergers_;
+  bool checkpointing_ = false;
 };
 
 }  // namespace rematch

@@ -133,7 +133,8 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
   try {
     for (size_t i = 0; i < window.rows.size(); ++i) {
       if (!is_supervised(supervision[i])) continue;  // contributes nothing, costs nothing
-      const std::shared_ptr<void> training = model_.training_row ? model_.training_row(optimizer_.num_steps(), static_cast<int64_t>(i)) : nullptr;
+      std::shared_ptr<void> training;
+      if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), static_cast<int64_t>(i));
       sums.add(accumulate(window.rows[i], supervision[i], scales[i], metrics), scales[i]);
     }
     const Span span(metrics, "time/optimizer_s");

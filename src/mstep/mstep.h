@@ -22,6 +22,8 @@ struct RowModel {
   /// Called when a row is about to be trained on (step: finished optimizer steps); what it gives is held until the row's backward pass is done.
   /// May be empty.
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
+  /// Called when the rows of a window do not come again: what was kept for them may go. May be empty.
+  std::function<void()> window_closed = {};
 };
 
 /// How sums become the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).
@@ -69,6 +71,11 @@ class MStep {
   /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/…` and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
   /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
   void run(const Window& window, MetricsBag& metrics);
+
+  /// Tells the model that the window was run for the last time.
+  void close_window() const {
+    if (model_.window_closed) model_.window_closed();
+  }
 
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }

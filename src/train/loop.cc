@@ -77,6 +77,7 @@ void train_loop(TrainParts& parts) {
     ++state.global_step;
     state.epoch = parts.cadence.epoch_at(state.global_step);
     const bool ends_epoch = parts.buffer.finish_step(metrics);
+    if (!parts.buffer.is_open()) parts.mstep.close_window();
     const Due due = parts.cadence.after_step(state.global_step, ends_epoch);
     parts.log.step(state, metrics, due.log);
     try {

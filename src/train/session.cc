@@ -60,7 +60,8 @@ std::unique_ptr<PromptEncoder> make_prompts(const Config& config, std::shared_pt
 }
 
 AdapterTargets target_options(const TunerConfig& tuner) {
-  AdapterTargets options{.target_modules = tuner.target_modules, .target_regex = tuner.target_regex, .modules_to_save = tuner.modules_to_save, .is_frozen = {}};
+  AdapterTargets options{.target_modules = tuner.target_modules, .target_regex = tuner.target_regex,
+                         .modules_to_save = tuner.modules_to_save, .is_frozen = {}};
   options.is_frozen = [tuner](const std::string& parameter) {
     const ParameterPart part = parameter_part(parameter);
     return part == ParameterPart::kVit ? tuner.freeze_vit : part == ParameterPart::kAligner ? tuner.freeze_aligner : tuner.freeze_llm;
@@ -86,7 +87,9 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   // Finds samples that are too long for a row before the model is loaded.
   if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
-  model = Qwen3VL::load(starts_at_base ? config.model.directory : needs.weights_dir, {.dtype = dtype_of(config.model.torch_dtype, device), .device = device});
+  model = Qwen3VL::load(starts_at_base ? config.model.directory : needs.weights_dir,
+                       {.dtype = dtype_of(config.model.torch_dtype, device), .device = device,
+                        .gradient_checkpointing = config.optim.gradient_checkpointing});
   terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32", describe_device(device)));
   for (const std::string& name : model->unused_tensors()) terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
   if (use_adapter) make_adapter(needs.weights_dir);
@@ -114,15 +117,16 @@ void Session::make_adapter(const std::string& saved_dir) {
   const AdapterSelection selection = select_targets(names, target_options(tuner));
   const bool all_linear = !tuner.target_regex && tuner.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
-    terminal.warn(fmt::format("{} modules that the targets name get no adapter: their group is frozen (tuner.freeze_*)", selection.num_frozen));
+    terminal.warn(fmt::format("{} modules that the targets name get no adapter: their group is frozen (tuner.freeze_*)",
+                              selection.num_frozen));
   }
-  const auto adapter = Adapter::create(*model, selection,
-                                       {.lora = {.rank = tuner.lora_rank, .alpha = tuner.lora_alpha, .dropout = tuner.lora_dropout, .use_dora = tuner.use_dora},
-                                        .seed = config.cadence.seed, .base_model = config.model.directory});
+  const LoraOptions lora{.rank = tuner.lora_rank, .alpha = tuner.lora_alpha, .dropout = tuner.lora_dropout, .use_dora = tuner.use_dora};
+  const auto adapter =
+      Adapter::create(*model, selection, {.lora = lora, .seed = config.cadence.seed, .base_model = config.model.directory});
   if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
   for (const NamedParameter& parameter : adapter->parameters()) num_values += parameter.tensor.numel();
-  terminal.say(fmt::format("{} of rank {} on {} Linear layers: {} values are trained, {:.2f} % of the base model's {}", tuner.use_dora ? "DoRA" : "LoRA",
-                           tuner.lora_rank, selection.modules.size(), num_values,
+  terminal.say(fmt::format("{} of rank {} on {} Linear layers: {} values are trained, {:.2f} % of the base model's {}",
+                           tuner.use_dora ? "DoRA" : "LoRA", tuner.lora_rank, selection.modules.size(), num_values,
                            100.0 * static_cast<double>(num_values) / static_cast<double>(num_base_values), num_base_values));
 }
 
@@ -177,12 +181,19 @@ LossOptions Session::loss_options() const {
 }
 
 RowModel Session::row_model() const {
-  return {.hidden_TH = [this](const PackedRow& row) {
+  // Only a window that is used again has rows that come again.
+  const std::shared_ptr<FeatureCache> kept = config.pack.m_steps > 1 ? std::make_shared<FeatureCache>() : nullptr;
+  return {.hidden_TH = [this, kept](const PackedRow& row) {
             const RowBatch batch = make_row(row, [this](const ImageRef& image) { return pixels->get(image); }, device);
-            return forward_row(*model, batch);
+            return forward_row(*model, batch, kept.get());
           },
           .head_KV = [this](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); },
-          .training_row = [this](int64_t step, int64_t row_idx) { return model->adapter() ? model->adapter()->training_row(step, row_idx) : nullptr; }};
+          .training_row = [this](int64_t step, int64_t row_idx) {
+            return model->adapter() ? model->adapter()->training_row(step, row_idx) : nullptr;
+          },
+          .window_closed = [kept] {
+            if (kept) kept->clear();
+          }};
 }
 
 std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_tokens) const {

@@ -1,0 +1,38 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// Keeps what a frozen vision tower and aligner gave for the images of a row, for the next optimizer step on the same window. What is kept has
+/// the bits of what would be computed: rows are kept whole, because a product's rounding may depend on how many rows it has.
+class FeatureCache {
+ public:
+  struct Options {
+    int64_t max_bytes = int64_t{1} << 30;  ///< of features kept; rows beyond are computed every time
+  };
+  FeatureCache() = default;
+  explicit FeatureCache(const Options& options) : options_(options) {}
+
+  /// Features of a row's images, by the content of their pixels. Kept only in training (gradients on) and only when no gradient flows through
+  /// them; all are dropped when a weight of the tower has changed. Cost of a hit: one pass over the pixels.
+  VisionFeatures features(const Qwen3VL& model, const VisionInput& images);
+  /// The window is closed: its rows do not come again.
+  void clear();
+
+  int64_t bytes() const { return bytes_; }       ///< of features kept
+  int64_t num_hits() const { return num_hits_; } ///< rows that were not computed again
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  Options options_;
+  std::map<Key, VisionFeatures> rows_;
+  int64_t bytes_ = 0, num_hits_ = 0, weights_version_ = -1;
+};
+
+}  // namespace rematch

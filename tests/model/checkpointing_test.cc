@@ -1,0 +1,135 @@
+// Gradient checkpointing of the towers: the bits of plain training, in less memory.
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <map>
+
+#include "model/adapter.h"
+#include "model/oracle_cases.h"
+#include "model/tiny_checkpoint.h"
+#include "nn/memory_meter.h"
+
+namespace rematch {
+namespace {
+
+using Gradients = std::map<std::string, at::Tensor>;
+
+std::shared_ptr<Qwen3VL> tiny(bool checkpointing) {
+  const auto model = Qwen3VL::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
+  for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(true);
+  return model;
+}
+
+// The answers' last case: several images, DeepStack features after the first layers.
+at::Tensor forward(const Qwen3VL& model) {
+  const test::OracleAnswers answers(test::tiny_tied());
+  const std::string name = test::OracleAnswers::cases().back();
+  return model.forward_TH(answers.row(name), model.encode_images(answers.images(name, model.config())));
+}
+
+void take(const std::vector<NamedParameter>& parameters, Gradients& found) {
+  for (const NamedParameter& parameter : parameters) {
+    if (parameter.tensor.grad().defined()) found[parameter.name] = std::exchange(parameter.tensor.mutable_grad(), {});
+  }
+}
+
+Gradients gradients(const Qwen3VL& model) {
+  const at::Tensor hidden_TH = forward(model);
+  torch::autograd::backward({(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()}, {});
+  Gradients found;
+  take(model.parameters(), found);
+  if (model.adapter()) take(model.adapter()->parameters(), found);
+  return found;
+}
+
+void expect_same_bits(const Gradients& found, const Gradients& wanted) {
+  ASSERT_FALSE(wanted.empty());
+  ASSERT_EQ(found.size(), wanted.size());
+  for (const auto& [name, gradient] : wanted) {
+    ASSERT_TRUE(found.contains(name)) << name;
+    EXPECT_TRUE(at::equal(found.at(name), gradient)) << name;
+  }
+}
+
+}  // namespace
+
+TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack) {
+  const auto plain = tiny(false), lean = tiny(true);
+  {
+    const at::NoGradGuard no_grad;
+    EXPECT_TRUE(at::equal(forward(*lean), forward(*plain)));
+  }
+  const Gradients wanted = gradients(*plain);
+  EXPECT_TRUE(wanted.contains("model.visual.patch_embed.proj.weight") && wanted.contains("model.visual.deepstack_merger_list.0.linear_fc1.weight"));
+  expect_same_bits(gradients(*lean), wanted);
+}
+
+TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
+  for (const std::string frozen : {"model.visual.", "model.language_model.embed_tokens", "model.language_model.layers.0."}) {
+    const auto plain = tiny(false), lean = tiny(true);
+    for (const auto& model : {plain, lean}) {
+      for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(!parameter.name.starts_with(frozen));
+    }
+    expect_same_bits(gradients(*lean), gradients(*plain));
+  }
+}
+
+TEST(GradientCheckpointing, DropsTheSameInputsOfAdaptersWhenItComputesAgain) {
+  const auto adapted = [](bool checkpointing, bool use_dora) {
+    const auto model = tiny(checkpointing);
+    std::vector<std::string> names;
+    for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+    const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
+    const at::NoGradGuard no_grad;
+    for (const NamedParameter& parameter : adapter->parameters()) {
+      if (parameter.name.find("lora_B") == std::string::npos) continue;
+      const int64_t size = parameter.tensor.numel();
+      parameter.tensor.copy_(at::sin(at::arange(size, at::kFloat)).mul_(0.05).view(parameter.tensor.sizes()));
+    }
+    return model;
+  };
+  for (const bool use_dora : {false, true}) {
+    const auto plain = adapted(false, use_dora), lean = adapted(true, use_dora);
+    const auto training = plain->adapter()->training_row(3, 1), lean_training = lean->adapter()->training_row(3, 1);
+    expect_same_bits(gradients(*lean), gradients(*plain));
+  }
+}
+
+TEST(GradientCheckpointing, KeepsNoGraphWithoutGradients) {
+  const auto model = tiny(true);
+  for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(false);
+  EXPECT_FALSE(forward(*model).requires_grad());
+}
+
+TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
+  const test::CheckpointCopy copy = [] {
+    test::CheckpointCopy made(test::tiny_tied());
+    made.edit_config([](Json& config) { config["text_config"]["num_hidden_layers"] = 16; });
+    const std::vector<TensorEntry> stored = made.tensors;
+    for (int layer = 0; layer < 16; ++layer) {
+      for (const TensorEntry& entry : stored) {
+        const std::string first = "model.language_model.layers.0.", own = "model.language_model.layers." + std::to_string(layer) + ".";
+        const bool is_there = std::any_of(stored.begin(), stored.end(), [&](const TensorEntry& other) { return other.name.starts_with(own); });
+        if (entry.name.starts_with(first) && !is_there) made.tensors.push_back({own + entry.name.substr(first.size()), entry.tensor});
+      }
+    }
+    made.write_weights();
+    return made;
+  }();
+  RowInput row{.token_ids = std::vector<int64_t>(2000, 5), .segment_lens = {900, 1100}};
+  const auto peak_of = [&](bool checkpointing) {
+    const auto model = Qwen3VL::load(copy.path(), {.gradient_checkpointing = checkpointing});
+    for (const NamedParameter& parameter : model->parameters()) {
+      parameter.tensor.set_requires_grad(parameter.name.starts_with("model.language_model.layers"));
+      parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);  // gradients are not activations
+    }
+    const test::MemoryMeter meter;
+    torch::autograd::backward({model->forward_TH(row, {}).sum()}, {});
+    return meter.peak_bytes();
+  };
+  const int64_t plain = peak_of(false), lean = peak_of(true);
+  EXPECT_LE(2 * lean, plain) << lean << " " << plain;
+  RecordProperty("ratio", std::to_string(static_cast<double>(plain) / static_cast<double>(lean)));
+}
+
+}  // namespace rematch
