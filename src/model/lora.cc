@@ -108,27 +108,41 @@ at::Tensor LoraLinear::drop(const at::Tensor& x) const {
   return x * mask * scale;
 }
 
+LoraLinear::Origin LoraLinear::origin(const at::Tensor& weight_OI) const {
+  const auto version = [](const at::Tensor& tensor) { return tensor.defined() ? static_cast<uint32_t>(tensor._version()) : 0U; };
+  return {weight_OI, {version(weight_OI), version(tensors_.a_rI), version(tensors_.b_Or), version(tensors_.magnitude_O)}};
+}
+
 const at::Tensor& LoraLinear::weight_norm_O(const at::Tensor& weight_OI) const {
-  const auto version = [](const at::Tensor& tensor) { return static_cast<int64_t>(tensor._version()); };
-  const at::Tensor &a = tensors_.a_rI, &b = tensors_.b_Or;
-  CachedNorm& cached = cached_norm_;
-  const bool is_known = cached.norm_O.defined() && cached.weight.is_same(weight_OI) && cached.weight_version == version(weight_OI) &&
-                        cached.a_version == version(a) && cached.b_version == version(b);
-  if (is_known) return cached.norm_O;
+  Origin now = origin(weight_OI);
+  if (norm_O_.defined() && norm_origin_ == now) return norm_O_;
   const at::NoGradGuard no_grad;
-  at::Tensor norm = at::empty({weight_OI.size(0)}, b.options().requires_grad(false));
-  const at::Tensor a_Ir = a.t();
+  const at::Tensor a_Ir = tensors_.a_rI.t();
+  norm_O_ = at::empty({weight_OI.size(0)}, tensors_.b_Or.options().requires_grad(false));
   for_slices(weight_OI, [&](int64_t begin, int64_t count) {
-    const at::Tensor delta = at::mm(a_Ir, b.narrow(0, begin, count).t()).t();  // B(A(identity)) of these rows
-    norm.narrow(0, begin, count).copy_(row_norms(weight_OI.narrow(0, begin, count).to(at::kFloat) + delta * scaling()));
+    const at::Tensor delta = at::mm(a_Ir, tensors_.b_Or.narrow(0, begin, count).t()).t();  // B(A(identity)) of these rows
+    norm_O_.narrow(0, begin, count).copy_(row_norms(weight_OI.narrow(0, begin, count).to(at::kFloat) + delta * scaling()));
   });
-  cached = {norm, weight_OI, version(a), version(b), version(weight_OI)};
-  return cached_norm_.norm_O;
+  norm_origin_ = std::move(now);
+  return norm_O_;
+}
+
+const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) const {
+  Origin now = origin(weight_OI);
+  if (!merged_OI_.defined() || !(merged_origin_ == now)) {
+    merged_OI_ = merged_lora_weight(weight_OI, tensors_, scaling());
+    merged_origin_ = std::move(now);
+  }
+  return merged_OI_;
 }
 
 at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
-  const at::Tensor result = at::linear(x, base.weight, base.bias.defined() ? std::optional<at::Tensor>(base.bias) : std::nullopt);
+  const auto bias = base.bias.defined() ? std::optional<at::Tensor>(base.bias) : std::nullopt;
+  // A training row has parts without gradients too (a head that is computed again): they must not swing between the two forms.
+  if (!at::GradMode::is_enabled() && !dropout_->active) return at::linear(x, merged_weight_OI(base.weight), bias);
+  merged_OI_.reset();
   const bool drops = dropout_->active && options_.dropout > 0;
+  const at::Tensor result = at::linear(x, base.weight, bias);
   const at::Tensor input = drops ? drop(x.to(at::kFloat)) : x.to(at::kFloat);
   const at::Tensor update = at::linear(at::linear(input, tensors_.a_rI), tensors_.b_Or);
   if (!tensors_.magnitude_O.defined()) return (result + update * scaling()).to(result.scalar_type());

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,6 +58,8 @@ class LoraLinear : public LinearAdapter {
 
   /// LoRA: base + s·B(A(drop(x))). DoRA: base + (m/n − 1)·base′ + (m/n)·s·B(A(x)), n the detached row norm of W + s·BA and base′ the base
   /// output without its bias; with active dropout both see drop(x). The adapter computes in float32, the result has the base's dtype.
+  /// Without gradients and outside of training rows: a plain Linear of the merged weight, which is kept in a tensor of its own until the
+  /// next pass with gradients. The base weight is never written.
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
 
   const std::string& module() const { return module_; }
@@ -64,20 +67,24 @@ class LoraLinear : public LinearAdapter {
   double scaling() const { return options_.scaling(); }
 
  private:
+  /// What a value kept from an earlier pass was computed from.
+  struct Origin {
+    at::Tensor weight;
+    std::array<uint32_t, 4> versions{};  ///< of weight, A, B and magnitude
+    bool operator==(const Origin& other) const { return weight.is_same(other.weight) && versions == other.versions; }
+  };
+  Origin origin(const at::Tensor& weight_OI) const;
   at::Tensor drop(const at::Tensor& x) const;
   const at::Tensor& weight_norm_O(const at::Tensor& weight_OI) const;
+  const at::Tensor& merged_weight_OI(const at::Tensor& weight_OI) const;
 
   std::string module_;
   LoraOptions options_;
   LoraTensors tensors_;
   std::shared_ptr<const LoraDropout> dropout_;
-  /// The norm is the same until A, B or W change: every token of a rollout would pay for it otherwise.
-  struct CachedNorm {
-    at::Tensor norm_O;
-    at::Tensor weight;
-    int64_t a_version = -1, b_version = -1, weight_version = -1;
-  };
-  mutable CachedNorm cached_norm_;
+  /// Computed once between two changes of the adapter: every token of a rollout would pay for it otherwise.
+  mutable at::Tensor norm_O_, merged_OI_;
+  mutable Origin norm_origin_, merged_origin_;
 };
 
 }  // namespace rematch

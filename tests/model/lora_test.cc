@@ -155,6 +155,24 @@ TEST(Lora, TheNormFollowsTheAdapter) {
   EXPECT_TRUE(at::equal(test::recipe_logits(*fresh), expected));
 }
 
+TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
+  for (const bool use_dora : {false, true}) {
+    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.5, .use_dora = use_dora}});
+    const auto merged_logits = [&] {
+      const at::NoGradGuard no_grad;
+      return test::recipe_logits(*model);
+    };
+    const at::Tensor fresh = merged_logits();
+    stir(*adapter);
+    const at::Tensor stirred = merged_logits();
+    EXPECT_GT((stirred - fresh).abs().max().item<double>(), 0.1);
+    const at::Tensor expected = test::recipe_logits(*model).detach();
+    EXPECT_LT((stirred - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>());
+    EXPECT_TRUE(at::equal(merged_logits(), stirred));
+  }
+}
+
 TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
   const auto logits = [](uint64_t seed, int64_t step, int64_t row) {
     const auto model = Qwen3VL::load(test::tiny_tied(), {});
@@ -182,6 +200,21 @@ TEST(Lora, DropoutEndsWithTheTrainingRow) {
     EXPECT_FALSE(at::equal(test::recipe_logits(*model), expected));
   }
   EXPECT_TRUE(at::equal(test::recipe_logits(*model), expected));
+}
+
+TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
+  const auto gradients = [](bool checkpointing) {
+    const auto model = Qwen3VL::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
+    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}});
+    stir(*adapter);
+    const std::shared_ptr<void> training = adapter->training_row(4, 2);
+    torch::autograd::backward({test::recipe_logits(*model).square().sum()}, {});
+    std::vector<at::Tensor> found;
+    for (const NamedParameter& parameter : adapter->parameters()) found.push_back(parameter.tensor.grad());
+    return found;
+  };
+  const std::vector<at::Tensor> plain = gradients(false), recomputed = gradients(true);
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
 }
 
 TEST(Lora, MasksDropTheShareThatWasAskedFor) {
