@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <utility>
 
@@ -43,6 +44,16 @@ struct KnownGradients : torch::autograd::Function<KnownGradients> {
   }
 };
 
+// The matrix of a head that is nothing but a product with it, W [V, H] of h·Wᵀ, read off the graph; undefined for any other head.
+at::Tensor plain_product(const at::Tensor& logits_KV, const variable_list& parameters) {
+  const auto& product = logits_KV.grad_fn();
+  if (parameters.size() != 1 || parameters[0].scalar_type() != at::kFloat || parameters[0].dim() != 2 || !product || product->name() != "MmBackward0") return {};
+  const auto& transposed = product->next_edge(1).function;
+  if (!transposed || transposed->name() != "TBackward0") return {};
+  const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(transposed->next_edge(0).function.get());
+  return leaf != nullptr && leaf->variable.is_same(parameters[0]) ? parameters[0] : at::Tensor();
+}
+
 }  // namespace
 
 HeadGradients::HeadGradients(at::Tensor hidden_TH, const std::function<at::Tensor(const at::Tensor&)>& head_KV)
@@ -67,20 +78,31 @@ void HeadGradients::find_parameters() {
   parameter_sums_.resize(parameters_.size());
 }
 
+void HeadGradients::add_hidden(const at::Tensor& grad_KH) {
+  if (!hidden_sum_TH_.defined()) hidden_sum_TH_ = at::zeros_like(hidden_TH_);
+  hidden_sum_TH_.index_add_(0, rows_K_, grad_KH);
+}
+
 void HeadGradients::add(const at::Tensor& grad_KV) {
   REMATCH_CHECK(needs_gradient(), "a chunk without graph");
   if (!has_parameters_) find_parameters();
   const bool with_hidden = hidden_KH_.requires_grad();
+  if (const at::Tensor weight_VH = plain_product(logits_KV_, parameters_); weight_VH.defined()) {
+    // The usual head: summed in place, without a second gradient of the size of the vocabulary for every chunk.
+    logits_KV_.reset();
+    const at::NoGradGuard no_grad;
+    if (!parameter_sums_[0].defined()) parameter_sums_[0] = at::zeros_like(weight_VH, at::MemoryFormat::Contiguous);
+    parameter_sums_[0].addmm_(grad_KV.t(), hidden_KH_.detach());
+    if (with_hidden) add_hidden(at::mm(grad_KV, weight_VH));
+    return;
+  }
   variable_list inputs = parameters_;
   if (with_hidden) inputs.push_back(hidden_KH_);
   // The graph is kept because a head may share a part of it between chunks; this chunk's own part goes with its logits.
   variable_list found = torch::autograd::grad({logits_KV_}, inputs, {grad_KV}, /*retain_graph=*/true, /*create_graph=*/false, /*allow_unused=*/true);
   logits_KV_.reset();
   const at::NoGradGuard no_grad;
-  if (with_hidden && found.back().defined()) {
-    if (!hidden_sum_TH_.defined()) hidden_sum_TH_ = at::zeros_like(hidden_TH_);
-    hidden_sum_TH_.index_add_(0, rows_K_, found.back());
-  }
+  if (with_hidden && found.back().defined()) add_hidden(found.back());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!found[i].defined()) continue;
     if (parameter_sums_[i].defined()) {

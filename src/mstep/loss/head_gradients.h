@@ -28,6 +28,7 @@ class HeadGradients {
 
  private:
   void find_parameters();
+  void add_hidden(const at::Tensor& grad_KH);
 
   at::Tensor hidden_TH_;
   std::function<at::Tensor(const at::Tensor&)> head_KV_;
