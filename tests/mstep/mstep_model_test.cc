@@ -110,4 +110,35 @@ TEST(MStepModel, FrozenPartsTakeNoGradientAndTheOthersKeepTheirs) {
   }
 }
 
+// Parameters after three steps on one window with a frozen vision tower and aligner.
+std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
+  const auto model = tiny_model();
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+  MStep::Options options;
+  for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
+  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU), kept); },
+                     .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); },
+                     .window_closed = [kept] { if (kept != nullptr) kept->clear(); }};
+  MStep step(row_model, make_groups(parameters, {.learning_rate = 1e-2, .freeze_vit = true, .freeze_aligner = true}), {}, Schedule({.type = "constant"}), options);
+  Window window;
+  window.rows = {{{segment(0), segment(1)}}, {{segment(2)}}};
+  MetricsBag metrics;
+  for (int i = 0; i < 3; ++i) step.run(window, metrics);
+  if (kept != nullptr) {
+    EXPECT_EQ(kept->num_hits(), 4);  // two rows, two further steps
+  }
+  step.close_window();
+  std::vector<at::Tensor> values;
+  for (const auto& [name, tensor] : parameters) values.push_back(tensor);
+  return values;
+}
+
+TEST(MStepModel, FeaturesKeptForAReusedWindowChangeNoBit) {
+  FeatureCache kept;
+  const std::vector<at::Tensor> with = after_reuse(&kept), without = after_reuse(nullptr);
+  for (size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(at::equal(with[i], without[i])) << i;
+  EXPECT_EQ(kept.bytes(), 0);  // the window is closed
+}
+
 }  // namespace rematch
