@@ -25,7 +25,7 @@ ALLOWED = {
     "dist": set(),
     "model": {"flow", "nn", "checkpoint", "vision"},
     "estep/rollout": {"flow", "text", "vision", "nn", "model"},
-    "mstep/loss": {"flow"},
+    "mstep/loss": {"flow", "nn"},
     "mstep/optim": set(),
     "mstep": {"flow", "vision", "model", "mstep/loss", "mstep/optim"},
     "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "estep/rollout"},
