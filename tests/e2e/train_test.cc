@@ -77,6 +77,12 @@ TEST(Train, TheNumberOfDataWorkersChangesNothing) {
 }
 
 // spec: microbatch-01
+TEST(Train, GradientCheckpointingChangesNoBit) {
+  const Outcome plain = train(""), lean = train("training: {gradient_checkpointing: true}\n");
+  EXPECT_TRUE(lean.weights == plain.weights);
+  EXPECT_EQ(lean.log, plain.log);
+}
+
 TEST(Train, SamplingGivesTheSameRolloutsWhateverTheGenerateBatch) {
   const std::string rollout = "custom: {extra: {rollout_matching: {temperature: 0.8, rollout_generate_batch_size: ";
   const Outcome one = train(rollout + "1}}}\n");
