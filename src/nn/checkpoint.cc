@@ -49,7 +49,8 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
       if (i >= state->num_inputs) wanted.push_back(all[i]);
       else if (inputs[i].requires_grad()) wanted.push_back(inputs[i]);
     }
-    variable_list found = torch::autograd::grad({output}, wanted, {grads.front()}, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+    variable_list found = torch::autograd::grad({output}, wanted, {grads.front()}, /*retain_graph=*/false,
+                                                /*create_graph=*/false, /*allow_unused=*/true);
     variable_list gradients;
     size_t next = 0;
     for (size_t i = 0; i < all.size(); ++i) {

@@ -23,7 +23,8 @@ struct Sums : torch::CustomClassHolder {
 
 // A scalar whose gradient by its inputs is known already.
 struct KnownGradients : torch::autograd::Function<KnownGradients> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& value, at::TensorList /*inputs*/, const c10::intrusive_ptr<Sums>& sums) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& value, at::TensorList /*inputs*/,
+                            const c10::intrusive_ptr<Sums>& sums) {
     ctx->saved_data["sums"] = c10::IValue::make_capsule(sums);
     return value.clone();
   }
@@ -47,7 +48,8 @@ struct KnownGradients : torch::autograd::Function<KnownGradients> {
 // The matrix of a head that is nothing but a product with it, W [V, H] of h·Wᵀ, read off the graph; undefined for any other head.
 at::Tensor plain_product(const at::Tensor& logits_KV, const variable_list& parameters) {
   const auto& product = logits_KV.grad_fn();
-  if (parameters.size() != 1 || parameters[0].scalar_type() != at::kFloat || parameters[0].dim() != 2 || !product || product->name() != "MmBackward0") return {};
+  if (parameters.size() != 1 || parameters[0].scalar_type() != at::kFloat || parameters[0].dim() != 2) return {};
+  if (!product || product->name() != "MmBackward0") return {};
   const auto& transposed = product->next_edge(1).function;
   if (!transposed || transposed->name() != "TBackward0") return {};
   const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(transposed->next_edge(0).function.get());
@@ -99,7 +101,8 @@ void HeadGradients::add(const at::Tensor& grad_KV) {
   variable_list inputs = parameters_;
   if (with_hidden) inputs.push_back(hidden_KH_);
   // The graph is kept because a head may share a part of it between chunks; this chunk's own part goes with its logits.
-  variable_list found = torch::autograd::grad({logits_KV_}, inputs, {grad_KV}, /*retain_graph=*/true, /*create_graph=*/false, /*allow_unused=*/true);
+  variable_list found = torch::autograd::grad({logits_KV_}, inputs, {grad_KV}, /*retain_graph=*/true,
+                                              /*create_graph=*/false, /*allow_unused=*/true);
   logits_KV_.reset();
   const at::NoGradGuard no_grad;
   if (with_hidden && found.back().defined()) add_hidden(found.back());

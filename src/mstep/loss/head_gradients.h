@@ -8,8 +8,9 @@ namespace rematch {
 
 // Shapes: T tokens of a row, K positions of a chunk, H hidden, V vocabulary.
 
-/// Sums what the chunks of a row give its hidden states and the head's own parameters, chunk by chunk in call order: no logits outlive their
-/// chunk, and the backward pass of the row starts from the sums. Memory: one gradient of the hidden states, one of each head parameter (float32).
+/// Sums what the chunks of a row give its hidden states and the head's own parameters, chunk by chunk in call order: no logits outlive
+/// their chunk, and the backward pass of the row starts from the sums. Memory: one gradient of the hidden states, one of each head parameter
+/// (float32).
 class HeadGradients {
  public:
   /// @param hidden_TH  final hidden states, with graph where they need one

@@ -36,7 +36,8 @@ at::Tensor add_chunk(const at::Tensor& logits_KV, const Chunk& chunk, const RowJ
     row.ce_correct_count += ce.correct_count;
     return ce.grad_KV;
   }
-  const CoordChunk coord = coord_chunk(logits_KV, job.coord_ids_B, chunk.targets_K, chunk.is_prefix_K, job.options, job.coord_scale, needs_grad);
+  const CoordChunk coord =
+      coord_chunk(logits_KV, job.coord_ids_B, chunk.targets_K, chunk.is_prefix_K, job.options, job.coord_scale, needs_grad);
   row.coord_sum += coord.weighted_sum[kCoordPrefix] + coord.weighted_sum[kCoordAppend];
   row.soft_ce_sum += coord.soft_ce_sum;
   row.w1_sum += coord.w1_sum;
@@ -126,8 +127,9 @@ RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
   row.coord_append_count = row.coord_count - row.coord_prefix_count;
   // Without supervision an empty slice: zero with a graph and without 0 · NaN.
   const bool is_empty = row.ce_count + row.coord_count == 0;
+  const auto scalar = at::TensorOptions().dtype(at::kFloat).device(device);
   row.total = is_empty ? hidden_TH.narrow(0, 0, 0).sum(at::kFloat)
-                       : gradients.attach(at::full({}, row.ce_sum * ce_scale + row.coord_sum * coord_scale, hidden_TH.options().dtype(at::kFloat).requires_grad(false)));
+                       : gradients.attach(at::full({}, row.ce_sum * ce_scale + row.coord_sum * coord_scale, scalar));
   return row;
 }
 
