@@ -62,7 +62,11 @@ int run(const Options& options) {
   Window window;
   window.rows.push_back({{read_row(options.row)}});
 
-  Json json = {{"threads", at::get_num_threads()}, {"losses", Json::array()}, {"seconds", Json::array()}, {"cpu_s", Json::array()}, {"optimizer_s", Json::array()}};
+  Json json = {{"threads", at::get_num_threads()},
+               {"losses", Json::array()},
+               {"seconds", Json::array()},
+               {"cpu_s", Json::array()},
+               {"optimizer_s", Json::array()}};
   json["before_mib"] = process_mib("VmRSS");
   reset_peak();
   const test::MemoryMeter meter;

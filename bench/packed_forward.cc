@@ -120,10 +120,19 @@ Json report(const Options& options, const Workload& workload, const Qwen3VL& mod
             const std::vector<Measured>& measured) {
   int64_t num_parameters = 0;
   for (const NamedParameter& parameter : model.parameters()) num_parameters += parameter.tensor.numel();
-  Json json = {{"machine", machine()}, {"model", options.model}, {"parameters", num_parameters}, {"lengths", options.lengths},
-               {"images", options.workload.with_images}, {"segments", workload.segments.size()}, {"tokens", workload.num_tokens},
-               {"shortest", workload.min_len}, {"longest", workload.max_len}, {"packing_length", options.packing_length},
-               {"selector", options.selector}, {"rounds", options.rounds}, {"variants", Json::array()}};
+  Json json = {{"machine", machine()},
+               {"model", options.model},
+               {"parameters", num_parameters},
+               {"lengths", options.lengths},
+               {"images", options.workload.with_images},
+               {"segments", workload.segments.size()},
+               {"tokens", workload.num_tokens},
+               {"shortest", workload.min_len},
+               {"longest", workload.max_len},
+               {"packing_length", options.packing_length},
+               {"selector", options.selector},
+               {"rounds", options.rounds},
+               {"variants", Json::array()}};
   fmt::print("{}\n{} ({:.1f} M parameters, float32), {} segments of {}-{} tokens ({}), {} tokens, {}\n", machine(), options.model,
              static_cast<double>(num_parameters) / 1e6, workload.segments.size(), workload.min_len, workload.max_len, options.lengths,
              workload.num_tokens, options.workload.with_images ? "with images" : "text only");
@@ -136,10 +145,17 @@ Json report(const Options& options, const Workload& workload, const Qwen3VL& mod
     const double ratio = wall_s / median(measured[0].seconds), cpu_ratio = cpu_s / median(measured[0].cpu_seconds);
     fmt::print("{:<24}{:>10}{:>10.3f}{:>10.0f}{:>10.3f}{:>10.0f}{:>10.2f}x{:>7.2f}x{:>14.1e}\n", variants[i].name,
                variants[i].num_positions, wall_s, tokens_per_s, cpu_s, one.peak_mib, ratio, cpu_ratio, one.gradient_distance);
-    json["variants"].push_back({{"name", variants[i].name}, {"positions", variants[i].num_positions}, {"median_s", wall_s},
-                                {"seconds", one.seconds}, {"tokens_per_s", tokens_per_s}, {"cpu_seconds", one.cpu_seconds},
-                                {"peak_mib", one.peak_mib}, {"packed_speedup", ratio}, {"packed_speedup_cpu", cpu_ratio},
-                                {"loss", one.loss}, {"gradient_distance", one.gradient_distance}});
+    json["variants"].push_back({{"name", variants[i].name},
+                                {"positions", variants[i].num_positions},
+                                {"median_s", wall_s},
+                                {"seconds", one.seconds},
+                                {"tokens_per_s", tokens_per_s},
+                                {"cpu_seconds", one.cpu_seconds},
+                                {"peak_mib", one.peak_mib},
+                                {"packed_speedup", ratio},
+                                {"packed_speedup_cpu", cpu_ratio},
+                                {"loss", one.loss},
+                                {"gradient_distance", one.gradient_distance}});
   }
   return json;
 }
@@ -161,7 +177,9 @@ int run(const Options& options) {
   for (const auto& segment : workload.segments) {
     for (const ImageRef& image : segment->images) images[image.path] = noise_pixels(image);
   }
-  Job job{.model = Qwen3VL::load(model_dir, {}), .segments = workload.segments, .loss = {.coord_token_ids = workload.coord_token_ids},
+  Job job{.model = Qwen3VL::load(model_dir, {}),
+          .segments = workload.segments,
+          .loss = {.coord_token_ids = workload.coord_token_ids},
           .pixels = [&](const ImageRef& image) { return images.at(image.path); }};
   for (const NamedParameter& parameter : job.model->parameters()) {
     // Without images the vision tower gets no gradient.
@@ -170,10 +188,9 @@ int run(const Options& options) {
   std::vector<PackedRow> alone;
   for (const auto& segment : workload.segments) alone.push_back({{segment}});
   const std::vector<PackedRow> rows = packed_rows(workload, options);
-  const std::vector<Variant> variants{rows_variant(job, fmt::format("packed, {} rows", rows.size()), rows),
-                                      padded_variant(job, "padded, mask", PaddedAttention::kMask),
-                                      padded_variant(job, "padded, causal kernel", PaddedAttention::kCausal),
-                                      rows_variant(job, "one at a time", alone)};
+  const std::vector<Variant> variants{
+      rows_variant(job, fmt::format("packed, {} rows", rows.size()), rows), padded_variant(job, "padded, mask", PaddedAttention::kMask),
+      padded_variant(job, "padded, causal kernel", PaddedAttention::kCausal), rows_variant(job, "one at a time", alone)};
   const std::vector<Measured> measured = measure(variants, *job.model, options.rounds);
   const Json json = report(options, workload, *job.model, variants, measured);
   if (!options.json.empty()) write_file_atomic(options.json, python_json(json, 2) + "\n");

@@ -17,7 +17,8 @@ constexpr int kShortest = 16, kLongest = 600;
 // What turns a scene into tokens.
 struct Writer {
   explicit Writer(const std::string& model_dir)
-      : tokenizer(Tokenizer::load(model_dir)), coords(CoordVocab::from(*tokenizer, model_dir)),
+      : tokenizer(Tokenizer::load(model_dir)),
+        coords(CoordVocab::from(*tokenizer, model_dir)),
         vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                 {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}) {}

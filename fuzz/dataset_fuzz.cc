@@ -11,8 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const rematch::ForbiddenTexts kForbidden({"<|im_end|>", "<|coord_5|>"});
   const std::string_view line(reinterpret_cast<const char*>(data), size);
   try {
-    const rematch::Sample sample = rematch::read_record(
-        line, {.where = "fuzz:1", .directory = "d", .require_single_image = true, .forbidden = &kForbidden});
+    const rematch::Sample sample =
+        rematch::read_record(line, {.where = "fuzz:1", .directory = "d", .require_single_image = true, .forbidden = &kForbidden});
     REMATCH_CHECK(sample.width_px > 0 && sample.height_px > 0 && sample.image_paths.size() == 1, "record");
     for (const rematch::SceneObject& object : sample.objects) {
       REMATCH_CHECK(rematch::is_valid_utf8(object.desc) && !rematch::python_strip(object.desc).empty(), "desc");

@@ -66,7 +66,7 @@ class InternalError : public std::exception {
 
 /// (Not plain CHECK: c10 owns that name.)
 /// Asserts what only a bug of ours can break, in release builds too: REMATCH_CHECK(a == b, fmt::format("{} {}", a, b)).
-#define REMATCH_CHECK(condition, ...)                                                              \
-  do {                                                                                     \
+#define REMATCH_CHECK(condition, ...)                                                                    \
+  do {                                                                                                   \
     if (!(condition)) ::rematch::check_failed(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}); \
   } while (false)

@@ -20,14 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
-  const char* fix = error_number == ENOENT   ? "check the path; relative paths start at the current directory"
+  const char* fix = error_number == ENOENT                             ? "check the path; relative paths start at the current directory"
                     : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
-                    : error_number == EFBIG ? "raise the limit on the size of a file (ulimit -f), or choose a file system that takes larger ones"
+                    : error_number == EFBIG
+                        ? "raise the limit on the size of a file (ulimit -f), or choose a file system that takes larger ones"
                     : error_number == EACCES || error_number == EROFS || error_number == EPERM
                         ? "check the permissions, or choose a directory you can write to"
                         : "check the file and the disk it is on";
-  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot {} {}", doing, path), .where = path,
-                                            .what = std::strerror(error_number), .fix = fix});
+  throw UserError(ErrorKind::kEnvironment,
+                  {.error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number), .fix = fix});
 }
 
 void sync_path(const std::string& path) {
@@ -56,7 +57,7 @@ std::string read_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("read", path, errno);
   std::string content;
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) content.reserve(static_cast<size_t>(info.st_size));
   char buffer[1 << 16];
   while (true) {
@@ -77,7 +78,7 @@ std::string read_file(const std::string& path) {
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("open", path, errno);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     fail("open", path, EINVAL);
@@ -185,8 +186,6 @@ void make_directories(const std::string& path) {
   if (error) fail("create directory", path, error.value());
 }
 
-std::string join_path(const std::string& directory, const std::string& path) {
-  return (fs::path(directory) / path).string();
-}
+std::string join_path(const std::string& directory, const std::string& path) { return (fs::path(directory) / path).string(); }
 
 }  // namespace rematch

@@ -34,7 +34,9 @@ FullMatch::FullMatch(const std::string& pattern, const std::string& where) : imp
   impl_->pattern = pattern;
   impl_->where = where;
   const auto fail = [&](std::string what) {
-    throw UserError(ErrorKind::kConfig, {.error = "a regular expression does not compile", .where = where, .what = std::move(what),
+    throw UserError(ErrorKind::kConfig, {.error = "a regular expression does not compile",
+                                         .where = where,
+                                         .what = std::move(what),
                                          .fix = "correct the pattern; it has to match the whole name, as Python's re.fullmatch"});
   };
   if (!is_valid_utf8(pattern)) fail("the pattern is not UTF-8");
@@ -52,7 +54,8 @@ bool FullMatch::matches(std::string_view text) const {
   const int found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0, impl_->data, nullptr);
   if (found >= 0) return true;
   if (found == PCRE2_ERROR_NOMATCH) return false;
-  throw UserError(ErrorKind::kConfig, {.error = "a regular expression cannot be matched", .where = impl_->where,
+  throw UserError(ErrorKind::kConfig, {.error = "a regular expression cannot be matched",
+                                       .where = impl_->where,
                                        .what = fmt::format("{} on `{}` with `{}`", message_of(found), text, impl_->pattern.substr(0, 300)),
                                        .fix = "write the pattern without nested repetitions such as `(a*)*`"});
 }

@@ -17,7 +17,7 @@ void on_signal(int) {
 }  // namespace
 
 void install_interrupt_handlers() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   // No SA_RESTART: a blocking read or wait returns and sees the flag.

@@ -155,7 +155,9 @@ Json parse_json(std::string_view text, const std::string& origin) {
   TreeBuilder builder;
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
     const std::string where = builder.offset() > 0 ? fmt::format("{}:{}", origin, position(text, builder.offset() - 1)) : origin;
-    throw UserError(ErrorKind::kData, {.error = "not valid JSON", .where = where, .what = builder.message(),
+    throw UserError(ErrorKind::kData, {.error = "not valid JSON",
+                                       .where = where,
+                                       .what = builder.message(),
                                        .fix = "write one JSON document in UTF-8 (RFC 8259) with distinct keys"});
   }
   return std::move(builder.root);

@@ -25,9 +25,7 @@ uint64_t random_key(std::initializer_list<uint64_t> parts) {
 
 uint64_t random_bits(uint64_t key, uint64_t counter) { return mix(key ^ mix(counter + 0xD1B54A32D192ED03ULL)); }
 
-double random_uniform(uint64_t key, uint64_t counter) {
-  return static_cast<double>(random_bits(key, counter) >> 11) * 0x1.0p-53;
-}
+double random_uniform(uint64_t key, uint64_t counter) { return static_cast<double>(random_bits(key, counter) >> 11) * 0x1.0p-53; }
 
 uint64_t random_below(uint64_t key, uint64_t counter, uint64_t bound) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(random_bits(key, counter)) * bound) >> 64);

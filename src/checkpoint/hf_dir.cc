@@ -22,8 +22,8 @@ constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 
 [[noreturn]] void bad_index(const std::string& where, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = std::move(error), .where = where, .what = std::move(what),
-                                     .fix = "copy or download the checkpoint again"});
+  throw UserError(ErrorKind::kData,
+                  {.error = std::move(error), .where = where, .what = std::move(what), .fix = "copy or download the checkpoint again"});
 }
 
 // tensor → shard file, from the index; names cannot lead out of the directory.
@@ -93,7 +93,8 @@ struct HfDir::Impl {
     const auto found = locations.find(name);
     if (found != locations.end()) return found->second;
     const std::vector<std::string> near = near_names(name, names);
-    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name), .where = path,
+    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name),
+                                       .where = path,
                                        .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names.size())
                                                             : fmt::format("nearest names: {}", join(near, ", ")),
                                        .fix = "check that the checkpoint is complete and that config.json belongs to it"});
@@ -114,7 +115,8 @@ std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
   } else if (fs::exists(join_path(directory, kIndexFile))) {
     impl.open_shards(join_path(directory, kIndexFile));
   } else {
-    throw UserError(ErrorKind::kData, {.error = "a model directory has no weights", .where = directory,
+    throw UserError(ErrorKind::kData, {.error = "a model directory has no weights",
+                                       .where = directory,
                                        .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
                                        .fix = "give a checkpoint in safetensors format (others: load and save it once with transformers)"});
   }

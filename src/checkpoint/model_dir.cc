@@ -23,10 +23,19 @@ bool looks_like_hub_id(const std::string& path) {
 }
 
 bool is_companion(const std::string& name) {
-  static const std::vector<std::string> kNames = {
-      "config.json",        "generation_config.json",   "tokenizer.json",        "tokenizer_config.json",    "special_tokens_map.json",
-      "added_tokens.json",  "vocab.json",               "merges.txt",            "chat_template.json",       "chat_template.jinja",
-      "processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json"};
+  static const std::vector<std::string> kNames = {"config.json",
+                                                  "generation_config.json",
+                                                  "tokenizer.json",
+                                                  "tokenizer_config.json",
+                                                  "special_tokens_map.json",
+                                                  "added_tokens.json",
+                                                  "vocab.json",
+                                                  "merges.txt",
+                                                  "chat_template.json",
+                                                  "chat_template.jinja",
+                                                  "processor_config.json",
+                                                  "preprocessor_config.json",
+                                                  "video_preprocessor_config.json"};
   const auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || starts("README") || starts("LICENSE") || starts("NOTICE") ||
          (name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0);
@@ -44,7 +53,8 @@ void require_model_dir(const std::string& path) {
   std::error_code error;
   const fs::path directory(path);
   if (fs::exists(directory / "adapter_config.json", error) && !fs::exists(directory / "config.json", error)) {
-    throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model", .where = path,
+    throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model",
+                                         .where = path,
                                          .what = "it holds an adapter_config.json and no config.json",
                                          .fix = fmt::format("run `rematch merge {} --output DIR` and give DIR", path)});
   }

@@ -24,19 +24,19 @@ const std::string kPrefix = "base_model.model.";
 /// Keys that change nothing about what an adapter computes once it is saved.
 const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
-      "auto_mapping",     "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "revision",           "task_type",
-      "peft_version",     "megatron_config",         "megatron_core",       "loftq_config",   "corda_config",       "eva_config",
-      "lora_ga_config",   "exclude_modules",         "layers_pattern",      "runtime_config", "layers_to_transform", "qalora_group_size",
+      "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "revision", "task_type", "peft_version",
+      "megatron_config", "megatron_core", "loftq_config", "corda_config", "eva_config", "lora_ga_config", "exclude_modules",
+      "layers_pattern", "runtime_config", "layers_to_transform", "qalora_group_size",
       // of ms-swift
-      "lora_dtype",       "lorap_lr_ratio",          "lorap_emb_lr",        "model_key_mapping", "group_size",      "use_merged_linear",
-      "enable_lora"};
+      "lora_dtype", "lorap_lr_ratio", "lorap_emb_lr", "model_key_mapping", "group_size", "use_merged_linear", "enable_lora"};
   return kKeys;
 }
 
 /// Keys that are read, or checked one by one.
 const std::vector<std::string>& read_keys() {
-  static const std::vector<std::string> kKeys = {"peft_type", "r",    "lora_alpha",     "lora_dropout",   "use_dora",         "use_rslora",
-                                                 "bias",      "target_modules", "modules_to_save", "init_lora_weights", "fan_in_fan_out"};
+  static const std::vector<std::string> kKeys = {"peft_type",     "r",    "lora_alpha",     "lora_dropout",    "use_dora",
+                                                 "use_rslora",    "bias", "target_modules", "modules_to_save", "init_lora_weights",
+                                                 "fan_in_fan_out"};
   return kKeys;
 }
 
@@ -196,16 +196,18 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   std::error_code error;
   const auto has = [&](const char* name) { return fs::exists(join_path(directory, name), error); };
   if (!fs::is_directory(directory, error) || !has(kConfigFile)) {
-    throw UserError(ErrorKind::kConfig, {.error = "this is not an adapter directory", .where = directory.empty() ? "adapter" : directory,
-                                         .what = fs::is_directory(directory, error) ? fmt::format("there is no {} in it", kConfigFile)
-                                                                                    : "no such directory",
-                                         .fix = fmt::format("give the directory that holds {} and {}", kConfigFile, kWeightsFile)});
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "this is not an adapter directory",
+                     .where = directory.empty() ? "adapter" : directory,
+                     .what = fs::is_directory(directory, error) ? fmt::format("there is no {} in it", kConfigFile) : "no such directory",
+                     .fix = fmt::format("give the directory that holds {} and {}", kConfigFile, kWeightsFile)});
   }
   PeftAdapter adapter;
   adapter.config = ConfigReader(join_path(directory, kConfigFile)).read();
   const std::string weights = join_path(directory, kWeightsFile);
   if (!has(kWeightsFile)) {
-    throw UserError(ErrorKind::kData, {.error = "an adapter has no weights", .where = directory,
+    throw UserError(ErrorKind::kData, {.error = "an adapter has no weights",
+                                       .where = directory,
                                        .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not read here"
                                                                         : fmt::format("no {}", kWeightsFile),
                                        .fix = "save the adapter with PEFT's save_pretrained(safe_serialization=True)"});
@@ -213,7 +215,8 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   const auto file = SafetensorsFile::open(weights);
   for (const std::string& name : file->names()) {
     if (name.compare(0, kPrefix.size(), kPrefix) != 0) {
-      throw UserError(ErrorKind::kData, {.error = fmt::format("the adapter's tensor {} is unknown", name), .where = weights,
+      throw UserError(ErrorKind::kData, {.error = fmt::format("the adapter's tensor {} is unknown", name),
+                                         .where = weights,
                                          .what = fmt::format("names of PEFT start with {}", kPrefix),
                                          .fix = "save the adapter with PEFT's save_pretrained"});
     }

@@ -18,12 +18,11 @@ constexpr const char* kCopyAgain = "the file is damaged or was cut off; copy or 
 
 // Ranks are the order in which safetensors 0.8 writes files with one tensor of each kind.
 constexpr std::array kDtypes = {
-    SafetensorsDtype{"BOOL", 1, 0},    SafetensorsDtype{"U8", 1, 1},      SafetensorsDtype{"I8", 1, 2},
-    SafetensorsDtype{"F8_E5M2", 1, 3}, SafetensorsDtype{"F8_E4M3", 1, 4}, SafetensorsDtype{"F8_E8M0", 1, 5},
-    SafetensorsDtype{"I16", 2, 6},     SafetensorsDtype{"U16", 2, 7},     SafetensorsDtype{"F16", 2, 8},
-    SafetensorsDtype{"BF16", 2, 9},    SafetensorsDtype{"I32", 4, 10},    SafetensorsDtype{"U32", 4, 11},
-    SafetensorsDtype{"F32", 4, 12},    SafetensorsDtype{"C64", 8, 13},    SafetensorsDtype{"F64", 8, 14},
-    SafetensorsDtype{"I64", 8, 15},    SafetensorsDtype{"U64", 8, 16},
+    SafetensorsDtype{"BOOL", 1, 0},    SafetensorsDtype{"U8", 1, 1},      SafetensorsDtype{"I8", 1, 2},   SafetensorsDtype{"F8_E5M2", 1, 3},
+    SafetensorsDtype{"F8_E4M3", 1, 4}, SafetensorsDtype{"F8_E8M0", 1, 5}, SafetensorsDtype{"I16", 2, 6},  SafetensorsDtype{"U16", 2, 7},
+    SafetensorsDtype{"F16", 2, 8},     SafetensorsDtype{"BF16", 2, 9},    SafetensorsDtype{"I32", 4, 10}, SafetensorsDtype{"U32", 4, 11},
+    SafetensorsDtype{"F32", 4, 12},    SafetensorsDtype{"C64", 8, 13},    SafetensorsDtype{"F64", 8, 14}, SafetensorsDtype{"I64", 8, 15},
+    SafetensorsDtype{"U64", 8, 16},
 };
 
 [[noreturn]] void damaged(const std::string& where, std::string error, std::string what, std::string fix = kCopyAgain) {

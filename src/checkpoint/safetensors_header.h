@@ -9,9 +9,9 @@ namespace rematch {
 
 /// A number format a .safetensors header may name. A row of the ONE table of dtypes (safetensors_header.cc).
 struct SafetensorsDtype {
-  const char* name;   ///< "F32", "BF16", …
+  const char* name;  ///< "F32", "BF16", …
   int size_bytes;
-  int rank;           ///< the reference writer puts higher ranks first
+  int rank;  ///< the reference writer puts higher ranks first
 };
 
 /// The row of a name; nullptr when there is none. Pointers stay valid and are unique for each name.

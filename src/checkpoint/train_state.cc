@@ -52,7 +52,9 @@ bool is_weights_file(const std::string& name) {
 
 [[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file, std::string error, std::string what) {
   throw UserError(ErrorKind::kData,
-                  {.error = std::move(error), .where = join_path(checkpoint_dir, file), .what = std::move(what),
+                  {.error = std::move(error),
+                   .where = join_path(checkpoint_dir, file),
+                   .what = std::move(what),
                    .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the "
                                       "weights alone: `model.model: {}` without resume_from_checkpoint",
                                       checkpoint_dir)});
@@ -212,7 +214,8 @@ void verify_train_state(const std::string& checkpoint_dir) {
 TrainState read_train_state(const std::string& checkpoint_dir) {
   verify_train_state(checkpoint_dir);
   const std::string directory = join_path(checkpoint_dir, kTrainStateDir);
-  return {.document = read_file(join_path(directory, kDocument)), .optimizer = read_tensors(join_path(directory, kOptimizer)),
+  return {.document = read_file(join_path(directory, kDocument)),
+          .optimizer = read_tensors(join_path(directory, kOptimizer)),
           .segments = read_tensors(join_path(directory, kSegments))};
 }
 

@@ -9,8 +9,8 @@
 namespace rematch {
 
 int run_merge(const MergeArguments& arguments) {
-  MergeOptions options{.adapter_dir = arguments.adapter_dir, .base_dir = arguments.model_dir, .output_dir = arguments.output_dir,
-                       .dtype = std::nullopt};
+  MergeOptions options{
+      .adapter_dir = arguments.adapter_dir, .base_dir = arguments.model_dir, .output_dir = arguments.output_dir, .dtype = std::nullopt};
   if (!arguments.dtype.empty()) options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
   const MergedAdapter merged = merge_adapter(options);
   std::cout << fmt::format("merged adapters of {} layers into {}", merged.num_layers, merged.base_dir);

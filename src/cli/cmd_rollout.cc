@@ -50,7 +50,9 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   Config& config = result.config;
   const bool use_val = split == "val" || (split.empty() && config.data.val_jsonl);
   if (use_val && !config.data.val_jsonl) {
-    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to roll out", .where = arguments.config_path, .what = "custom.val_jsonl is not set",
+    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to roll out",
+                                         .where = arguments.config_path,
+                                         .what = "custom.val_jsonl is not set",
                                          .fix = "set custom.val_jsonl or use --split train"});
   }
   if (!use_val) {

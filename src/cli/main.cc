@@ -20,7 +20,9 @@ namespace rematch {
 namespace {
 
 int report_bug(const char* text) {
-  std::cerr << format_problem({.error = "Rematch hit a bug", .where = "inside the program", .what = text,
+  std::cerr << format_problem({.error = "Rematch hit a bug",
+                               .where = "inside the program",
+                               .what = text,
                                .fix = "please report it with the configuration and this message"});
   return exit_code(ErrorKind::kBug);
 }
@@ -35,7 +37,9 @@ int guarded(const std::function<int()>& action) {
     std::cerr << "interrupted\n";
     return exit_code(ErrorKind::kInterrupted);
   } catch (const std::bad_alloc&) {
-    std::cerr << format_problem({.error = "out of memory", .where = "this machine", .what = "an allocation failed",
+    std::cerr << format_problem({.error = "out of memory",
+                                 .where = "this machine",
+                                 .what = "an allocation failed",
                                  .fix = "lower per_device_train_batch_size, rollout_generate_batch_size or global_max_length"});
     return exit_code(ErrorKind::kEnvironment);
   } catch (const std::exception& error) {
@@ -46,7 +50,9 @@ int guarded(const std::function<int()>& action) {
 // CLI11's own complaints, in the same four lines as every other error.
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  std::cerr << format_problem({.error = "the command line is not understood", .where = "rematch …", .what = error.what(),
+  std::cerr << format_problem({.error = "the command line is not understood",
+                               .where = "rematch …",
+                               .what = error.what(),
                                .fix = "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
                                       "or use --set KEY=VALUE"});
   return exit_code(ErrorKind::kConfig);
@@ -54,8 +60,10 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
 
 void add_config_arguments(CLI::App& command, RunArguments& arguments, bool with_device) {
   command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
-  command.add_option("--set", arguments.overrides, "override a YAML key by its own name: --set a.b.c=value (repeatable)")->allow_extra_args(false);
-  if (with_device) command.add_option("--device", arguments.device, "auto (CUDA when there is one), cpu, cuda or cuda:N")->capture_default_str();
+  command.add_option("--set", arguments.overrides, "override a YAML key by its own name: --set a.b.c=value (repeatable)")
+      ->allow_extra_args(false);
+  if (with_device)
+    command.add_option("--device", arguments.device, "auto (CUDA when there is one), cpu, cuda or cuda:N")->capture_default_str();
 }
 
 struct StageArguments {
@@ -79,30 +87,41 @@ CLI::App* add_stage_command(CLI::App& app, StageArguments& arguments) {
 
 int run_stage_command(const CLI::App& command, const StageArguments& arguments) {
   const StageRow& row = find_stage(arguments.name);
-  const auto takes = [&row](const std::string& name) { return std::find(row.options.begin(), row.options.end(), name) != row.options.end(); };
+  const auto takes = [&row](const std::string& name) {
+    return std::find(row.options.begin(), row.options.end(), name) != row.options.end();
+  };
   for (const char* name : {"model", "output", "backend", "dtype", "device", "batch-size"}) {
     const bool given = command.count(std::string("--") + name) > 0;
     const bool needed = std::string(name) == "model" || std::string(name) == "output";
     if (given && !takes(name)) {
-      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} takes no --{}", row.name, name), .where = fmt::format("rematch stage {}", row.name),
-                                           .what = fmt::format("its options: {}", row.options.empty() ? "none" : join(row.options, ", ")), .fix = "leave it out"});
+      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} takes no --{}", row.name, name),
+                                           .where = fmt::format("rematch stage {}", row.name),
+                                           .what = fmt::format("its options: {}", row.options.empty() ? "none" : join(row.options, ", ")),
+                                           .fix = "leave it out"});
     }
     if (needed && takes(name) && !given) {
-      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} needs --{}", row.name, name), .where = fmt::format("rematch stage {}", row.name),
-                                           .what = "option missing", .fix = fmt::format("add --{} DIR", name)});
+      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} needs --{}", row.name, name),
+                                           .where = fmt::format("rematch stage {}", row.name),
+                                           .what = "option missing",
+                                           .fix = fmt::format("add --{} DIR", name)});
     }
   }
   if (arguments.options.batch_size < 1) {
-    throw UserError(ErrorKind::kConfig, {.error = "--batch-size must be at least 1", .where = "rematch stage --batch-size",
-                                         .what = std::to_string(arguments.options.batch_size), .fix = "give 1 or more"});
+    throw UserError(ErrorKind::kConfig, {.error = "--batch-size must be at least 1",
+                                         .where = "rematch stage --batch-size",
+                                         .what = std::to_string(arguments.options.batch_size),
+                                         .fix = "give 1 or more"});
   }
   const std::unique_ptr<Stage> stage = row.make(arguments.options);
   return run_stage(*stage, arguments.options.batch_size, std::cin, std::cout);
 }
 
 int main_command(int argc, char** argv) {
-  CLI::App app{"Rematch — rollout-matching SFT for Qwen3-VL: the model answers, its answer is matched with the truth, and it learns from exactly that.\n"
-               "Start with `scripts/demo`; every configuration key is in docs/config.md.", "rematch"};
+  CLI::App app{
+      "Rematch — rollout-matching SFT for Qwen3-VL: the model answers, its answer is matched with the truth, and it learns from exactly "
+      "that.\n"
+      "Start with `scripts/demo`; every configuration key is in docs/config.md.",
+      "rematch"};
   app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " + REMATCH_TORCH_VERSION + ")");
   app.require_subcommand(1);
   app.footer("Exit codes: 0 good, 2 configuration or usage, 3 data, 4 environment, 70 a bug in Rematch, 130 interrupted (state saved).");
@@ -119,13 +138,15 @@ int main_command(int argc, char** argv) {
   std::string split, rollout_output;
   rollout->add_option("--split", split, "val or train; default val when the configuration has one")->check(CLI::IsMember({"val", "train"}));
   rollout->add_option("--output", rollout_output, "file to write; default rollouts.jsonl in the run directory");
-  CLI::App* coord = app.add_subcommand("add-coord-tokens", "give a stock Qwen3-VL directory the 1000 coord tokens <|coord_0|> … <|coord_999|>");
+  CLI::App* coord =
+      app.add_subcommand("add-coord-tokens", "give a stock Qwen3-VL directory the 1000 coord tokens <|coord_0|> … <|coord_999|>");
   std::string model_dir, out_dir;
   coord->add_option("MODEL", model_dir, "Hugging Face directory")->required();
   coord->add_option("OUT", out_dir, "directory to create")->required();
   CLI::App* merge = app.add_subcommand("merge", "merge a LoRA or DoRA adapter into its base model: a full Hugging Face directory");
   MergeArguments merge_arguments;
-  merge->add_option("ADAPTER_DIR", merge_arguments.adapter_dir, "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")->required();
+  merge->add_option("ADAPTER_DIR", merge_arguments.adapter_dir, "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")
+      ->required();
   merge->add_option("--output", merge_arguments.output_dir, "directory to create")->required();
   merge->add_option("--model", merge_arguments.model_dir, "base model; default what the adapter names");
   merge->add_option("--dtype", merge_arguments.dtype, "float32 or bfloat16; default as the base model stores its weights")

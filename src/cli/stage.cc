@@ -26,8 +26,10 @@ Json error_object(const UserError& error) {
 }
 
 UserError field_error(const std::string& what, const std::string& key, const std::string& found, const std::string& wanted) {
-  return UserError(ErrorKind::kData, {.error = fmt::format("{} has a wrong value", key), .where = fmt::format("{}.{}", what, key),
-                                      .what = found, .fix = fmt::format("give {}", wanted)});
+  return UserError(ErrorKind::kData, {.error = fmt::format("{} has a wrong value", key),
+                                      .where = fmt::format("{}.{}", what, key),
+                                      .what = found,
+                                      .fix = fmt::format("give {}", wanted)});
 }
 
 // A pending input line: its id (null when absent) and either its input or the error that reading it gave.
@@ -44,8 +46,10 @@ Line read_line(const std::string& text, int64_t number) {
   try {
     Json value = parse_json(text, fmt::format("line {}", number));
     if (!value.is_object()) {
-      throw UserError(ErrorKind::kData, {.error = "an input line is not a JSON object", .where = fmt::format("line {}", number),
-                                         .what = value.type_name(), .fix = "write one JSON object a line"});
+      throw UserError(ErrorKind::kData, {.error = "an input line is not a JSON object",
+                                         .where = fmt::format("line {}", number),
+                                         .what = value.type_name(),
+                                         .fix = "write one JSON object a line"});
     }
     if (auto id = value.find("id"); id != value.end()) {
       line.id = *id;
@@ -121,8 +125,11 @@ void Stage::set_line_names(std::vector<std::string> names) {
 std::string Stage::line_file(const std::string& directory) const {
   REMATCH_CHECK(line_idx_ < line_names_.size(), fmt::format("line {} of {}", line_idx_, line_names_.size()));
   const std::string& name = line_names_[line_idx_];
-  if (name.empty() || name.front() == '.' || name.size() > 200 || name.find('/') != std::string::npos || name.find('\0') != std::string::npos) {
-    throw UserError(ErrorKind::kData, {.error = "the id cannot be a file name", .where = "id", .what = name.substr(0, 80),
+  if (name.empty() || name.front() == '.' || name.size() > 200 || name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos) {
+    throw UserError(ErrorKind::kData, {.error = "the id cannot be a file name",
+                                       .where = "id",
+                                       .what = name.substr(0, 80),
                                        .fix = "give ids of 1 to 200 characters without \"/\" that do not start with a dot"});
   }
   return fmt::format("{}/{}.safetensors", directory, name);
@@ -146,8 +153,9 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
 
 FieldReader::FieldReader(const Json& value, std::string what) : value_(&value), what_(std::move(what)) {
   if (!value.is_object() && !value.is_null()) {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("{} is not an object", what_), .where = what_, .what = value.type_name(),
-                                       .fix = "give a JSON object"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("{} is not an object", what_), .where = what_, .what = value.type_name(), .fix = "give a JSON object"});
   }
 }
 
@@ -163,7 +171,9 @@ bool FieldReader::has(const std::string& key) { return optional(key) != nullptr;
 const Json& FieldReader::required(const std::string& key) {
   const Json* member = optional(key);
   if (member == nullptr) {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("{} is missing", key), .where = what_, .what = fmt::format("no member \"{}\"", key),
+    throw UserError(ErrorKind::kData, {.error = fmt::format("{} is missing", key),
+                                       .where = what_,
+                                       .what = fmt::format("no member \"{}\"", key),
                                        .fix = fmt::format("add \"{}\"", key)});
   }
   return *member;
@@ -180,7 +190,8 @@ int FieldReader::integer(const std::string& key, int fallback) {
   const Json* member = optional(key);
   if (member == nullptr) return fallback;
   const double value = member->is_number() ? member->get<double>() : 0.5;
-  if (value != std::floor(value) || std::abs(value) > std::numeric_limits<int>::max()) throw field_error(what_, key, member->dump(), "an integer");
+  if (value != std::floor(value) || std::abs(value) > std::numeric_limits<int>::max())
+    throw field_error(what_, key, member->dump(), "an integer");
   return static_cast<int>(value);
 }
 
@@ -211,7 +222,8 @@ std::vector<int> FieldReader::required_integers(const std::string& key) {
     for (const Json& item : member) {
       const bool fits = item.is_number_integer() && (!item.is_number_unsigned() || item.get<uint64_t>() <= 2147483647u) &&
                         std::abs(static_cast<double>(item.get<int64_t>())) <= 2147483647.0;
-      if (!fits) throw field_error(what_, key, item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80), "a list of integers");
+      if (!fits)
+        throw field_error(what_, key, item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80), "a list of integers");
       values.push_back(item.get<int>());
     }
   } else {
@@ -240,9 +252,10 @@ void FieldReader::finish() const {
   for (const auto& member : value_->items()) {
     if (std::find(asked_.begin(), asked_.end(), member.key()) != asked_.end()) continue;
     const std::vector<std::string> near = near_names(member.key(), asked_);
-    throw UserError(ErrorKind::kConfig,
-                    {.error = fmt::format("unknown field \"{}\"", member.key()), .where = what_, .what = fmt::format("known: {}", join(asked_, ", ")),
-                     .fix = near.empty() ? "remove it" : fmt::format("did you mean \"{}\"?", near.front())});
+    throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown field \"{}\"", member.key()),
+                                         .where = what_,
+                                         .what = fmt::format("known: {}", join(asked_, ", ")),
+                                         .fix = near.empty() ? "remove it" : fmt::format("did you mean \"{}\"?", near.front())});
   }
 }
 

@@ -11,12 +11,12 @@ namespace rematch {
 
 /// Command-line options a stage may take (STAGES.md); a stage names those it needs in its table row.
 struct StageOptions {
-  std::string model_dir;    ///< --model
-  std::string output_dir;   ///< --output
-  std::string backend = "hf";      ///< --backend
-  std::string dtype = "float32";   ///< --dtype
-  std::string device;       ///< --device; empty = automatic
-  int batch_size = 1;       ///< --batch-size, lines per run() call
+  std::string model_dir;          ///< --model
+  std::string output_dir;         ///< --output
+  std::string backend = "hf";     ///< --backend
+  std::string dtype = "float32";  ///< --dtype
+  std::string device;             ///< --device; empty = automatic
+  int batch_size = 1;             ///< --batch-size, lines per run() call
 };
 
 /// One arrow of the loop as JSON in, JSON out. Implementations live in cli/stages/, one short file each.

@@ -95,8 +95,10 @@ void fill_cadence(const Values& values, Config& config) {
 void fill_output(Values& values, Config& config) {
   const Reader training(values, "training.");
   OutputConfig& output = config.output;
-  output.run_dir = run_directory({.output_dir = training.text("output_dir"), .add_version = training.boolean("add_version"),
-                                  .run_name = training.maybe_text("run_name"), .go_on = config.cadence.resume_from_checkpoint == "latest"});
+  output.run_dir = run_directory({.output_dir = training.text("output_dir"),
+                                  .add_version = training.boolean("add_version"),
+                                  .run_name = training.maybe_text("run_name"),
+                                  .go_on = config.cadence.resume_from_checkpoint == "latest"});
   if (training.is_null("logging_dir")) values.derive("training.logging_dir", output.run_dir + "/runs", "the run directory");
   output.logging_dir = training.text("logging_dir");
   const std::vector<std::string> sinks = training.texts("report_to");

@@ -272,7 +272,8 @@ class CrossRules {
   /// In carry mode every micro-batch joins the buffer at once: one that is larger than the buffer never fits.
   void carry_buffer() {
     const std::string buffer = "training.packing_buffer", batch = "training.per_device_train_batch_size";
-    if (!stage_2() || values_.text(rollout("post_rollout_pack_scope")) != "micro" || values_.integer(batch) <= values_.integer(buffer)) return;
+    if (!stage_2() || values_.text(rollout("post_rollout_pack_scope")) != "micro" || values_.integer(batch) <= values_.integer(buffer))
+      return;
     problem("`training.packing_buffer` is smaller than a micro-batch", buffer,
             fmt::format("{} segments arrive together (`{}`), {} may wait", values_.integer(batch), batch, values_.integer(buffer)),
             fmt::format("lower `{}`, raise `{}`, or set `post_rollout_pack_scope: window`", batch, buffer));
@@ -288,7 +289,8 @@ class CrossRules {
   }
 
   void offload() {
-    const std::string enabled = rollout("offload.enabled"), model = rollout("offload.offload_model"), optimizer = rollout("offload.offload_optimizer");
+    const std::string enabled = rollout("offload.enabled"), model = rollout("offload.offload_model"),
+                      optimizer = rollout("offload.offload_optimizer");
     if (!values_.boolean(enabled) || values_.boolean(model) || values_.boolean(optimizer)) return;
     warn(fmt::format("`{}` has no effect: `{}` and `{}` are false", enabled, model, optimizer), enabled);
   }

@@ -29,8 +29,9 @@ std::pair<int, int> top_left(const Geometry& geometry) {
 ObjectOrdering object_ordering_from(std::string_view name) {
   if (name == "sorted") return ObjectOrdering::kSorted;
   if (name == "random") return ObjectOrdering::kRandom;
-  throw UserError(ErrorKind::kConfig, {.error = "unknown object ordering", .where = "custom.object_ordering", .what = std::string(name),
-                                       .fix = "write sorted or random"});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "unknown object ordering", .where = "custom.object_ordering", .what = std::string(name), .fix = "write sorted or random"});
 }
 
 std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed, int64_t epoch) {

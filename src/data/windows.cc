@@ -85,8 +85,10 @@ int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
   const auto idx = static_cast<size_t>(epoch);
   if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
   // The rows of the epoch that comes next are kept for it, those of another are only counted.
-  if (epoch == cursor_.epoch) current_micro_batches();
-  else draw(epoch);
+  if (epoch == cursor_.epoch)
+    current_micro_batches();
+  else
+    draw(epoch);
   return counted_[idx];
 }
 
@@ -103,7 +105,10 @@ WindowPlan WindowStream::next() {
   const int64_t num_windows = windows_for(num_micro_batches);
   const int64_t first = cursor_.next_window_in_epoch * window_size_;
   const int64_t end = std::min(first + window_size_, num_micro_batches);
-  WindowPlan plan{.window_idx = cursor_.window_idx, .epoch = cursor_.epoch, .micro_batches = {}, .is_partial = end - first < window_size_,
+  WindowPlan plan{.window_idx = cursor_.window_idx,
+                  .epoch = cursor_.epoch,
+                  .micro_batches = {},
+                  .is_partial = end - first < window_size_,
                   .last_of_epoch = cursor_.next_window_in_epoch + 1 == num_windows};
   for (int64_t i = first + options_.rank; i < end; i += options_.world_size) {
     plan.micro_batches.push_back(micro_batches[static_cast<size_t>(i)]);
@@ -124,7 +129,8 @@ void WindowStream::seek(const WindowCursor& cursor) {
                     cursor.next_window_in_epoch < windows_in_epoch(cursor.epoch);
   if (!fits) {
     throw UserError(ErrorKind::kData,
-                    {.error = "the saved position does not fit these data", .where = "training_state: data cursor",
+                    {.error = "the saved position does not fit these data",
+                     .where = "training_state: data cursor",
                      .what = fmt::format("epoch {}, window {} of it, window {} in all; {} has {} windows here", cursor.epoch,
                                          cursor.next_window_in_epoch, cursor.window_idx, possible ? "this epoch" : "an epoch",
                                          windows_in_epoch(possible ? cursor.epoch : 0)),

@@ -11,14 +11,14 @@ using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vect
 
 /// How samples become windows.
 struct WindowOptions {
-  int64_t num_samples = 0;                  ///< ≥ 1
-  int per_device_train_batch_size = 1;      ///< samples of a micro-batch, ≥ 1
-  int gradient_accumulation_steps = 1;      ///< micro-batches of a window on each rank, ≥ 1
-  uint64_t seed = 42;                       ///< with the epoch, all that the order depends on
-  int world_size = 1;                       ///< ranks, ≥ 1
-  int rank = 0;                             ///< 0..world_size-1
-  bool drop_last = false;                   ///< leave out an epoch's last micro-batch when it is not full
-  bool shuffle = true;                      ///< false: file order in every epoch (evaluation)
+  int64_t num_samples = 0;              ///< ≥ 1
+  int per_device_train_batch_size = 1;  ///< samples of a micro-batch, ≥ 1
+  int gradient_accumulation_steps = 1;  ///< micro-batches of a window on each rank, ≥ 1
+  uint64_t seed = 42;                   ///< with the epoch, all that the order depends on
+  int world_size = 1;                   ///< ranks, ≥ 1
+  int rank = 0;                         ///< 0..world_size-1
+  bool drop_last = false;               ///< leave out an epoch's last micro-batch when it is not full
+  bool shuffle = true;                  ///< false: file order in every epoch (evaluation)
   /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one
   /// sample, so a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then leaves
   /// nothing out.
@@ -30,7 +30,7 @@ struct WindowPlan {
   int64_t window_idx = 0;  ///< counted over all epochs from 0
   int64_t epoch = 0;
   std::vector<std::vector<int64_t>> micro_batches;  ///< indices into Dataset::samples(); may be empty on high ranks of a partial window
-  bool is_partial = false;     ///< fewer micro-batches (over all ranks) than a full window has; the same on every rank
+  bool is_partial = false;                          ///< fewer micro-batches (over all ranks) than a full window has; the same on every rank
   bool last_of_epoch = false;
 };
 

@@ -24,18 +24,22 @@ at::Device choose_device(const std::string& wish) {
   int index = -1;
   if (wish == "cuda") {
     index = 0;
-  } else if (wish.rfind("cuda:", 0) == 0 && wish.size() > 5 && wish.size() < 9 && wish.find_first_not_of("0123456789", 5) == std::string::npos) {
+  } else if (wish.rfind("cuda:", 0) == 0 && wish.size() > 5 && wish.size() < 9 &&
+             wish.find_first_not_of("0123456789", 5) == std::string::npos) {
     index = std::stoi(wish.substr(5));
   } else {
-    throw UserError(ErrorKind::kConfig, {.error = "unknown device", .where = "--device", .what = fmt::format("\"{}\"", wish),
-                                         .fix = "use auto, cpu, cuda or cuda:N"});
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "unknown device", .where = "--device", .what = fmt::format("\"{}\"", wish), .fix = "use auto, cpu, cuda or cuda:N"});
   }
   const int available = num_cuda_devices();
   if (index >= available) {
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "the CUDA device asked for is not there", .where = fmt::format("--device {}", wish),
-                     .what = fmt::format("{}, devices seen: {}", at::hasCUDA() ? "torch has CUDA" : "this torch build has no CUDA", available),
-                     .fix = "use --device cpu or auto, or install a CUDA build of torch and a working driver"});
+    throw UserError(
+        ErrorKind::kEnvironment,
+        {.error = "the CUDA device asked for is not there",
+         .where = fmt::format("--device {}", wish),
+         .what = fmt::format("{}, devices seen: {}", at::hasCUDA() ? "torch has CUDA" : "this torch build has no CUDA", available),
+         .fix = "use --device cpu or auto, or install a CUDA build of torch and a working driver"});
   }
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
 }

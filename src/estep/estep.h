@@ -14,7 +14,7 @@ class EStep : public SegmentSource {
  public:
   struct Options {
     TargetOptions target;
-    int global_max_length = 0;  ///< cap of a segment in tokens; 0 = none
+    int global_max_length = 0;   ///< cap of a segment in tokens; 0 = none
     Offload* offload = nullptr;  ///< takes training state out of the engine's way; only asked when the engine holds its own weights
   };
   /// All parts outlive the E-step.

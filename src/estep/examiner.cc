@@ -37,7 +37,13 @@ void observe(const Examined& one, int candidate_top_k, MetricsBag& metrics) {
 
 Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords,
                    PixelStore& pixels, RolloutEngine& engine, Options options)
-    : dataset_(dataset), prompts_(prompts), tokenizer_(tokenizer), coords_(coords), pixels_(pixels), engine_(engine), options_(std::move(options)) {}
+    : dataset_(dataset),
+      prompts_(prompts),
+      tokenizer_(tokenizer),
+      coords_(coords),
+      pixels_(pixels),
+      engine_(engine),
+      options_(std::move(options)) {}
 
 Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts, const PatchOptions& patches) {
   Prompt prompt{.sample_id = sample.sample_id, .epoch = epoch, .images = image_refs(sample, patches), .where = sample.where};

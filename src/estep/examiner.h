@@ -40,7 +40,7 @@ class Examiner {
     uint64_t seed = 42;
     PatchOptions patches;
     std::vector<int> stop_ids;
-    std::string backend;   ///< name of the engine, for errors
+    std::string backend;  ///< name of the engine, for errors
   };
   /// All parts outlive the examiner.
   Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords, PixelStore& pixels,

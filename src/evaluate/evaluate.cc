@@ -25,7 +25,11 @@ std::vector<int64_t> chunk(int64_t begin, int64_t size, int64_t end) {
 
 Evaluation::Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource* teacher, TeacherLoss teacher_loss, int64_t num_samples,
                        Options options)
-    : examiner_(examiner), engine_(engine), teacher_(teacher), teacher_loss_(std::move(teacher_loss)), num_samples_(num_samples),
+    : examiner_(examiner),
+      engine_(engine),
+      teacher_(teacher),
+      teacher_loss_(std::move(teacher_loss)),
+      num_samples_(num_samples),
       options_(std::move(options)) {}
 
 EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
@@ -53,7 +57,9 @@ void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, Evaluati
   engine_->sync_weights(kWeightsOfNow);
   for (int64_t begin = 0; begin < num_samples_; begin += batch_size) {
     examiner_->prefetch(chunk(begin + batch_size, batch_size, num_samples_));
-    const auto on_progress = [&](int finished) { terminal.progress({.phase = "evaluate", .done = begin + finished, .total = num_samples_}); };
+    const auto on_progress = [&](int finished) {
+      terminal.progress({.phase = "evaluate", .done = begin + finished, .total = num_samples_});
+    };
     // Epoch 0 keys the sampling, so that two evaluations of the same weights agree.
     for (const Examined& one : examiner_->examine(chunk(begin, batch_size, num_samples_), 0, unused, on_progress)) {
       scores.add(one, one.matching);

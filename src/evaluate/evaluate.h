@@ -25,11 +25,11 @@ struct EvaluationResult {
 class Evaluation {
  public:
   struct Options {
-    int batch_size = 1;                  ///< samples handed to the engine or the forward together
-    std::string metric_for_best_model;   ///< empty = none
+    int batch_size = 1;                 ///< samples handed to the engine or the forward together
+    std::string metric_for_best_model;  ///< empty = none
     bool greater_is_better = true;
-    std::vector<double> extra_gates;     ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
-    Offload* offload = nullptr;          ///< as EStep::Options::offload
+    std::vector<double> extra_gates;  ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
+    Offload* offload = nullptr;       ///< as EStep::Options::offload
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
@@ -37,7 +37,8 @@ class Evaluation {
   using Visitor = std::function<void(const Examined&)>;
 
   /// @param examiner  null: no rollouts. @param teacher  null: no teacher-forced loss
-  Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource* teacher, TeacherLoss teacher_loss, int64_t num_samples, Options options);
+  Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource* teacher, TeacherLoss teacher_loss, int64_t num_samples,
+             Options options);
 
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
 

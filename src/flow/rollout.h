@@ -10,10 +10,10 @@ namespace rematch {
 /// What a model is asked: expanded token ids and the images behind their pads.
 struct Prompt {
   int64_t sample_id = 0;
-  int64_t epoch = 0;  ///< with the seed and sample_id, the key of sampling randomness
-  std::vector<int> token_ids;     ///< every image pad present (`grid/merge²` of them per image)
-  std::vector<ImageRef> images;   ///< in the order of their pads
-  std::string where;              ///< "path:line" of the sample, for errors
+  int64_t epoch = 0;             ///< with the seed and sample_id, the key of sampling randomness
+  std::vector<int> token_ids;    ///< every image pad present (`grid/merge²` of them per image)
+  std::vector<ImageRef> images;  ///< in the order of their pads
+  std::string where;             ///< "path:line" of the sample, for errors
 };
 
 enum class FinishReason {

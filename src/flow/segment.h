@@ -29,8 +29,8 @@ struct Segment {
   std::vector<ImageRef> images;        ///< references, not pixels
   int prompt_len = 0;                  ///< tokens
   int prefix_len = 0;
-  int append_len = 0;                  ///< without <|im_end|>
-  std::string where;                   ///< "path:line" of the sample
+  int append_len = 0;  ///< without <|im_end|>
+  std::string where;   ///< "path:line" of the sample
 
   int encoded_len() const { return static_cast<int>(token_ids.size()); }
 };

@@ -56,7 +56,8 @@ std::shared_ptr<Adapter> Adapter::create(Qwen3VL& model, const AdapterSelection&
   const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), "lm_head") != selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
     // The head sees its rows in pieces, some of them twice.
-    throw UserError(ErrorKind::kConfig, {.error = "an adapter on lm_head cannot have dropout", .where = "tuner.lora_dropout",
+    throw UserError(ErrorKind::kConfig, {.error = "an adapter on lm_head cannot have dropout",
+                                         .where = "tuner.lora_dropout",
                                          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
                                          .fix = "set `tuner.lora_dropout: 0`, or leave lm_head out"});
   }
@@ -88,9 +89,13 @@ std::shared_ptr<Adapter> Adapter::load(Qwen3VL& model, const PeftAdapter& files,
     at::Tensor(parameter.tensor).copy_(found->second);
     saved.push_back(parameter.name);
   }
-  const Options options{.lora = {.rank = config.rank, .alpha = config.alpha, .dropout = config.dropout, .use_dora = config.use_dora,
+  const Options options{.lora = {.rank = config.rank,
+                                 .alpha = config.alpha,
+                                 .dropout = config.dropout,
+                                 .use_dora = config.use_dora,
                                  .use_rslora = config.use_rslora},
-                        .seed = seed, .base_model = config.base_model};
+                        .seed = seed,
+                        .base_model = config.base_model};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
   adapter->attach(model, std::move(layers), saved, adapter);
   return adapter;
@@ -100,7 +105,8 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   std::map<std::string, at::Tensor> values;
   for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
   const auto fail = [&](const std::string& name, std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "the saved adapter is not the one of this run", .where = where,
+    throw UserError(ErrorKind::kData, {.error = "the saved adapter is not the one of this run",
+                                       .where = where,
                                        .what = fmt::format("{}: {}", name, what),
                                        .fix = "resume with the base model, rank and targets of the checkpoint"});
   };
@@ -124,8 +130,13 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
 PeftAdapter Adapter::files() const {
   PeftAdapter files;
   const LoraOptions& lora = options_.lora;
-  files.config = {.base_model = options_.base_model, .rank = lora.rank, .alpha = lora.alpha, .dropout = lora.dropout,
-                  .use_dora = lora.use_dora, .use_rslora = lora.use_rslora, .targets = targets_};
+  files.config = {.base_model = options_.base_model,
+                  .rank = lora.rank,
+                  .alpha = lora.alpha,
+                  .dropout = lora.dropout,
+                  .use_dora = lora.use_dora,
+                  .use_rslora = lora.use_rslora,
+                  .targets = targets_};
   for (const NamedParameter& parameter : parameters_) files.tensors.push_back({parameter.name, parameter.tensor.detach()});
   return files;
 }

@@ -203,9 +203,9 @@ class Chooser {
     if (near.empty()) near.assign(shorts.begin(), shorts.end());
     const bool tied_head = has_suffix(entry, kHead);
     problem(fmt::format("`{}` matches no module of the model", entry), key,
-            tied_head ? "the head is the embedding (tied), which no adapter can be put on alone"
-                      : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "),
-                                    candidates.empty() ? "none" : candidates.back()),
+            tied_head
+                ? "the head is the embedding (tied), which no adapter can be put on alone"
+                : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "), candidates.empty() ? "none" : candidates.back()),
             "correct the name; an adapter that is nowhere would leave the model as it was");
   }
 
@@ -250,8 +250,8 @@ std::string module_of(const std::string& parameter) { return parameter.substr(0,
 
 // Qwen3-VL has few kinds of Linear, and each is called the same everywhere.
 bool is_linear_module(const std::string& module) {
-  static const std::set<std::string> kNames = {"q_proj", "k_proj",    "v_proj", "o_proj",     "gate_proj",
-                                               "up_proj", "down_proj", "qkv",    "linear_fc1", "linear_fc2", kHead};
+  static const std::set<std::string> kNames = {"q_proj",    "k_proj", "v_proj",     "o_proj",     "gate_proj", "up_proj",
+                                               "down_proj", "qkv",    "linear_fc1", "linear_fc2", kHead};
   return kNames.count(last_component(module)) != 0 || has_suffix(module, "attn.proj");
 }
 

@@ -15,7 +15,7 @@ struct AdapterTargets {
   std::vector<std::string> modules_to_save;               ///< ends of module names, as PEFT compares them
   /// Whether a parameter's group is frozen (`tuner.freeze_*`): frozen groups get no adapter. Empty: nothing is frozen.
   std::function<bool(const std::string& parameter)> is_frozen;
-  std::string where = "tuner";                            ///< what to call the keys' section in errors
+  std::string where = "tuner";  ///< what to call the keys' section in errors
 };
 
 /// What AdapterTargets mean for a model.

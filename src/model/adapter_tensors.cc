@@ -35,7 +35,9 @@ class Sorter {
   [[noreturn]] void fail(std::string error, std::string what) const {
     const std::string& base = adapter_.config.base_model;
     throw UserError(ErrorKind::kData,
-                    {.error = std::move(error), .where = where_, .what = std::move(what),
+                    {.error = std::move(error),
+                     .where = where_,
+                     .what = std::move(what),
                      .fix = base.empty() ? "use the base model that the adapter was trained on"
                                          : fmt::format("use the base model that the adapter was trained on; it names {}", base)});
   }

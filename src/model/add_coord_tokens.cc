@@ -38,8 +38,9 @@ void require_empty(const std::string& out_dir) {
 }
 
 [[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = "tokenizer.json is not usable", .where = path, .what = std::move(what),
-                                     .fix = "give a Qwen3-VL directory as downloaded"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "tokenizer.json is not usable", .where = path, .what = std::move(what), .fix = "give a Qwen3-VL directory as downloaded"});
 }
 
 // The tokens of a tokenizer.json as far as new ones depend on them.

@@ -6,9 +6,9 @@ namespace rematch {
 
 /// What add_coord_tokens did.
 struct AddedCoordTokens {
-  int64_t first_id = 0;   ///< `<|coord_k|>` has id first_id + k
-  int64_t old_rows = 0;   ///< of embedding and head
-  int64_t new_rows = 0;   ///< equal to old_rows when free padding rows were enough
+  int64_t first_id = 0;  ///< `<|coord_k|>` has id first_id + k
+  int64_t old_rows = 0;  ///< of embedding and head
+  int64_t new_rows = 0;  ///< equal to old_rows when free padding rows were enough
 };
 
 /// Gives a stock Qwen3-VL directory the 1000 coord tokens `<|coord_0|>` … `<|coord_999|>`:

@@ -75,10 +75,11 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
   at::Tensor hidden = embeds_TH;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto layer_idx = static_cast<int64_t>(i);
-    hidden = again == nullptr ? layer_forward(layer_idx, hidden, rope, attention)
-                              : checkpointed([this, layer_idx, rope, again](const std::vector<at::Tensor>& inputs) {
-                                  return layer_forward(layer_idx, inputs[0], rope, *again);
-                                }, {hidden});
+    hidden = again == nullptr
+                 ? layer_forward(layer_idx, hidden, rope, attention)
+                 : checkpointed([this, layer_idx, rope, again](
+                                    const std::vector<at::Tensor>& inputs) { return layer_forward(layer_idx, inputs[0], rope, *again); },
+                                {hidden});
     if (deepstack.visual_idx_M.defined() && i < deepstack.features_MH.size()) {
       const at::Tensor feature = deepstack.features_MH[i].to(hidden.scalar_type());
       hidden = hidden.reshape({-1, config_.hidden_size}).index_add(0, deepstack.visual_idx_M, feature).view(hidden.sizes());

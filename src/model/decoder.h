@@ -22,8 +22,8 @@ struct DecoderLayer {
 
 /// Visual rows that DeepStack adds to.
 struct DeepstackInput {
-  at::Tensor visual_idx_M;               ///< flat row indices, int64; undefined when there are none
-  std::vector<at::Tensor> features_MH;   ///< feature k follows layer k
+  at::Tensor visual_idx_M;              ///< flat row indices, int64; undefined when there are none
+  std::vector<at::Tensor> features_MH;  ///< feature k follows layer k
 };
 
 /// The text tower of Qwen3-VL without embedding and head (MODEL 2).

@@ -25,8 +25,8 @@ class FeatureCache {
   /// The window is closed: its rows do not come again.
   void clear();
 
-  int64_t bytes() const { return bytes_; }       ///< of features kept
-  int64_t num_hits() const { return num_hits_; } ///< rows that were not computed again
+  int64_t bytes() const { return bytes_; }        ///< of features kept
+  int64_t num_hits() const { return num_hits_; }  ///< rows that were not computed again
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;

@@ -100,8 +100,8 @@ LoraLinear::LoraLinear(std::string module, const LoraOptions& options, LoraTenso
 
 at::Tensor LoraLinear::drop(const at::Tensor& x) const {
   const uint64_t key = random_key({kDropout, dropout_->row_key, hash_of(module_)});
-  const at::Tensor mask = dropout_->mask ? dropout_->mask(module_, x.sizes()).to(at::kBool)
-                                         : dropout_mask(key, x.sizes(), options_.dropout, x.device());
+  const at::Tensor mask =
+      dropout_->mask ? dropout_->mask(module_, x.sizes()).to(at::kBool) : dropout_mask(key, x.sizes(), options_.dropout, x.device());
   const double keep = 1.0 - options_.dropout;
   // Rounded to float32 first, as torch's dropout scales.
   const auto scale = static_cast<double>(static_cast<float>(keep > 0 ? 1.0 / keep : 0.0));

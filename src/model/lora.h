@@ -14,9 +14,9 @@ namespace rematch {
 // LoRA and DoRA on one Linear, as PEFT computes them (MODEL 9). Shapes: r rank, I input width, O output width.
 
 struct LoraOptions {
-  int64_t rank = 8;         ///< ≥ 1
+  int64_t rank = 8;  ///< ≥ 1
   double alpha = 32;
-  double dropout = 0;       ///< of the adapter's input while training, 0..1
+  double dropout = 0;  ///< of the adapter's input while training, 0..1
   bool use_dora = false;
   bool use_rslora = false;  ///< scales by alpha / √rank
   /// What multiplies B·A.
@@ -42,8 +42,8 @@ at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& te
 /// What decides whether adapters drop inputs, and which; shared by all of a model's. Masks depend on nothing else than what is in here and
 /// the name of the module, so a repeated or recomputed forward pass drops the same.
 struct LoraDropout {
-  bool active = false;  ///< between the forward and the end of the backward pass of a training row
-  uint64_t row_key = 0; ///< of the training row: seed, optimizer step, row
+  bool active = false;   ///< between the forward and the end of the backward pass of a training row
+  uint64_t row_key = 0;  ///< of the training row: seed, optimizer step, row
   /// For tests: the mask (1 = keep) of a module's input instead of the drawn one. @param sizes  of the input
   std::function<at::Tensor(const std::string& module, at::IntArrayRef sizes)> mask;
 };

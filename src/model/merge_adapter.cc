@@ -21,8 +21,10 @@ namespace fs = std::filesystem;
 void require_free(const std::string& directory) {
   std::error_code error;
   if (!fs::exists(directory, error) || (fs::is_directory(directory, error) && fs::is_empty(directory, error))) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output directory is in use", .where = directory.empty() ? "--output" : directory,
-                                       .what = "it exists and is not empty", .fix = "give a new directory, or remove this one"});
+  throw UserError(ErrorKind::kConfig, {.error = "the output directory is in use",
+                                       .where = directory.empty() ? "--output" : directory,
+                                       .what = "it exists and is not empty",
+                                       .fix = "give a new directory, or remove this one"});
 }
 
 std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
@@ -30,7 +32,8 @@ std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
   const std::string& named = adapter.config.base_model;
   std::error_code error;
   if (!named.empty() && fs::is_directory(named, error)) return named;
-  throw UserError(ErrorKind::kConfig, {.error = "the adapter's base model is not here", .where = options.adapter_dir,
+  throw UserError(ErrorKind::kConfig, {.error = "the adapter's base model is not here",
+                                       .where = options.adapter_dir,
                                        .what = named.empty() ? "adapter_config.json names none"
                                                              : fmt::format("adapter_config.json names {}, which is no directory", named),
                                        .fix = "add --model DIR with the base model's Hugging Face directory"});
@@ -58,7 +61,8 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   const Qwen3VLConfig config = Qwen3VLConfig::from_model_dir(base_dir);
   const AdapterTensors tensors = sort_adapter_tensors(adapter, shape_of, options.adapter_dir);
   if (config.tie_word_embeddings && tensors.layers.count("lm_head") != 0) {
-    throw UserError(ErrorKind::kData, {.error = "an adapter on a tied head cannot be merged", .where = options.adapter_dir,
+    throw UserError(ErrorKind::kData, {.error = "an adapter on a tied head cannot be merged",
+                                       .where = options.adapter_dir,
                                        .what = "the head is the embedding, which has no adapter",
                                        .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }

@@ -9,9 +9,9 @@ namespace rematch {
 
 struct MergeOptions {
   std::string adapter_dir;
-  std::string base_dir;                  ///< empty = what adapter_config.json names, relative to the current directory
-  std::string output_dir;                ///< appears complete or not at all
-  std::optional<at::ScalarType> dtype;   ///< of the weights written; none = as the base model stores them
+  std::string base_dir;                 ///< empty = what adapter_config.json names, relative to the current directory
+  std::string output_dir;               ///< appears complete or not at all
+  std::optional<at::ScalarType> dtype;  ///< of the weights written; none = as the base model stores them
 };
 
 /// What merge_adapter did.

@@ -10,7 +10,9 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void mismatch(const std::string& where, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = "image pads and images do not match", .where = where, .what = std::move(what),
+  throw UserError(ErrorKind::kData, {.error = "image pads and images do not match",
+                                     .where = where,
+                                     .what = std::move(what),
                                      .fix = "give one image for each run of pads, expanded to (height/32)·(width/32) pads"});
 }
 

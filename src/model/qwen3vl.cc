@@ -18,9 +18,9 @@ constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
 
 enum class HeadSource {
-  kOwn,         ///< lm_head.weight is a parameter of its own
-  kTied,        ///< the embedding; a redundant copy is ignored
-  kEmbedsToo,   ///< tied, and only the head is stored
+  kOwn,        ///< lm_head.weight is a parameter of its own
+  kTied,       ///< the embedding; a redundant copy is ignored
+  kEmbedsToo,  ///< tied, and only the head is stored
 };
 
 // MODEL 1, tie flag: two stored matrices that differ are kept apart whatever the flag says.
@@ -35,7 +35,8 @@ HeadSource head_source(const HfDir& dir, bool tie_flag) {
 void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
     if (token_ids[i] >= 0 && token_ids[i] < vocab_size) continue;
-    throw UserError(ErrorKind::kData, {.error = "a token id is outside the model's vocabulary", .where = fmt::format("token {}", i),
+    throw UserError(ErrorKind::kData, {.error = "a token id is outside the model's vocabulary",
+                                       .where = fmt::format("token {}", i),
                                        .what = fmt::format("{}, the embedding has {} rows", token_ids[i], vocab_size),
                                        .fix = "use the tokenizer.json of the model's own directory"});
   }
@@ -43,7 +44,9 @@ void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
 
 void require_vision_input(const VisionInput& images, const VisionConfig& config) {
   const auto fail = [](std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "image rows do not fit the model", .where = "pixel_values", .what = std::move(what),
+    throw UserError(ErrorKind::kData, {.error = "image rows do not fit the model",
+                                       .where = "pixel_values",
+                                       .what = std::move(what),
                                        .fix = "make patches with the preprocessor_config.json of the model's own directory"});
   };
   int64_t num_rows = 0;

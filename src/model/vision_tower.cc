@@ -117,9 +117,11 @@ VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const 
   const std::vector<int64_t>& taps = config_.deepstack_visual_indexes;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     hidden = !checkpointing_ ? block_forward(blocks_[i], hidden, rows.rope, rows.frame_lens)
-                             : checkpointed([this, i, rope = rows.rope, frame_lens = rows.frame_lens](const std::vector<at::Tensor>& inputs) {
-                                 return block_forward(blocks_[i], inputs[0], rope, frame_lens);
-                               }, {hidden});
+                             : checkpointed(
+                                   [this, i, rope = rows.rope, frame_lens = rows.frame_lens](const std::vector<at::Tensor>& inputs) {
+                                     return block_forward(blocks_[i], inputs[0], rope, frame_lens);
+                                   },
+                                   {hidden});
     // Features come in block order; which merger makes them is the block's place in the list.
     const auto tap = std::find(taps.begin(), taps.end(), static_cast<int64_t>(i));
     if (tap != taps.end()) output.deepstack_MH.push_back(deepstack_mergers_[static_cast<size_t>(tap - taps.begin())].forward(hidden));

@@ -52,7 +52,9 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
                                              : fmt::format("sample {} ({})", segment->sample_id, segment->where));
     }
   }
-  return NonFiniteLoss({.error = error, .where = join(where, ", "), .what = what,
+  return NonFiniteLoss({.error = error,
+                        .where = join(where, ", "),
+                        .what = what,
                         .fix = "lower training.learning_rate or training.max_grad_norm, look at these samples, or train with "
                                "model.torch_dtype: float32; the state before this step was saved"},
                        std::move(ids));
@@ -63,8 +65,10 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
 LossNormalization loss_normalization(const std::string& name) {
   if (name == "window") return LossNormalization::kWindow;
   if (name == "row") return LossNormalization::kRow;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown loss normalization \"{}\"", name), .where = "loss_normalization",
-                                       .what = "known: window, row", .fix = "choose window (the default) or row"});
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown loss normalization \"{}\"", name),
+                                       .where = "loss_normalization",
+                                       .what = "known: window, row",
+                                       .fix = "choose window (the default) or row"});
 }
 
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization) {
@@ -104,8 +108,9 @@ RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervisio
   // The sums are on the host already; a backward pass from a NaN would only cost time.
   if (!std::isfinite(loss.ce_sum) || !std::isfinite(loss.coord_sum)) {
     throw non_finite("the loss is not finite",
-                     fmt::format("cross-entropy sum {}, coordinate sum {} over {} and {} tokens", loss.ce_sum, loss.coord_sum, loss.ce_count,
-                                 loss.coord_count), {&row});
+                     fmt::format("cross-entropy sum {}, coordinate sum {} over {} and {} tokens", loss.ce_sum, loss.coord_sum,
+                                 loss.ce_count, loss.coord_count),
+                     {&row});
   }
   const Span span(metrics, "time/backward_s");
   if (loss.total.requires_grad()) torch::autograd::backward({loss.total}, {});

@@ -17,7 +17,7 @@ namespace rematch {
 
 /// The two halves of a model that training needs.
 struct RowModel {
-  std::function<at::Tensor(const PackedRow&)> hidden_TH;       ///< a row's final hidden states, with graph when gradients are on
+  std::function<at::Tensor(const PackedRow&)> hidden_TH;  ///< a row's final hidden states, with graph when gradients are on
   std::function<at::Tensor(const at::Tensor& hidden_KH)> head_KV;
   /// Called when a row is about to be trained on (step: finished optimizer steps); what it gives is held until the row's backward pass is done.
   /// May be empty.
@@ -37,7 +37,7 @@ LossNormalization loss_normalization(const std::string& name);
 
 /// What multiplies a row's sums so that the rows of a window add up to the loss of the step.
 struct LossScale {
-  double ce = 0;     ///< 0 where there is nothing to divide by
+  double ce = 0;  ///< 0 where there is nothing to divide by
   double coord = 0;
 };
 
@@ -47,7 +47,8 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
 /// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are those of the step's start.
 class NonFiniteLoss : public UserError {
  public:
-  NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids) : UserError(ErrorKind::kData, std::move(problem)), sample_ids_(std::move(sample_ids)) {}
+  NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids)
+      : UserError(ErrorKind::kData, std::move(problem)), sample_ids_(std::move(sample_ids)) {}
   /// Samples of the row (or, for a non-finite gradient, of the window) that gave it.
   const std::vector<int64_t>& sample_ids() const { return sample_ids_; }
 

@@ -25,9 +25,7 @@ at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND, c
   std::vector<at::Tensor> outputs;
   for (const SegmentPlan::Group& group : plan.groups()) {
     const auto batched = [&](const at::Tensor& rows) {
-      return rows.narrow(0, group.begin_row, group.num_segments * group.len)
-          .unflatten(0, {group.num_segments, group.len})
-          .transpose(1, 2);
+      return rows.narrow(0, group.begin_row, group.num_segments * group.len).unflatten(0, {group.num_segments, group.len}).transpose(1, 2);
     };
     outputs.push_back(sdpa(batched(q), batched(k), batched(v), {.is_causal = is_causal}).transpose(1, 2).flatten(0, 1));
   }

@@ -46,8 +46,10 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
       output = state->block(inputs);
     }
     for (size_t i = 0; i < all.size(); ++i) {
-      if (i >= state->num_inputs) wanted.push_back(all[i]);
-      else if (inputs[i].requires_grad()) wanted.push_back(inputs[i]);
+      if (i >= state->num_inputs)
+        wanted.push_back(all[i]);
+      else if (inputs[i].requires_grad())
+        wanted.push_back(inputs[i]);
     }
     variable_list found = torch::autograd::grad({output}, wanted, {grads.front()}, /*retain_graph=*/false,
                                                 /*create_graph=*/false, /*allow_unused=*/true);

@@ -19,8 +19,8 @@ class LinearAdapter {
 
 /// Weights of an affine map; `bias` may be undefined.
 struct LinearWeights {
-  at::Tensor weight;  ///< [out, in]
-  at::Tensor bias;    ///< [out]
+  at::Tensor weight;                                       ///< [out, in]
+  at::Tensor bias;                                         ///< [out]
   std::shared_ptr<const LinearAdapter> adapter = nullptr;  ///< null = the plain map
 };
 

@@ -12,13 +12,13 @@ class SegmentPlan {
  public:
   struct Group {
     int64_t num_segments = 0;
-    int64_t len = 0;           ///< of the longest segment
-    int64_t begin_row = 0;     ///< of the group in the grouped layout
+    int64_t len = 0;        ///< of the longest segment
+    int64_t begin_row = 0;  ///< of the group in the grouped layout
   };
   struct Options {
-    bool may_pad = false;            ///< only causal attention may
-    int64_t always_group_len = 64;   ///< segments up to this length share a group whatever their lengths: calls cost more than padding
-    double min_fill = 0.85;          ///< of a padded group's longer segments: shortest length over longest
+    bool may_pad = false;           ///< only causal attention may
+    int64_t always_group_len = 64;  ///< segments up to this length share a group whatever their lengths: calls cost more than padding
+    double min_fill = 0.85;         ///< of a padded group's longer segments: shortest length over longest
   };
 
   /// @param lens  lengths of consecutive segments, each ≥ 0

@@ -17,7 +17,9 @@ namespace {
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   throw UserError(ErrorKind::kEnvironment,
-                  {.error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number),
+                  {.error = fmt::format("cannot {} {}", doing, path),
+                   .where = path,
+                   .what = std::strerror(error_number),
                    .fix = error_number == ENOSPC ? "free disk space, or set training.output_dir to another disk"
                                                  : "check the permissions, or set training.output_dir to a directory you can write to"});
 }
@@ -29,7 +31,7 @@ AppendFile::AppendFile(const std::string& path) : path_(path) {
   if (!parent.empty()) make_directories(parent);
   fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) fail("write", path, errno);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd_, &info) == 0) size_bytes_ = info.st_size;
 }
 

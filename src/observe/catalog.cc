@@ -72,7 +72,8 @@ const std::vector<MetricRow> kTable = {
     {"rollout/buffer_completed_steps", "steps", kLast, "rollout/buffer_completed_steps", "", 1, "optimizer steps done on this window"},
 
     {"packing/post_rollout_fill", "1", kMean, "packing/post_rollout_fill", "", 1, "length of a row over the packing length"},
-    {"packing/post_rollout_selected_total_len", "tokens", kSum, "packing/post_rollout_selected_total_len", "", 1, "tokens in the rows trained"},
+    {"packing/post_rollout_selected_total_len", "tokens", kSum, "packing/post_rollout_selected_total_len", "", 1,
+     "tokens in the rows trained"},
     {"packing/post_rollout_segments", "segments", kSum, "packing/post_rollout_segments", "", 1, "segments in the rows trained"},
     {"packing/post_rollout_buffer", "segments", kLast, "packing/post_rollout_buffer", "", 1, "segments left waiting in the carry buffer"},
 
@@ -96,7 +97,8 @@ const std::vector<MetricRow> kTable = {
     {"eval_rollout_fp", "objects", kSum, "eval_rollout_fp", "", 1, "as rollout/fp"},
     {"eval_rollout_fn", "objects", kSum, "eval_rollout_fn", "", 1, "as rollout/fn"},
     {"eval_rollout_gating_rejections", "pairs", kSum, "eval_rollout_gating_rejections", "", 1, "as rollout/gating_rejections"},
-    {"eval_rollout_parse_dropped_invalid", "entries", kSum, "eval_rollout_parse_dropped_invalid", "", 1, "as rollout/parse_dropped_invalid"},
+    {"eval_rollout_parse_dropped_invalid", "entries", kSum, "eval_rollout_parse_dropped_invalid", "", 1,
+     "as rollout/parse_dropped_invalid"},
     {"eval_rollout_parse_truncated_rate", "1", kMean, "eval_rollout_parse_truncated", "", 1, "as rollout/parse_truncated_rate"},
     {"eval_rollout_parse_malformed_rate", "1", kMean, "eval_rollout_parse_malformed", "", 1, "as rollout/parse_malformed_rate"},
     {"eval_rollout_sample_valid_pred_rate", "1", kMean, "eval_rollout_sample_valid_pred", "", 1, "as rollout/sample_valid_pred_rate"},
@@ -107,9 +109,7 @@ const std::vector<MetricRow> kTable = {
     {"eval_samples_per_second", "samples/s", kLast, "eval_samples_per_second", "", 1, "validation samples per second of it"},
 };
 
-std::vector<std::string> names_of(const char* joined) {
-  return *joined == '\0' ? std::vector<std::string>{} : split(joined, '+');
-}
+std::vector<std::string> names_of(const char* joined) { return *joined == '\0' ? std::vector<std::string>{} : split(joined, '+'); }
 
 std::vector<std::string> raw_names(const MetricRow& row) {
   std::vector<std::string> names = names_of(row.source);
@@ -192,7 +192,8 @@ std::string metrics_markdown() {
   std::string text =
       "# Metrics\n\n"
       "Generated from the table in `src/observe/catalog.cc` (`metrics_markdown()`); a test compares the two.\n\n"
-      "Every value is reduced once per optimizer step, over all micro-batches and ranks: sums are sums over samples, means and percentiles are\n"
+      "Every value is reduced once per optimizer step, over all micro-batches and ranks: sums are sums over samples, means and percentiles "
+      "are\n"
       "over samples (never means of means), ratios divide sums, and an undefined ratio is 0. A metric that was not observed in a step is\n"
       "absent from its line. Names in the third column that have no row of their own are raw counts, not logged.\n"
       "`rematch eval` also writes precision, recall, F1 and mean maskIoU at other IoU gates, with a suffix such as `_iou50`.\n\n"

@@ -12,8 +12,8 @@ enum class Reduction { kSum, kMean, kLast, kP90, kP99, kRatio };
 
 /// A row of the ONE table of metrics: BEHAVIOUR 16 for training, 15 for evaluation.
 struct MetricRow {
-  const char* name;         ///< as logged
-  const char* unit;         ///< "1", "tokens", "s", "objects", …
+  const char* name;  ///< as logged
+  const char* unit;  ///< "1", "tokens", "s", "objects", …
   Reduction reduction;
   const char* source;       ///< raw observation name; numerators joined with '+' for kRatio
   const char* denominator;  ///< kRatio only: raw names joined with '+'

@@ -15,7 +15,7 @@ namespace rematch {
 namespace {
 
 bool is_regular_file(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
@@ -45,7 +45,9 @@ class JsonlSink : public MetricSink {
 int64_t step_of(std::string_view line, const std::string& origin) {
   const Json entry = parse_json(line, origin);
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
-    throw UserError(ErrorKind::kData, {.error = "a line of the log has no step", .where = origin, .what = std::string(line.substr(0, 200)),
+    throw UserError(ErrorKind::kData, {.error = "a line of the log has no step",
+                                       .where = origin,
+                                       .what = std::string(line.substr(0, 200)),
                                        .fix = "remove that line, or move the file away to start a new log"});
   }
   return entry["step"].get<int64_t>();

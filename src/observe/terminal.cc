@@ -70,13 +70,14 @@ struct Terminal::Impl {
   std::mutex mutex;
   std::set<std::string> warned;
   std::map<std::string, Phase> phases;
-  std::string current_phase;      ///< empty when no bar is open
-  Progress latest;                ///< of the current phase
+  std::string current_phase;  ///< empty when no bar is open
+  Progress latest;            ///< of the current phase
   bool latest_is_shown = true;
-  bool line_is_open = false;      ///< TTY: the cursor stands behind a bar
+  bool line_is_open = false;  ///< TTY: the cursor stands behind a bar
   Clock::time_point last_shown;
 
-  Impl(std::ostream& out_stream, std::ostream& err_stream, Options terminal_options) : out(out_stream), err(err_stream), options(terminal_options) {}
+  Impl(std::ostream& out_stream, std::ostream& err_stream, Options terminal_options)
+      : out(out_stream), err(err_stream), options(terminal_options) {}
 
   std::string times(const Progress& state, Clock::time_point now) const {
     const Phase& phase = phases.at(state.phase);
@@ -109,7 +110,8 @@ struct Terminal::Impl {
       err << "\r\033[K" << clipped(bar(latest, now), static_cast<size_t>(std::max(options.width - 1, 1))) << std::flush;
       line_is_open = true;
     } else {
-      err << fmt::format("{} {}/{}{}  {}\n", latest.phase, latest.done, latest.total, fields_text(latest), times(latest, now)) << std::flush;
+      err << fmt::format("{} {}/{}{}  {}\n", latest.phase, latest.done, latest.total, fields_text(latest), times(latest, now))
+          << std::flush;
     }
     latest_is_shown = true;
     last_shown = now;

@@ -10,7 +10,7 @@ namespace rematch {
 
 /// One state of a long piece of work.
 struct Progress {
-  std::string phase;                ///< "train", "evaluate", "rollout" …
+  std::string phase;  ///< "train", "evaluate", "rollout" …
   int64_t done = 0;
   int64_t total = 0;
   std::vector<std::pair<std::string, std::string>> fields;  ///< e.g. {"loss", "1.23"}, shown in order
@@ -22,9 +22,9 @@ struct Progress {
 class Terminal {
  public:
   struct Options {
-    bool is_tty = false;      ///< of the error stream
-    bool use_color = false;   ///< never without a TTY, never with NO_COLOR
-    int width = 100;          ///< columns
+    bool is_tty = false;           ///< of the error stream
+    bool use_color = false;        ///< never without a TTY, never with NO_COLOR
+    int width = 100;               ///< columns
     double plain_interval_s = 10;  ///< least time between two plain lines of a phase without a TTY
   };
   Terminal(std::ostream& out, std::ostream& err, Options options);

@@ -21,17 +21,20 @@ void check_insertion(std::span<const int> encoded_lens, const std::function<std:
                      const PackingLimits& limits) {
   for (size_t i = 0; i < encoded_lens.size(); ++i) {
     if (encoded_lens[i] <= limits.packing_length) continue;
-    throw UserError(ErrorKind::kData,
-                    {.error = "a segment is longer than a packed row", .where = name_of(i),
-                     .what = fmt::format("encoded_len {}, packing length {} (global_max_length)", encoded_lens[i], limits.packing_length),
-                     .fix = "raise `global_max_length`, lower `max_new_tokens`, or set `training.packing: false`; a segment is never split"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "a segment is longer than a packed row",
+         .where = name_of(i),
+         .what = fmt::format("encoded_len {}, packing length {} (global_max_length)", encoded_lens[i], limits.packing_length),
+         .fix = "raise `global_max_length`, lower `max_new_tokens`, or set `training.packing: false`; a segment is never split"});
   }
   const size_t num_after = num_waiting + encoded_lens.size();
   if (limits.packing_buffer <= 0 || num_after <= static_cast<size_t>(limits.packing_buffer)) return;
   throw UserError(ErrorKind::kConfig,
-                  {.error = "the carry buffer of packing would overflow", .where = "training.packing_buffer",
-                   .what = fmt::format("{} segments wait and {} arrive: {} against packing_buffer {}", num_waiting, encoded_lens.size(), num_after,
-                                       limits.packing_buffer),
+                  {.error = "the carry buffer of packing would overflow",
+                   .where = "training.packing_buffer",
+                   .what = fmt::format("{} segments wait and {} arrive: {} against packing_buffer {}", num_waiting, encoded_lens.size(),
+                                       num_after, limits.packing_buffer),
                    .fix = "lower `training.per_device_train_batch_size`, raise `training.packing_buffer` or `global_max_length`, or set "
                           "`post_rollout_pack_scope: window`, which trains as many rows as a window needs"});
 }
@@ -39,7 +42,8 @@ void check_insertion(std::span<const int> encoded_lens, const std::function<std:
 void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {
   const auto name_of = [&](size_t i) {
     const Segment& segment = *segments[i];
-    return segment.where.empty() ? fmt::format("sample {}", segment.sample_id) : fmt::format("sample {} ({})", segment.sample_id, segment.where);
+    return segment.where.empty() ? fmt::format("sample {}", segment.sample_id)
+                                 : fmt::format("sample {} ({})", segment.sample_id, segment.where);
   };
   check_insertion(lengths_of(segments), name_of, waiting_.size(), limits_);
   std::move(segments.begin(), segments.end(), std::back_inserter(waiting_));

@@ -27,8 +27,9 @@ std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
   if (num_rows == 0) return "packing: no row was trained";
   const double fill = static_cast<double>(num_tokens) / (static_cast<double>(num_rows) * packing_length);
   const double avoided = 100.0 * static_cast<double>(padded_tokens - num_tokens) / static_cast<double>(std::max<int64_t>(1, padded_tokens));
-  std::string line = fmt::format("packing: {} rows of up to {} tokens, mean fill {:.3f}, {} segments, {} tokens; as padded batches {} ({:.0f} % padding avoided)",
-                                 num_rows, packing_length, fill, num_segments, num_tokens, padded_tokens, avoided);
+  std::string line = fmt::format(
+      "packing: {} rows of up to {} tokens, mean fill {:.3f}, {} segments, {} tokens; as padded batches {} ({:.0f} % padding avoided)",
+      num_rows, packing_length, fill, num_segments, num_tokens, padded_tokens, avoided);
   if (num_underfilled > 0) line += fmt::format("; {} underfilled rows", num_underfilled);
   if (num_waiting > 0) line += fmt::format("; {} segments were still waiting and not trained", num_waiting);
   return line;
@@ -36,7 +37,8 @@ std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
 
 Packer::Packer(Options options)
     : options_(std::move(options)),
-      carry_({.packing_length = options_.packing_length, .packing_buffer = options_.scope == PackScope::kCarry ? options_.packing_buffer : 0}) {}
+      carry_({.packing_length = options_.packing_length,
+              .packing_buffer = options_.scope == PackScope::kCarry ? options_.packing_buffer : 0}) {}
 
 std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics) {
   std::vector<PackedRow> rows;
@@ -72,8 +74,9 @@ void Packer::note(const PackedRow& row, MetricsBag& metrics) {
   if (fill >= options_.min_fill_ratio) return;
   ++summary_.num_underfilled;
   if (!options_.warn || !is_worth_telling(summary_.num_underfilled)) return;
-  options_.warn(fmt::format("packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} segments, {} waiting in the buffer (row {}, {} so far)",
-                            fill, options_.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
+  options_.warn(fmt::format(
+      "packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} segments, {} waiting in the buffer (row {}, {} so far)",
+      fill, options_.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
 }
 
 std::string Packer::summary_text() const {

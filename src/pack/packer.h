@@ -38,8 +38,8 @@ class Packer {
   struct Options {
     PackScope scope = PackScope::kMicroBatch;
     PackingSelector selector = PackingSelector::kBinpacking;
-    int packing_length = 0;       ///< 0 = packing off: no cap, no telemetry
-    int packing_buffer = 512;     ///< of kCarry
+    int packing_length = 0;    ///< 0 = packing off: no cap, no telemetry
+    int packing_buffer = 512;  ///< of kCarry
     double min_fill_ratio = 0.65;
     std::function<void(const std::string&)> warn;  ///< takes the underfilled warning; may be empty
   };

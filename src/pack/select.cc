@@ -33,7 +33,8 @@ PackingSelector packing_selector(const std::string& name) {
     names.push_back(row.name);
   }
   throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("there is no packing selector \"{}\"", name), .where = "packing_selector",
+                  {.error = fmt::format("there is no packing selector \"{}\"", name),
+                   .where = "packing_selector",
                    .what = fmt::format("this build has {}", join(names, ", ")),
                    .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`", join(names, ", "))});
 }

@@ -104,8 +104,8 @@ Selection pick(std::span<const int> encoded_lens, const Exchange& exchange, cons
   int64_t balance = 0, cost = exchange.slack;
   for (size_t i = 0; i < exchange.candidates.size(); ++i) {
     const Candidate& candidate = exchange.candidates[i];
-    is_chosen[candidate.index] = candidate.is_long ? table.can_make(i + 1, balance, cost)
-                                                   : table.can_make(i + 1, balance + 1, cost - candidate.cost);
+    is_chosen[candidate.index] =
+        candidate.is_long ? table.can_make(i + 1, balance, cost) : table.can_make(i + 1, balance + 1, cost - candidate.cost);
     if (is_chosen[candidate.index] == candidate.is_long) continue;
     balance += candidate.is_long ? -1 : 1;
     cost -= candidate.cost;

@@ -40,7 +40,8 @@ class FewestSegments {
     const int64_t num_rows = num_blocks_ + 1 + block_len_;
     if (width_ > kMaxBytes / (num_rows * static_cast<int64_t>(sizeof(Room)))) {
       throw UserError(ErrorKind::kConfig,
-                      {.error = "the packing selector `optimal` would need more than 1 GiB", .where = "packing_selector",
+                      {.error = "the packing selector `optimal` would need more than 1 GiB",
+                       .where = "packing_selector",
                        .what = fmt::format("{} segments for {} tokens of a row", lens.size(), residual),
                        .fix = "set `packing_selector: binpacking`, or lower `global_max_length` or `training.packing_buffer`"});
     }

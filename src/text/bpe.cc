@@ -9,9 +9,7 @@ namespace {
 // Up to this many bytes a scan for the lowest rank beats the heap.
 constexpr size_t kShortWordBytes = 48;
 
-uint64_t pair_key(int left, int right) {
-  return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right);
-}
+uint64_t pair_key(int left, int right) { return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right); }
 
 }  // namespace
 

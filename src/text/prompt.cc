@@ -55,7 +55,8 @@ Json messages_of(const std::string& system, const std::string& user, size_t num_
 int64_t num_image_pads(const GridThw& grid, int merge_size) {
   const bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[1] % merge_size == 0 && grid[2] % merge_size == 0;
   if (!fits) {
-    throw UserError(ErrorKind::kData, {.error = "an image does not divide into merged patches", .where = "image grid",
+    throw UserError(ErrorKind::kData, {.error = "an image does not divide into merged patches",
+                                       .where = "image grid",
                                        .what = fmt::format("{} x {} x {} patches, merge size {}", grid[0], grid[1], grid[2], merge_size),
                                        .fix = "give images whose sides are multiples of patch size times merge size"});
   }

@@ -41,7 +41,8 @@ class Rewriter {
  private:
   [[noreturn]] void refuse(const std::string& construct) const {
     throw UserError(ErrorKind::kData, {.error = fmt::format("the pre-tokenizer's pattern uses {}, which is not implemented", construct),
-                                       .where = where_, .what = fmt::format("byte {} of {}", pos_, in_.substr(0, 200)),
+                                       .where = where_,
+                                       .what = fmt::format("byte {} of {}", pos_, in_.substr(0, 200)),
                                        .fix = "use a tokenizer with the split pattern of Qwen2, Qwen2.5 or Qwen3"});
   }
   char peek(size_t ahead = 0) const { return pos_ + ahead < in_.size() ? in_[pos_ + ahead] : '\0'; }
@@ -170,7 +171,8 @@ class Rewriter {
 
 std::string pcre_pattern_of(std::string_view pattern, const std::string& where) {
   if (pattern.empty() || pattern.size() > kMaxPatternBytes) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is empty or too long", .where = where,
+    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is empty or too long",
+                                       .where = where,
                                        .what = fmt::format("{} bytes, at most {}", pattern.size(), kMaxPatternBytes),
                                        .fix = "use the tokenizer.json that came with the model"});
   }

@@ -17,7 +17,8 @@ namespace {
 void add_id(const Json& value, const std::string& path, std::set<int>& ids) {
   const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int>::max());
   if (!fits) {
-    throw UserError(ErrorKind::kData, {.error = "eos_token_id is not a token id", .where = path,
+    throw UserError(ErrorKind::kData, {.error = "eos_token_id is not a token id",
+                                       .where = path,
                                        .what = value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80),
                                        .fix = "write a token id or a list of token ids"});
   }
@@ -35,7 +36,9 @@ void add_eos(const Json& holder, const std::string& path, std::set<int>& ids) {
 Json read_object(const std::string& path) {
   Json value = read_json_file(path);
   if (!value.is_object()) {
-    throw UserError(ErrorKind::kData, {.error = "the file is not a JSON object", .where = path, .what = value.type_name(),
+    throw UserError(ErrorKind::kData, {.error = "the file is not a JSON object",
+                                       .where = path,
+                                       .what = value.type_name(),
                                        .fix = "restore the file from the checkpoint"});
   }
   return value;

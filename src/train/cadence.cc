@@ -46,9 +46,7 @@ double Cadence::epoch_at(int64_t step) const {
   return static_cast<double>(epoch * steps + (step - start)) / static_cast<double>(steps);
 }
 
-bool Cadence::may_save(int64_t step) const {
-  return step >= options_.save_delay_steps && epoch_at(step) >= options_.save_delay_epochs;
-}
+bool Cadence::may_save(int64_t step) const { return step >= options_.save_delay_steps && epoch_at(step) >= options_.save_delay_epochs; }
 
 Due Cadence::after_step(int64_t step, bool ends_epoch) const {
   const auto hits = [step](int64_t every) { return every > 0 && step % every == 0; };

@@ -9,24 +9,24 @@ enum class When { kNever, kSteps, kEpoch, kBest };
 
 /// When to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).
 struct CadenceOptions {
-  int64_t max_steps = 0;         ///< > 0 beats num_train_epochs
+  int64_t max_steps = 0;  ///< > 0 beats num_train_epochs
   double num_train_epochs = 3;
   int64_t logging_steps = 10;
   bool logging_first_step = false;
-  When eval_when = When::kNever;   ///< kSteps or kEpoch
+  When eval_when = When::kNever;  ///< kSteps or kEpoch
   int64_t eval_steps = 0;
-  When save_when = When::kSteps;   ///< kSteps, kEpoch, kBest (with every new best evaluation) or kNever
+  When save_when = When::kSteps;  ///< kSteps, kEpoch, kBest (with every new best evaluation) or kNever
   int64_t save_steps = 500;
-  int64_t save_delay_steps = 0;    ///< no checkpoint before this many steps
+  int64_t save_delay_steps = 0;  ///< no checkpoint before this many steps
   double save_delay_epochs = 0;
-  bool save_last_epoch = true;     ///< a checkpoint at the very end, also with kNever
+  bool save_last_epoch = true;  ///< a checkpoint at the very end, also with kNever
 };
 
 /// What is due after an optimizer step.
 struct Due {
   bool log = false;
   bool evaluate = false;
-  bool save = false;          ///< by steps or epoch; saving on a new best is decided after the evaluation
+  bool save = false;  ///< by steps or epoch; saving on a new best is decided after the evaluation
   bool stop = false;
 };
 

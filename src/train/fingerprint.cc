@@ -17,13 +17,28 @@ namespace {
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 /// Settings that cannot change what is learnt: a name, or with a trailing dot or underscore the beginning of several.
-constexpr const char* kHarmless[] = {
-    "model.model",  // where the model lies; what it is, is fixed
-    "custom.train_jsonl", "custom.train_sample_limit", "custom.val_", "data.dataloader_num_workers", "data.dataloader_prefetch_factor", "debug.",
-    "training.output_dir", "training.run_name", "training.add_version", "training.logging_", "training.report_to", "training.eval_",
-    "training.save_", "training.metric_for_best_model", "training.greater_is_better", "training.resume_from_checkpoint",
-    "training.per_device_eval_batch_size", "training.effective_batch_size", "custom.extra.rollout_matching.monitor_dump.",
-    "custom.extra.rollout_matching.offload.", "custom.extra.rollout_matching.rollout_buffer."};
+constexpr const char* kHarmless[] = {"model.model",  // where the model lies; what it is, is fixed
+                                     "custom.train_jsonl",
+                                     "custom.train_sample_limit",
+                                     "custom.val_",
+                                     "data.dataloader_num_workers",
+                                     "data.dataloader_prefetch_factor",
+                                     "debug.",
+                                     "training.output_dir",
+                                     "training.run_name",
+                                     "training.add_version",
+                                     "training.logging_",
+                                     "training.report_to",
+                                     "training.eval_",
+                                     "training.save_",
+                                     "training.metric_for_best_model",
+                                     "training.greater_is_better",
+                                     "training.resume_from_checkpoint",
+                                     "training.per_device_eval_batch_size",
+                                     "training.effective_batch_size",
+                                     "custom.extra.rollout_matching.monitor_dump.",
+                                     "custom.extra.rollout_matching.offload.",
+                                     "custom.extra.rollout_matching.rollout_buffer."};
 
 bool is_harmless(const std::string& key) {
   return std::any_of(std::begin(kHarmless), std::end(kHarmless), [&](const std::string name) {
@@ -77,7 +92,8 @@ std::string config_hash(const FingerprintInput& input) {
 /// Hash over the files that say how a prompt and its pixels are made.
 std::string prompt_files_hash(const std::string& model_dir) {
   std::string all;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json", "chat_template.jinja", "processor_config.json", "preprocessor_config.json"}) {
+  for (const char* name :
+       {"tokenizer_config.json", "chat_template.json", "chat_template.jinja", "processor_config.json", "preprocessor_config.json"}) {
     const std::string path = join_path(model_dir, name);
     std::error_code error;
     const bool exists = std::filesystem::is_regular_file(path, error);
@@ -124,10 +140,12 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
 std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint) {
   std::vector<Problem> problems;
   for (const Difference& difference : differences(saved.fixed, now.fixed)) {
-    problems.push_back({.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name), .where = checkpoint,
+    problems.push_back({.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
+                        .where = checkpoint,
                         .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
                         .fix = fmt::format("give {} the checkpoint's value; or start a new run from its weights: `model.model: {}` "
-                                           "without resume_from_checkpoint", difference.name, checkpoint)});
+                                           "without resume_from_checkpoint",
+                                           difference.name, checkpoint)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
   std::vector<std::string> warnings;

@@ -19,10 +19,10 @@ struct Fingerprint {
 
 /// Everything a fingerprint is made of. All of it is fixed but `settings` and the prompt files of the model directory.
 struct FingerprintInput {
-  std::string model_dir;            ///< `model.model`: its config.json and tokenizer.json count by content, not by place
+  std::string model_dir;  ///< `model.model`: its config.json and tokenizer.json count by content, not by place
   std::vector<NamedParameter> parameters;
-  std::string dataset_hash;         ///< Dataset::content_hash()
-  int64_t num_samples = 0;          ///< after train_sample_limit
+  std::string dataset_hash;  ///< Dataset::content_hash()
+  int64_t num_samples = 0;   ///< after train_sample_limit
   int world_size = 1;
   int per_device_train_batch_size = 1;
   int gradient_accumulation_steps = 1;
@@ -30,10 +30,10 @@ struct FingerprintInput {
   uint64_t seed = 42;
   std::string trainer_variant;
   bool packing = false;
-  std::string pack_scope;           ///< "micro" or "window"; counts with packing only, as the next
+  std::string pack_scope;  ///< "micro" or "window"; counts with packing only, as the next
   int packing_length = 0;
-  std::string stream_rows;          ///< StreamPacking::fingerprint() in stage 1 with packing, else empty
-  int64_t m_steps = 1;              ///< optimizer steps of a full window: the count of epochs depends on it
+  std::string stream_rows;  ///< StreamPacking::fingerprint() in stage 1 with packing, else empty
+  int64_t m_steps = 1;      ///< optimizer steps of a full window: the count of epochs depends on it
   bool freeze_llm = false, freeze_vit = false, freeze_aligner = false;
   std::vector<std::pair<std::string, std::string>> settings;  ///< the effective configuration, key → value; what is fixed may be in it too
 };

@@ -31,8 +31,10 @@ int hex_digit(char c) {
 }  // namespace
 
 void throw_json_error(const JsonOrigin& origin, const std::string& key, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = origin.error, .where = key.empty() ? origin.path : fmt::format("{}: {}", origin.path, key),
-                                     .what = what, .fix = origin.fix});
+  throw UserError(ErrorKind::kData, {.error = origin.error,
+                                     .where = key.empty() ? origin.path : fmt::format("{}: {}", origin.path, key),
+                                     .what = what,
+                                     .fix = origin.fix});
 }
 
 Json parse_document(std::string_view text, const JsonOrigin& origin) {

@@ -20,7 +20,9 @@ void e_step(TrainParts& parts, MetricsBag& metrics) {
     const WindowPlan plan = parts.windows.next();
     WindowSegments segments = parts.source.build(plan, metrics);
     const Span pack_time(metrics, "time/post_rollout_pack_s");
-    Window window{.window_idx = plan.window_idx, .epoch = plan.epoch, .rows = parts.packer.rows_of(std::move(segments), metrics),
+    Window window{.window_idx = plan.window_idx,
+                  .epoch = plan.epoch,
+                  .rows = parts.packer.rows_of(std::move(segments), metrics),
                   .is_partial = plan.is_partial};
     parts.buffer.open(std::move(window), plan.last_of_epoch, parts.state.global_step);
   } catch (...) {

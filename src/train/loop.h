@@ -13,17 +13,17 @@ namespace rematch {
 
 /// Everything the loop speaks with; assembled in train/run.cc.
 struct TrainParts {
-  WindowStream& windows;      ///< which samples come next
-  SegmentSource& source;      ///< E-step: samples → segments
-  Packer& packer;             ///< segments → rows; the carry buffer
-  RolloutBuffer& buffer;      ///< the window at work
-  MStep& mstep;               ///< rows → one optimizer update
-  const Cadence& cadence;     ///< when to log, evaluate, save and stop
-  Evaluation* evaluation;     ///< null when there is nothing to evaluate on
+  WindowStream& windows;   ///< which samples come next
+  SegmentSource& source;   ///< E-step: samples → segments
+  Packer& packer;          ///< segments → rows; the carry buffer
+  RolloutBuffer& buffer;   ///< the window at work
+  MStep& mstep;            ///< rows → one optimizer update
+  const Cadence& cadence;  ///< when to log, evaluate, save and stop
+  Evaluation* evaluation;  ///< null when there is nothing to evaluate on
   Checkpoints& checkpoints;
   RunLog& log;
   TrainerState& state;
-  bool save_on_best = false;  ///< save_strategy: best
+  bool save_on_best = false;        ///< save_strategy: best
   bool evaluation_pending = false;  ///< the evaluation after state.global_step was not finished; part of what a checkpoint keeps
 };
 

@@ -5,8 +5,13 @@
 namespace rematch {
 
 RunState capture(const TrainParts& parts, const Fingerprint& fingerprint) {
-  return {.num_steps = parts.mstep.num_steps(), .cursor = parts.windows.cursor(), .open = parts.buffer.state(), .waiting = parts.packer.waiting(),
-          .packing = parts.packer.summary(), .evaluation_pending = parts.evaluation_pending, .fingerprint = fingerprint};
+  return {.num_steps = parts.mstep.num_steps(),
+          .cursor = parts.windows.cursor(),
+          .open = parts.buffer.state(),
+          .waiting = parts.packer.waiting(),
+          .packing = parts.packer.summary(),
+          .evaluation_pending = parts.evaluation_pending,
+          .fingerprint = fingerprint};
 }
 
 void restore(ResumePoint point, TrainParts& parts) {

@@ -47,7 +47,9 @@ bool has_trainer_state(const std::string& checkpoint) {
 }
 
 Problem incomplete(const std::string& checkpoint) {
-  return {.error = "a checkpoint is incomplete", .where = checkpoint, .what = "trainer_state.json, which is written last, is missing",
+  return {.error = "a checkpoint is incomplete",
+          .where = checkpoint,
+          .what = "trainer_state.json, which is written last, is missing",
           .fix = "resume from another checkpoint"};
 }
 
@@ -125,7 +127,8 @@ bool is_another_living_process(int64_t pid) {
   if (there.size() > 5) there.resize(5);
   std::error_code error;
   throw UserError(ErrorKind::kConfig,
-                  {.error = "the checkpoint to resume from is not there", .where = "training.resume_from_checkpoint",
+                  {.error = "the checkpoint to resume from is not there",
+                   .where = "training.resume_from_checkpoint",
                    .what = fmt::format("{}: {}{}", value, fs::exists(value, error) ? "not a directory" : "no such directory",
                                        there.empty() ? "" : "; there are " + join(there, ", ")),
                    .fix = "give the path of a checkpoint-N directory, relative to the current directory, or `latest`"});
@@ -190,8 +193,8 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   };
   const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
   if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
-    choice.warnings.push_back(fmt::format("{} lies behind {}; `latest` would go on from there until the run has passed it", chosen->path,
-                                          siblings.back().path));
+    choice.warnings.push_back(
+        fmt::format("{} lies behind {}; `latest` would go on from there until the run has passed it", chosen->path, siblings.back().path));
   }
   return choice;
 }

@@ -13,7 +13,7 @@ namespace rematch {
 struct OpenWindow {
   Window window;
   bool last_of_epoch = false;
-  int64_t step0 = 0;          ///< optimizer steps that were done when it was made
+  int64_t step0 = 0;            ///< optimizer steps that were done when it was made
   int64_t completed_steps = 0;  ///< optimizer steps done on it
 };
 

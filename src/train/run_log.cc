@@ -10,9 +10,12 @@ namespace rematch {
 namespace {
 
 // The metrics worth a place in the bar, with their short names.
-constexpr std::pair<const char*, const char*> kBarFields[] = {{"loss", "loss"}, {"rollout/f1", "f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
-constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"}, {"eval_rollout_precision", "precision"},
-                                                                     {"eval_rollout_recall", "recall"}, {"eval_loss", "loss"},
+constexpr std::pair<const char*, const char*> kBarFields[] = {
+    {"loss", "loss"}, {"rollout/f1", "f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
+constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"},
+                                                                     {"eval_rollout_precision", "precision"},
+                                                                     {"eval_rollout_recall", "recall"},
+                                                                     {"eval_loss", "loss"},
                                                                      {"eval_token_acc", "token acc"}};
 
 const double* find(const MetricValues& values, const std::string& name) {
@@ -49,8 +52,9 @@ void RunLog::evaluation(TrainerState& state, const EvaluationResult& result) {
 }
 
 void RunLog::note_partial_window() {
-  terminal_.warn("the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; choose per_device_train_batch_size x "
-                 "gradient_accumulation_steps so that it divides the number of samples (custom.train_sample_limit can cut the rest)");
+  terminal_.warn(
+      "the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; choose per_device_train_batch_size x "
+      "gradient_accumulation_steps so that it divides the number of samples (custom.train_sample_limit can cut the rest)");
 }
 
 void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("saved {}", path)); }

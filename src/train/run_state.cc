@@ -44,14 +44,18 @@ Json window_json(const OpenWindow& open, SegmentWriter& segments) {
 }
 
 Json packing_json(const PackingSummary& packing) {
-  return {{"num_rows", packing.num_rows}, {"num_segments", packing.num_segments}, {"num_tokens", packing.num_tokens},
-          {"padded_tokens", packing.padded_tokens}, {"num_underfilled", packing.num_underfilled}};
+  return {{"num_rows", packing.num_rows},
+          {"num_segments", packing.num_segments},
+          {"num_tokens", packing.num_tokens},
+          {"padded_tokens", packing.padded_tokens},
+          {"num_underfilled", packing.num_underfilled}};
 }
 
 // ---- reading
 
 JsonOrigin origin_of(const std::string& path) {
-  return {.path = path, .error = "the training state of a checkpoint cannot be read",
+  return {.path = path,
+          .error = "the training state of a checkpoint cannot be read",
           .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint"};
 }
 
@@ -64,15 +68,18 @@ Pairs read_pairs(JsonFields& fields, const std::string& key, const JsonOrigin& o
 }
 
 WindowCursor read_cursor(JsonFields fields) {
-  const WindowCursor cursor{.epoch = fields.integer("epoch", 0), .next_window_in_epoch = fields.integer("next_window_in_epoch", 0),
+  const WindowCursor cursor{.epoch = fields.integer("epoch", 0),
+                            .next_window_in_epoch = fields.integer("next_window_in_epoch", 0),
                             .window_idx = fields.integer("window_idx", 0)};
   fields.finish();
   return cursor;
 }
 
 PackingSummary read_packing(JsonFields fields) {
-  const PackingSummary packing{.num_rows = fields.integer("num_rows", 0), .num_segments = fields.integer("num_segments", 0),
-                               .num_tokens = fields.integer("num_tokens", 0), .padded_tokens = fields.integer("padded_tokens", 0),
+  const PackingSummary packing{.num_rows = fields.integer("num_rows", 0),
+                               .num_segments = fields.integer("num_segments", 0),
+                               .num_tokens = fields.integer("num_tokens", 0),
+                               .padded_tokens = fields.integer("padded_tokens", 0),
                                .num_underfilled = fields.integer("num_underfilled", 0)};
   fields.finish();
   return packing;

@@ -17,12 +17,12 @@ namespace rematch {
 /// What a run must remember beyond weights, optimizer and TrainerState to go on as if it had never stopped. There is no state of a random
 /// generator in it: every draw is a function of the seed, the sample and the epoch (base/random.h).
 struct RunState {
-  int64_t num_steps = 0;              ///< finished optimizer steps (AdamW::num_steps, where the schedule stands)
-  WindowCursor cursor;                ///< the window that comes after the open one (WindowStream::cursor)
-  std::optional<OpenWindow> open;     ///< the window at work (RolloutBuffer::state)
+  int64_t num_steps = 0;                                ///< finished optimizer steps (AdamW::num_steps, where the schedule stands)
+  WindowCursor cursor;                                  ///< the window that comes after the open one (WindowStream::cursor)
+  std::optional<OpenWindow> open;                       ///< the window at work (RolloutBuffer::state)
   std::vector<std::shared_ptr<const Segment>> waiting;  ///< carry buffer, oldest first (Packer::waiting)
-  PackingSummary packing;             ///< Packer::summary
-  bool evaluation_pending = false;    ///< TrainParts::evaluation_pending
+  PackingSummary packing;                               ///< Packer::summary
+  bool evaluation_pending = false;                      ///< TrainParts::evaluation_pending
   Fingerprint fingerprint;
 };
 
@@ -38,7 +38,7 @@ RunState run_state_of(const TrainState& state, const std::string& where, int64_t
 
 /// A checkpoint read whole, but for the weights.
 struct ResumePoint {
-  std::string path;        ///< of the checkpoint
+  std::string path;  ///< of the checkpoint
   TrainerState trainer;
   RunState run;
   NamedTensors optimizer;  ///< for AdamW::load_state, with run.num_steps

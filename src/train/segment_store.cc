@@ -23,14 +23,9 @@ constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 Json description_of(const Segment& segment) {
   Json images = Json::array();
   for (const ImageRef& image : segment.images) images.push_back({{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}});
-  return {{"sample_id", segment.sample_id},
-          {"num_tokens", segment.encoded_len()},
-          {"prompt_len", segment.prompt_len},
-          {"prefix_len", segment.prefix_len},
-          {"append_len", segment.append_len},
-          {"num_coord_slots", segment.coord_slots.size()},
-          {"images", std::move(images)},
-          {"where", bytes_json(segment.where)}};
+  return {{"sample_id", segment.sample_id},   {"num_tokens", segment.encoded_len()}, {"prompt_len", segment.prompt_len},
+          {"prefix_len", segment.prefix_len}, {"append_len", segment.append_len},    {"num_coord_slots", segment.coord_slots.size()},
+          {"images", std::move(images)},      {"where", bytes_json(segment.where)}};
 }
 
 /// The tensors of a store, one after another segment.

@@ -23,7 +23,7 @@ namespace rematch {
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
-  bool rollouts = false;  ///< an engine and examiners
+  bool rollouts = false;    ///< an engine and examiners
   std::string weights_dir;  ///< a checkpoint whose weights stand in for those of model.model (resume); empty: model.model's own
   /// Who moves training state for offload; another one is for tests.
   std::function<std::unique_ptr<TensorMover>()> make_mover = make_tensor_mover;
@@ -48,11 +48,11 @@ class Session {
   std::optional<Dataset> train_data;
   std::optional<Dataset> val_data;
   std::unique_ptr<PixelStore> pixels;
-  std::unique_ptr<StreamPacking> stream_packing;    ///< of train_data in stage 1 with packing, else null
+  std::unique_ptr<StreamPacking> stream_packing;  ///< of train_data in stage 1 with packing, else null
   std::shared_ptr<Qwen3VL> model;
-  std::unique_ptr<Offload> offload;                 ///< null when not asked for or without effect
-  std::unique_ptr<RolloutEngine> engine;            ///< null without rollouts
-  std::unique_ptr<Examiner> train_examiner;         ///< null without rollouts or train data
+  std::unique_ptr<Offload> offload;          ///< null when not asked for or without effect
+  std::unique_ptr<RolloutEngine> engine;     ///< null without rollouts
+  std::unique_ptr<Examiner> train_examiner;  ///< null without rollouts or train data
   std::unique_ptr<Examiner> val_examiner;
 
   /// Cap of a segment in tokens; 0 = none.

@@ -26,8 +26,8 @@ StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Termi
   std::string lengths;
   for (const int encoded_len : encoded_lens_) lengths += fmt::format("{} ", encoded_len);
   fingerprint_ = fmt::format("{}, buffer {}, min_fill_ratio {}, drop_last {}, {} lengths {}", selector_name(options_.selector),
-                             options_.packing_buffer, options_.min_fill_ratio, options_.drop_last, samples_.vary_by_epoch ? "varying" : "fixed",
-                             content_hash_of(lengths));
+                             options_.packing_buffer, options_.min_fill_ratio, options_.drop_last,
+                             samples_.vary_by_epoch ? "varying" : "fixed", content_hash_of(lengths));
   if (encoded_lens_.empty()) return;
   const int64_t total = std::accumulate(encoded_lens_.begin(), encoded_lens_.end(), int64_t{0});
   const int longest = *std::max_element(encoded_lens_.begin(), encoded_lens_.end());
@@ -73,9 +73,10 @@ int64_t StreamPacking::num_dropped_samples(int64_t num_epochs) const {
 std::string StreamPacking::summary_text(int64_t num_epochs) const {
   const int64_t num_dropped = num_dropped_samples(num_epochs);
   if (num_dropped == 0) return {};
-  return fmt::format("packing: {} samples of {} epochs were left out with an underfilled last row; "
-                     "training.packing_drop_last: false trains it",
-                     num_dropped, num_epochs);
+  return fmt::format(
+      "packing: {} samples of {} epochs were left out with an underfilled last row; "
+      "training.packing_drop_last: false trains it",
+      num_dropped, num_epochs);
 }
 
 }  // namespace rematch

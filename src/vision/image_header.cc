@@ -148,8 +148,10 @@ std::string name_of_other_format(std::string_view bytes) {
 }  // namespace
 
 UserError corrupt_image(const std::string& where, const char* format, const std::string& reason) {
-  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or cut off", .where = where,
-                                      .what = fmt::format("{}: {}", format, reason), .fix = "fetch the file again, or remove its record"});
+  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or cut off",
+                                      .where = where,
+                                      .what = fmt::format("{}: {}", format, reason),
+                                      .fix = "fetch the file again, or remove its record"});
 }
 
 Image blank_image(const ImageHeader& header) {

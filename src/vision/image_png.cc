@@ -16,9 +16,9 @@ struct RawPng {
   int color_type = 0;
   int bit_depth = 0;
   size_t num_channels = 0;
-  std::vector<uint8_t> samples;             // [height, width, channels]
+  std::vector<uint8_t> samples;                       // [height, width, channels]
   std::array<std::array<uint8_t, 4>, 256> palette{};  // RGBA
-  bool has_key = false;                     // one grey level or colour is transparent
+  bool has_key = false;                               // one grey level or colour is transparent
   std::array<unsigned, 3> key{};
 };
 

@@ -31,7 +31,8 @@ struct Settings {
   const Json* find(const char* key) const { return find(values, key); }
 
   [[noreturn]] void fail(const std::string& key, const std::string& found, const std::string& wanted) const {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("image processor setting {} has a wrong value", key), .where = path,
+    throw UserError(ErrorKind::kData, {.error = fmt::format("image processor setting {} has a wrong value", key),
+                                       .where = path,
                                        .what = found,
                                        .fix = fmt::format("set {} to {}, or copy the file of the original checkpoint", key, wanted)});
   }
@@ -75,7 +76,8 @@ Settings find_settings(const std::string& model_dir) {
   }
   if (!std::filesystem::exists(preprocessor_path)) {
     throw UserError(ErrorKind::kData,
-                    {.error = "the model directory does not say how its images are prepared", .where = model_dir,
+                    {.error = "the model directory does not say how its images are prepared",
+                     .where = model_dir,
                      .what = "neither preprocessor_config.json nor processor_config.json with an image_processor is there",
                      .fix = "copy preprocessor_config.json from the original checkpoint into it"});
   }

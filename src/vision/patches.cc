@@ -37,7 +37,8 @@ void check_legal_size(int width_px, int height_px, const PatchOptions& options, 
   if (width_px > 0 && height_px > 0 && width_px % multiple == 0 && height_px % multiple == 0) return;
   const PixelSize legal = nearest_legal_size({.height_px = height_px, .width_px = width_px}, multiple);
   throw UserError(ErrorKind::kData,
-                  {.error = fmt::format("image sides are no multiples of {} px", multiple), .where = where,
+                  {.error = fmt::format("image sides are no multiples of {} px", multiple),
+                   .where = where,
                    .what = fmt::format("{} x {} px (width x height); images are never resized here", width_px, height_px),
                    .fix = fmt::format("resize the file to {} x {} px (the nearest legal size) and correct width and height of its record",
                                       legal.width_px, legal.height_px)});

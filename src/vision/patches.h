@@ -17,8 +17,8 @@ struct PatchOptions {
   std::array<double, 3> image_mean{0.5, 0.5, 0.5};
   std::array<double, 3> image_std{0.5, 0.5, 0.5};
   double rescale_factor = 1.0 / 255.0;  ///< grey level to 0..1
-  int64_t min_pixels = 65536;      ///< area; only resizing tools read it
-  int64_t max_pixels = 16777216;   ///< area; only resizing tools read it
+  int64_t min_pixels = 65536;           ///< area; only resizing tools read it
+  int64_t max_pixels = 16777216;        ///< area; only resizing tools read it
 
   /// Reads the image processor's settings of a model directory: `image_processor` of processor_config.json, else preprocessor_config.json.
   /// Missing fields take the defaults of transformers' class (patch 14, CLIP mean and std), not those above.

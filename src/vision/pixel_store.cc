@@ -23,9 +23,9 @@ enum class State { kQueued, kLoading, kReady, kFailed };
 struct Entry {
   std::string path;
   State state = State::kQueued;
-  std::shared_ptr<const Patches> patches;  // kReady
-  std::exception_ptr error;                // kFailed
-  uint64_t wanted_by = 0;                  // number of the prefetch() call whose get() has not come yet; 0 = none
+  std::shared_ptr<const Patches> patches;   // kReady
+  std::exception_ptr error;                 // kFailed
+  uint64_t wanted_by = 0;                   // number of the prefetch() call whose get() has not come yet; 0 = none
   std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
 };
 
@@ -180,7 +180,8 @@ std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
   if (patches->grid_thw != image.grid_thw) {
     const int patch = impl_->patch_options().patch_size;
     throw UserError(ErrorKind::kData,
-                    {.error = "an image has another size than its record says", .where = image.path,
+                    {.error = "an image has another size than its record says",
+                     .where = image.path,
                      .what = fmt::format("the file is {} x {} px (width x height), the record says {} x {}", patches->grid_thw[2] * patch,
                                          patches->grid_thw[1] * patch, image.grid_thw[2] * patch, image.grid_thw[1] * patch),
                      .fix = "correct \"width\" and \"height\" of the record, or put the right file there"});

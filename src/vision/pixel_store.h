@@ -12,7 +12,7 @@ namespace rematch {
 class PixelStore {
  public:
   struct Options {
-    int num_workers = 2;                 ///< 0 = decode in the calling thread
+    int num_workers = 2;                   ///< 0 = decode in the calling thread
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
   };

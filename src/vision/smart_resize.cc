@@ -28,7 +28,8 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
   REMATCH_CHECK(height > 0 && width > 0 && factor > 0, fmt::format("{}x{}, factor {}", width, height, factor));
   const double ratio = static_cast<double>(std::max(height, width)) / static_cast<double>(std::min(height, width));
   if (ratio > kMaxAspectRatio) {
-    throw UserError(ErrorKind::kData, {.error = "an image is too long and thin to be resized", .where = where,
+    throw UserError(ErrorKind::kData, {.error = "an image is too long and thin to be resized",
+                                       .where = where,
                                        .what = fmt::format("{} x {} px (width x height), ratio {:.1f}, at most 200", width, height, ratio),
                                        .fix = "crop or pad the image"});
   }
@@ -46,7 +47,8 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
     new_width = std::ceil(static_cast<double>(width) * beta / multiple) * multiple;
   }
   if (std::max(new_height, new_width) > std::numeric_limits<int>::max()) {
-    throw UserError(ErrorKind::kData, {.error = "an image would be resized beyond any memory", .where = where,
+    throw UserError(ErrorKind::kData, {.error = "an image would be resized beyond any memory",
+                                       .where = where,
                                        .what = fmt::format("{} x {} px (width x height) to {} x {}", width, height, new_width, new_height),
                                        .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor configuration"});
   }

@@ -14,9 +14,9 @@ struct PixelSize {
 
 /// What smart_resize aims at.
 struct ResizeLimits {
-  int side_multiple_px = 32;       ///< patch·merge
-  int64_t min_pixels = 65536;      ///< smallest area
-  int64_t max_pixels = 16777216;   ///< largest area
+  int side_multiple_px = 32;      ///< patch·merge
+  int64_t min_pixels = 65536;     ///< smallest area
+  int64_t max_pixels = 16777216;  ///< largest area
 };
 
 /// The size to which Qwen-VL processors resize a picture: sides are multiples of `side_multiple_px`, the area lies within the limits

@@ -24,7 +24,9 @@ TEST(StagedDirectory, AppearsOnlyOnCommit) {
 TEST(StagedDirectory, LeavesNothingWhenAbandonedAndKeepsTheOldOne) {
   test::TempDir dir;
   dir.write("checkpoint-1/a", "old");
-  { StagedDirectory staged(dir.file("checkpoint-1")); }
+  {
+    StagedDirectory staged(dir.file("checkpoint-1"));
+  }
   EXPECT_EQ(read_file(dir.file("checkpoint-1") + "/a"), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }

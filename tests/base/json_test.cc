@@ -9,7 +9,9 @@
 
 namespace rematch {
 
-TEST(ParseJson, KeepsTheOrderOfKeys) { EXPECT_EQ(parse_json(R"({"b": 1, "a": [true, null, "x"]})", "t").dump(), R"({"b":1,"a":[true,null,"x"]})"); }
+TEST(ParseJson, KeepsTheOrderOfKeys) {
+  EXPECT_EQ(parse_json(R"({"b": 1, "a": [true, null, "x"]})", "t").dump(), R"({"b":1,"a":[true,null,"x"]})");
+}
 
 TEST(ParseJson, RefusesADuplicateKey) {
   const UserError error = test::catch_user_error([] { parse_json(R"({"a": 1, "a": 2})", "t.json"); });
@@ -34,7 +36,8 @@ TEST(ParseJson, RefusesInvalidUtf8AndTrailingText) {
 TEST(PythonJson, WritesWhatJsonDumpsWrites) {
   const Json value = parse_json("{\"é\\u0001\": [1, 2.0, 1e-05, 1e+20, 0.1], \"e\": {}, \"l\": []}", "t");
   EXPECT_EQ(python_json(value), "{\"é\\u0001\": [1, 2.0, 1e-05, 1e+20, 0.1], \"e\": {}, \"l\": []}");
-  EXPECT_EQ(python_json(value, 2), "{\n  \"é\\u0001\": [\n    1,\n    2.0,\n    1e-05,\n    1e+20,\n    0.1\n  ],\n  \"e\": {},\n  \"l\": []\n}");
+  EXPECT_EQ(python_json(value, 2),
+            "{\n  \"é\\u0001\": [\n    1,\n    2.0,\n    1e-05,\n    1e+20,\n    0.1\n  ],\n  \"e\": {},\n  \"l\": []\n}");
 }
 
 }  // namespace rematch

@@ -72,8 +72,8 @@ TEST(TrainState, NoTensorsAtAllIsFine) {
 }
 
 TEST(TrainState, ATruncatedFileIsNamedWithBothSizes) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors",
-                           "model.safetensors"}) {
+  for (const char* file :
+       {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     const auto size = fs::file_size(checkpoint + "/" + file);
@@ -97,8 +97,8 @@ TEST(TrainState, AMissingFileIsNamed) {
 }
 
 TEST(TrainState, AChangedBitIsFoundInEveryFile) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors",
-                           "model.safetensors"}) {
+  for (const char* file :
+       {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     flip_a_bit(checkpoint + "/" + file);

@@ -28,8 +28,9 @@ ErrorKind refused(Stage& stage, const std::string& input, const std::string& men
   return error.kind();
 }
 
-std::string match_line(const std::string& object) { return R"({"predictions": [)" + object
-    + R"(], "ground_truth": [{"bbox_2d": [1, 2, 3, 4]}]})"; }
+std::string match_line(const std::string& object) {
+  return R"({"predictions": [)" + object + R"(], "ground_truth": [{"bbox_2d": [1, 2, 3, 4]}]})";
+}
 
 std::string segment_line(const std::string& object, const std::string& options = "{}") {
   return R"({"prompt_token_ids": [361, 84], "response_token_ids": [90], "ground_truth": [)" + object + R"(], "options": )" + options + "}";
@@ -39,15 +40,21 @@ std::string segment_line(const std::string& object, const std::string& options =
 
 TEST(MatchStage, TakesFlatAndNestedVerticesAndCoordTokens) {
   const auto stage = make_match_stage({});
-  const Json flat = run(*stage, R"({"predictions": [{"poly": [10, 10, 90, 10, 50, 90]}], "ground_truth": [{"bbox_2d": [10, 10.0, 90, 90]}]})");
-  const Json nested = run(*stage, R"({"predictions": [{"poly": [[10, 10], ["<|coord_90|>", 10], [50, 90]]}], "ground_truth": [{"bbox_2d": [10, 10, 90, 90], "desc": "x"}]})");
+  const Json flat =
+      run(*stage, R"({"predictions": [{"poly": [10, 10, 90, 10, 50, 90]}], "ground_truth": [{"bbox_2d": [10, 10.0, 90, 90]}]})");
+  const Json nested = run(
+      *stage,
+      R"({"predictions": [{"poly": [[10, 10], ["<|coord_90|>", 10], [50, 90]]}], "ground_truth": [{"bbox_2d": [10, 10, 90, 90], "desc": "x"}]})");
   EXPECT_EQ(flat, nested);
   EXPECT_EQ(flat["pairs"].size(), 1u);
 }
 
 TEST(MatchStage, ClampsCoordinatesBeyondTheCanvas) {
   const auto stage = make_match_stage({});
-  EXPECT_DOUBLE_EQ(run(*stage, R"({"predictions": [{"bbox_2d": [-50, -50, 1200, 1200]}], "ground_truth": [{"bbox_2d": [0, 0, 999, 999]}]})")["matched_maskiou_sum"].get<double>(), 1.0);
+  EXPECT_DOUBLE_EQ(run(*stage, R"({"predictions": [{"bbox_2d": [-50, -50, 1200, 1200]}], "ground_truth": [{"bbox_2d": [0, 0, 999, 999]}]})")
+                       ["matched_maskiou_sum"]
+                           .get<double>(),
+                   1.0);
 }
 
 TEST(MatchStage, NamesWhatIsWrongWithAnObject) {
@@ -73,9 +80,9 @@ TEST(MatchStage, RefusesUnknownFieldsAndOptions) {
   const auto stage = make_match_stage({});
   EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "option": {}})", "options"), ErrorKind::kConfig);
   EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "options": {"maskiou_gat": 1}})", "maskiou_gate"),
-      ErrorKind::kConfig);
+            ErrorKind::kConfig);
   EXPECT_EQ(refused(*stage, R"({"predictions": [], "ground_truth": [], "options": {"candidate_top_k": 0}})", "candidate_top_k"),
-      ErrorKind::kConfig);
+            ErrorKind::kConfig);
 }
 
 TEST(ParseStage, NeedsAListOfIntegers) {
@@ -105,7 +112,8 @@ TEST(SegmentStage, HoldsGroundTruthToTheDataContract) {
 TEST(SegmentStage, TrimsTheDescOfGroundTruth) {
   const auto stage = make_segment_stage(with_tokenizer());
   const Json answer = run(*stage, segment_line(R"({"desc": "  a cat ", "bbox_2d": [1, 2, 3, 4]})"));
-  EXPECT_EQ(answer["append_text"], R"("object_1": {"desc": "a cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}})");
+  EXPECT_EQ(answer["append_text"],
+            R"("object_1": {"desc": "a cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}})");
 }
 
 TEST(SegmentStage, ChecksItsOptions) {

@@ -68,10 +68,10 @@ TEST(UnknownKeys, AFloodIsCutAndCounted) {
 TEST(LoadConfig, ReportsEveryKindOfProblemTogether) {
   const test::TempDir dir;
   dir.write("base.yaml", "training:\n  seed: 1\n  seed: 2\n");
-  const std::string path = dir.write(
-      "c.yaml",
-      "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: true\n  optimizer: multimodal_coord_offset\n"
-      "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
+  const std::string path = dir.write("c.yaml",
+                                     "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: "
+                                     "true\n  optimizer: multimodal_coord_offset\n"
+                                     "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
   const UserError error = test::catch_user_error([&] { load_config(path); });
   EXPECT_EQ(exit_code(error.kind()), 2);
   std::vector<std::string> found;

@@ -311,7 +311,8 @@ TEST(RunDirectory, IsOutputDirAndRunName) {
 
 TEST(RunDirectory, AVersionCountsUp) {
   const test::TempDir dir;
-  EXPECT_THAT(run_directory({.output_dir = dir.path(), .add_version = true, .run_name = "r"}), testing::MatchesRegex(dir.path() + "/v0-[0-9]+-[0-9]+/r"));
+  EXPECT_THAT(run_directory({.output_dir = dir.path(), .add_version = true, .run_name = "r"}),
+              testing::MatchesRegex(dir.path() + "/v0-[0-9]+-[0-9]+/r"));
   dir.write("v3-20250101-000000/r/x", "");
   dir.write("v11-20250101-000000/r/x", "");
   dir.write("version-x/r/x", "");

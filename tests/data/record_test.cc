@@ -14,8 +14,8 @@ namespace {
 const ForbiddenTexts kForbidden({"<|im_end|>", "<|coord_5|>", "<think>", ""});
 
 Sample read(const std::string& line, bool require_single_image = true) {
-  return read_record(
-      line, {.where = "d.jsonl:7", .directory = "dir", .require_single_image = require_single_image, .forbidden = &kForbidden});
+  return read_record(line,
+                     {.where = "d.jsonl:7", .directory = "dir", .require_single_image = require_single_image, .forbidden = &kForbidden});
 }
 
 std::string record(const std::string& objects) {

@@ -202,8 +202,8 @@ TEST(WindowStream, RefusesACursorOfOtherData) {
     EXPECT_EQ(test::catch_user_error([&] { stream.seek(cursor); }).kind(), ErrorKind::kData);
   }
   WindowStream uneven(with_uneven_rows({.num_samples = 9, .per_device_train_batch_size = 2}));
-  for (const WindowCursor& cursor : {WindowCursor{0, 2, 2}, WindowCursor{1, 0, 3}, WindowCursor{1, 3, 5}, WindowCursor{huge, 0, 4},
-                                     WindowCursor{2, 0, 4}}) {
+  for (const WindowCursor& cursor :
+       {WindowCursor{0, 2, 2}, WindowCursor{1, 0, 3}, WindowCursor{1, 3, 5}, WindowCursor{huge, 0, 4}, WindowCursor{2, 0, 4}}) {
     EXPECT_EQ(test::catch_user_error([&] { uneven.seek(cursor); }).kind(), ErrorKind::kData);
   }
   uneven.seek({1, 2, 4});

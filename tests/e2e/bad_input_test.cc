@@ -11,7 +11,8 @@ namespace {
 
 void expect_error(const test::ProcessResult& result, int exit_code, const std::string& expected) {
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  for (const char* part : {"error: ", "where: ", "what:  ", "fix:   "}) EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
+  for (const char* part : {"error: ", "where: ", "what:  ", "fix:   "})
+    EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
   EXPECT_NE(result.err.find(expected), std::string::npos) << result.err;
 }
 
@@ -88,15 +89,21 @@ TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {
   expect_error(train_on("{broken"), 3, "bad.jsonl:1");
   expect_error(train_on(R"({"images": ["images/none.png"], "width": 64, "height": 64, "objects": []})"), 3, "none.png");
   expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 96, "objects": []})"), 3, "64");
-  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,4], "poly": [1,2,3,4,5,6]}]})"), 3, "poly");
-  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,1000]}]})"), 3, "1000");
-  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1.5,2,3,4]}]})"), 3, "1.5");
+  expect_error(
+      train_on(
+          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,4], "poly": [1,2,3,4,5,6]}]})"),
+      3, "poly");
+  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,1000]}]})"),
+               3, "1000");
+  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1.5,2,3,4]}]})"),
+               3, "1.5");
 }
 
 TEST(BadInput, ACorruptJpegIsADataError) {
   test::Program program;
   program.dir().write("broken.jpg", "\xff\xd8\xff\xe0 this is not what follows a JPEG's first marker");
-  program.dir().write("bad.jsonl", R"({"images": ["broken.jpg"], "width": 64, "height": 64, "objects": []})" "\n");
+  program.dir().write("bad.jsonl", R"({"images": ["broken.jpg"], "width": 64, "height": 64, "objects": []})"
+                                   "\n");
   expect_error(train(program, "custom: {train_jsonl: bad.jsonl}\n"), 3, "broken.jpg");
 }
 
@@ -104,8 +111,9 @@ TEST(BadInput, DamagedWeightsAreNamed) {
   const std::string weights = read_file(test::Program::model() + "/model.safetensors");
   expect_error(train_with_model_file("model.safetensors", weights.substr(0, weights.size() / 2)), 3, "model.safetensors");
   expect_error(train_with_model_file("model.safetensors", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10)), 3, "model.safetensors");
-  expect_error(train_with_model_file("model.safetensors", replaced(weights, "\"model.language_model.norm.weight\"", "\"model.language_model.morn.weight\"")), 3,
-               "model.language_model.norm.weight");
+  expect_error(train_with_model_file("model.safetensors",
+                                     replaced(weights, "\"model.language_model.norm.weight\"", "\"model.language_model.morn.weight\"")),
+               3, "model.language_model.norm.weight");
 }
 
 TEST(BadInput, ATokenizerOrTemplateWeCannotReadIsNamed) {
@@ -129,7 +137,8 @@ TEST(BadInput, AFullDiskIsAnEnvironmentErrorAndKeepsThePreviousCheckpoint) {
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
   const std::string before = read_file(program.run_dir() + "/checkpoint-1/model.safetensors");
   const test::ProcessResult result =
-      test::run_command("cd " + program.dir().path() + " && trap '' XFSZ; ulimit -f 250; " + test::binary_path("bin/rematch") + " train " + config + " --set training.max_steps=2");
+      test::run_command("cd " + program.dir().path() + " && trap '' XFSZ; ulimit -f 250; " + test::binary_path("bin/rematch") + " train " +
+                        config + " --set training.max_steps=2");
   expect_error(result, 4, "checkpoint-2");
   EXPECT_EQ(read_file(program.run_dir() + "/checkpoint-1/model.safetensors"), before);
   EXPECT_FALSE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));

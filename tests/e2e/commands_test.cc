@@ -16,8 +16,9 @@ TEST(Commands, EvalPrintsATableAndWritesEveryMetric) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("eval_rollout_f1"), std::string::npos);
   const Json json = parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
-  for (const char* name : {"precision", "recall", "f1", "pred_objects", "gt_objects", "matched", "fp", "fn", "gating_rejections", "parse_dropped_invalid",
-                           "parse_truncated_rate", "parse_malformed_rate", "sample_valid_pred_rate", "sample_any_match_rate", "matched_maskiou_mean"}) {
+  for (const char* name :
+       {"precision", "recall", "f1", "pred_objects", "gt_objects", "matched", "fp", "fn", "gating_rejections", "parse_dropped_invalid",
+        "parse_truncated_rate", "parse_malformed_rate", "sample_valid_pred_rate", "sample_any_match_rate", "matched_maskiou_mean"}) {
     EXPECT_TRUE(json.contains(std::string("eval_rollout_") + name)) << name;
   }
   EXPECT_EQ(json["num_samples"], 4);
@@ -53,13 +54,15 @@ TEST(Commands, HelpNamesEveryCommand) {
   test::Program program;
   const test::ProcessResult result = program.run("--help");
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* name : {"train", "eval", "check", "rollout", "add-coord-tokens", "stage"}) EXPECT_NE(result.out.find(name), std::string::npos) << name;
+  for (const char* name : {"train", "eval", "check", "rollout", "add-coord-tokens", "stage"})
+    EXPECT_NE(result.out.find(name), std::string::npos) << name;
 }
 
 TEST(Commands, AStageAnswersGoodLinesAndReportsBadOnes) {
   test::Program program;
   const test::ProcessResult result =
-      program.run("stage tokenize --model " + test::Program::model(), "{\"id\": 1, \"text\": \"a cat\"}\n{\"id\": 2, \"txt\": 1}\nnot json\n{\"id\": 4, \"token_ids\": [64]}\n");
+      program.run("stage tokenize --model " + test::Program::model(),
+                  "{\"id\": 1, \"text\": \"a cat\"}\n{\"id\": 2, \"txt\": 1}\nnot json\n{\"id\": 4, \"token_ids\": [64]}\n");
   EXPECT_EQ(result.exit_code, 3);
   std::istringstream lines(result.out);
   std::vector<Json> answers;
@@ -78,8 +81,9 @@ TEST(Commands, EveryTensorStageAnswers) {
   const std::string model = " --model " + test::Program::model();
   const std::string image = test::Program::golden("images/0.png");
   const test::ProcessResult rendered = program.run("stage render" + model,
-      "{\"id\": \"p\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}], \"images\": [\"" + image +
-      "\"], \"add_generation_prompt\": true}\n");
+                                                   "{\"id\": \"p\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+                                                   "\"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}], \"images\": [\"" +
+                                                       image + "\"], \"add_generation_prompt\": true}\n");
   ASSERT_EQ(rendered.exit_code, 0) << rendered.out << rendered.err;
   const Json prompt = parse_json(rendered.out, "render");
   Json input;
@@ -103,8 +107,8 @@ TEST(Commands, EveryTensorStageAnswers) {
   ASSERT_EQ(gradient.exit_code, 0) << gradient.out << gradient.err;
   EXPECT_GT(parse_json(gradient.out, "grad")["loss"].get<double>(), 0.0);
 
-  const test::ProcessResult generated = program.run("stage generate" + model,
-      "{\"id\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"max_new_tokens\": 5}\n");
+  const test::ProcessResult generated = program.run(
+      "stage generate" + model, "{\"id\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"max_new_tokens\": 5}\n");
   ASSERT_EQ(generated.exit_code, 0) << generated.out << generated.err;
   EXPECT_LE(parse_json(generated.out, "generate")["response_token_ids"].size(), 5u);
 }

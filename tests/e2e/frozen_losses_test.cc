@@ -45,7 +45,8 @@ TEST(RolloutMatching, TenLossesAreFrozen) {
   std::string printed;
   for (const double loss : losses) printed += fmt::format("{}{:.6f}", printed.empty() ? "[" : ", ", loss);
   ASSERT_EQ(frozen.size(), losses.size());
-  for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], frozen[i].get<double>(), 1e-3) << "step " << i << "; all: " << printed << "]";
+  for (size_t i = 0; i < losses.size(); ++i)
+    EXPECT_NEAR(losses[i], frozen[i].get<double>(), 1e-3) << "step " << i << "; all: " << printed << "]";
   EXPECT_LT(losses.back(), losses.front());
 }
 

@@ -91,11 +91,11 @@ TEST(TrainLora, MergeMakesAModelThatEvalTakesAndAnAdapterItDoesNot) {
 
 TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
   test::Program program;
-  const test::ProcessResult result = program.run(
-      "train " + program.config("custom: {trainer_variant: sft}\n"
-                                "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true,\n"
-                                "  modules_to_save: [merger.norm]}\n"
-                                "training: {max_steps: 30, learning_rate: 2.0e-2}\n"));
+  const test::ProcessResult result =
+      program.run("train " + program.config("custom: {trainer_variant: sft}\n"
+                                            "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true,\n"
+                                            "  modules_to_save: [merger.norm]}\n"
+                                            "training: {max_steps: 30, learning_rate: 2.0e-2}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(losses(program.run_dir() + "/logging.jsonl"));
   double first = 0, last = 0, grad_norm = 0;
@@ -109,9 +109,12 @@ TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
 
 TEST(TrainLora, BadTunerKeysAreConfigurationErrorsBeforeTheModelIsLoaded) {
   const std::pair<const char*, const char*> cases[] = {
-      {"tuner.target_modules=[q_prj]", "q_proj"},        {"tuner.target_regex='layers\\.(1|2'", "does not compile"},
-      {"tuner.target_regex=layers", "matches no module"}, {"tuner.lora_rank=0", "lora_rank"},
-      {"tuner.modules_to_save=[nothing]", "nothing"},    {"tuner.target_modules=[lm_head]", "tied"},
+      {"tuner.target_modules=[q_prj]", "q_proj"},
+      {"tuner.target_regex='layers\\.(1|2'", "does not compile"},
+      {"tuner.target_regex=layers", "matches no module"},
+      {"tuner.lora_rank=0", "lora_rank"},
+      {"tuner.modules_to_save=[nothing]", "nothing"},
+      {"tuner.target_modules=[lm_head]", "tied"},
       {"tuner={freeze_llm: true, freeze_vit: true, freeze_aligner: true}", "nothing is trainable"},
       {"tuner={freeze_llm: true, target_modules: [q_proj]}", "frozen"}};
   for (const auto& [assignment, expected] : cases) {

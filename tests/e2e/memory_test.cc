@@ -12,15 +12,17 @@ namespace rematch {
 TEST(Memory, FiveHundredWindowsTakeNoMoreThanTwenty) {
   test::Program program;
   const std::string config = program.config(
-      "training: {max_steps: 520, packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 1, learning_rate: 1.0e-7, logging_steps: 10, "
+      "training: {max_steps: 520, packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 1, learning_rate: 1.0e-7, "
+      "logging_steps: 10, "
       "save_strategy: \"no\", save_last_epoch: false}\n"
       "custom: {train_sample_limit: 2, extra: {rollout_matching: {max_new_tokens: 16, post_rollout_pack_scope: window}}}\n");
   const std::string log = program.run_dir() + "/logging.jsonl";
-  const test::ProcessResult result = test::run_command(
-      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") + " train " + config + " & pid=$!\n" +
-      "size_after() { while [ \"$(cat " + log + " 2>/dev/null | wc -l)\" -lt $1 ]; do kill -0 $pid || exit 1; sleep 0.05; done;"
-      " for i in $(seq 20); do awk '/VmRSS/ {print $2}' /proc/$pid/status; sleep 0.02; done | sort -n | head -1; }\n"
-      "size_after 2; size_after 50; wait $pid");
+  const test::ProcessResult result =
+      test::run_command("cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") + " train " + config + " & pid=$!\n" +
+                        "size_after() { while [ \"$(cat " + log +
+                        " 2>/dev/null | wc -l)\" -lt $1 ]; do kill -0 $pid || exit 1; sleep 0.05; done;"
+                        " for i in $(seq 20); do awk '/VmRSS/ {print $2}' /proc/$pid/status; sleep 0.02; done | sort -n | head -1; }\n"
+                        "size_after 2; size_after 50; wait $pid");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream sizes(result.out);
   double after_20 = 0, after_500 = 0;

@@ -35,7 +35,8 @@ class RecordedEngine : public RolloutEngine {
     std::vector<Rollout> rollouts;
     for (const Prompt& prompt : prompts) {
       prompts_seen.push_back(prompt);
-      rollouts.push_back({.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids, .response_token_ids = answers_.at(prompt.sample_id)});
+      rollouts.push_back(
+          {.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids, .response_token_ids = answers_.at(prompt.sample_id)});
       std::vector<int>& response = rollouts.back().response_token_ids;
       response.resize(std::min(response.size(), max_tokens));
       if (drift_at >= 0) ++rollouts.back().prompt_token_ids.at(static_cast<size_t>(drift_at));
@@ -64,12 +65,14 @@ struct RecordedStage2::Parts {
   CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
   AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
   PatchOptions patches = PatchOptions::from_model_dir(model_dir);
-  PromptEncoder prompts{tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+  PromptEncoder prompts{tokenizer,
+                        std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                         {.system_prompt = "List the objects.", .user_prompt = "Find everything.", .merge_size = patches.merge_size}};
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.num_workers = 0, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
-  Examiner examiner{dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
+  Examiner examiner{
+      dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
   std::unique_ptr<EStep> estep = std::make_unique<EStep>(examiner, engine, vocab, EStep::Options{});
   std::shared_ptr<Qwen3VL> model;
   std::unique_ptr<MStep> mstep;
@@ -89,16 +92,19 @@ MStep& RecordedStage2::mstep(double learning_rate) {
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : parts_->model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
   Parts* parts = parts_.get();
-  const RowModel row_model{.hidden_TH = [parts](const PackedRow& row) {
-                             if (parts->on_row) parts->on_row(row);
-                             return forward_row(*parts->model, make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }, at::kCPU));
-                           },
-                           .head_KV = [parts](const at::Tensor& hidden_KH) { return parts->model->head_KV(hidden_KH); }};
+  const RowModel row_model{
+      .hidden_TH =
+          [parts](const PackedRow& row) {
+            if (parts->on_row) parts->on_row(row);
+            return forward_row(*parts->model, make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }, at::kCPU));
+          },
+      .head_KV = [parts](const at::Tensor& hidden_KH) { return parts->model->head_KV(hidden_KH); }};
   LossOptions loss;
   loss.coord_token_ids = parts_->coords.ids();
-  parts_->mstep = std::make_unique<MStep>(row_model, make_groups(parameters, {.learning_rate = learning_rate, .weight_decay = 0.01}), AdamWOptions{},
-                                          Schedule({.type = "constant", .num_training_steps = 10, .learning_rate = learning_rate}),
-                                          MStep::Options{.loss = loss, .learning_rate = learning_rate});
+  parts_->mstep =
+      std::make_unique<MStep>(row_model, make_groups(parameters, {.learning_rate = learning_rate, .weight_decay = 0.01}), AdamWOptions{},
+                              Schedule({.type = "constant", .num_training_steps = 10, .learning_rate = learning_rate}),
+                              MStep::Options{.loss = loss, .learning_rate = learning_rate});
   return *parts_->mstep;
 }
 

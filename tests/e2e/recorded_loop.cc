@@ -73,8 +73,16 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
     RunLog log(terminal, std::move(sinks));
     TrainerState state;
     state.max_steps = options.num_steps;
-    TrainParts parts{.windows = windows, .source = source, .packer = packer, .buffer = buffer, .mstep = mstep, .cadence = cadence,
-                     .evaluation = nullptr, .checkpoints = checkpoints, .log = log, .state = state};
+    TrainParts parts{.windows = windows,
+                     .source = source,
+                     .packer = packer,
+                     .buffer = buffer,
+                     .mstep = mstep,
+                     .cadence = cadence,
+                     .evaluation = nullptr,
+                     .checkpoints = checkpoints,
+                     .log = log,
+                     .state = state};
     train_loop(parts);
   }
   record.steps.pop_back();

@@ -25,9 +25,9 @@ struct RecordedLoop {
   };
 
   std::vector<Step> steps;
-  std::vector<WindowSegments> built;                      ///< by E-step
-  std::vector<std::shared_ptr<const Segment>> waiting;    ///< left in the carry buffer
-  std::string told;                                       ///< what the terminal showed
+  std::vector<WindowSegments> built;                    ///< by E-step
+  std::vector<std::shared_ptr<const Segment>> waiting;  ///< left in the carry buffer
+  std::string told;                                     ///< what the terminal showed
 
   /// Segments trained, by identity. Segments live as long as this record, so no address is used twice.
   std::map<const Segment*, int> times_trained() const;

@@ -31,8 +31,10 @@ std::string log_of(const test::Program& program) {
     Json kept = Json::object();
     const Json logged = parse_json(line, "logging.jsonl");
     for (const auto& member : logged.items()) {
-      if (!is_timing(member.key())) kept[member.key()] = member.value();
-      else if (member.value() == 0) kept[member.key()] = 0;
+      if (!is_timing(member.key()))
+        kept[member.key()] = member.value();
+      else if (member.value() == 0)
+        kept[member.key()] = 0;
     }
     text += kept.dump() + "\n";
   }
@@ -45,8 +47,8 @@ std::string weights_of(const test::Program& program, int step) {
 
 /// Runs the program and kills it without warning after some time; true when it was killed.
 bool killed_after(const test::Program& program, const std::string& config, double seconds) {
-  const test::ProcessResult result = test::run_command(fmt::format(
-      "cd {} && timeout -s KILL {:.3f} {} train {}", program.dir().path(), seconds, test::binary_path("bin/rematch"), config));
+  const test::ProcessResult result = test::run_command(
+      fmt::format("cd {} && timeout -s KILL {:.3f} {} train {}", program.dir().path(), seconds, test::binary_path("bin/rematch"), config));
   EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 137) << result.err;
   return result.exit_code == 137;
 }
@@ -65,13 +67,15 @@ std::vector<Case> cases() {
   const std::string stage_2 = "custom: {extra: {rollout_matching: {max_new_tokens: 40, ";
   return {
       {"carry buffer, reused windows, no workers",
-       kRhythm + "packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\ndata: {dataloader_num_workers: 0}\n" + stage_2 +
-           "rollout_buffer: {enabled: true, m_steps: 3}}}}\n"},
+       kRhythm + "packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\ndata: {dataloader_num_workers: 0}\n" +
+           stage_2 + "rollout_buffer: {enabled: true, m_steps: 3}}}}\n"},
       {"whole windows, sampling, four workers",
-       kRhythm + "packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 3}\ndata: {dataloader_num_workers: 4}\n" + stage_2 +
-           "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, rollout_buffer: {enabled: true, m_steps: 2}}}}\n"},
-      {"stage 1, packed stream",
-       kRhythm + "packing: true, packing_drop_last: false, lr_scheduler_type: cosine}\ncustom: {trainer_variant: sft, object_ordering: random}\n"},
+       kRhythm + "packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 3}\ndata: {dataloader_num_workers: 4}\n" +
+           stage_2 +
+           "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, rollout_buffer: {enabled: true, m_steps: "
+           "2}}}}\n"},
+      {"stage 1, packed stream", kRhythm + "packing: true, packing_drop_last: false, lr_scheduler_type: cosine}\ncustom: {trainer_variant: "
+                                           "sft, object_ordering: random}\n"},
   };
 }
 
@@ -166,11 +170,13 @@ TEST(Resume, ADamagedCheckpointIsPassedOverForAnOlderOneAndNamedWhenAskedFor) {
     const std::string path = newest + "/" + file;
     const std::string whole = read_file(path);
     fs::resize_file(path, whole.size() / 2);
-    const test::ProcessResult asked = program.run("train " + program.config("training: {max_steps: 4, resume_from_checkpoint: " + newest + "}\n"));
+    const test::ProcessResult asked =
+        program.run("train " + program.config("training: {max_steps: 4, resume_from_checkpoint: " + newest + "}\n"));
     EXPECT_EQ(asked.exit_code, 3) << file << asked.err;
     EXPECT_THAT(asked.err, HasSubstr(fs::path(file).filename().string())) << file;
-    const test::ProcessResult latest =
-        program.run("train " + program.config("training: {max_steps: 2, save_last_epoch: false, save_strategy: \"no\", resume_from_checkpoint: latest}\n"));
+    const test::ProcessResult latest = program.run(
+        "train " +
+        program.config("training: {max_steps: 2, save_last_epoch: false, save_strategy: \"no\", resume_from_checkpoint: latest}\n"));
     EXPECT_EQ(latest.exit_code, 0) << file << latest.err;
     EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-2")) << file;
     write_file_atomic(path, whole);

@@ -54,8 +54,8 @@ TEST(Train, StageTwoWritesLogsAndACheckpointThatHoldsEveryFileOfTheModel) {
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
   const Json logged = parse_json(line, "logging.jsonl");
-  for (const char* name : {"loss", "grad_norm", "learning_rate", "epoch", "loss/ce", "loss/coord", "rollout/f1", "rollout/gt_objects", "rollout/encoded_len_mean",
-                           "time/rollout_generate_s", "time/forward_s", "time/step_s"}) {
+  for (const char* name : {"loss", "grad_norm", "learning_rate", "epoch", "loss/ce", "loss/coord", "rollout/f1", "rollout/gt_objects",
+                           "rollout/encoded_len_mean", "time/rollout_generate_s", "time/forward_s", "time/step_s"}) {
     EXPECT_TRUE(logged.contains(name)) << name;
   }
   EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/args.json"));
@@ -88,13 +88,16 @@ TEST(Train, SamplingGivesTheSameRolloutsWhateverTheGenerateBatch) {
   const Outcome one = train(rollout + "1}}}\n");
   const Outcome four = train(rollout + "4}}}\n");
   // Lengths are counts of generated tokens: equal rollouts have equal ones.
-  const auto lengths = [](const std::string& log) { return parse_json(log.substr(0, log.find('\n')), "log")["rollout/gen_new_tokens_total"].dump(); };
+  const auto lengths = [](const std::string& log) {
+    return parse_json(log.substr(0, log.find('\n')), "log")["rollout/gen_new_tokens_total"].dump();
+  };
   EXPECT_EQ(lengths(one.log), lengths(four.log));
 }
 
 TEST(Train, StageOneLowersItsLossOnTheScenes) {
   test::Program program;
-  const std::string config = program.config("custom: {trainer_variant: sft}\ntraining: {max_steps: 30, learning_rate: 5.0e-3, eval_strategy: steps, eval_steps: 15}\n");
+  const std::string config = program.config(
+      "custom: {trainer_variant: sft}\ntraining: {max_steps: 30, learning_rate: 5.0e-3, eval_strategy: steps, eval_steps: 15}\n");
   const test::ProcessResult result = program.run("train " + config);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
@@ -115,7 +118,8 @@ TEST(Train, KeepsTheBestCheckpointWhenSavingByBest) {
   test::Program program;
   const std::string config = program.config(
       "custom: {trainer_variant: sft}\n"
-      "training: {max_steps: 6, learning_rate: 5.0e-3, eval_strategy: steps, eval_steps: 2, save_strategy: best, metric_for_best_model: eval_loss, save_total_limit: 1}\n");
+      "training: {max_steps: 6, learning_rate: 5.0e-3, eval_strategy: steps, eval_steps: 2, save_strategy: best, metric_for_best_model: "
+      "eval_loss, save_total_limit: 1}\n");
   const test::ProcessResult result = program.run("train " + config);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json state = parse_json(read_file(program.run_dir() + "/checkpoint-6/trainer_state.json"), "trainer_state.json");
@@ -127,9 +131,9 @@ TEST(Train, AnInterruptSavesTheStateAndExits130) {
   test::Program program;
   const std::string config = program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
   const std::string log = program.run_dir() + "/logging.jsonl";
-  const test::ProcessResult result = test::run_command(
-      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") + " train " + config + " & pid=$!; " +
-      "for i in $(seq 200); do [ -s " + log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
+  const test::ProcessResult result =
+      test::run_command("cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") + " train " + config + " & pid=$!; " +
+                        "for i in $(seq 200); do [ -s " + log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
   EXPECT_EQ(result.exit_code, 130) << result.err;
   bool has_checkpoint = false;
   for (const auto& entry : std::filesystem::directory_iterator(program.run_dir())) {

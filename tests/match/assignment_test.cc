@@ -21,8 +21,8 @@ TEST(SolveAssignment, MovesAnEarlierRowAsideWhenThatIsCheaper) {
 RC_GTEST_PROP(SolveAssignment, IsAnOptimalPermutation, ()) {
   const int n = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(1, 7));
   CostMatrix costs(n);
-  costs.values = *rc::gen::container<std::vector<double>>(static_cast<size_t>(n * n),
-      rc::gen::map(rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 50)), [](int v) { return v / 8.0; }));
+  costs.values = *rc::gen::container<std::vector<double>>(
+      static_cast<size_t>(n * n), rc::gen::map(rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 50)), [](int v) { return v / 8.0; }));
   const auto total = [&](const std::vector<int>& columns) {
     double sum = 0;
     for (int row = 0; row < n; ++row) sum += costs.at(row, columns[static_cast<size_t>(row)]);

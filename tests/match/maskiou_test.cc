@@ -100,7 +100,7 @@ TEST(MaskIou, ClampsTheBinsItCompares) { EXPECT_DOUBLE_EQ(iou(box(-9, -9, 0, 0),
 RC_GTEST_PROP(MaskIou, IsSymmetricAndBetweenZeroAndOne, ()) {
   const auto draw = [] {
     const auto bins = *rc::gen::container<std::vector<int>>(2 * static_cast<size_t>(pick(3, 9)),
-        rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 1000)));
+                                                            rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 1000)));
     return poly(bins);
   };
   const Geometry a = draw(), b = draw();

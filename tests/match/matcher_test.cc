@@ -59,8 +59,8 @@ TEST(CandidatesOf, TreatTouchingAndFlatBoxesAsWithoutOverlap) {
 }
 
 TEST(Match, PairsEachPredictionWithItsObject) {
-  const Matching matching = match({box(500, 500, 600, 600), box(0, 0, 100, 100)},
-      {box(0, 0, 100, 100), box(500, 500, 600, 600), box(800, 0, 900, 50)}, {});
+  const Matching matching =
+      match({box(500, 500, 600, 600), box(0, 0, 100, 100)}, {box(0, 0, 100, 100), box(500, 500, 600, 600), box(800, 0, 900, 50)}, {});
   EXPECT_EQ(matching.pairs, (Pairs{{0, 1}, {1, 0}}));
   EXPECT_TRUE(matching.false_positives.empty());
   EXPECT_EQ(matching.false_negatives, (std::vector<int>{2}));
@@ -158,7 +158,9 @@ RC_GTEST_PROP(Match, SplitsBothListsIntoPairsAndTheRest, ()) {
 
 RC_GTEST_PROP(Match, PaysTheLeastTotalCost, ()) {
   const auto predictions = some_geometries(5), truth = some_geometries(6);
-  const MatchOptions options{.maskiou_gate = *rc::gen::element(0.0, 0.1), .maskiou_resolution = 32, .fp_cost = *rc::gen::element(0.2, 1.0),
+  const MatchOptions options{.maskiou_gate = *rc::gen::element(0.0, 0.1),
+                             .maskiou_resolution = 32,
+                             .fp_cost = *rc::gen::element(0.2, 1.0),
                              .fn_cost = *rc::gen::element(0.2, 1.0)};
   const size_t num_p = predictions.size(), num_g = truth.size();
   const auto pair_cost = [&](size_t p, size_t g) {

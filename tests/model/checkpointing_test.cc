@@ -60,7 +60,8 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack
     EXPECT_TRUE(at::equal(forward(*lean), forward(*plain)));
   }
   const Gradients wanted = gradients(*plain);
-  EXPECT_TRUE(wanted.contains("model.visual.patch_embed.proj.weight") && wanted.contains("model.visual.deepstack_merger_list.0.linear_fc1.weight"));
+  EXPECT_TRUE(wanted.contains("model.visual.patch_embed.proj.weight") &&
+              wanted.contains("model.visual.deepstack_merger_list.0.linear_fc1.weight"));
   expect_same_bits(gradients(*lean), wanted);
 }
 
@@ -79,7 +80,8 @@ TEST(GradientCheckpointing, DropsTheSameInputsOfAdaptersWhenItComputesAgain) {
     const auto model = tiny(checkpointing);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
+    const auto adapter = Adapter::create(*model, select_targets(names, {}),
+                                         {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
       if (parameter.name.find("lora_B") == std::string::npos) continue;
@@ -109,7 +111,8 @@ TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
     for (int layer = 0; layer < 16; ++layer) {
       for (const TensorEntry& entry : stored) {
         const std::string first = "model.language_model.layers.0.", own = "model.language_model.layers." + std::to_string(layer) + ".";
-        const bool is_there = std::any_of(stored.begin(), stored.end(), [&](const TensorEntry& other) { return other.name.starts_with(own); });
+        const bool is_there =
+            std::any_of(stored.begin(), stored.end(), [&](const TensorEntry& other) { return other.name.starts_with(own); });
         if (entry.name.starts_with(first) && !is_there) made.tensors.push_back({own + entry.name.substr(first.size()), entry.tensor});
       }
     }

@@ -97,9 +97,7 @@ TEST(Qwen3VLConfig, RefusesWhatItDoesNotCompute) {
 }
 
 TEST(Qwen3VLConfig, RefusesDamagedValues) {
-  const auto text = [](const char* key, Json value) {
-    return refusal([&](Json& root) { root["text_config"][key] = value; }).error;
-  };
+  const auto text = [](const char* key, Json value) { return refusal([&](Json& root) { root["text_config"][key] = value; }).error; };
   EXPECT_NE(text("hidden_size", 0).find("text_config.hidden_size"), std::string::npos);
   EXPECT_NE(text("hidden_size", "32").find("hidden_size"), std::string::npos);
   EXPECT_NE(text("num_hidden_layers", 1.5).find("num_hidden_layers"), std::string::npos);

@@ -11,7 +11,8 @@ namespace {
 
 std::shared_ptr<Qwen3VL> frozen_model() {
   const auto model = Qwen3VL::load(test::tiny_tied(), {});
-  for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(!parameter.name.starts_with("model.visual."));
+  for (const NamedParameter& parameter : model->parameters())
+    parameter.tensor.set_requires_grad(!parameter.name.starts_with("model.visual."));
   return model;
 }
 

@@ -77,10 +77,11 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, LoraLayer,
                          testing::Values("float32.plain.lora", "float32.plain.dora", "float32.plain.lora_dropout",
-                                         "float32.plain.dora_dropout", "float32.bias.lora", "float32.bias.dora", "float32.bias.lora_dropout",
-                                         "float32.bias.dora_dropout", "bfloat16.plain.lora", "bfloat16.plain.dora",
-                                         "bfloat16.plain.lora_dropout", "bfloat16.plain.dora_dropout", "bfloat16.bias.lora",
-                                         "bfloat16.bias.dora", "bfloat16.bias.lora_dropout", "bfloat16.bias.dora_dropout"),
+                                         "float32.plain.dora_dropout", "float32.bias.lora", "float32.bias.dora",
+                                         "float32.bias.lora_dropout", "float32.bias.dora_dropout", "bfloat16.plain.lora",
+                                         "bfloat16.plain.dora", "bfloat16.plain.lora_dropout", "bfloat16.plain.dora_dropout",
+                                         "bfloat16.bias.lora", "bfloat16.bias.dora", "bfloat16.bias.lora_dropout",
+                                         "bfloat16.bias.dora_dropout"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');

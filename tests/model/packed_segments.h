@@ -14,9 +14,9 @@ inline constexpr int kImagePad = 366, kVisionStart = 363, kVisionEnd = 364, kFir
 
 /// What random_segment draws from.
 struct SegmentMix {
-  int max_images = 3;       ///< 0 = text only
-  int max_text = 40;        ///< tokens of each run of text, ≥ 1
-  bool supervised = true;   ///< labels on the last run, every third of its tokens a coordinate
+  int max_images = 3;      ///< 0 = text only
+  int max_text = 40;       ///< tokens of each run of text, ≥ 1
+  bool supervised = true;  ///< labels on the last run, every third of its tokens a coordinate
 };
 
 /// Pixels that depend on the image's path only; grid as in the reference.

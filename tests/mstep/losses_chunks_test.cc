@@ -103,7 +103,8 @@ TEST(LossChunks, SumTheHeadsGradientInFloat32WhateverItsType) {
 }
 
 TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
-  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(), hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
+  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(),
+                   hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
   const RowSupervision supervision = supervise_all();
   const auto head_KV = [&](const at::Tensor& h) { return at::linear(h, weight_VH); };
   const auto peak_of = [&](int64_t positions_per_chunk) {
@@ -123,14 +124,16 @@ TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
 TEST(LossChunks, KeepNothingWithoutAGradient) {
   const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4);
   const test::MemoryMeter meter;
-  const RowLoss loss = row_loss(hidden_TH, supervise_all(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options_of(8), 1.0, 1.0);
+  const RowLoss loss =
+      row_loss(hidden_TH, supervise_all(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options_of(8), 1.0, 1.0);
   EXPECT_FALSE(loss.total.requires_grad());
   EXPECT_LE(meter.peak_bytes(), 5 * 64 * kVocab * 4);
 }
 
 TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
   const auto gradients_of = [&](bool is_plain) {
-    const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(), hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
+    const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(),
+                     hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
     const auto head_KV = [&](const at::Tensor& h) { return is_plain ? at::linear(h, weight_VH) : at::linear(h * 1.0, weight_VH) * 1.0; };
     torch::autograd::backward({row_loss(hidden_TH, supervise_all(), head_KV, options_of(10), 1.0, 1.0).total}, {});
     return Gradients{hidden_TH.grad(), weight_VH.grad()};
@@ -142,7 +145,8 @@ TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
 
 TEST(LossChunks, RefuseASecondBackwardPass) {
   at::Tensor hidden_TH = random_tensor({3, kVocab}, 5).requires_grad_();
-  const RowLoss loss = row_loss(hidden_TH, {.ce_positions = {1}, .ce_labels = {2}}, [](const at::Tensor& h) { return h; }, options_of(8), 1.0, 1.0);
+  const RowLoss loss =
+      row_loss(hidden_TH, {.ce_positions = {1}, .ce_labels = {2}}, [](const at::Tensor& h) { return h; }, options_of(8), 1.0, 1.0);
   torch::autograd::backward({loss.total}, {}, /*retain_graph=*/true);
   EXPECT_THROW(torch::autograd::backward({loss.total}, {}), InternalError);
 }

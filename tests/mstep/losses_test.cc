@@ -27,7 +27,10 @@ at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
 }
 
 RowSupervision mixed_supervision() {
-  return {.ce_positions = {1, 4, 6}, .ce_labels = {7, 3, 0}, .slot_positions = {2, 3, 5}, .slot_bins = {0, 999, 421},
+  return {.ce_positions = {1, 4, 6},
+          .ce_labels = {7, 3, 0},
+          .slot_positions = {2, 3, 5},
+          .slot_bins = {0, 999, 421},
           .slot_is_prefix = {true, false, false}};
 }
 
@@ -96,7 +99,8 @@ TEST(RowLoss, KeepsANaNOfCrossEntropyAndSanitisesThatOfASlot) {
   const RowLoss ce = row_loss(nan_TV, {.ce_positions = {1}, .ce_labels = {2}}, identity, options_with_ids(), 1.0, 1.0);
   EXPECT_TRUE(std::isnan(ce.ce_sum));
   EXPECT_TRUE(ce.total.isnan().item<bool>());
-  const RowLoss slot = row_loss(nan_TV, {.slot_positions = {1}, .slot_bins = {2}, .slot_is_prefix = {true}}, identity, options_with_ids(), 1.0, 1.0);
+  const RowLoss slot =
+      row_loss(nan_TV, {.slot_positions = {1}, .slot_bins = {2}, .slot_is_prefix = {true}}, identity, options_with_ids(), 1.0, 1.0);
   EXPECT_NEAR(slot.soft_ce_sum, std::log(1000.0), 1e-9);
   EXPECT_NEAR(slot.gate_sum, std::log(kVocab / 1000.0), 1e-7);
   EXPECT_EQ(slot.coord_append_sum, 0.0);
@@ -137,7 +141,8 @@ TEST(RowLoss, DoesNotDependOnTheChunksAndTrainsAHeadOnFrozenHiddenStates) {
     LossOptions options = options_with_ids();
     options.chunk_positions = chunk_positions;
     const at::Tensor leaf_TH = hidden_TH.clone().requires_grad_(hidden_needs_grad);
-    const RowLoss loss = row_loss(leaf_TH, mixed_supervision(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options, 0.3, 0.2);
+    const RowLoss loss =
+        row_loss(leaf_TH, mixed_supervision(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options, 0.3, 0.2);
     EXPECT_NEAR(loss.total.item<double>(), 0.3 * loss.ce_sum + 0.2 * loss.coord_sum, 1e-5);
     torch::autograd::backward({loss.total}, {});
     return weight_VH.grad();

@@ -104,7 +104,8 @@ TEST(MStepModel, FrozenPartsTakeNoGradientAndTheOthersKeepTheirs) {
   ASSERT_LT(text_only.gradients.size(), all.gradients.size());
   for (const auto& [name, gradient] : text_only.gradients) {
     EXPECT_EQ(parameter_part(name), ParameterPart::kLlm) << name;
-    const auto same = std::find_if(all.gradients.begin(), all.gradients.end(), [&, n = name](const auto& entry) { return entry.first == n; });
+    const auto same =
+        std::find_if(all.gradients.begin(), all.gradients.end(), [&, n = name](const auto& entry) { return entry.first == n; });
     ASSERT_NE(same, all.gradients.end());
     EXPECT_TRUE(at::allclose(gradient, same->second, 1e-4, 1e-7)) << name;
   }
@@ -119,8 +120,12 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU), kept); },
                      .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); },
-                     .window_closed = [kept] { if (kept != nullptr) kept->clear(); }};
-  MStep step(row_model, make_groups(parameters, {.learning_rate = 1e-2, .freeze_vit = true, .freeze_aligner = true}), {}, Schedule({.type = "constant"}), options);
+                     .window_closed =
+                         [kept] {
+                           if (kept != nullptr) kept->clear();
+                         }};
+  MStep step(row_model, make_groups(parameters, {.learning_rate = 1e-2, .freeze_vit = true, .freeze_aligner = true}), {},
+             Schedule({.type = "constant"}), options);
   Window window;
   window.rows = {{{segment(0), segment(1)}}, {{segment(2)}}};
   MetricsBag metrics;

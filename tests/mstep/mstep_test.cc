@@ -29,12 +29,13 @@ struct Toy {
     head_VH = head_VH.to(dtype).requires_grad_();
   }
   RowModel model() {
-    return {.hidden_TH = [this](const PackedRow& row) {
-              ++num_forwards;
-              std::vector<int64_t> ids;
-              for (const auto& segment : row.segments) ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
-              return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
-            },
+    return {.hidden_TH =
+                [this](const PackedRow& row) {
+                  ++num_forwards;
+                  std::vector<int64_t> ids;
+                  for (const auto& segment : row.segments) ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
+                  return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
+                },
             .head_KV = [this](const at::Tensor& hidden_KH) { return at::linear(hidden_KH, head_VH); }};
   }
   std::vector<ParameterGroup> groups(double rate = 0.01) const {
@@ -89,7 +90,8 @@ double metric(const MetricsBag& bag, const char* name) {
 }
 
 // Gradient of a step: Adam's first moment after one update is (1 − beta1) times it.
-std::vector<at::Tensor> gradients(const Window& window, const MStep::Options& options, MetricsBag& metrics, at::ScalarType dtype = at::kFloat) {
+std::vector<at::Tensor> gradients(const Window& window, const MStep::Options& options, MetricsBag& metrics,
+                                  at::ScalarType dtype = at::kFloat) {
   Toy toy(dtype);
   MStep step(toy.model(), toy.groups(), {.beta1 = 0.0}, constant(), options);
   step.run(window, metrics);
@@ -140,8 +142,9 @@ TEST(MStep, RowNormalisationAveragesTheMeansOfTheRows) {
 }
 
 TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
-  const std::vector<RowSupervision> rows = {{.ce_positions = {1, 2}, .ce_labels = {1, 1}}, {.ce_positions = {1, 2, 3}, .ce_labels = {1, 1, 1},
-                                            .slot_positions = {4}, .slot_bins = {0}, .slot_is_prefix = {true}}};
+  const std::vector<RowSupervision> rows = {
+      {.ce_positions = {1, 2}, .ce_labels = {1, 1}},
+      {.ce_positions = {1, 2, 3}, .ce_labels = {1, 1, 1}, .slot_positions = {4}, .slot_bins = {0}, .slot_is_prefix = {true}}};
   const auto by_window = loss_scales(rows, LossNormalization::kWindow);
   EXPECT_DOUBLE_EQ(by_window[0].ce, 1.0 / 5);
   EXPECT_DOUBLE_EQ(by_window[1].ce, 1.0 / 5);

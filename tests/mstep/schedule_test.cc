@@ -20,9 +20,14 @@ std::optional<double> keyword(const Json& kwargs, const char* name) {
 
 ScheduleOptions options_of(const Json& value) {
   const Json& kwargs = value["kwargs"];
-  return {.type = value["type"], .num_warmup_steps = value["num_warmup_steps"], .num_training_steps = value["num_training_steps"],
-          .learning_rate = value["learning_rate"], .num_cycles = keyword(kwargs, "num_cycles"), .min_lr = keyword(kwargs, "min_lr"),
-          .min_lr_rate = keyword(kwargs, "min_lr_rate"), .warmup_lr_rate = keyword(kwargs, "warmup_lr_rate")};
+  return {.type = value["type"],
+          .num_warmup_steps = value["num_warmup_steps"],
+          .num_training_steps = value["num_training_steps"],
+          .learning_rate = value["learning_rate"],
+          .num_cycles = keyword(kwargs, "num_cycles"),
+          .min_lr = keyword(kwargs, "min_lr"),
+          .min_lr_rate = keyword(kwargs, "min_lr_rate"),
+          .warmup_lr_rate = keyword(kwargs, "warmup_lr_rate")};
 }
 
 UserError error_of(const ScheduleOptions& options) {
@@ -54,7 +59,8 @@ TEST(Schedule, SuggestsTheNearestNameForAnUnknownOne) {
 TEST(Schedule, AFloorNeedsExactlyOneOfItsTwoKeywords) {
   for (const char* type : {"cosine_with_min_lr", "cosine_warmup_with_min_lr"}) {
     EXPECT_NE(error_of({.type = type}).problems()[0].error.find("needs min_lr"), std::string::npos);
-    EXPECT_NE(error_of({.type = type, .learning_rate = 1, .min_lr = 0.1, .min_lr_rate = 0.1}).problems()[0].error.find("both"), std::string::npos);
+    EXPECT_NE(error_of({.type = type, .learning_rate = 1, .min_lr = 0.1, .min_lr_rate = 0.1}).problems()[0].error.find("both"),
+              std::string::npos);
     EXPECT_NE(error_of({.type = type, .learning_rate = 0, .min_lr = 0.1}).problems()[0].error.find("positive"), std::string::npos);
   }
 }

@@ -47,7 +47,8 @@ std::string write_logits(const test::TempDir& directory, const at::Tensor& logit
 }
 
 Json loss_input(const std::string& path) {
-  return {{"id", "a"}, {"logits", path}, {"labels", {-100, 5, -100}}, {"coord_slots", {{2, 999, "append"}}}, {"coord_token_ids", coord_ids()}};
+  return {
+      {"id", "a"}, {"logits", path}, {"labels", {-100, 5, -100}}, {"coord_slots", {{2, 999, "append"}}}, {"coord_token_ids", coord_ids()}};
 }
 
 std::string error_kind(const Json& line) { return line.contains("error") ? line["error"]["kind"].get<std::string>() : "none"; }
@@ -75,8 +76,8 @@ TEST(LossStage, TakesTheOptionsAndNoSupervisionIsZero) {
   const auto stage = make_loss_stage({});
   const std::string path = write_logits(directory, at::zeros({3, kVocab}));
   Json weighted = loss_input(path);
-  weighted["options"] = {{"soft_ce_weight", 0}, {"w1_weight", 0}, {"gate_weight", 2}, {"temperature_coord", 0.5}, {"target_sigma", 3},
-                         {"target_truncate", nullptr}};
+  weighted["options"] = {{"soft_ce_weight", 0},      {"w1_weight", 0},    {"gate_weight", 2},
+                         {"temperature_coord", 0.5}, {"target_sigma", 3}, {"target_truncate", nullptr}};
   const Json masked = {{"logits", path}, {"labels", {-100, -100, -100}}, {"coord_slots", Json::array()}, {"coord_token_ids", coord_ids()}};
   const Answered answered = answer(*stage, {weighted, masked});
   ASSERT_EQ(answered.exit_code, 0);
@@ -104,13 +105,26 @@ TEST(LossStage, RefusesWrongLinesAndGoesOn) {
   };
   std::vector<int> twice = coord_ids();
   twice[7] = twice[8];
-  const std::vector<Json> bad = {
-      with("labels", {-100, 5}), with("labels", {5, -100, -100}), with("labels", {-100, kVocab, -100}), with("labels", {-100, -1, -100}),
-      with("coord_slots", {{0, 1, "append"}}), with("coord_slots", {{3, 1, "append"}}), with("coord_slots", {{1, 1000, "append"}}),
-      with("coord_slots", {{1, -1, "append"}}), with("coord_slots", {{1, 1, "middle"}}), with("coord_slots", {{1, 1}}), with("coord_slots", 3),
-      with("coord_slots", {{18446744073709551615ull, 1, "append"}}), with("coord_token_ids", {1, 2}), with("coord_token_ids", twice),
-      with("logits", directory.file("absent.safetensors")), with("options", {{"target_sigma", 0}}), with("options", {{"temperature_coord", -1}}),
-      with("options", {{"target_truncate", -1}}), with("options", {{"sigma", 2}}), with("extra", 1)};
+  const std::vector<Json> bad = {with("labels", {-100, 5}),
+                                 with("labels", {5, -100, -100}),
+                                 with("labels", {-100, kVocab, -100}),
+                                 with("labels", {-100, -1, -100}),
+                                 with("coord_slots", {{0, 1, "append"}}),
+                                 with("coord_slots", {{3, 1, "append"}}),
+                                 with("coord_slots", {{1, 1000, "append"}}),
+                                 with("coord_slots", {{1, -1, "append"}}),
+                                 with("coord_slots", {{1, 1, "middle"}}),
+                                 with("coord_slots", {{1, 1}}),
+                                 with("coord_slots", 3),
+                                 with("coord_slots", {{18446744073709551615ull, 1, "append"}}),
+                                 with("coord_token_ids", {1, 2}),
+                                 with("coord_token_ids", twice),
+                                 with("logits", directory.file("absent.safetensors")),
+                                 with("options", {{"target_sigma", 0}}),
+                                 with("options", {{"temperature_coord", -1}}),
+                                 with("options", {{"target_truncate", -1}}),
+                                 with("options", {{"sigma", 2}}),
+                                 with("extra", 1)};
   for (const Json& input : bad) {
     const Answered answered = answer(*stage, {input, loss_input(path)});
     EXPECT_EQ(answered.exit_code, 3) << input.dump().substr(0, 120);

@@ -109,7 +109,9 @@ TEST(AttentionCost, MixedLengthsNeedAsLittleMemoryAsEqualOnes) {
 TEST(MemoryMeter, SeesWhatIsAliveAtOnceAndTheLargestTensor) {
   const at::Tensor before = at::empty({1000}, at::kFloat);
   const test::MemoryMeter meter;
-  { const at::Tensor first = at::empty({1000}, at::kFloat), second = at::empty({500}, at::kFloat); }
+  {
+    const at::Tensor first = at::empty({1000}, at::kFloat), second = at::empty({500}, at::kFloat);
+  }
   const at::Tensor third = at::empty({1200}, at::kFloat);
   EXPECT_GE(meter.peak_bytes(), 6000);
   EXPECT_LE(meter.peak_bytes(), 6200);

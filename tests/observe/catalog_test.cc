@@ -23,7 +23,9 @@ double value_of(const std::vector<std::pair<std::string, double>>& reduced, cons
   return std::nan("");
 }
 
-bool has(const std::vector<std::pair<std::string, double>>& reduced, const std::string& name) { return !std::isnan(value_of(reduced, name)); }
+bool has(const std::vector<std::pair<std::string, double>>& reduced, const std::string& name) {
+  return !std::isnan(value_of(reduced, name));
+}
 
 /// "a/{b,c} d" → {"a/b", "a/c", "d"}
 std::vector<std::string> expand(const std::string& pattern) {
@@ -52,7 +54,8 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "prefix_len_mean,append_len_mean,encoded_len_mean,encoded_len_p90,gen_new_tokens_total,gen_new_tokens_mean,gen_new_tokens_p90,"
       "gen_new_tokens_p99,gen_tokens_per_s,buffer_reuse,buffer_window_step0,buffer_completed_steps} "
       "packing/{post_rollout_fill,post_rollout_selected_total_len,post_rollout_segments,post_rollout_buffer} "
-      "time/{rollout_generate_s,rollout_parse_match_s,rollout_teacher_encode_s,post_rollout_pack_s,forward_s,backward_s,optimizer_s,step_s} "
+      "time/"
+      "{rollout_generate_s,rollout_parse_match_s,rollout_teacher_encode_s,post_rollout_pack_s,forward_s,backward_s,optimizer_s,step_s} "
       "eval_loss eval_token_acc eval_runtime eval_samples_per_second "
       "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,parse_dropped_invalid,"
       "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,matched_maskiou_mean}";

@@ -86,7 +86,8 @@ TEST(JsonlSink, NamesADirectoryItCannotCreate) {
 
 TEST(TruncateJsonl, DropsWhatCameAfterTheCheckpoint) {
   const test::TempDir dir;
-  const std::string path = dir.write("log", "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, \"eval_loss\": 1}\n{\"step\": 3}\n{\"st");
+  const std::string path =
+      dir.write("log", "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, \"eval_loss\": 1}\n{\"step\": 3}\n{\"st");
   truncate_jsonl_after(path, 2);
   EXPECT_EQ(read_file(path), "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, \"eval_loss\": 1}\n");
   truncate_jsonl_after(path, 0);

@@ -52,7 +52,8 @@ TEST(CarryBuffer, NamesTheOversizeSegmentBeforeItSpeaksOfRoom) {
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_THAT(error.problems()[0].where, HasSubstr("sample 9"));
   EXPECT_THAT(error.problems()[0].what, HasSubstr("encoded_len 11, packing length 10"));
-  for (const char* way : {"global_max_length", "max_new_tokens", "training.packing: false"}) EXPECT_THAT(error.problems()[0].fix, HasSubstr(way));
+  for (const char* way : {"global_max_length", "max_new_tokens", "training.packing: false"})
+    EXPECT_THAT(error.problems()[0].fix, HasSubstr(way));
   EXPECT_THAT(ids_of(carry.waiting()), ElementsAre(0)) << "all or none";
 }
 

@@ -39,7 +39,8 @@ TEST(Packer, MakesEachMicroBatchARowWithoutPackingAndSaysNothingOfIt) {
 TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
   Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
   MetricsBag metrics;
-  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)), ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(4));
   // The next window goes on with what waits.
   EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(5, {9})}, metrics)), ElementsAre(ElementsAre(4)));
@@ -66,7 +67,9 @@ TEST(Packer, CountsEveryRowInTheMetrics) {
 
 TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
   std::vector<std::string> warnings;
-  Packer packer({.scope = PackScope::kCarry, .packing_length = 10, .min_fill_ratio = 0.7, .warn = [&](const std::string& text) { warnings.push_back(text); }});
+  Packer packer({.scope = PackScope::kCarry, .packing_length = 10, .min_fill_ratio = 0.7, .warn = [&](const std::string& text) {
+                   warnings.push_back(text);
+                 }});
   MetricsBag metrics;
   packer.rows_of({segments_of(0, {7})}, metrics);
   EXPECT_TRUE(warnings.empty()) << "at the target is not below it";

@@ -81,7 +81,8 @@ Buffer random_buffer(uint64_t seed, size_t count, int low, int high, int packing
 rc::Gen<Buffer> buffers(int max_count) {
   return rc::gen::mapcat(rc::gen::inRange(1, 400), [=](int packing_length) {
     const auto fraction = rc::gen::element(packing_length, (packing_length + 1) / 2, (packing_length + 2) / 3);
-    const auto any = rc::gen::oneOf(rc::gen::inRange(1, packing_length + 1), rc::gen::inRange(1, std::min(packing_length, 9) + 1), fraction);
+    const auto any =
+        rc::gen::oneOf(rc::gen::inRange(1, packing_length + 1), rc::gen::inRange(1, std::min(packing_length, 9) + 1), fraction);
     const auto len = rc::gen::resize(rc::kNominalSize, any);  // lengths of full size from the first case on
     const auto lens = rc::gen::resize(max_count, rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(len)));
     return rc::gen::map(lens, [=](const std::vector<int>& found) { return Buffer{found, packing_length}; });
@@ -144,13 +145,13 @@ TEST(SelectOptimal, EqualsBruteForceOnAdversarialSets) {
     for (int cap = 1 << (n - 1); cap < 1 << n; cap += 1 + (1 << n) / 23) expect_optimal({powers, cap});
     std::reverse(powers.begin(), powers.end());
     for (int cap = 1 << (n - 1); cap < 1 << n; cap += 1 + (1 << n) / 23) expect_optimal({powers, cap});
-    for (int cap = 7; cap <= 7 * n + 7; cap += 3) expect_optimal({std::vector<int>(n, 7), cap});         // equal lengths
-    for (int cap = 10; cap < 45; cap += 5) expect_optimal({evens, cap});                                 // odd caps cannot be met
+    for (int cap = 7; cap <= 7 * n + 7; cap += 3) expect_optimal({std::vector<int>(n, 7), cap});  // equal lengths
+    for (int cap = 10; cap < 45; cap += 5) expect_optimal({evens, cap});                          // odd caps cannot be met
     for (int cap = n; cap < 60; cap += 3) expect_optimal({ramp, cap}), expect_optimal({down, cap});
-    for (int near = 0; near < 3; ++near) expect_optimal({std::vector<int>(n, 50 - near), 50});           // near the cap
+    for (int near = 0; near < 3; ++near) expect_optimal({std::vector<int>(n, 50 - near), 50});  // near the cap
     std::vector<int> no_room(n, 1);
     no_room[0] = 64;
-    for (int cap = 64; cap < 67; ++cap) expect_optimal({no_room, cap});                                  // residual 0, 1, 2
+    for (int cap = 64; cap < 67; ++cap) expect_optimal({no_room, cap});  // residual 0, 1, 2
   }
 }
 

@@ -33,8 +33,10 @@ std::vector<int> any_lens(int packing_length) {
 
 StreamOptions any_options() {
   return {.selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo),
-          .packing_length = *rc::gen::inRange(1, 60), .packing_buffer = *rc::gen::inRange(1, 20),
-          .min_fill_ratio = *rc::gen::element(0.01, 0.5, 0.65, 1.0), .drop_last = *rc::gen::arbitrary<bool>()};
+          .packing_length = *rc::gen::inRange(1, 60),
+          .packing_buffer = *rc::gen::inRange(1, 20),
+          .min_fill_ratio = *rc::gen::element(0.01, 0.5, 0.65, 1.0),
+          .drop_last = *rc::gen::arbitrary<bool>()};
 }
 
 int64_t total_of(const std::vector<int64_t>& row, const std::vector<int>& encoded_lens) {

@@ -32,9 +32,8 @@ TEST(ObjectIndex, ReadsDigitsAfterTheStem) {
 }
 
 TEST(ObjectIndex, RefusesEverythingElse) {
-  for (const char* key : {"", "object_", "object", "object_1a", "object_-1", "object_+1", "object_ 1", "object_1 ", " object_1",
-      "Object_1", "object_1.0", "object_1000000000",
-                          "object_99999999999999999999999999", "object_１", "object-1", "xobject_1"}) {
+  for (const char* key : {"", "object_", "object", "object_1a", "object_-1", "object_+1", "object_ 1", "object_1 ", " object_1", "Object_1",
+                          "object_1.0", "object_1000000000", "object_99999999999999999999999999", "object_１", "object-1", "xobject_1"}) {
     EXPECT_FALSE(object_index(key).has_value()) << key;
   }
   EXPECT_FALSE(object_index(std::string("object_1\0", 9)).has_value());
@@ -69,7 +68,7 @@ TEST(ValidObject, NeedsStringsThatAreExactlyOneCoordToken) {
   EXPECT_EQ(num_valid(with_box("[1, 2, 3, 4]")), 0u);
   EXPECT_EQ(num_valid(with_box("[" + coords({1, 2, 3}) + ", null]")), 0u);
   for (const char* string : {"", "5", " <|coord_5|>", "<|coord_5|> ", "<|coord_5|><|coord_5|>", "<|coord_1000|>", "<|coord_05|>",
-      "<|coord_|>", "<|im_start|>", "x"}) {
+                             "<|coord_|>", "<|im_start|>", "x"}) {
     EXPECT_EQ(num_valid(with_box("[" + coords({1, 2, 3}) + ", \"" + string + "\"]")), 0u) << string;
   }
   EXPECT_EQ(num_valid(with_box("[" + coords({1, 2, 3}) + R"(, "\u003c|coord_5|>"])")), 0u);
@@ -93,7 +92,7 @@ TEST(ValidObject, RefusesACoordTokenThatIsSpeltOut) {
 
 TEST(ValidObject, NeedsExactlyTwoDistinctKeys) {
   const std::string box = "\"bbox_2d\": [" + coords({1, 2, 3, 4}) + "]", poly = "\"poly\": [" + coords({1, 2, 3, 4, 5, 6}) + "]",
-      desc = "\"desc\": \"a\"";
+                    desc = "\"desc\": \"a\"";
   EXPECT_EQ(num_valid("{" + desc + ", " + box + "}"), 1u);
   EXPECT_EQ(num_valid("{" + box + ", " + desc + "}"), 1u);
   EXPECT_EQ(num_valid("{" + desc + "}"), 0u);
@@ -117,8 +116,8 @@ TEST(ValidObject, NeedsADescThatIsAStringAndNotBlank) {
   EXPECT_EQ(num_valid(with_desc("1")), 0u);
   EXPECT_EQ(num_valid(with_desc("null")), 0u);
   EXPECT_EQ(num_valid(with_desc("[\"a\"]")), 0u);
-  for (const char* blank : {"\"\"", "\" \"", "\"\\n\\t\"", "\"\\u00a0\"", "\"\\u001c\"", "\"\\u3000\\u2028\"",
-      "\"　\""}) EXPECT_EQ(num_valid(with_desc(blank)), 0u) << blank;
+  for (const char* blank : {"\"\"", "\" \"", "\"\\n\\t\"", "\"\\u00a0\"", "\"\\u001c\"", "\"\\u3000\\u2028\"", "\"　\""})
+    EXPECT_EQ(num_valid(with_desc(blank)), 0u) << blank;
   EXPECT_EQ(num_valid(with_desc("\"\\u200b\"")), 1u);  // zero-width space: Python keeps it
   EXPECT_EQ(num_valid(with_desc("\"\\u0000\"")), 1u);
 }
@@ -137,8 +136,8 @@ TEST(ValidObject, ComparesKeysAfterUnescaping) {
 }
 
 TEST(ValidObject, AllowsInvertedAndDegenerateBoxes) {
-  const ParsedRollout parsed = vocab().parse("{\"object_1\": " + with_box("[" + coords({9, 9, 3, 3}) + "]") + ", \"object_2\": "
-      + with_box("[" + coords({5, 5, 5, 5}) + "]") + "}");
+  const ParsedRollout parsed = vocab().parse("{\"object_1\": " + with_box("[" + coords({9, 9, 3, 3}) + "]") +
+                                             ", \"object_2\": " + with_box("[" + coords({5, 5, 5, 5}) + "]") + "}");
   ASSERT_EQ(parsed.objects.size(), 2u);
   EXPECT_EQ(parsed.objects[0].geometry.bins, (std::vector<int>{9, 9, 3, 3}));
 }

@@ -38,8 +38,8 @@ std::vector<int> any_broken_answer() {
   const int num_edits = pick(0, 4);
   for (int i = 0; i < num_edits && !ids.empty(); ++i) {
     const auto at = ids.begin() + pick(0, static_cast<int>(ids.size()));
-    const int id = pick(0, 3) == 0 ? vocab().tokenizer->byte_token(static_cast<unsigned char>(pick(0, 256))) : pick(-1,
-        vocab().tokenizer->num_ids() + 3);
+    const int id = pick(0, 3) == 0 ? vocab().tokenizer->byte_token(static_cast<unsigned char>(pick(0, 256)))
+                                   : pick(-1, vocab().tokenizer->num_ids() + 3);
     switch (pick(0, 3)) {
       case 0: ids.insert(at, id); break;
       case 1: ids.erase(at); break;
@@ -74,8 +74,9 @@ RC_GTEST_PROP(ParseRollout, HoldsItsPromisesOnArbitraryIds, ()) {
   check_invariants(vocab().parse(ids));
 }
 
-RC_GTEST_PROP(ParseRollout, ReadsEveryUnbrokenAnswerToItsEnd,
-    ()) { RC_ASSERT(vocab().parse(any_answer()).status == ParseStatus::kComplete); }
+RC_GTEST_PROP(ParseRollout, ReadsEveryUnbrokenAnswerToItsEnd, ()) {
+  RC_ASSERT(vocab().parse(any_answer()).status == ParseStatus::kComplete);
+}
 
 RC_GTEST_PROP(ParseRollout, OfABeginningKeepsTheObjectsReadSoFar, ()) {
   const std::vector<int> ids = any_broken_answer();

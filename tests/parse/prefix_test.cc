@@ -19,13 +19,13 @@ void expect_prefix(const ParsedRollout& parsed, const std::string& text) {
 
 TEST(Prefix, EndsWithTheLastCompleteEntry) {
   const std::string kept = "{" + box_entry("object_1");
-  for (const char* tail : {"", "}", " }", ", ", "\n,\n\"obj", ", \"object_2\": {\"desc\": \"b\"", "x",
-      "]"}) expect_prefix(vocab().parse(kept + tail), kept);
+  for (const char* tail : {"", "}", " }", ", ", "\n,\n\"obj", ", \"object_2\": {\"desc\": \"b\"", "x", "]"})
+    expect_prefix(vocab().parse(kept + tail), kept);
 }
 
 TEST(Prefix, KeepsEntriesThatAreNotValidToo) {
-  expect_prefix(vocab().parse("{" + box_entry("object_1") + ", \"foo\": [1, {\"b\": null}], \"ob"), "{" + box_entry("object_1")
-      + ", \"foo\": [1, {\"b\": null}]");
+  expect_prefix(vocab().parse("{" + box_entry("object_1") + ", \"foo\": [1, {\"b\": null}], \"ob"),
+                "{" + box_entry("object_1") + ", \"foo\": [1, {\"b\": null}]");
 }
 
 TEST(Prefix, LeavesOutTheDelimiterOfANumber) {

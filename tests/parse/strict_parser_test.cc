@@ -66,9 +66,9 @@ TEST(ParseRollout, DoesNotCompleteANumberAtAnIdWithoutAToken) {
 }
 
 TEST(ParseRollout, JoinsCharactersAcrossTokens) {
-  const ParsedRollout parsed = vocab().parse(vocab().spell("{\"object_1\": {\"desc\": \"\xF0\x9F\x98\x80\", \"bbox_2d\": [\"")
-      + std::vector<int>{vocab().coord.id_of(0)} +
-                                             vocab().encode("\", " + test::coords({1, 2, 3}) + "]}}"));
+  const ParsedRollout parsed =
+      vocab().parse(vocab().spell("{\"object_1\": {\"desc\": \"\xF0\x9F\x98\x80\", \"bbox_2d\": [\"") +
+                    std::vector<int>{vocab().coord.id_of(0)} + vocab().encode("\", " + test::coords({1, 2, 3}) + "]}}"));
   ASSERT_EQ(parsed.objects.size(), 1u);
   EXPECT_EQ(parsed.objects[0].desc, "😀");
 }

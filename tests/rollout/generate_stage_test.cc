@@ -95,7 +95,8 @@ TEST(GenerateStage, GuardsAgainstRepetition) {
     return line(id, "x", R"(, "repeat_terminate": {"enabled": true, )" + members + "}");
   };
   const StageAnswer answer = generate({with_guard("a", R"("min_new_tokens": 5, "max_consecutive_token_repeats": 1)"),
-                                       with_guard("b", R"("ngram": 5)"), with_guard("c", R"("max_object_keys": null)")}, 3);
+                                       with_guard("b", R"("ngram": 5)"), with_guard("c", R"("max_object_keys": null)")},
+                                      3);
   EXPECT_EQ(answer.lines[0]["finish_reason"], "repeat");
   EXPECT_EQ(answer.lines[0]["response_token_ids"].size(), 5u);
   EXPECT_TRUE(answer.lines[1].contains("error"));

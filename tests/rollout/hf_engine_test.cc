@@ -214,9 +214,7 @@ TEST(HfEngine, RefusesPromptsThatDoNotFitTheirImages) {
   refused(prompt);
   prompt.token_ids.clear();
   refused(prompt);
-  const auto other_size = [](const ImageRef& image) {
-    return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}});
-  };
+  const auto other_size = [](const ImageRef& image) { return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}}); };
   EXPECT_NE(refused(golden().prompts[0], other_size).find("6x4"), std::string::npos);
 }
 

@@ -22,10 +22,11 @@ struct Training {
     wide = at::arange(512 * 512, device).to(at::kFloat).mul(1e-6).reshape({512, 512}).clone().requires_grad_();
     narrow = at::arange(512 * 256, device).to(at::kFloat).mul(1e-5).reshape({512, 256}).to(at::kBFloat16).requires_grad_();
     optimizer = std::make_unique<AdamW>(
-        std::vector<ParameterGroup>{{.name = "llm", .learning_rate = 0.01, .names = {"wide", "narrow"}, .parameters = {wide, narrow}}}, AdamWOptions{});
+        std::vector<ParameterGroup>{{.name = "llm", .learning_rate = 0.01, .names = {"wide", "narrow"}, .parameters = {wide, narrow}}},
+        AdamWOptions{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
-    offload = std::make_unique<Offload>(Offload::Options{.model = true, .optimizer = true}, [this] { return std::vector<at::Tensor>{wide, narrow}; },
-                                        make_tensor_mover());
+    offload = std::make_unique<Offload>(
+        Offload::Options{.model = true, .optimizer = true}, [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover());
     offload->set_optimizer([this] { return optimizer->tensors(); });
   }
   at::Tensor loss() const { return at::matmul(wide, narrow.to(at::kFloat)).tanh().sum(); }

@@ -26,11 +26,15 @@ struct Training {
     at::Tensor* all[] = {&wide, &narrow, &frozen, &tied};
     for (at::Tensor* parameter : all) parameters.push_back(*parameter);
     parameters.push_back(tied);  // a head that is the embedding, listed once more
-    optimizer = std::make_unique<AdamW>(std::vector<ParameterGroup>{{.name = "llm", .learning_rate = 0.1, .weight_decay = 0.01,
-                                                                     .names = {"wide", "narrow", "tied"}, .parameters = {wide, narrow, tied}}},
+    optimizer = std::make_unique<AdamW>(std::vector<ParameterGroup>{{.name = "llm",
+                                                                     .learning_rate = 0.1,
+                                                                     .weight_decay = 0.01,
+                                                                     .names = {"wide", "narrow", "tied"},
+                                                                     .parameters = {wide, narrow, tied}}},
                                         AdamWOptions{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
-    offload = std::make_unique<Offload>(std::move(options), [this] { return parameters; }, std::make_unique<test::RecordingMover>(recording));
+    offload =
+        std::make_unique<Offload>(std::move(options), [this] { return parameters; }, std::make_unique<test::RecordingMover>(recording));
     offload->set_optimizer([this] { return optimizer->tensors(); });
   }
 
@@ -126,13 +130,19 @@ TEST(Offload, KeepsTheIdentityOfParameters) {
 
 TEST(Offload, MovesOnlyThePartsAskedFor) {
   Training model(Offload::Options{.model = true});
-  { OffloadScope scope(model.offload.get()); }
+  {
+    OffloadScope scope(model.offload.get());
+  }
   EXPECT_EQ(model.recording->num_out, kNumParameters);
   Training optimizer(Offload::Options{.optimizer = true});
-  { OffloadScope scope(optimizer.offload.get()); }
+  {
+    OffloadScope scope(optimizer.offload.get());
+  }
   EXPECT_EQ(optimizer.recording->num_out, kNumOptimizer);
   Training nothing(Offload::Options{});
-  { OffloadScope scope(nothing.offload.get()); }
+  {
+    OffloadScope scope(nothing.offload.get());
+  }
   EXPECT_EQ(nothing.recording->num_out, 0);
   OffloadScope without(nullptr);
   without.restore();
@@ -141,8 +151,9 @@ TEST(Offload, MovesOnlyThePartsAskedFor) {
 TEST(Offload, WorksBeforeThereIsAnOptimizer) {
   auto recording = std::make_shared<test::Recording>();
   const at::Tensor weight = at::ones({3});
-  Offload offload({.model = true, .optimizer = true}, [&] { return std::vector<at::Tensor>{weight}; },
-                  std::make_unique<test::RecordingMover>(recording));
+  Offload offload(
+      {.model = true, .optimizer = true}, [&] { return std::vector<at::Tensor>{weight}; },
+      std::make_unique<test::RecordingMover>(recording));
   OffloadScope scope(&offload);
   EXPECT_EQ(offload.num_offloaded(), 1);
   scope.restore();
@@ -221,7 +232,8 @@ TEST(Offload, AFullDeviceIsToldAndLosesNoValue) {
   training.recording->fail_back_at = -1;
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer) << "what had returned goes again, the rest is away already";
+    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer)
+        << "what had returned goes again, the rest is away already";
     scope.restore();
   }
   EXPECT_EQ(training.offload->num_offloaded(), 0);
@@ -269,7 +281,8 @@ TEST(Offload, AGraphFromBeforeStillFindsItsParameters) {
   torch::autograd::backward({without.loss() + without.loss()}, {});
   with.gradients->publish();
   without.gradients->publish();
-  for (const auto& [left, right] : {std::pair{with.wide, without.wide}, std::pair{with.narrow, without.narrow}, std::pair{with.tied, without.tied}}) {
+  for (const auto& [left, right] :
+       {std::pair{with.wide, without.wide}, std::pair{with.narrow, without.narrow}, std::pair{with.tied, without.tied}}) {
     ASSERT_TRUE(left.grad().defined());
     EXPECT_TRUE(at::equal(left.grad(), right.grad()));
   }

@@ -12,9 +12,7 @@ namespace rematch {
 namespace {
 
 // Every rule out of reach; a test lowers the one it is about.
-RepeatGuardOptions lenient() {
-  return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000};
-}
+RepeatGuardOptions lenient() { return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000}; }
 
 std::vector<int> different_ids(int count, int first = 0) {
   std::vector<int> ids(static_cast<size_t>(count));
@@ -45,9 +43,7 @@ int count_keys(const std::string& text) {
 
 }  // namespace
 
-TEST(RepeatGuard, DoesNothingWhenOff) {
-  EXPECT_EQ(kept(std::vector<int>(2000, 7), RepeatGuardOptions{}), -1);
-}
+TEST(RepeatGuard, DoesNothingWhenOff) { EXPECT_EQ(kept(std::vector<int>(2000, 7), RepeatGuardOptions{}), -1); }
 
 TEST(RepeatGuard, EndsARunOfEqualIdsAtTheLimitAndKeepsTheTriggeringToken) {
   auto options = lenient();

@@ -86,8 +86,8 @@ TEST(Sampler, PenalisesGeneratedIdsTooAndEachOnce) {
   Sampler sampler(options);
   SamplerRow row(prompt_of(0, {3, 3, 3, 99}), options, 4);  // 99 is not in the vocabulary: nothing to penalise
   const auto next = [&](std::vector<float> logits) { return sampler.next(logits, row); };
-  EXPECT_EQ(next({1, 3, 2, 5}), 1);     // 5/2 < 3
-  EXPECT_EQ(next({1, 3, 2, 5}), 3);     // 3/2, 5/2 = 2.5
+  EXPECT_EQ(next({1, 3, 2, 5}), 1);         // 5/2 < 3
+  EXPECT_EQ(next({1, 3, 2, 5}), 3);         // 3/2, 5/2 = 2.5
   EXPECT_EQ(next({-1, -1.5f, -2, -1}), 0);  // negative logits are multiplied
 }
 

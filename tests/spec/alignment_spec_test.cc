@@ -30,7 +30,8 @@ TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
         EXPECT_LT(slot.position, segment->encoded_len());
         ++num_slots;
       }
-      for (int position = 0; position < segment->prompt_len; ++position) EXPECT_EQ(segment->labels[static_cast<size_t>(position)], kIgnoreLabel);
+      for (int position = 0; position < segment->prompt_len; ++position)
+        EXPECT_EQ(segment->labels[static_cast<size_t>(position)], kIgnoreLabel);
     }
   }
   EXPECT_GT(num_slots, 20);

@@ -29,8 +29,8 @@ std::string weights_after(const std::string& lines, int steps) {
 TEST(BufferProgramSpec, TheKeysAreThoseOfTheSeedsAndBadValuesAreTold) {
   test::Program program;
   for (const char* bad : {"m_steps: 0", "m_steps: 1.5", "m_steps: two", "m_steps: -1"}) {
-    const test::ProcessResult result =
-        program.run("check " + program.config(std::string("custom: {extra: {rollout_matching: {rollout_buffer: {enabled: true, ") + bad + "}}}}\n"));
+    const test::ProcessResult result = program.run(
+        "check " + program.config(std::string("custom: {extra: {rollout_matching: {rollout_buffer: {enabled: true, ") + bad + "}}}}\n"));
     EXPECT_EQ(result.exit_code, 2) << bad;
     EXPECT_THAT(result.err, HasSubstr("rollout_buffer.m_steps")) << bad;
   }
@@ -56,7 +56,8 @@ TEST(BufferProgramSpec, StageOneIsUntouched) {
 // spec: buffer-06 buffer-15
 TEST(BufferProgramSpec, EvaluationNeverTouchesTheBuffer) {
   const std::string without = weights_after("training: {max_steps: 4}\n" + kBuffer, 4);
-  const std::string with = weights_after("training: {max_steps: 4, eval_strategy: steps, eval_steps: 1, save_strategy: steps, save_steps: 1}\n" + kBuffer, 4);
+  const std::string with =
+      weights_after("training: {max_steps: 4, eval_strategy: steps, eval_steps: 1, save_strategy: steps, save_steps: 1}\n" + kBuffer, 4);
   EXPECT_EQ(without, with) << "evaluations and saves in the middle of a window change nothing";
 }
 

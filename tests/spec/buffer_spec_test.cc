@@ -7,10 +7,10 @@
 namespace rematch {
 namespace {
 
-using testing::HasSubstr;
 using test::RecordedLoop;
 using test::run_loop;
 using test::sample_ids;
+using testing::HasSubstr;
 
 /// Three micro-batches of one sample a window, over eight samples: windows A and B are full, C has two micro-batches.
 const WindowOptions kWindows{.per_device_train_batch_size = 1, .gradient_accumulation_steps = 3};

@@ -87,8 +87,9 @@ const std::string kOffloadOn = "offload: {enabled: true, offload_model: true, of
 struct RecordedTraining {
   explicit RecordedTraining(bool offloads) : mstep(&stage2.mstep(1e-2)) {
     if (!offloads) return;
-    offload = std::make_unique<Offload>(Offload::Options{.model = true, .optimizer = true}, [this] { return stage2.parameters(); },
-                                        std::make_unique<test::RecordingMover>(recording));
+    offload = std::make_unique<Offload>(
+        Offload::Options{.model = true, .optimizer = true}, [this] { return stage2.parameters(); },
+        std::make_unique<test::RecordingMover>(recording));
     offload->set_optimizer([this] { return mstep->optimizer().tensors(); });
   }
   /// E-step and M-step of one window.
@@ -116,7 +117,8 @@ void expect_same(const std::vector<at::Tensor>& left, const std::vector<at::Tens
 TEST(OffloadSpec, TheKeysAreThoseOfTheSeedsAndOff) {
   const auto parts = [](const std::string& lines) {
     test::Program program;
-    const PackConfig pack = load_config(program.config(lines.empty() ? "" : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"), {}).config.pack;
+    const PackConfig pack =
+        load_config(program.config(lines.empty() ? "" : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"), {}).config.pack;
     return std::pair{pack.offload_model, pack.offload_optimizer};
   };
   const auto off = std::pair{false, false};
@@ -134,7 +136,8 @@ TEST(OffloadSpec, TheOffloadIsAContextAroundARollout) {
   training.step({{0, 1}, {2}});
   EXPECT_THAT(training.recording->events, ElementsAre("out", "sync", "generate", "release", "back", "train"));
   EXPECT_EQ(training.recording->num_out, training.recording->num_back);
-  EXPECT_EQ(training.recording->num_out, static_cast<int>(training.stage2.parameters().size() + training.mstep->optimizer().tensors().size()));
+  EXPECT_EQ(training.recording->num_out,
+            static_cast<int>(training.stage2.parameters().size() + training.mstep->optimizer().tensors().size()));
 }
 
 // spec: offload-04

@@ -15,8 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kPacking =
-    "training: {packing: true, max_steps: 3, per_device_train_batch_size: 4, packing_min_fill_ratio: 0.9}\n";
+const std::string kPacking = "training: {packing: true, max_steps: 3, per_device_train_batch_size: 4, packing_min_fill_ratio: 0.9}\n";
 
 std::vector<Json> log_of(const test::Program& program) {
   std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
@@ -61,10 +60,11 @@ TEST(PackingProgramSpec, CarryOnlyModeNeedsPackingDropLast) {
 
 TEST(PackingProgramSpec, BadPackingValuesAreAllToldBeforeAModelIsLoaded) {
   test::Program program;
-  const test::ProcessResult result = check(program,
-                                           "model: {model: /nowhere/at/all}\n"
-                                           "training: {packing: true, packing_drop_last: false, packing_min_fill_ratio: 1.5, packing_buffer: 0}\n"
-                                           "custom: {extra: {rollout_matching: {packing_selector: best}}}\n");
+  const test::ProcessResult result =
+      check(program,
+            "model: {model: /nowhere/at/all}\n"
+            "training: {packing: true, packing_drop_last: false, packing_min_fill_ratio: 1.5, packing_buffer: 0}\n"
+            "custom: {extra: {rollout_matching: {packing_selector: best}}}\n");
   EXPECT_EQ(result.exit_code, 2);
   for (const char* part : {"packing_drop_last", "packing_min_fill_ratio", "packing_buffer", "packing_selector", "binpacking, optimal, fifo",
                            "training.packing: false"}) {
@@ -81,7 +81,8 @@ TEST(PackingProgramSpec, BadPackingValuesAreAllToldBeforeAModelIsLoaded) {
 TEST(PackingProgramSpec, AnOverflowingBufferAndAnOversizeSegmentStopTheRunWithAWayOut) {
   test::Program program;
   const test::ProcessResult overflow =
-      program.run("train " + program.config("global_max_length: 900\ntraining: {packing: true, packing_buffer: 8, per_device_train_batch_size: 8, gradient_accumulation_steps: 1, max_steps: 20}\n"));
+      program.run("train " + program.config("global_max_length: 900\ntraining: {packing: true, packing_buffer: 8, "
+                                            "per_device_train_batch_size: 8, gradient_accumulation_steps: 1, max_steps: 20}\n"));
   EXPECT_EQ(overflow.exit_code, 2) << overflow.err;
   EXPECT_THAT(overflow.err, HasSubstr("packing_buffer 8"));
   const test::ProcessResult oversize = program.run("train " + program.config("global_max_length: 60\ntraining: {packing: true}\n"));
@@ -90,7 +91,8 @@ TEST(PackingProgramSpec, AnOverflowingBufferAndAnOversizeSegmentStopTheRunWithAW
 }
 
 TEST(PackingProgramSpec, EachScopeAndSelectorTrainsAndRepeatsToTheBit) {
-  for (const char* how : {"packing_selector: binpacking", "packing_selector: optimal, post_rollout_pack_scope: window", "packing_selector: fifo"}) {
+  for (const char* how :
+       {"packing_selector: binpacking", "packing_selector: optimal, post_rollout_pack_scope: window", "packing_selector: fifo"}) {
     const std::string lines = kPacking + "custom: {extra: {rollout_matching: {" + how + "}}}\n";
     std::string weights[2];
     for (std::string& bytes : weights) {

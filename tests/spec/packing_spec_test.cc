@@ -76,8 +76,8 @@ TEST(PackingSpec, PacksByTheLengthsAsBuiltNotByEstimatesOfTheDataset) {
 // spec: pack-06 select-02 select-06
 TEST(PackingSpec, ASampleIsAnAtomicSegmentAndNeverSplitAcrossForwards) {
   test::RecordedStage2 stage2;
-  const test::RecordedLoop loop =
-      test::run_loop(stage2, {.num_steps = 12, .windows = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}, .packing = carry()});
+  const test::RecordedLoop loop = test::run_loop(
+      stage2, {.num_steps = 12, .windows = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}, .packing = carry()});
   for (const auto& step : loop.steps) EXPECT_EQ(step.rows.size(), 2u) << "one row a micro-batch";
   for (const auto& [segment, count] : loop.times_trained()) EXPECT_EQ(count, 1) << "sample " << segment->sample_id;
 }
@@ -153,8 +153,8 @@ TEST(PackingSpec, OversizedSegmentFailsFast) {
 // "A 200-step run with a carry buffer loses no segment."
 TEST(PackingSpec, TwoHundredStepsTrainEverySegmentOnceOrKeepItWaiting) {
   test::RecordedStage2 stage2;
-  const test::RecordedLoop loop =
-      test::run_loop(stage2, {.num_steps = 200, .windows = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}, .packing = carry()});
+  const test::RecordedLoop loop = test::run_loop(
+      stage2, {.num_steps = 200, .windows = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}, .packing = carry()});
   EXPECT_EQ(loop.num_built(), 200 * 2 * 2);
   std::map<const Segment*, int> seen = loop.times_trained();
   EXPECT_EQ(static_cast<int64_t>(seen.size() + loop.waiting.size()), loop.num_built());

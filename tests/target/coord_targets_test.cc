@@ -28,7 +28,7 @@ TEST(CoordTargets, MoveEachVertexToWhatItStandsFor) {
   // Far apart and sharp: every vertex goes to its own counterpart, whatever the order.
   const TargetOptions sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(poly({102, 100, 500, 103, 300, 601}), poly({300, 600, 100, 100, 500, 100}), sharp),
-      (Bins{100, 100, 500, 100, 300, 600}));
+            (Bins{100, 100, 500, 100, 300, 600}));
 }
 
 TEST(CoordTargets, OfAPredictedBoxAreTheBoundsOfItsCorners) {
@@ -41,19 +41,19 @@ TEST(CoordTargets, OfAPredictedBoxAreTheBoundsOfItsCorners) {
 TEST(CoordTargets, TakeABoxAsItsFourCornersForAPredictedPolygon) {
   const TargetOptions sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(poly({101, 99, 499, 101, 501, 299, 99, 301}), box({100, 100, 500, 300}), sharp),
-      (Bins{100, 100, 500, 100, 500, 300, 100, 300}));
+            (Bins{100, 100, 500, 100, 500, 300, 100, 300}));
 }
 
 TEST(CoordTargets, DrawEverythingToTheCentreWhenSoft) {
   const TargetOptions soft{.ot_epsilon = 1e9};
   EXPECT_EQ(coord_targets(poly({1, 1, 900, 1, 900, 900}), poly({100, 100, 200, 100, 300, 400}), soft),
-      (Bins{200, 200, 200, 200, 200, 200}));
+            (Bins{200, 200, 200, 200, 200, 200}));
 }
 
 TEST(CoordTargets, MeasureByTheChosenDistance) {
   const Geometry predicted = poly({100, 100, 130, 140, 400, 400}), truth = poly({110, 110, 135, 100, 420, 380});
   EXPECT_NE(coord_targets(predicted, truth, {.ot_cost = OtCost::kL1, .ot_epsilon = 20}),
-      coord_targets(predicted, truth, {.ot_cost = OtCost::kL2, .ot_epsilon = 20}));
+            coord_targets(predicted, truth, {.ot_cost = OtCost::kL2, .ot_epsilon = 20}));
 }
 
 TEST(TransportPoints, FollowsTheFormulaByHand) {
@@ -111,7 +111,8 @@ RC_GTEST_PROP(CoordTargets, AreBinsWithinTheGroundTruthsBounds, ()) {
   };
   const Geometry predicted = draw(pick(0, 2) == 0), truth = draw(pick(0, 2) == 0);
   const TargetOptions options{.ot_cost = pick(0, 2) == 0 ? OtCost::kL1 : OtCost::kL2,
-      .ot_epsilon = *rc::gen::element(0.01, 1.0, 10.0, 1000.0), .ot_iters = pick(1, 40)};
+                              .ot_epsilon = *rc::gen::element(0.01, 1.0, 10.0, 1000.0),
+                              .ot_iters = pick(1, 40)};
   const auto targets = coord_targets(predicted, truth, options);
   RC_ASSERT(targets.has_value());
   RC_ASSERT(targets->size() == predicted.bins.size());

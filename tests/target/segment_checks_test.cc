@@ -108,8 +108,8 @@ TEST(CheckEncodedLen, RefusesALongerSegmentWithNumbersAndMitigations) {
   EXPECT_NE(problem.where.find("train.jsonl:18"), std::string::npos);
   EXPECT_NE(problem.what.find("encoded_len 5"), std::string::npos);
   EXPECT_NE(problem.what.find("cap 4"), std::string::npos);
-  for (const char* mitigation : {"global_max_length", "max_new_tokens", "training.packing"}) EXPECT_NE(problem.fix.find(mitigation),
-      std::string::npos) << mitigation;
+  for (const char* mitigation : {"global_max_length", "max_new_tokens", "training.packing"})
+    EXPECT_NE(problem.fix.find(mitigation), std::string::npos) << mitigation;
 }
 
 }  // namespace rematch

@@ -101,8 +101,8 @@ TEST(BuildSegment, TeachesStructureButNotDescriptionsOfTheAppend) {
 }
 
 TEST(BuildSegment, TeachesTheTargetBinsOfMatchedPredictionsOnly) {
-  const std::string response = "{" + entry(1, "a", {100, 100, 200, 200}) + ", " + entry(2, "b", {700, 700, 800, 800}) + ", "
-      + entry(3, "c", {300, 300, 400, 400}) + "}";
+  const std::string response = "{" + entry(1, "a", {100, 100, 200, 200}) + ", " + entry(2, "b", {700, 700, 800, 800}) + ", " +
+                               entry(3, "c", {300, 300, 400, 400}) + "}";
   const SegmentResult result = build(response, {box("x", {301, 299, 402, 398}), box("y", {99, 101, 203, 204})});
   EXPECT_EQ(result.pairs, (std::vector<std::pair<int, int>>{{0, 1}, {2, 0}}));
   EXPECT_EQ(bins_of(result.segment, SlotSource::kPrefix), (std::vector<int>{99, 101, 203, 204, 301, 299, 402, 398}));
@@ -131,8 +131,8 @@ TEST(BuildSegment, OfAnEmptySceneOnlyCloses) {
 TEST(AssembleSegment, AppendsTheGroundTruthOfAnExcludedPair) {
   const std::vector<SceneObject> truth = {box("x", {1, 2, 3, 4}), box("y", {1, 2, 3, 5})};
   const ParsedRollout parsed = vocab().parse("{" + box_entry("object_1") + ", " + box_entry("object_2") + "}");
-  const SegmentResult result = assemble_segment(a_prompt(), parsed, {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, truth,
-      answer_vocab());
+  const SegmentResult result =
+      assemble_segment(a_prompt(), parsed, {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, truth, answer_vocab());
   EXPECT_EQ(result.num_excluded, 1);
   EXPECT_EQ(result.pairs, (std::vector<std::pair<int, int>>{{1, 0}}));
   EXPECT_EQ(result.false_negatives, (std::vector<int>{1}));
@@ -141,8 +141,8 @@ TEST(AssembleSegment, AppendsTheGroundTruthOfAnExcludedPair) {
 }
 
 TEST(PairTargets, TransportPolygons) {
-  const ParsedRollout parsed = vocab().parse("{\"object_1\": {\"desc\": \"a\", \"poly\": [" + test::coords({100, 100, 300, 100, 200, 300})
-      + "]}}");
+  const ParsedRollout parsed =
+      vocab().parse("{\"object_1\": {\"desc\": \"a\", \"poly\": [" + test::coords({100, 100, 300, 100, 200, 300}) + "]}}");
   const std::vector<SceneObject> truth = {{"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
   const auto targets = pair_targets(parsed, match({parsed.objects[0].geometry}, {truth[0].geometry}, {}), truth, {.ot_epsilon = 1.0});
   ASSERT_EQ(targets.size(), 1u);
@@ -150,9 +150,11 @@ TEST(PairTargets, TransportPolygons) {
 }
 
 TEST(BuildGroundTruthSegment, TeachesTheWholeAnswer) {
-  const Segment segment = build_ground_truth_segment(a_prompt(),
-      {box("red dog", {5, 6, 7, 8}), {"b", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}}, answer_vocab());
-  EXPECT_EQ(labelled_text(segment), R"({"object_1": {"desc": "red dog", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "b", "poly": [["", ""], ["", ""], ["", ""]]}}<|im_end|>)");
+  const Segment segment = build_ground_truth_segment(
+      a_prompt(), {box("red dog", {5, 6, 7, 8}), {"b", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}}, answer_vocab());
+  EXPECT_EQ(
+      labelled_text(segment),
+      R"({"object_1": {"desc": "red dog", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "b", "poly": [["", ""], ["", ""], ["", ""]]}}<|im_end|>)");
   EXPECT_EQ(bins_of(segment, SlotSource::kAppend), (std::vector<int>{5, 6, 7, 8, 1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(segment.prefix_len, 0);
   EXPECT_EQ(segment.encoded_len(), segment.prompt_len + segment.append_len + 1);

@@ -46,7 +46,8 @@ TEST(Cadence, WritesAFinalCheckpointUnlessSaveLastEpochIsOff) {
 }
 
 TEST(Cadence, DelaysTheFirstCheckpoint) {
-  const Cadence cadence({.max_steps = 100, .save_when = When::kSteps, .save_steps = 10, .save_delay_steps = 25, .save_delay_epochs = 4}, 10);
+  const Cadence cadence({.max_steps = 100, .save_when = When::kSteps, .save_steps = 10, .save_delay_steps = 25, .save_delay_epochs = 4},
+                        10);
   EXPECT_FALSE(cadence.after_step(20, false).save);
   EXPECT_FALSE(cadence.after_step(30, false).save);
   EXPECT_TRUE(cadence.after_step(40, false).save);
@@ -61,7 +62,7 @@ int64_t uneven(int64_t epoch) {
 TEST(Cadence, CountsWhatUnevenEpochsReallyTake) {
   EXPECT_EQ(Cadence({.num_train_epochs = 2}, uneven).total_steps(), 17);
   EXPECT_EQ(Cadence({.num_train_epochs = 4}, uneven).total_steps(), 39);
-  EXPECT_EQ(Cadence({.num_train_epochs = 1.5}, uneven).total_steps(), 14);   // 3.5 of the second epoch's 7, rounded up
+  EXPECT_EQ(Cadence({.num_train_epochs = 1.5}, uneven).total_steps(), 14);  // 3.5 of the second epoch's 7, rounded up
   EXPECT_EQ(Cadence({.num_train_epochs = 2.25}, uneven).total_steps(), 20);
   EXPECT_EQ(Cadence({.num_train_epochs = 0.1}, uneven).total_steps(), 1);
 }

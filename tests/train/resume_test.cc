@@ -178,7 +178,8 @@ TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
 TEST(RemoveLeftovers, TakesHalfWrittenFilesOfTheRun) {
   const test::TempDir dir;
   const std::string dead = std::to_string(pid_of_a_dead_process()), parent = std::to_string(::getppid());
-  for (const std::string& name : {"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead, "args.json.tmp-" + parent, "notes.txt.tmp-" + dead}) {
+  for (const std::string& name :
+       {"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead, "args.json.tmp-" + parent, "notes.txt.tmp-" + dead}) {
     dir.write(name, "half");
   }
   dir.write("args.json", "{}");

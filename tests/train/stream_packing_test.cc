@@ -33,8 +33,10 @@ struct Screen {
 // Parts of stage 1 on the golden scenes. @param model_dir  whose tokenizer encodes
 struct Scenes {
   Scenes(const std::string& model_dir, ObjectOrdering ordering)
-      : tokenizer(Tokenizer::load(model_dir)), coords(CoordVocab::from(*tokenizer, model_dir)),
-        vocab(AnswerVocab::from(*tokenizer, coords, model_dir)), patches(PatchOptions::from_model_dir(model_dir)),
+      : tokenizer(Tokenizer::load(model_dir)),
+        coords(CoordVocab::from(*tokenizer, model_dir)),
+        vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
+        patches(PatchOptions::from_model_dir(model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)), {.merge_size = patches.merge_size}),
         examiner_options{.ordering = ordering, .seed = 3, .patches = patches} {}
 
@@ -107,7 +109,10 @@ int longest_of(Scenes& scenes) {
 TEST(StreamPacking, MeasuresEverySampleOnceWhenLengthsStay) {
   Screen screen;
   int64_t num_measured = 0;
-  const auto encoded_len = [&](int64_t sample_idx, int64_t) { ++num_measured; return len_of(sample_idx, 0); };
+  const auto encoded_len = [&](int64_t sample_idx, int64_t) {
+    ++num_measured;
+    return len_of(sample_idx, 0);
+  };
   StreamPacking packing({.num_samples = kNumSamples, .encoded_len = encoded_len}, {.packing_length = 100}, screen.terminal);
   EXPECT_EQ(num_measured, kNumSamples);
   WindowStream windows({.num_samples = kNumSamples, .cut = packing.cut()});
@@ -163,8 +168,9 @@ TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
   min_fill.min_fill_ratio = 0.7;
   drop_last.drop_last = false;
   EXPECT_EQ(print_of(base, 0, false), print_of(base, 0, false));
-  const std::set<std::string> prints{print_of(base, 0, false),     print_of(base, 1, false),     print_of(base, 0, true),
-                                     print_of(selector, 0, false), print_of(buffer, 0, false), print_of(min_fill, 0, false), print_of(drop_last, 0, false)};
+  const std::set<std::string> prints{print_of(base, 0, false),     print_of(base, 1, false),   print_of(base, 0, true),
+                                     print_of(selector, 0, false), print_of(buffer, 0, false), print_of(min_fill, 0, false),
+                                     print_of(drop_last, 0, false)};
   EXPECT_EQ(prints.size(), 7u);
 }
 

@@ -30,9 +30,10 @@ TrainerState full_state() {
   state.best_global_step = 100;
   state.best_model_checkpoint = "runs/\"ä\"/checkpoint-100";
   state.log_history.push_back({.step = 5, .values = {{"loss", 1e-7}, {"rollout/f1", 2.0}, {"epoch", 0.1}}});
-  state.log_history.push_back({.step = 10, .values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
-                                                      {"grad_norm", std::numeric_limits<double>::infinity()},
-                                                      {"x", -std::numeric_limits<double>::infinity()}}});
+  state.log_history.push_back({.step = 10,
+                               .values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
+                                          {"grad_norm", std::numeric_limits<double>::infinity()},
+                                          {"x", -std::numeric_limits<double>::infinity()}}});
   return state;
 }
 

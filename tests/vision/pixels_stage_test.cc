@@ -76,10 +76,11 @@ TEST_F(PixelsStageTest, ResizesBitForBitAsTransformersOnRequest) {
 }
 
 TEST_F(PixelsStageTest, ABadLineDoesNotStopTheRest) {
-  const std::vector<Json> answers = answers_to(fmt::format("{{\"id\": \"x\", \"image\": \"{0}\"}}\n"
-                                                           "{{\"id\": \"../x\", \"image\": \"{1}\"}}\n"
-                                                           "{{\"image\": \"{1}\", \"do_resiz\": true}}\n{{\"image\": \"{1}\"}}\n",
-                                                           golden("resized.png"), golden("pixel_qwen3.png")));
+  const std::vector<Json> answers =
+      answers_to(fmt::format("{{\"id\": \"x\", \"image\": \"{0}\"}}\n"
+                             "{{\"id\": \"../x\", \"image\": \"{1}\"}}\n"
+                             "{{\"image\": \"{1}\", \"do_resiz\": true}}\n{{\"image\": \"{1}\"}}\n",
+                             golden("resized.png"), golden("pixel_qwen3.png")));
   EXPECT_EQ(exit_code_, 3);
   ASSERT_EQ(answers.size(), 4u);
   EXPECT_EQ(answers[0]["error"]["kind"], "data");  // 45 x 37 px without do_resize

@@ -39,8 +39,10 @@ std::shared_ptr<const Segment> read_segment(const Json& value, const std::string
 class GradStage : public Stage {
  public:
   explicit GradStage(const StageOptions& options)
-      : device_(choose_device(options.device)), model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
-        model_dir_(options.model_dir), output_dir_(options.output_dir) {
+      : device_(choose_device(options.device)),
+        model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+        model_dir_(options.model_dir),
+        output_dir_(options.output_dir) {
     make_directories(output_dir_);
   }
 
@@ -55,8 +57,9 @@ class GradStage : public Stage {
     const LossScale scale = loss_scales({supervision}, LossNormalization::kWindow).front();
     const std::vector<ParameterGroup> groups = trainable_groups();
     Float32Gradients float32_gradients(groups);
-    const RowLoss loss = row_loss(forward_row(*model_, make_row(row, pixels_from_files(model_dir_), device_)), supervision,
-                                  [this](const at::Tensor& hidden_KH) { return model_->head_KV(hidden_KH); }, options, scale.ce, scale.coord);
+    const RowLoss loss = row_loss(
+        forward_row(*model_, make_row(row, pixels_from_files(model_dir_), device_)), supervision,
+        [this](const at::Tensor& hidden_KH) { return model_->head_KV(hidden_KH); }, options, scale.ce, scale.coord);
     torch::autograd::backward({loss.total}, {});
     float32_gradients.publish();
     const std::vector<TensorEntry> gradients = take_gradients();

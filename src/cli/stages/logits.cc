@@ -18,8 +18,10 @@ namespace {
 class LogitsStage : public Stage {
  public:
   explicit LogitsStage(const StageOptions& options)
-      : device_(choose_device(options.device)), model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
-        model_dir_(options.model_dir), output_dir_(options.output_dir) {
+      : device_(choose_device(options.device)),
+        model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+        model_dir_(options.model_dir),
+        output_dir_(options.output_dir) {
     make_directories(output_dir_);
   }
 
@@ -29,7 +31,8 @@ class LogitsStage : public Stage {
     const std::vector<std::string> paths = fields.texts("images");
     fields.finish();
     if (token_ids.empty()) {
-      throw UserError(ErrorKind::kData, {.error = "token_ids is empty", .where = "input.token_ids", .what = "0 tokens", .fix = "give at least one token"});
+      throw UserError(ErrorKind::kData,
+                      {.error = "token_ids is empty", .where = "input.token_ids", .what = "0 tokens", .fix = "give at least one token"});
     }
     Json answer;
     answer["file"] = write(logits_TV(token_ids, paths));

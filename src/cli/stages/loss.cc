@@ -17,11 +17,13 @@ namespace {
 at::Tensor read_logits_TV(const std::string& path) {
   const auto file = SafetensorsFile::open(path);
   const auto fail = [&](const std::string& error, const std::string& what) {
-    throw UserError(ErrorKind::kData, {.error = error, .where = path, .what = what, .fix = "write a floating-point tensor \"logits\" of shape [T, V]"});
+    throw UserError(ErrorKind::kData,
+                    {.error = error, .where = path, .what = what, .fix = "write a floating-point tensor \"logits\" of shape [T, V]"});
   };
   if (!file->has("logits")) fail("the file has no tensor \"logits\"", fmt::format("{} other tensors", file->names().size()));
   if (file->shape("logits").size() != 2 || !at::isFloatingType(file->dtype("logits"))) {
-    fail("the logits have a wrong shape or type", fmt::format("{} dimensions of {}", file->shape("logits").size(), at::toString(file->dtype("logits"))));
+    fail("the logits have a wrong shape or type",
+         fmt::format("{} dimensions of {}", file->shape("logits").size(), at::toString(file->dtype("logits"))));
   }
   return file->tensor("logits");
 }

@@ -18,7 +18,8 @@ std::vector<int> read_labels(FieldReader& fields, const std::string& what, int64
   const std::vector<int> labels = fields.required_integers("labels");
   const std::string where = what + ".labels";
   if (labels.size() != num_tokens) {
-    fail(where, "labels and tokens differ in number", fmt::format("{} labels, {} tokens", labels.size(), num_tokens), "give one label for each token");
+    fail(where, "labels and tokens differ in number", fmt::format("{} labels, {} tokens", labels.size(), num_tokens),
+         "give one label for each token");
   }
   for (size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == kIgnoreLabel) continue;
@@ -26,21 +27,24 @@ std::vector<int> read_labels(FieldReader& fields, const std::string& what, int64
       fail(where, "a label is outside the vocabulary", fmt::format("label {} at position {}, vocabulary of {}", labels[i], i, vocab_size),
            fmt::format("give {} where there is no label, else a token id", kIgnoreLabel));
     }
-    if (i == 0) fail(where, "the first position cannot be supervised", fmt::format("label {} at position 0", labels[i]),
-                     fmt::format("its logits would be read one before; set it to {}", kIgnoreLabel));
+    if (i == 0)
+      fail(where, "the first position cannot be supervised", fmt::format("label {} at position 0", labels[i]),
+           fmt::format("its logits would be read one before; set it to {}", kIgnoreLabel));
   }
   return labels;
 }
 
 CoordSlot read_slot(const Json& item, const std::string& where, size_t num_tokens) {
-  const bool has_shape = item.is_array() && item.size() == 3 && item[0].is_number_integer() && item[1].is_number_integer() && item[2].is_string();
+  const bool has_shape =
+      item.is_array() && item.size() == 3 && item[0].is_number_integer() && item[1].is_number_integer() && item[2].is_string();
   const std::string found = item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80);
   if (!has_shape) fail(where, "a coord slot has a wrong shape", found, "give [position, bin, \"prefix\" or \"append\"]");
   const auto position = item[0].get<double>();  // as double: an unsigned beyond int64 must not wrap
   const auto bin = item[1].get<double>();
   const auto source = item[2].get<std::string>();
   if (!(position >= 1 && position < static_cast<double>(num_tokens))) {
-    fail(where, "a coord slot lies outside the row", fmt::format("{}, {} tokens", found, num_tokens), "give a position from 1 to the last token");
+    fail(where, "a coord slot lies outside the row", fmt::format("{}, {} tokens", found, num_tokens),
+         "give a position from 1 to the last token");
   }
   if (!(bin >= 0 && bin < kNumBins)) fail(where, "a coord slot has a wrong bin", found, "give a bin from 0 to 999");
   if (source != "prefix" && source != "append") fail(where, "a coord slot has a wrong source", found, "give \"prefix\" or \"append\"");
@@ -50,7 +54,9 @@ CoordSlot read_slot(const Json& item, const std::string& where, size_t num_token
 double positive(FieldReader& reader, const std::string& key, double fallback) {
   const double value = reader.number(key, fallback);
   if (value > 0) return value;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be positive", key), .where = "options." + key, .what = fmt::format("{}", value),
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be positive", key),
+                                       .where = "options." + key,
+                                       .what = fmt::format("{}", value),
                                        .fix = fmt::format("give a number above 0, e.g. {}", fallback)});
 }
 
@@ -69,7 +75,8 @@ std::array<int, 1000> read_coord_token_ids(FieldReader& fields, int64_t vocab_si
   const std::vector<int> given = fields.required_integers("coord_token_ids");
   const std::string where = "input.coord_token_ids";
   std::array<int, 1000> ids{};
-  if (given.size() != ids.size()) fail(where, "there must be 1000 coord tokens", fmt::format("{} ids", given.size()), "give the ids of bins 0 to 999");
+  if (given.size() != ids.size())
+    fail(where, "there must be 1000 coord tokens", fmt::format("{} ids", given.size()), "give the ids of bins 0 to 999");
   for (size_t bin = 0; bin < ids.size(); ++bin) {
     if (given[bin] < 0 || given[bin] >= vocab_size) {
       fail(where, "a coord token is outside the vocabulary", fmt::format("id {} of bin {}, vocabulary of {}", given[bin], bin, vocab_size),
@@ -97,8 +104,10 @@ LossOptions read_loss_options(const Json* given) {
   if (truncate != nullptr && !truncate->is_null()) {
     options.target_truncate = reader.number("target_truncate", 0);
     if (*options.target_truncate < 0) {
-      throw UserError(ErrorKind::kConfig, {.error = "target_truncate must not be negative", .where = "options.target_truncate",
-                                           .what = fmt::format("{}", *options.target_truncate), .fix = "give a number of bins from 0, or null"});
+      throw UserError(ErrorKind::kConfig, {.error = "target_truncate must not be negative",
+                                           .where = "options.target_truncate",
+                                           .what = fmt::format("{}", *options.target_truncate),
+                                           .fix = "give a number of bins from 0, or null"});
     }
   }
   reader.finish();

@@ -23,7 +23,8 @@ Json object_json(const ParsedObject& object) {
 class ParseStage : public Stage {
  public:
   explicit ParseStage(const StageOptions& options)
-      : tokenizer_(Tokenizer::load(options.model_dir)), coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
+      : tokenizer_(Tokenizer::load(options.model_dir)),
+        coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 
   Json run(const Json& input) override {

@@ -62,7 +62,8 @@ Json segment_json(const SegmentResult& result) {
 class SegmentStage : public Stage {
  public:
   explicit SegmentStage(const StageOptions& options)
-      : tokenizer_(Tokenizer::load(options.model_dir)), coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
+      : tokenizer_(Tokenizer::load(options.model_dir)),
+        coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
         vocab_(AnswerVocab::from(*tokenizer_, coord_vocab_, options.model_dir)),
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 

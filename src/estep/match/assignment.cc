@@ -16,8 +16,17 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class AssignmentSolver {
  public:
   explicit AssignmentSolver(const CostMatrix& costs)
-      : costs_(costs), n_(static_cast<size_t>(costs.size)), row_dual_(n_, 0.0), column_dual_(n_, 0.0), column_of_row_(n_, kNone),
-        row_of_column_(n_, kNone), from_row_(n_, kNone), distance_(n_), row_seen_(n_), column_seen_(n_), open_columns_(n_) {}
+      : costs_(costs),
+        n_(static_cast<size_t>(costs.size)),
+        row_dual_(n_, 0.0),
+        column_dual_(n_, 0.0),
+        column_of_row_(n_, kNone),
+        row_of_column_(n_, kNone),
+        from_row_(n_, kNone),
+        distance_(n_),
+        row_seen_(n_),
+        column_seen_(n_),
+        open_columns_(n_) {}
 
   std::vector<int> solve() {
     for (int row = 0; row < costs_.size; ++row) insert(row);
@@ -100,8 +109,8 @@ class AssignmentSolver {
   size_t n_;
   std::vector<double> row_dual_, column_dual_;
   std::vector<int> column_of_row_, row_of_column_;
-  std::vector<int> from_row_;            // of each column: the row before it on its shortest path
-  std::vector<double> distance_;         // of each column
+  std::vector<int> from_row_;     // of each column: the row before it on its shortest path
+  std::vector<double> distance_;  // of each column
   std::vector<bool> row_seen_, column_seen_;
   std::vector<int> open_columns_;
 };

@@ -34,8 +34,8 @@ void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) 
   const bool flip = along_x ? from.u > to.u : from.v > to.v;
   if (flip) std::swap(from, to);
   const int64_t steps = along_x ? dx : dy;
-  const double slope = along_x ? static_cast<double>(to.v - from.v) / static_cast<double>(dx)
-                               : static_cast<double>(to.u - from.u) / static_cast<double>(dy);
+  const double slope =
+      along_x ? static_cast<double>(to.v - from.v) / static_cast<double>(dx) : static_cast<double>(to.u - from.u) / static_cast<double>(dy);
   for (int64_t d = 0; d <= steps; ++d) {
     const int64_t t = flip ? steps - d : d;
     const double along = slope * static_cast<double>(t);

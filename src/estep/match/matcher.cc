@@ -140,8 +140,10 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
 }
 
 [[noreturn]] void refuse(const std::string& key, const std::string& found, const std::string& legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key), .where = "custom.extra.rollout_matching." + key,
-                                       .what = fmt::format("{} = {}", key, found), .fix = fmt::format("give {}", legal)});
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
+                                       .where = "custom.extra.rollout_matching." + key,
+                                       .what = fmt::format("{} = {}", key, found),
+                                       .fix = fmt::format("give {}", legal)});
 }
 
 }  // namespace

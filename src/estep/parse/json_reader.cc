@@ -188,7 +188,9 @@ class Reader {
     if (at_end()) return stop_at_end();
     const unsigned char c = peek();
     switch (c) {
-      case '"': case '\\': case '/': text += static_cast<char>(c); break;
+      case '"':
+      case '\\':
+      case '/': text += static_cast<char>(c); break;
       case 'b': text += '\b'; break;
       case 'f': text += '\f'; break;
       case 'n': text += '\n'; break;

@@ -24,10 +24,10 @@ struct GenerateOptions {
   int max_new_tokens = 512;
   double temperature = 0.0;  ///< 0 = greedy
   double top_p = 1.0;
-  int top_k = 0;             ///< 0 = off
+  int top_k = 0;  ///< 0 = off
   double repetition_penalty = 1.0;
-  uint64_t seed = 0;         ///< with epoch, sample_id and position, the key of every draw (BEHAVIOUR 4.7)
-  int batch_size = 1;        ///< rollout_generate_batch_size; `hf` only
+  uint64_t seed = 0;   ///< with epoch, sample_id and position, the key of every draw (BEHAVIOUR 4.7)
+  int batch_size = 1;  ///< rollout_generate_batch_size; `hf` only
   std::vector<int> stop_ids;
   RepeatGuardOptions repeat_terminate;
 };

@@ -38,7 +38,8 @@ const BackendRow& find_backend(const std::string& name) {
   }
   const std::vector<std::string> near = near_names(name, names, 1);
   throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("unknown rollout backend \"{}\"", name), .where = "custom.extra.rollout_matching.rollout_backend",
+                  {.error = fmt::format("unknown rollout backend \"{}\"", name),
+                   .where = "custom.extra.rollout_matching.rollout_backend",
                    .what = fmt::format("known: {}", join(names, ", ")),
                    .fix = near.empty() ? "use rollout_backend: hf" : fmt::format("did you mean \"{}\"?", near.front())});
 }

@@ -61,7 +61,7 @@ class CachedAttention : public AttentionContext {
   KvCache& cache_;
   int64_t first_ = 0;  ///< columns before it are padding of every row
   int64_t end_ = 0;
-  at::Tensor mask_;    ///< [B, 1, T, end − first], 0 or -inf
+  at::Tensor mask_;  ///< [B, 1, T, end − first], 0 or -inf
 };
 
 }  // namespace rematch

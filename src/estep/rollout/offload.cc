@@ -59,7 +59,8 @@ size_t bytes_of(const std::vector<at::Tensor>& tensors) {
 void check_movable(const at::Tensor& tensor) {
   const bool is_whole = tensor.storage_offset() == 0 && tensor.storage().nbytes() == tensor.nbytes();
   REMATCH_CHECK(is_whole, fmt::format("{} of {} bytes", tensor.nbytes(), tensor.storage().nbytes()));
-  REMATCH_CHECK(tensor.storage().use_count() == 1, fmt::format("{} tensors share the storage of one to move", tensor.storage().use_count()));
+  REMATCH_CHECK(tensor.storage().use_count() == 1,
+                fmt::format("{} tensors share the storage of one to move", tensor.storage().use_count()));
   REMATCH_CHECK(tensor.is_leaf(), "a tensor to move was computed by autograd");
 }
 
@@ -121,7 +122,8 @@ void Offload::move_out(const std::vector<at::Tensor>& tensors) {
     const size_t num_moved = offloaded_.size();
     move_back();  // it was all there a moment ago; if even that fails, its own error says more
     throw UserError(ErrorKind::kEnvironment,
-                    {.error = "training state could not be moved to host memory for a rollout", .where = "custom.extra.rollout_matching.offload",
+                    {.error = "training state could not be moved to host memory for a rollout",
+                     .where = "custom.extra.rollout_matching.offload",
                      .what = fmt::format("{} of {} tensors ({:.2f} GiB in all) had been moved: {}", num_moved, tensors.size(),
                                          gib(bytes_of(tensors)), reason),
                      .fix = "make host memory free, or set offload.offload_optimizer or offload.offload_model to false"});
@@ -146,9 +148,10 @@ void Offload::move_back() {
     size_t bytes = 0;
     for (const Offloaded& away : offloaded_) bytes += away.tensor.nbytes();
     throw UserError(ErrorKind::kEnvironment,
-                    {.error = "training state could not return to the device after a rollout", .where = "custom.extra.rollout_matching.offload",
-                     .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}", offloaded_.size(), num_all, gib(bytes),
-                                         reason_of(error)),
+                    {.error = "training state could not return to the device after a rollout",
+                     .where = "custom.extra.rollout_matching.offload",
+                     .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}", offloaded_.size(), num_all,
+                                         gib(bytes), reason_of(error)),
                      .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or make the device free of other programs"});
   }
 }

@@ -38,7 +38,8 @@ class Offload {
   struct Options {
     bool model = false;      ///< `offload.offload_model`: parameters and gradients
     bool optimizer = false;  ///< `offload.offload_optimizer`: masters and averages
-    std::function<void(const std::string&)> warn;  ///< told when state could not return while an exception was on its way; must not throw; may be empty
+    std::function<void(const std::string&)>
+        warn;  ///< told when state could not return while an exception was on its way; must not throw; may be empty
   };
   /// @param parameters  all of the model's, asked at every scope; a tied matrix may be listed twice and moves once
   Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover);

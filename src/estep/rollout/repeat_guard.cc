@@ -16,7 +16,8 @@ void require_at_least(const char* key, int value, int least) {
   if (value >= least) return;
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("repeat_terminate.{} is out of range", key),
                                        .where = fmt::format("repeat_terminate.{}", key),
-                                       .what = fmt::format("{}", value), .fix = fmt::format("use {} or more", least)});
+                                       .what = fmt::format("{}", value),
+                                       .fix = fmt::format("use {} or more", least)});
 }
 
 }  // namespace

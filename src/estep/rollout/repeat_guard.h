@@ -25,9 +25,9 @@ class ObjectKeyCounter {
   char previous_ = '\0';          ///< last byte outside strings that is no white space
   bool in_string_ = false;
   bool escaped_ = false;
-  bool is_candidate_ = false;     ///< the open string stands where a key may
+  bool is_candidate_ = false;  ///< the open string stands where a key may
   size_t string_len_ = 0;
-  bool matches_ = false;          ///< the open string began with `object_`, as far as it was read
+  bool matches_ = false;  ///< the open string began with `object_`, as far as it was read
   int count_ = 0;
 };
 

@@ -77,7 +77,8 @@ int Sampler::next(std::span<float> logits_V, SamplerRow& row) {
 void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
   for (size_t i = 0; i < logits_V.size(); ++i) {
     if (std::isfinite(logits_V[i])) continue;
-    throw UserError(ErrorKind::kData, {.error = "the model gives a logit that is not finite", .where = row.who_,
+    throw UserError(ErrorKind::kData, {.error = "the model gives a logit that is not finite",
+                                       .where = row.who_,
                                        .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[i]),
                                        .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
   }

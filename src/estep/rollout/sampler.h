@@ -25,7 +25,7 @@ class SamplerRow {
   uint64_t key_ = 0;
   int64_t num_generated_ = 0;
   bool penalises_ = false;
-  std::vector<bool> seen_;    ///< by id, only kept when there is a penalty
+  std::vector<bool> seen_;     ///< by id, only kept when there is a penalty
   std::vector<int> seen_ids_;  ///< the set bits of seen_, each once
   std::string who_;            ///< sample and place, for errors
 };

@@ -5,10 +5,10 @@
 namespace rematch {
 
 void check_vllm_available() {
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = "the vLLM rollout backend is not part of this build", .where = "custom.extra.rollout_matching.rollout_backend",
-                   .what = "rollout_backend is \"vllm\" (the default); this build has: hf",
-                   .fix = "set rollout_backend: hf under custom.extra.rollout_matching"});
+  throw UserError(ErrorKind::kEnvironment, {.error = "the vLLM rollout backend is not part of this build",
+                                            .where = "custom.extra.rollout_matching.rollout_backend",
+                                            .what = "rollout_backend is \"vllm\" (the default); this build has: hf",
+                                            .fix = "set rollout_backend: hf under custom.extra.rollout_matching"});
 }
 
 std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts&, const GenerateOptions&) {

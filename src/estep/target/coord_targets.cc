@@ -11,8 +11,10 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void refuse(const std::string& key, const std::string& found, const std::string& legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key), .where = "custom.extra.rollout_matching." + key,
-                                       .what = fmt::format("{} = {}", key, found), .fix = "give " + legal});
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
+                                       .where = "custom.extra.rollout_matching." + key,
+                                       .what = fmt::format("{} = {}", key, found),
+                                       .fix = "give " + legal});
 }
 
 double distance(const BinPoint& a, const BinPoint& b, OtCost cost) {

@@ -25,7 +25,8 @@ std::vector<bool> overlaps(const std::vector<int>& token_ids, const std::vector<
 AnswerVocab AnswerVocab::from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab, const std::string& where) {
   const auto im_end = tokenizer.token_id("<|im_end|>");
   if (!im_end) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|im_end|>", .where = where,
+    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|im_end|>",
+                                       .where = where,
                                        .what = fmt::format("{} ids, none of them", tokenizer.num_ids()),
                                        .fix = "use the tokenizer.json of a Qwen model, whose answers end with <|im_end|>"});
   }
@@ -42,8 +43,10 @@ EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer
   }
   const AnswerText canonical = normalized(answer);
   if (spelt != canonical.text) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer changes the text of an answer", .where = answer.text.substr(0, 80),
-                                       .what = spelt.substr(0, 80), .fix = "use a tokenizer.json without a normaliser, or with NFC"});
+    throw UserError(ErrorKind::kData, {.error = "the tokenizer changes the text of an answer",
+                                       .where = answer.text.substr(0, 80),
+                                       .what = spelt.substr(0, 80),
+                                       .fix = "use a tokenizer.json without a normaliser, or with NFC"});
   }
   encoded.in_desc = overlaps(encoded.token_ids, canonical.desc_values, tokenizer);
   return encoded;

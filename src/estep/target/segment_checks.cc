@@ -24,21 +24,19 @@ void check_prompt_ids(const std::vector<int>& ours, const std::vector<int>& thei
   if (ours == theirs) return;
   size_t position = 0;
   while (position < ours.size() && position < theirs.size() && ours[position] == theirs[position]) ++position;
-  throw UserError(ErrorKind::kData,
-                  {.error = fmt::format("the prompt {} used differs from ours at position {}", backend, position),
-                   .where = where.empty() ? "prompt" : where,
-                   .what = fmt::format("ours has {}, {} has {} (lengths {} and {})", id_at(ours, position), backend,
-                                       id_at(theirs, position), ours.size(), theirs.size()),
-                   .fix = "give both the same tokenizer, chat template and image size, or use `rollout_backend: hf`"});
+  throw UserError(ErrorKind::kData, {.error = fmt::format("the prompt {} used differs from ours at position {}", backend, position),
+                                     .where = where.empty() ? "prompt" : where,
+                                     .what = fmt::format("ours has {}, {} has {} (lengths {} and {})", id_at(ours, position), backend,
+                                                         id_at(theirs, position), ours.size(), theirs.size()),
+                                     .fix = "give both the same tokenizer, chat template and image size, or use `rollout_backend: hf`"});
 }
 
 void check_supervision(const Segment& segment) {
   const auto refuse = [&](int position, const std::string& why) {
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why),
-                     .where = sample_name(segment),
-                     .what = fmt::format("prompt_len {}, encoded_len {}", segment.prompt_len, segment.encoded_len()),
-                     .fix = "supervise each token of the assistant's answer at most once, by its own id or by a bin"});
+    throw UserError(ErrorKind::kData, {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why),
+                                       .where = sample_name(segment),
+                                       .what = fmt::format("prompt_len {}, encoded_len {}", segment.prompt_len, segment.encoded_len()),
+                                       .fix = "supervise each token of the assistant's answer at most once, by its own id or by a bin"});
   };
   const int length = segment.encoded_len();
   if (static_cast<int>(segment.labels.size()) != length) {
@@ -65,7 +63,8 @@ void check_supervision(const Segment& segment) {
 void check_encoded_len(const Segment& segment, int cap_tokens) {
   if (cap_tokens <= 0 || segment.encoded_len() <= cap_tokens) return;
   throw UserError(ErrorKind::kData,
-                  {.error = "a segment is longer than global_max_length", .where = sample_name(segment),
+                  {.error = "a segment is longer than global_max_length",
+                   .where = sample_name(segment),
                    .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
                                        segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
                    .fix = "raise `global_max_length`, lower `max_new_tokens`, "

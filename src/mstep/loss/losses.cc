@@ -102,8 +102,9 @@ void check_supervision(const at::Tensor& hidden_TH, const RowSupervision& s) {
 
 }  // namespace
 
-RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const std::function<at::Tensor(const at::Tensor&)>& head_KV,
-                 const LossOptions& options, double ce_scale, double coord_scale) {
+RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
+                 const std::function<at::Tensor(const at::Tensor&)>& head_KV, const LossOptions& options, double ce_scale,
+                 double coord_scale) {
   check_supervision(hidden_TH, supervision);
   REMATCH_CHECK(options.chunk_positions > 0, fmt::format("{}", options.chunk_positions));
   const at::Device device = hidden_TH.device();

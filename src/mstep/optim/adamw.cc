@@ -13,7 +13,9 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void throw_state_error(const std::string& name, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = "the optimizer state does not fit the model", .where = name, .what = what,
+  throw UserError(ErrorKind::kData, {.error = "the optimizer state does not fit the model",
+                                     .where = name,
+                                     .what = what,
                                      .fix = "resume from a checkpoint of the same model and the same frozen parts"});
 }
 
@@ -21,7 +23,8 @@ namespace {
 
 AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : groups_(std::move(groups)), options_(options) {
   for (const ParameterGroup& group : groups_) {
-    REMATCH_CHECK(group.names.size() == group.parameters.size(), fmt::format("{}: {} {}", group.name, group.names.size(), group.parameters.size()));
+    REMATCH_CHECK(group.names.size() == group.parameters.size(),
+                  fmt::format("{}: {} {}", group.name, group.names.size(), group.parameters.size()));
     std::vector<Slot>& slots = slots_.emplace_back();
     for (const at::Tensor& parameter : group.parameters) {
       Slot& slot = slots.emplace_back();

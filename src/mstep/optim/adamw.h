@@ -10,8 +10,8 @@ namespace rematch {
 
 /// Parameters that share a learning rate and a weight decay.
 struct ParameterGroup {
-  std::string name;              ///< "vit", "aligner" or "llm", with ".no_decay" for norms and biases
-  double learning_rate = 0;      ///< base value; the schedule multiplies it
+  std::string name;          ///< "vit", "aligner" or "llm", with ".no_decay" for norms and biases
+  double learning_rate = 0;  ///< base value; the schedule multiplies it
   double weight_decay = 0;
   std::vector<std::string> names;      ///< checkpoint names
   std::vector<at::Tensor> parameters;  ///< leaves with requires_grad
@@ -48,7 +48,7 @@ class AdamW {
   struct Slot {
     at::Tensor master;               ///< float32; undefined for a float32 parameter, which is its own master (no second view of it)
     at::Tensor exp_avg, exp_avg_sq;  ///< float32
-    int64_t num_steps = 0;                   ///< updates so far, the t of the bias corrections
+    int64_t num_steps = 0;           ///< updates so far, the t of the bias corrections
   };
   void update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const;
 

@@ -23,7 +23,8 @@ bool starts_with_component(const std::string& name, const std::string& prefix) {
 
 ParameterPart parameter_part(const std::string& name) {
   if (!starts_with_component(name, "model.visual")) return ParameterPart::kLlm;
-  const bool is_merger = starts_with_component(name, "model.visual.merger") || starts_with_component(name, "model.visual.deepstack_merger_list");
+  const bool is_merger =
+      starts_with_component(name, "model.visual.merger") || starts_with_component(name, "model.visual.deepstack_merger_list");
   return is_merger ? ParameterPart::kAligner : ParameterPart::kVit;
 }
 
@@ -57,9 +58,10 @@ std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string,
     }
   }
   if (groups.empty()) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "nothing is left to train", .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
-                     .what = fmt::format("all {} parameters are frozen", parameters.size()), .fix = "set at least one of the three to false"});
+    throw UserError(ErrorKind::kConfig, {.error = "nothing is left to train",
+                                         .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
+                                         .what = fmt::format("all {} parameters are frozen", parameters.size()),
+                                         .fix = "set at least one of the three to false"});
   }
   return groups;
 }

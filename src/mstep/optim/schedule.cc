@@ -43,7 +43,8 @@ const TypeRow& row_of(const std::string& type) {
   }
   const std::vector<std::string> near = near_names(type, schedule_types(), 1);
   throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("unknown learning-rate schedule \"{}\"", type), .where = "training.lr_scheduler_type",
+                  {.error = fmt::format("unknown learning-rate schedule \"{}\"", type),
+                   .where = "training.lr_scheduler_type",
                    .what = fmt::format("known: {}", join(schedule_types(), ", ")),
                    .fix = near.empty() ? "choose one of the known schedules" : fmt::format("did you mean \"{}\"?", near.front())});
 }
@@ -66,8 +67,8 @@ void check_keywords(const TypeRow& row, const ScheduleOptions& options) {
 // Floor of the two cosines that have one, as a share of the learning rate.
 double floor_rate(const ScheduleOptions& options) {
   if (options.min_lr && options.min_lr_rate) {
-    throw keyword_error("both min_lr and min_lr_rate are given", fmt::format("min_lr {}, min_lr_rate {}", *options.min_lr, *options.min_lr_rate),
-                        "keep one of them");
+    throw keyword_error("both min_lr and min_lr_rate are given",
+                        fmt::format("min_lr {}, min_lr_rate {}", *options.min_lr, *options.min_lr_rate), "keep one of them");
   }
   if (options.min_lr_rate) return *options.min_lr_rate;
   if (!options.min_lr) {

@@ -8,10 +8,10 @@ namespace rematch {
 
 /// `training.lr_scheduler_type`, `.lr_scheduler_kwargs` and what they depend on.
 struct ScheduleOptions {
-  std::string type = "linear";      ///< one of schedule_types()
-  int64_t num_warmup_steps = 0;     ///< optimizer steps; see warmup_steps()
-  int64_t num_training_steps = 0;   ///< optimizer steps of the whole run
-  double learning_rate = 0;         ///< `training.learning_rate`: what min_lr is a share of
+  std::string type = "linear";           ///< one of schedule_types()
+  int64_t num_warmup_steps = 0;          ///< optimizer steps; see warmup_steps()
+  int64_t num_training_steps = 0;        ///< optimizer steps of the whole run
+  double learning_rate = 0;              ///< `training.learning_rate`: what min_lr is a share of
   std::optional<double> num_cycles;      ///< waves; default 0.5, half a cosine
   std::optional<double> min_lr;          ///< exactly one of min_lr and min_lr_rate for the two cosines with a floor
   std::optional<double> min_lr_rate;     ///< floor as a share of the learning rate

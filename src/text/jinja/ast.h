@@ -61,15 +61,15 @@ struct MacroNode {
 struct Node {
   NodeKind kind = NodeKind::kText;
   int line = 1;
-  std::string text;                                   ///< kText
-  ExprPtr expr;  ///< kOutput, kSet: value; kFor: what is walked; kSetBlock: filter chain on an empty constant, or null
-  ExprPtr condition;                                  ///< kFor: the inline if, or null
-  std::vector<std::string> targets;                   ///< kFor, kSet, kSetBlock: names that are bound
-  std::string attribute;                              ///< kSet: attribute of targets[0] (a namespace); empty = none
-  std::vector<std::pair<ExprPtr, Body>> branches;     ///< kIf; a null condition is else
-  Body body;                                          ///< kFor, kSetBlock
-  Body otherwise;                                     ///< kFor: else
-  MacroNode macro;                                    ///< kMacro
+  std::string text;                  ///< kText
+  ExprPtr expr;                      ///< kOutput, kSet: value; kFor: what is walked; kSetBlock: filter chain on an empty constant, or null
+  ExprPtr condition;                 ///< kFor: the inline if, or null
+  std::vector<std::string> targets;  ///< kFor, kSet, kSetBlock: names that are bound
+  std::string attribute;             ///< kSet: attribute of targets[0] (a namespace); empty = none
+  std::vector<std::pair<ExprPtr, Body>> branches;  ///< kIf; a null condition is else
+  Body body;                                       ///< kFor, kSetBlock
+  Body otherwise;                                  ///< kFor: else
+  MacroNode macro;                                 ///< kMacro
 };
 
 }  // namespace rematch::jinja

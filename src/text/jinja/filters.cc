@@ -247,12 +247,20 @@ struct FilterRow {
 
 // The ONE table of filters. `safe` changes nothing because nothing is escaped.
 constexpr FilterRow kFilters[] = {
-    {"abs", absolute},         {"capitalize", changed_case}, {"count", length},      {"d", default_value},     {"default", default_value},
-    {"first", first_or_last},  {"float", to_number},         {"indent", indented},   {"int", to_number},       {"items", pairs},
-    {"join", joined},          {"last", first_or_last},      {"length", length},     {"list", as_list},        {"lower", changed_case},
-    {"map", mapped},           {"reject", selected},         {"rejectattr", selected}, {"replace", replaced},  {"reverse", reversed},
-    {"safe", as_text},         {"select", selected},         {"selectattr", selected}, {"string", as_text},    {"title", changed_case},
-    {"tojson", to_json_text},  {"trim", trimmed},            {"upper", changed_case},
+    {"abs", absolute},          {"capitalize", changed_case},
+    {"count", length},          {"d", default_value},
+    {"default", default_value}, {"first", first_or_last},
+    {"float", to_number},       {"indent", indented},
+    {"int", to_number},         {"items", pairs},
+    {"join", joined},           {"last", first_or_last},
+    {"length", length},         {"list", as_list},
+    {"lower", changed_case},    {"map", mapped},
+    {"reject", selected},       {"rejectattr", selected},
+    {"replace", replaced},      {"reverse", reversed},
+    {"safe", as_text},          {"select", selected},
+    {"selectattr", selected},   {"string", as_text},
+    {"title", changed_case},    {"tojson", to_json_text},
+    {"trim", trimmed},          {"upper", changed_case},
 };
 
 const FilterRow* find_filter(const std::string& name) {

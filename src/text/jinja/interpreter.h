@@ -11,9 +11,9 @@ namespace rematch::jinja {
 
 /// What a hostile template may use up before it is stopped.
 struct Limits {
-  int64_t steps = 20'000'000;        ///< operations, long texts counting for their length
-  size_t text_bytes = 16 << 20;      ///< of one value, and of the output
-  int macro_depth = 50;              ///< calls inside calls
+  int64_t steps = 20'000'000;    ///< operations, long texts counting for their length
+  size_t text_bytes = 16 << 20;  ///< of one value, and of the output
+  int macro_depth = 50;          ///< calls inside calls
 };
 
 /// Arguments of a call, filter or test.

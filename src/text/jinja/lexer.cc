@@ -290,7 +290,9 @@ class Lexer {
 }  // namespace
 
 void template_error(const std::string& where, int line, const std::string& error, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = fmt::format("{}:{}", where, line), .what = what,
+  throw UserError(ErrorKind::kData, {.error = error,
+                                     .where = fmt::format("{}:{}", where, line),
+                                     .what = what,
                                      .fix = "use the chat template that came with the model, or change that line"});
 }
 
