@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the rollout buffer saves: the same windows of the demonstration used for 1, 2 and 4 optimizer steps each, in one run of this script.
 
-usage: bench/rollout_buffer.py build/release/bin/rematch [--windows 12] [--rounds 2] [--json OUT]     needs demo/out/hard (scripts/demo)
+usage: bench/rollout_buffer.py build/release/bin/rematch [--windows 12] [--rounds 3] [--json OUT]     needs demo/out/hard (scripts/demo)
 
 An un-buffered step costs E + M: rollout, parse, match, encoding and packing; forward, backward and update. With m steps a window it should
 cost E/m + M. The learning rate is next to nothing, so that every run rolls out the same answers.
@@ -19,7 +19,7 @@ KEYS = "custom.extra.rollout_matching.rollout_buffer"
 
 
 def run(binary, m_steps, num_windows, directory):
-    """Means over the windows, the first one left out: it warms up."""
+    """Means over the windows of one run, the first one left out: it warms up."""
     name = f"m{m_steps}"
     overrides = {"training.output_dir": directory, "training.run_name": name, "training.max_steps": num_windows * m_steps,
                  "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.save_strategy": "no", "training.save_last_epoch": "false",
@@ -43,7 +43,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
     parser.add_argument("--windows", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
     arguments = parser.parse_args()
     if not pathlib.Path("demo/out/hard/train.jsonl").exists():
@@ -53,17 +53,18 @@ def main():
         for _ in range(arguments.rounds):
             for m_steps, results in rounds.items():
                 results.append(run(arguments.binary, m_steps, arguments.windows, directory))
-    mean = {m: {key: statistics.mean(result[key] for result in results) for key in results[0]} for m, results in rounds.items()}
-    e_s, m_s = mean[1]["e_s"], mean[1]["step_s"] - mean[1]["e_s"]
+    # The median of the rounds: machines are noisy, and a slow minute should not fall on one side.
+    typical = {m: {key: statistics.median(result[key] for result in results) for key in results[0]} for m, results in rounds.items()}
+    e_s, m_s = typical[1]["e_s"], typical[1]["step_s"] - typical[1]["e_s"]
     print(f"un-buffered: E {e_s:.3f} s, M {m_s:.3f} s\n")
     print("| m_steps | steps/s | s a step | predicted (E + m M)/m | difference | rollout of a window | forward | backward |\n|---|---|---|---|---|---|---|---|")
-    for m, one in mean.items():
+    for m, one in typical.items():
         predicted = (e_s + m * m_s) / m
         one["predicted_s"] = predicted
         print(f"| {m} | {1 / one['step_s']:.2f} | {one['step_s']:.3f} | {predicted:.3f} | {100 * (one['step_s'] / predicted - 1):+.1f} % | "
               f"{one['generate_s']:.3f} | {one['forward_s']:.3f} | {one['backward_s']:.3f} |")
     if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(mean, indent=2) + "\n")
+        pathlib.Path(arguments.json).write_text(json.dumps(typical, indent=2) + "\n")
 
 
 if __name__ == "__main__":
