@@ -21,6 +21,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import binpacking  # noqa: E402
 import numpy  # noqa: E402
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "goldens"))
+from packing_rule import rest_of, select_binpacking, select_fifo  # noqa: E402
+
 WAITING = 512
 
 
@@ -35,28 +38,6 @@ def draw_pictures(draw):
 
 
 MIXES = {"short 16-600": draw_short, "pictures 400-2500": draw_pictures}
-
-
-def select_fifo(lens, cap):
-    total, selected = 0, []
-    for i, length in enumerate(lens):
-        if total + length <= cap:
-            total += length
-            selected.append(i)
-    return selected
-
-
-def rest_of(lens, cap):
-    return [(i, length) for i, length in enumerate(lens) if i > 0 and length <= cap - lens[0]]
-
-
-def select_binpacking(lens, cap):
-    fifo, rest = select_fifo(lens, cap), rest_of(lens, cap)
-    if not rest:
-        return fifo
-    bins = binpacking.to_constant_volume(rest, cap - lens[0], weight_pos=1)
-    total, _, indices = min((-sum(length for _, length in b), len(b), sorted(i for i, _ in b)) for b in bins)
-    return [0] + indices if lens[0] - total > sum(lens[i] for i in fifo) else fifo
 
 
 def select_optimal(lens, cap):

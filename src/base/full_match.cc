@@ -9,15 +9,12 @@
 #include "base/text.h"
 
 namespace rematch {
-namespace {
 
-std::string message_of(int code) {
+std::string pcre2_message(int code) {
   PCRE2_UCHAR text[256] = {};
   pcre2_get_error_message(code, text, sizeof(text));
   return reinterpret_cast<const char*>(text);
 }
-
-}  // namespace
 
 struct FullMatch::Impl {
   pcre2_code* code = nullptr;
@@ -44,7 +41,7 @@ FullMatch::FullMatch(const std::string& pattern, const std::string& where) : imp
   PCRE2_SIZE offset = 0;
   impl_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED,
                               &error, &offset, nullptr);
-  if (impl_->code == nullptr) fail(fmt::format("{} at character {} of `{}`", message_of(error), offset + 1, pattern.substr(0, 300)));
+  if (impl_->code == nullptr) fail(fmt::format("{} at character {} of `{}`", pcre2_message(error), offset + 1, pattern.substr(0, 300)));
   impl_->data = pcre2_match_data_create_from_pattern(impl_->code, nullptr);
 }
 
@@ -56,7 +53,7 @@ bool FullMatch::matches(std::string_view text) const {
   if (found == PCRE2_ERROR_NOMATCH) return false;
   throw UserError(ErrorKind::kConfig, {.error = "a regular expression cannot be matched",
                                        .where = impl_->where,
-                                       .what = fmt::format("{} on `{}` with `{}`", message_of(found), text, impl_->pattern.substr(0, 300)),
+                                       .what = fmt::format("{} on `{}` with `{}`", pcre2_message(found), text, impl_->pattern.substr(0, 300)),
                                        .fix = "write the pattern without nested repetitions such as `(a*)*`"});
 }
 

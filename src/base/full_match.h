@@ -5,6 +5,9 @@
 
 namespace rematch {
 
+/// What PCRE2 says of one of its error codes.
+std::string pcre2_message(int code);
+
 /// A regular expression that must match a whole text, as Python's `re.fullmatch` (PCRE2 in its Perl syntax; UTF-8).
 class FullMatch {
  public:

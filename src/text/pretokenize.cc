@@ -5,15 +5,10 @@
 #include <pcre2.h>
 
 #include "base/error.h"
+#include "base/full_match.h"
 
 namespace rematch {
 namespace {
-
-std::string pcre_message(int code) {
-  PCRE2_UCHAR text[256] = {};
-  pcre2_get_error_message(code, text, sizeof(text));
-  return reinterpret_cast<const char*>(text);
-}
 
 // What matching writes to; one for each thread, because a regex is shared.
 struct Scratch {
@@ -56,7 +51,7 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
   if (impl_->code == nullptr) {
     throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is no regular expression",
                                        .where = where,
-                                       .what = fmt::format("{} at byte {} of {}", pcre_message(code), offset, pcre_pattern.substr(0, 300)),
+                                       .what = fmt::format("{} at byte {} of {}", pcre2_message(code), offset, pcre_pattern.substr(0, 300)),
                                        .fix = fix});
   }
   uint32_t matches_empty = 0;
@@ -87,7 +82,7 @@ void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pie
       throw UserError(ErrorKind::kData,
                       {.error = "the pre-tokenizer's pattern cannot be matched against this text",
                        .where = impl_->where,
-                       .what = fmt::format("{} at byte {} of {}", found < 0 ? pcre_message(found) : "an empty match", done, utf8.size()),
+                       .what = fmt::format("{} at byte {} of {}", found < 0 ? pcre2_message(found) : "an empty match", done, utf8.size()),
                        .fix = "use the tokenizer.json that came with the model, or shorten the text"});
     }
     if (span[0] > done) pieces.push_back(utf8.substr(done, span[0] - done));

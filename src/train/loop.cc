@@ -72,7 +72,7 @@ void train_loop(TrainParts& parts) {
       if (!parts.buffer.is_open()) e_step(parts, metrics);
       parts.mstep.run(parts.buffer.window(), metrics);
     } catch (const Interrupted&) {
-      save_and_rethrow(parts);  // nothing of this window was learnt: the state is that of its start
+      save_and_rethrow(parts);  // in the E-step: nothing of this window was learnt, the state is that of its start
     } catch (const NonFiniteLoss&) {
       save_and_rethrow(parts);
     }

@@ -9,24 +9,10 @@ import collections
 import json
 import sys
 
-import binpacking
+from packing_rule import select_binpacking, select_fifo
+from splitmix import MASK64, Draw
 
-MASK64 = (1 << 64) - 1
 CAPS = [10, 24, 100, 1000, 16000, 32000]
-
-
-class Draw:
-    """splitmix64."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, limit):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK64
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK64
-        return (z ^ (z >> 31)) % limit
 
 
 def draw_len(draw, shape, cap):
@@ -51,26 +37,6 @@ def draw_buffer(number):
     return cap, [min(cap, max(1, draw_len(draw, shape, cap))) for _ in range(count)]
 
 
-def select_fifo(lens, cap):
-    total, selected = 0, []
-    for i, length in enumerate(lens):
-        if total + length <= cap:
-            total += length
-            selected.append(i)
-    return total, selected
-
-
-def select_binpacking(lens, cap):
-    fifo_total, fifo = select_fifo(lens, cap)
-    residual = cap - lens[0]
-    rest = [(i, length) for i, length in enumerate(lens) if i > 0 and length <= residual]
-    if not rest:
-        return fifo
-    bins = binpacking.to_constant_volume(rest, residual, weight_pos=1)
-    total, _, indices = min((-sum(length for _, length in b), len(b), sorted(i for i, _ in b)) for b in bins)
-    return [0] + indices if lens[0] - total > fifo_total else fifo
-
-
 def fnv1a64(values):
     state = 0xCBF29CE484222325
     for value in values:
@@ -87,7 +53,7 @@ def main():
             cap, lens = draw_buffer(number)
             selected = select_binpacking(lens, cap)
             values += [len(selected)] + selected
-            seen["better than fifo" if selected != select_fifo(lens, cap)[1] else "fifo"] += 1
+            seen["better than fifo" if selected != select_fifo(lens, cap) else "fifo"] += 1
             if number % 50 == 0:
                 whole.append({"buffer": number, "packing_length": cap, "encoded_lens": lens, "selected": selected})
         hashes.append({"from": start, "fnv1a64": f"{fnv1a64(values):016x}"})

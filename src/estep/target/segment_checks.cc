@@ -67,7 +67,7 @@ void check_encoded_len(const Segment& segment, int cap_tokens) {
                    .where = sample_name(segment),
                    .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
                                        segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
-                   .fix = "raise `global_max_length`, lower `max_new_tokens`, "
+                   .fix = "raise `global_max_length`, lower `max_new_tokens` (stage 2), "
                           "or set `training.packing: false` when the cap is there only for packing"});
 }
 
