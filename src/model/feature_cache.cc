@@ -1,34 +1,22 @@
 #include "model/feature_cache.h"
 
 #include <c10/core/GradMode.h>
+#include <xxhash.h>
 
-#include <algorithm>
-#include <cstring>
+#include <memory>
 
 namespace rematch {
 namespace {
 
-// Two independent hashes of pixels and grids: 128 bits, so that two rows of a run never share a key.
+// 128 bits of pixels and grids, so that two rows of a run never share a key.
 std::pair<uint64_t, uint64_t> content_key(const VisionInput& images) {
-  uint64_t first = 0x9e3779b97f4a7c15ULL, second = 0xc2b2ae3d27d4eb4fULL;
-  const auto mix = [&](uint64_t word) {
-    first = (first ^ word) * 0x100000001b3ULL;
-    first ^= first >> 29;
-    second = (second + word) * 0xff51afd7ed558ccdULL;
-    second ^= second >> 32;
-  };
-  for (const auto& grid : images.grid_thw) {
-    for (const int64_t side : grid) mix(static_cast<uint64_t>(side));
-  }
   const at::Tensor pixels = images.pixel_values_NC.cpu().contiguous();
-  const auto* bytes = static_cast<const char*>(pixels.const_data_ptr());
-  const auto num_bytes = static_cast<size_t>(pixels.nbytes());
-  for (size_t at = 0; at < num_bytes; at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + at, std::min(sizeof word, num_bytes - at));
-    mix(word);
-  }
-  return {first, second};
+  const auto state = std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)>(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  XXH3_128bits_update(state.get(), images.grid_thw.data(), images.grid_thw.size() * sizeof(images.grid_thw[0]));
+  XXH3_128bits_update(state.get(), pixels.const_data_ptr(), pixels.nbytes());
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  return {hash.low64, hash.high64};
 }
 
 int64_t bytes_of(const VisionFeatures& features) {
