@@ -54,7 +54,11 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
 }
 
 void Examiner::prefetch(const std::vector<int64_t>& sample_indices) {
-  for (const int64_t index : sample_indices) pixels_.prefetch(image_refs(dataset_.samples()[static_cast<size_t>(index)], options_.patches));
+  std::vector<ImageRef> images;
+  for (const int64_t index : sample_indices) {
+    for (ImageRef& image : image_refs(dataset_.samples()[static_cast<size_t>(index)], options_.patches)) images.push_back(std::move(image));
+  }
+  pixels_.prefetch(images);
 }
 
 std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,

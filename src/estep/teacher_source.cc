@@ -14,18 +14,20 @@ TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompt
 
 WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
   WindowSegments segments;
+  std::vector<ImageRef> images;
   for (const auto& micro_batch : plan.micro_batches) {
     segments.emplace_back();
     int64_t num_tokens = 0;
     for (const int64_t sample_idx : micro_batch) {
       segments.back().push_back(segment_at(sample_idx, plan.epoch));
       num_tokens += segments.back().back()->encoded_len();
-      pixels_.prefetch(segments.back().back()->images);
+      images.insert(images.end(), segments.back().back()->images.begin(), segments.back().back()->images.end());
     }
     // The stream was packed by these very lengths.
     REMATCH_CHECK(caps_.row_tokens <= 0 || num_tokens <= caps_.row_tokens,
                   fmt::format("a packed row of {} samples has {} tokens, cap {}", micro_batch.size(), num_tokens, caps_.row_tokens));
   }
+  pixels_.prefetch(images);
   return segments;
 }
 

@@ -26,6 +26,7 @@ struct Entry {
   std::shared_ptr<const Patches> patches;   // kReady
   std::exception_ptr error;                 // kFailed
   uint64_t wanted_by = 0;                   // number of the prefetch() call whose get() has not come yet; 0 = none
+  uint64_t used_in = 0;                     // number of prefetch() calls when it was last asked for
   std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
 };
 
@@ -48,14 +49,19 @@ struct PixelStore::Impl {
   }
 
   void prefetch(const std::vector<ImageRef>& images) {
-    if (workers_.empty()) return;
     const std::lock_guard lock(mutex_);
     ++num_prefetches_;
+    for (const ImageRef& image : images) {
+      if (const auto known = entries_.find(image.path); known != entries_.end()) known->second->used_in = num_prefetches_;
+    }
+    drop_images_gone_by();
+    if (workers_.empty()) return;
     for (const ImageRef& image : images) {
       std::shared_ptr<Entry>& entry = entries_[image.path];
       if (entry == nullptr) {
         entry = std::make_shared<Entry>();
         entry->path = image.path;
+        entry->used_in = num_prefetches_;
         queue_.push_back(entry);
       }
       entry->wanted_by = num_prefetches_;
@@ -71,6 +77,7 @@ struct PixelStore::Impl {
       slot->path = path;
     }
     const std::shared_ptr<Entry> entry = slot;  // survives an eviction
+    entry->used_in = num_prefetches_;
     // Not begun yet: doing it here is sooner than any worker (whose copy of the entry in the queue is then skipped).
     if (entry->state == State::kQueued) load(*entry, lock);
     changed_.wait(lock, [&] { return entry->state == State::kReady || entry->state == State::kFailed; });
@@ -97,9 +104,9 @@ struct PixelStore::Impl {
     while (true) {
       changed_.wait(lock, [&] { return stopping_ || (!queue_.empty() && has_room()); });
       if (stopping_) return;
-      const std::shared_ptr<Entry> entry = queue_.front();
+      const std::shared_ptr<Entry> entry = queue_.front().lock();
       queue_.pop_front();
-      if (entry->state == State::kQueued) load(*entry, lock);
+      if (entry != nullptr && entry->state == State::kQueued) load(*entry, lock);
     }
   }
 
@@ -141,6 +148,22 @@ struct PixelStore::Impl {
     return waiting_bytes == 0 || waiting_bytes < options_.cache_bytes;
   }
 
+  // Drops ready images that neither this prefetch() nor the one before asked for: a window's images are used again until the next but one
+  // window begins, and whatever stays longer is memory that grows with the run.
+  void drop_images_gone_by() {
+    for (auto path = recent_.begin(); path != recent_.end();) {
+      const auto found = entries_.find(*path);
+      path = found->second->used_in + 1 < num_prefetches_ ? drop(path) : std::next(path);
+    }
+  }
+
+  std::list<std::string>::iterator drop(std::list<std::string>::iterator path) {
+    const auto found = entries_.find(*path);
+    cached_bytes_ -= size_bytes(*found->second->patches);
+    entries_.erase(found);
+    return recent_.erase(path);
+  }
+
   // Drops the least recently used images until the rest fits; those still wanted go last.
   void evict() {
     for (const bool even_wanted : {false, true}) {
@@ -151,9 +174,7 @@ struct PixelStore::Impl {
           ++path;
           continue;
         }
-        cached_bytes_ -= size_bytes(*found->second->patches);
-        path = recent_.erase(path);
-        entries_.erase(found);
+        path = drop(path);
       }
     }
   }
@@ -164,7 +185,7 @@ struct PixelStore::Impl {
   bool stopping_ = false;
   uint64_t num_prefetches_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
-  std::deque<std::shared_ptr<Entry>> queue_;
+  std::deque<std::weak_ptr<Entry>> queue_;  // some were loaded, or dropped, meanwhile
   std::list<std::string> recent_;  // ready images, least recently used first
   size_t cached_bytes_ = 0;
   std::vector<std::thread> workers_;

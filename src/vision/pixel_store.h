@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// Loads images ahead with worker threads and keeps recent ones. Results never depend on the number of workers.
+/// Loads images ahead with worker threads and keeps those at work: an image goes when two prefetch() calls in a row, and every get() since the
+/// first of them, asked for others. Results never depend on the number of workers.
 class PixelStore {
  public:
   struct Options {
@@ -20,7 +21,8 @@ class PixelStore {
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
 
-  /// Starts loading in the background; errors surface in get().
+  /// Starts loading the images of a window (or batch) in the background; errors surface in get(). Called once a window, with all its images:
+  /// the call is also what the store forgets by.
   void prefetch(const std::vector<ImageRef>& images);
 
   /// Pixels of one image, waiting for or doing the load. @throws UserError, also when the file's size disagrees with image.grid_thw

@@ -79,6 +79,23 @@ TEST_F(PixelStoreTest, DropsTheLeastRecentlyUsedImage) {
   EXPECT_NE(store.get(images_[1]), second);
 }
 
+TEST_F(PixelStoreTest, ForgetsAnImageThatTwoWindowsHaveNotAskedFor) {
+  for (const int num_workers : {0, 2}) {
+    PixelStore store({.num_workers = num_workers});
+    const auto window = [&](size_t first) { return std::vector<ImageRef>(images_.begin() + first, images_.begin() + first + 2); };
+    store.prefetch(window(0));
+    const auto stays = store.get(images_[0]);
+    const std::weak_ptr<const Patches> goes = store.get(images_[1]);
+    store.prefetch(window(2));
+    EXPECT_FALSE(goes.expired()) << "the window at work may still need it";
+    EXPECT_EQ(store.get(images_[0]), stays);
+    store.prefetch(window(4));
+    EXPECT_TRUE(goes.expired());
+    EXPECT_EQ(store.get(images_[0]), stays) << "a later row asked for it meanwhile";
+    EXPECT_EQ(store.get(images_[1])->pixel_values, expected_);
+  }
+}
+
 TEST_F(PixelStoreTest, AnErrorOfTheBackgroundSurfacesInGetAndARepairedFileIsReadAgain) {
   for (const int num_workers : {0, 2}) {
     const std::string path = directory_.write("later.png", "not an image");

@@ -3,7 +3,6 @@
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
 
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -35,16 +34,12 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : 
   }
 }
 
-// The operations and their order are those of torch.optim.AdamW's single-tensor path: on one machine the bits are the same.
+// One pass over the memory; what torch.optim.AdamW(fused=True) calls.
 void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const {
   ++slot.num_steps;
-  const double bias_correction1 = 1.0 - std::pow(options_.beta1, static_cast<double>(slot.num_steps));
-  const double bias_correction2 = 1.0 - std::pow(options_.beta2, static_cast<double>(slot.num_steps));
-  if (weight_decay != 0) master.mul_(1.0 - learning_rate * weight_decay);
-  slot.exp_avg.lerp_(grad, 1.0 - options_.beta1);
-  slot.exp_avg_sq.mul_(options_.beta2).addcmul_(grad, grad, 1.0 - options_.beta2);
-  const at::Tensor denominator = slot.exp_avg_sq.sqrt().div_(std::sqrt(bias_correction2)).add_(options_.epsilon);
-  master.addcdiv_(slot.exp_avg, denominator, -(learning_rate / bias_correction1));
+  const at::Tensor num_steps = at::scalar_tensor(slot.num_steps, master.options());
+  at::_fused_adamw_({master}, {grad}, {slot.exp_avg}, {slot.exp_avg_sq}, {}, {num_steps}, learning_rate, options_.beta1, options_.beta2,
+                    weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }
 
 void AdamW::step(double lr_factor) {
@@ -56,7 +51,7 @@ void AdamW::step(double lr_factor) {
       if (!parameter.grad().defined()) continue;  // as torch: a parameter that took no part is not decayed either
       Slot& slot = slots_[g][i];
       at::Tensor& master = slot.master.defined() ? slot.master : parameter;
-      update(master, slot, parameter.grad().to(at::kFloat), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
+      update(master, slot, parameter.grad().to(at::kFloat).contiguous(), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
       if (slot.master.defined()) parameter.copy_(slot.master);
     }
   }

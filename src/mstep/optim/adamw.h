@@ -23,7 +23,7 @@ struct AdamWOptions {
   double epsilon = 1e-8;
 };
 
-/// AdamW as torch.optim.AdamW computes it; bfloat16 parameters train through float32 masters.
+/// AdamW as torch.optim.AdamW(fused=True) computes it; bfloat16 parameters train through float32 masters.
 class AdamW {
  public:
   AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
