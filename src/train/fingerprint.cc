@@ -82,6 +82,16 @@ std::string parameters_text(const std::vector<NamedParameter>& parameters) {
   return fmt::format("{} tensors, {} values, {}, layout {}", parameters.size(), num_values, dtype, content_hash_of(layout));
 }
 
+/// One hash over names and values.
+std::string values_hash(const std::vector<NamedParameter>& parameters) {
+  std::string all;
+  for (const NamedParameter& parameter : parameters) {
+    const at::Tensor values = parameter.tensor.detach().cpu().contiguous();
+    all += fmt::format("{} {}\n", parameter.name, content_hash_of({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
+  }
+  return content_hash_of(all);
+}
+
 std::string config_hash(const FingerprintInput& input) {
   const std::string path = join_path(input.model_dir, "config.json");
   const bool is_bfloat16 = !input.parameters.empty() && input.parameters.front().tensor.scalar_type() == at::kBFloat16;
@@ -110,6 +120,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   Fingerprint print;
   const auto fix = [&](const char* name, const auto& value) { print.fixed.emplace_back(name, fmt::format("{}", value)); };
   fix("model (parameters)", parameters_text(input.parameters));
+  if (!input.base_parameters.empty()) fix("model (values of the adapter's base)", values_hash(input.base_parameters));
   fix("model (config.json)", config_hash(input));
   fix("model (tokenizer.json)", content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
   fix("custom.train_jsonl (content)", input.dataset_hash);

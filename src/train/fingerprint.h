@@ -21,6 +21,8 @@ struct Fingerprint {
 struct FingerprintInput {
   std::string model_dir;  ///< `model.model`: its config.json and tokenizer.json count by content, not by place
   std::vector<NamedParameter> parameters;
+  /// Weights that an adapter stands on: they count by their values, since no checkpoint of the run holds them. Cost: one pass over them.
+  std::vector<NamedParameter> base_parameters;
   std::string dataset_hash;  ///< Dataset::content_hash()
   int64_t num_samples = 0;   ///< after train_sample_limit
   int world_size = 1;

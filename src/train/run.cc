@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/file.h"
 #include "checkpoint/hf_dir.h"
@@ -137,7 +138,14 @@ Fingerprint fingerprint_of(const ConfigResult& result, const Session& session) {
                          .freeze_vit = config.tuner.freeze_vit,
                          .freeze_aligner = config.tuner.freeze_aligner};
   if (session.model->adapter()) {
-    for (const NamedParameter& parameter : session.model->adapter()->parameters()) input.parameters.push_back(parameter);
+    std::set<std::string> trained;
+    for (const NamedParameter& parameter : session.model->adapter()->parameters()) {
+      input.parameters.push_back(parameter);
+      trained.insert(parameter.name);
+    }
+    for (const NamedParameter& parameter : session.model->parameters()) {
+      if (trained.count(parameter.name) == 0) input.base_parameters.push_back(parameter);
+    }
   }
   for (const EffectiveValue& value : result.effective) input.settings.emplace_back(value.key, value.value);
   return make_fingerprint(input);

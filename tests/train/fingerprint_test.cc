@@ -19,6 +19,7 @@ void write_model_files(const test::TempDir& dir, const std::string& name) {
 FingerprintInput some_input(const std::string& model_dir) {
   return {.model_dir = model_dir,
           .parameters = {{"a", at::zeros({2, 3})}, {"b", at::zeros({4})}},
+          .base_parameters = {{"c", at::full({2}, 0.5f)}},
           .dataset_hash = "0123456789abcdef",
           .num_samples = 12,
           .per_device_train_batch_size = 2,
@@ -66,6 +67,7 @@ TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
   const std::vector<std::pair<std::string, Change>> changes = {
       {"model (parameters)", [](FingerprintInput& input) { input.parameters[0].tensor = at::zeros({3, 2}); }},
       {"model (parameters)", [](FingerprintInput& input) { input.parameters[0].name = "c"; }},
+      {"model (values of the adapter's base)", [](FingerprintInput& input) { input.base_parameters[0].tensor = at::full({2}, 1.5f); }},
       {"custom.train_jsonl (content)", [](FingerprintInput& input) { input.dataset_hash = "fedcba9876543210"; }},
       {"training samples", [](FingerprintInput& input) { input.num_samples = 11; }},
       {"WORLD_SIZE", [](FingerprintInput& input) { input.world_size = 2; }},
