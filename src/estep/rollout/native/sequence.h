@@ -1,0 +1,56 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "estep/rollout/native/kv_blocks.h"
+
+namespace rematch {
+
+/// One prompt on its way to an answer, as the scheduler sees it: tokens, and how many of them are in which blocks.
+class Sequence {
+ public:
+  struct Start {
+    int64_t arrival = 0;  ///< place in the queue, unique
+    std::vector<int32_t> prompt_token_ids;
+    std::vector<ImageSpan> images;
+    int64_t max_new_tokens = 1;
+    std::string who;  ///< sample and place, for errors
+  };
+  /// @param block_len  of the cache it will live in
+  Sequence(Start start, int64_t block_len) : start_(std::move(start)), token_ids_(start_.prompt_token_ids), block_len_(block_len) {}
+
+  int64_t arrival() const { return start_.arrival; }
+  const std::string& who() const { return start_.who; }
+  int64_t prompt_len() const { return static_cast<int64_t>(start_.prompt_token_ids.size()); }
+  /// Prompt and what was generated so far.
+  const std::vector<int32_t>& token_ids() const { return token_ids_; }
+  int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
+  /// Tokens whose keys and values the cache must hold at most. The last token of an answer is never fed back.
+  int64_t max_cached_tokens() const { return prompt_len() + std::min(start_.max_new_tokens, kEndless) - 1; }
+  /// The token that the logits of the last one gave.
+  void append(int32_t token_id) { token_ids_.push_back(token_id); }
+
+  /// Key of tokens [0, (block_idx + 1)·block_len), which must exist. Cost: once per block.
+  const ContentKey& block_key(int64_t block_idx);
+  /// Key of the whole prompt, for the block that holds its last tokens; block_key() when that block is full.
+  ContentKey prompt_key();
+
+  // The scheduler's own notes.
+  std::vector<int32_t> block_table;
+  int64_t num_computed = 0;   ///< tokens whose keys and values are in the blocks
+  int64_t num_published = 0;  ///< blocks of the prompt whose content others can find
+
+ private:
+  static constexpr int64_t kEndless = int64_t{1} << 60;  ///< keeps sums in range
+  std::span<const int32_t> tokens_of(int64_t block_idx, int64_t end_token) const;
+
+  Start start_;
+  std::vector<int32_t> token_ids_;
+  int64_t block_len_;
+  std::vector<ContentKey> block_keys_;
+};
+
+}  // namespace rematch

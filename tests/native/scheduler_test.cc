@@ -1,0 +1,342 @@
+#include "estep/rollout/native/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "native/fake_cache.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+using test::FakeCache;
+
+constexpr uint64_t kWeights = 4711;
+
+struct Request {
+  std::vector<int32_t> prompt;
+  std::vector<ImageSpan> images;
+  int64_t max_new_tokens = 8;
+};
+
+struct Setting {
+  Scheduler::Options schedule;
+  KvBlocks::Options blocks;
+};
+
+// A whole run: requests in, answers out, as the engine does it.
+struct Play {
+  explicit Play(const Setting& setting) : setting(setting), blocks(setting.blocks), cache(blocks, kWeights) {}
+
+  std::vector<std::vector<int32_t>> answer(const std::vector<Request>& requests) {
+    std::deque<Sequence> sequences;
+    std::vector<std::vector<ImageSpan>> images;
+    std::vector<std::vector<int32_t>> answers(requests.size());
+    Scheduler scheduler(setting.schedule, blocks);
+    for (const Request& request : requests) {
+      sequences.emplace_back(Sequence::Start{.arrival = static_cast<int64_t>(images.size()),
+                                             .prompt_token_ids = request.prompt,
+                                             .images = request.images,
+                                             .max_new_tokens = request.max_new_tokens,
+                                             .who = "sample " + std::to_string(images.size())},
+                             setting.blocks.block_len);
+      images.push_back(request.images);
+      scheduler.add(sequences.back());
+    }
+    while (scheduler.has_work()) {
+      const StepPlan plan = scheduler.next();
+      check(plan, scheduler);
+      const std::vector<int32_t> next = cache.run(plan, images);
+      scheduler.computed(plan);
+      size_t next_idx = 0;
+      for (const StepPlan::Item& item : plan.items) {
+        if (!item.wants_logits) continue;
+        const int32_t token_id = next[next_idx++];
+        std::vector<int32_t>& answer = answers[static_cast<size_t>(item.sequence->arrival())];
+        const int64_t max_new_tokens = requests[static_cast<size_t>(item.sequence->arrival())].max_new_tokens;
+        if (token_id != FakeCache::kStop) answer.push_back(token_id);
+        if (token_id == FakeCache::kStop || static_cast<int64_t>(answer.size()) == max_new_tokens) {
+          scheduler.remove(*item.sequence);
+          finished.push_back(item.sequence->arrival());
+        } else {
+          item.sequence->append(token_id);
+        }
+      }
+    }
+    num_preemptions += scheduler.num_preemptions();
+    num_found_tokens += scheduler.num_found_tokens();
+    EXPECT_EQ(blocks.num_used(), 0);
+    return answers;
+  }
+
+  void check(const StepPlan& plan, const Scheduler& scheduler) {
+    ++num_steps;
+    int64_t num_rows = 0;
+    for (const StepPlan::Item& item : plan.items) {
+      num_rows += item.num_rows;
+      EXPECT_GE(item.num_rows, 1);
+      const int64_t end = item.sequence->num_computed + item.num_rows;
+      EXPECT_EQ(item.wants_logits, end == item.sequence->len());
+      EXPECT_GE(static_cast<int64_t>(item.sequence->block_table.size()), blocks.blocks_for(end));
+    }
+    EXPECT_EQ(num_rows, plan.num_rows);
+    EXPECT_LE(num_rows, std::max(setting.schedule.max_step_rows, setting.schedule.max_num_seqs));
+    EXPECT_LE(scheduler.num_running(), setting.schedule.max_num_seqs);
+  }
+
+  Setting setting;
+  KvBlocks blocks;
+  FakeCache cache;
+  std::vector<int64_t> finished;  ///< arrivals in the order they ended
+  int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0;
+};
+
+std::vector<std::vector<int32_t>> expected(const std::vector<Request>& requests) {
+  std::vector<std::vector<int32_t>> answers;
+  for (const Request& request : requests) {
+    answers.push_back(FakeCache::answer(request.prompt, request.images, kWeights, request.max_new_tokens));
+  }
+  return answers;
+}
+
+// Numbers 1 to 99 from a seed; prompts of equal seeds share their start.
+std::vector<int32_t> tokens(uint64_t seed, int64_t num) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < num; ++i) ids.push_back(1 + static_cast<int32_t>(random_below(seed, static_cast<uint64_t>(i), 99)));
+  return ids;
+}
+
+int64_t draw(uint64_t seed, uint64_t what, int64_t from, int64_t to) {
+  return from + static_cast<int64_t>(random_below(random_key({seed}), what, static_cast<uint64_t>(to - from + 1)));
+}
+
+std::vector<Request> draw_requests(uint64_t seed) {
+  std::vector<Request> requests;
+  const int64_t num = draw(seed, 1, 1, 14);
+  for (int64_t i = 0; i < num; ++i) {
+    const uint64_t one = random_key({seed, static_cast<uint64_t>(i)});
+    Request request{.prompt = tokens(static_cast<uint64_t>(draw(one, 2, 0, 3)), draw(one, 3, 1, 40)), .max_new_tokens = draw(one, 4, 1, 30)};
+    if (draw(one, 5, 0, 1) == 1) {  // pads look alike, images do not
+      const auto len = static_cast<int64_t>(request.prompt.size());
+      const int64_t first = draw(one, 6, 0, len - 1), num_pads = draw(one, 7, 1, len - first);
+      std::fill_n(request.prompt.begin() + first, num_pads, 50);
+      request.images.push_back({first, num_pads, {static_cast<uint64_t>(draw(one, 8, 1, 2)), 0}});
+    }
+    if (i > 0 && draw(one, 9, 0, 3) == 0) request = requests[static_cast<size_t>(draw(one, 10, 0, i - 1))];
+    requests.push_back(request);
+  }
+  return requests;
+}
+
+// A cache between the least that lets everybody finish alone and plenty.
+Setting draw_setting(uint64_t seed, const std::vector<Request>& requests) {
+  Setting setting;
+  setting.blocks.block_len = draw(seed, 20, 1, 32);
+  setting.blocks.prefix_cache = draw(seed, 21, 0, 3) > 0;
+  setting.schedule.max_num_seqs = draw(seed, 22, 1, 8);
+  setting.schedule.max_step_rows = draw(seed, 23, 1, 64);
+  int64_t least = 1;
+  for (const Request& request : requests) {
+    const int64_t num_tokens = static_cast<int64_t>(request.prompt.size()) + request.max_new_tokens - 1;
+    least = std::max(least, (num_tokens + setting.blocks.block_len - 1) / setting.blocks.block_len);
+  }
+  setting.blocks.num_blocks = least + draw(seed, 24, 0, 3) * draw(seed, 25, 0, 10);
+  return setting;
+}
+
+Setting roomy(int64_t block_len = 4) {
+  return {.schedule = {.max_num_seqs = 8, .max_step_rows = 64}, .blocks = {.num_blocks = 200, .block_len = block_len}};
+}
+
+}  // namespace
+
+TEST(Scheduler, FiveHundredRandomSchedulesGiveTheSameIds) {
+  int64_t num_preemptions = 0, num_found_tokens = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    const std::vector<Request> requests = draw_requests(seed);
+    Play play(draw_setting(seed, requests));
+    ASSERT_EQ(play.answer(requests), expected(requests)) << "seed " << seed;
+    // Again on what the first round left in the cache.
+    ASSERT_EQ(play.answer(requests), expected(requests)) << "seed " << seed;
+    num_preemptions += play.num_preemptions;
+    num_found_tokens += play.num_found_tokens;
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(num_preemptions, 500) << "the draw must force some";
+  EXPECT_GT(num_found_tokens, 5000);
+}
+
+TEST(Scheduler, EveryBlockLengthPreemptsAndStillGivesTheSameIds) {
+  for (int64_t block_len = 1; block_len <= 32; ++block_len) {
+    std::vector<Request> requests;
+    for (uint64_t i = 0; i < 12; ++i) requests.push_back({.prompt = tokens(i, 40), .max_new_tokens = 60});
+    Setting setting = roomy(block_len);
+    setting.blocks.num_blocks = (99 + block_len - 1) / block_len + 1;
+    Play play(setting);
+    EXPECT_EQ(play.answer(requests), expected(requests)) << "blocks of " << block_len;
+    EXPECT_GT(play.num_preemptions, 0) << "blocks of " << block_len;
+  }
+}
+
+TEST(Scheduler, DecodesAllTogetherAndPrefillsInChunks) {
+  Setting setting = roomy();
+  setting.schedule.max_step_rows = 10;
+  KvBlocks blocks(setting.blocks);
+  std::deque<Sequence> sequences;
+  Scheduler scheduler(setting.schedule, blocks);
+  for (int64_t i = 0; i < 2; ++i) {
+    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = tokens(static_cast<uint64_t>(i), 13), .max_new_tokens = 5}, 4);
+    scheduler.add(sequences.back());
+  }
+  const auto step = [&] {
+    std::vector<std::pair<int64_t, int64_t>> rows;
+    const StepPlan plan = scheduler.next();
+    for (const StepPlan::Item& item : plan.items) rows.emplace_back(item.sequence->arrival(), item.num_rows);
+    scheduler.computed(plan);
+    for (const StepPlan::Item& item : plan.items) {
+      if (item.wants_logits) item.sequence->append(1);
+    }
+    return rows;
+  };
+  using Rows = std::vector<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(step(), (Rows{{0, 10}}));
+  EXPECT_EQ(step(), (Rows{{0, 3}, {1, 7}}));
+  EXPECT_EQ(step(), (Rows{{0, 1}, {1, 6}}));
+  EXPECT_EQ(step(), (Rows{{0, 1}, {1, 1}}));
+}
+
+TEST(Scheduler, LetsNobodyInBeyondMaxNumSeqsAndTheLongestWaitingFirst) {
+  Setting setting = roomy();
+  setting.schedule.max_num_seqs = 2;
+  std::vector<Request> requests;
+  for (uint64_t i = 0; i < 6; ++i) requests.push_back({.prompt = tokens(100 + i, 5), .max_new_tokens = 1});
+  Play play(setting);
+  EXPECT_EQ(play.answer(requests), expected(requests));
+  EXPECT_EQ(play.finished, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(play.num_steps, 3);
+}
+
+TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
+  Setting setting = roomy(2);
+  setting.blocks = {.num_blocks = 10, .block_len = 2, .prefix_cache = false};
+  KvBlocks blocks(setting.blocks);
+  std::deque<Sequence> sequences;
+  Scheduler scheduler(setting.schedule, blocks);
+  for (int64_t i = 0; i < 3; ++i) {
+    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = tokens(static_cast<uint64_t>(i), 6), .max_new_tokens = 14}, 2);
+    scheduler.add(sequences.back());
+  }
+  std::vector<int64_t> decoded_by(3);
+  while (scheduler.has_work()) {
+    const StepPlan plan = scheduler.next();
+    int64_t oldest = 0;
+    while (decoded_by[static_cast<size_t>(oldest)] == 14) ++oldest;
+    EXPECT_TRUE(std::any_of(plan.items.begin(), plan.items.end(), [&](const auto& item) { return item.sequence->arrival() == oldest; }))
+        << "the oldest goes on in every step";
+    scheduler.computed(plan);
+    for (const StepPlan::Item& item : plan.items) {
+      if (!item.wants_logits) continue;
+      ++decoded_by[static_cast<size_t>(item.sequence->arrival())];
+      if (item.sequence->len() == 19) {
+        scheduler.remove(*item.sequence);
+      } else {
+        item.sequence->append(3);
+      }
+    }
+  }
+  EXPECT_GT(scheduler.num_preemptions(), 0);
+  EXPECT_EQ(decoded_by, (std::vector<int64_t>{14, 14, 14})) << "what was generated is not generated again";
+  EXPECT_EQ(blocks.num_used(), 0);
+}
+
+TEST(Scheduler, EqualPromptsAreComputedOnce) {
+  for (const int64_t prompt_len : {1, 2, 4, 5, 17, 20, 21, 24, 40}) {
+    const std::vector<Request> requests(5, Request{.prompt = tokens(9, prompt_len), .max_new_tokens = 1});
+    Play play(roomy());
+    EXPECT_EQ(play.answer(requests), expected(requests));
+    const int64_t computed_each = prompt_len < 5 ? prompt_len : 1;  // without a whole block before their last token nobody waits for the first
+    EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each) << "prompts of " << prompt_len;
+    // And later ones find the whole prompt, wherever it ends in a block.
+    play.answer({requests.front()});
+    EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each + 1) << "prompts of " << prompt_len;
+  }
+}
+
+TEST(Scheduler, WritesToACopyOfASharedBlock) {
+  // Equal prompts that end inside a block and then go different ways: their owner goes on writing behind the prompt meanwhile.
+  Play play(roomy(8));
+  const Request request{.prompt = tokens(3, 13), .max_new_tokens = 20};
+  Request longer = request;
+  longer.prompt.push_back(77);
+  const std::vector<Request> requests{request, request, longer, request};
+  EXPECT_EQ(play.answer(requests), expected(requests));
+  EXPECT_EQ(play.answer(requests), expected(requests));
+  EXPECT_GT(play.num_found_tokens, 0);
+}
+
+TEST(Scheduler, SharesTheStartOfPromptsWithOtherImagesUpToTheImage) {
+  std::vector<Request> requests;
+  for (uint64_t i = 0; i < 4; ++i) {
+    requests.push_back({.prompt = tokens(5, 32), .images = {{16, 8, {i % 2, 0}}}, .max_new_tokens = 1});
+    std::fill_n(requests.back().prompt.begin() + 16, 8, 50);
+  }
+  Play play(roomy(4));
+  EXPECT_EQ(play.answer(requests), expected(requests));
+  EXPECT_EQ(play.cache.num_rows_computed(), 32 + 16 + 1 + 1);
+}
+
+TEST(Scheduler, FindsNothingWithOtherWeights) {
+  const std::vector<Request> requests(2, Request{.prompt = tokens(9, 30), .max_new_tokens = 3});
+  Play play(roomy());
+  play.answer(requests);
+  play.blocks.forget_content();
+  play.cache.set_weights(kWeights + 1);
+  const std::vector<int32_t> wanted = FakeCache::answer(requests[0].prompt, {}, kWeights + 1, 3);
+  EXPECT_EQ(play.answer(requests), (std::vector<std::vector<int32_t>>(2, wanted)));
+}
+
+TEST(Scheduler, ForgottenSequencesGiveTheirBlocksBack) {
+  KvBlocks blocks({.num_blocks = 40, .block_len = 4});
+  const std::vector<int32_t> prompt = tokens(1, 20);
+  std::deque<Sequence> sequences;
+  for (int64_t i = 0; i < 4; ++i) sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = prompt}, 4);
+  {
+    Scheduler scheduler({.max_num_seqs = 2, .max_step_rows = 30}, blocks);
+    for (Sequence& sequence : sequences) scheduler.add(sequence);
+    scheduler.computed(scheduler.next());
+    scheduler.next();  // and nothing computed: the engine was interrupted
+    EXPECT_GT(blocks.num_used(), 0);
+    scheduler.remove(sequences[3]);  // waiting
+    scheduler.remove(sequences[0]);  // running
+    EXPECT_THROW(scheduler.remove(sequences[0]), InternalError);
+  }
+  EXPECT_EQ(blocks.num_used(), 0);
+}
+
+TEST(Scheduler, RefusesWhatCanNeverFit) {
+  const auto refused = [](int64_t num_blocks, int64_t prompt_len, int64_t max_new_tokens) {
+    KvBlocks blocks({.num_blocks = num_blocks, .block_len = 4});
+    Scheduler scheduler({}, blocks);
+    Sequence sequence({.prompt_token_ids = tokens(1, prompt_len), .max_new_tokens = max_new_tokens, .who = "sample 7 (x.jsonl:8)"}, 4);
+    const UserError error = test::catch_user_error([&] { scheduler.add(sequence); });
+    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+    EXPECT_EQ(error.problems().front().where, "sample 7 (x.jsonl:8)");
+    EXPECT_FALSE(scheduler.has_work());
+    return error.problems().front().what;
+  };
+  EXPECT_NE(refused(4, 17, 1).find("17 prompt tokens"), std::string::npos);
+  EXPECT_NE(refused(4, 10, 8).find("5 blocks of 4 tokens; the cache has 4"), std::string::npos);
+  EXPECT_NE(refused(0, 1, 1).find("the cache has 0"), std::string::npos);
+  refused(1000, 1, INT64_MAX);
+  KvBlocks blocks({.num_blocks = 4, .block_len = 4});
+  Sequence fits({.prompt_token_ids = tokens(1, 10), .max_new_tokens = 7}, 4);
+  Scheduler scheduler({}, blocks);
+  scheduler.add(fits);
+  EXPECT_EQ(scheduler.next().num_rows, 10);
+}
+
+}  // namespace rematch
