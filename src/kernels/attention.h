@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace rematch::kernels {
+
+// Shapes: D head size, nkv key/value heads, G query heads of one of them (a group).
+
+/// Keys and values of one layer: blocks of [nkv, block_len, D] each, so that a head's tokens of a block lie side by side.
+struct CacheLayer {
+  void* keys = nullptr;
+  void* values = nullptr;
+  Storage storage = Storage::kFloat;
+  int64_t num_kv_heads = 0;
+  int64_t block_len = 0;
+  int64_t head_dim = 0;
+
+  /// Where a token's key or value starts, in values from the beginning.
+  int64_t offset(int64_t block, int64_t kv_head, int64_t slot) const {
+    return ((block * num_kv_heads + kv_head) * block_len + slot) * head_dim;
+  }
+};
+
+/// Keys are taken in spans of this many from position 0. What a query gets from a span and how spans are added up never depends on which
+/// other queries, blocks or workers there are.
+inline constexpr int64_t kAttentionSpan = 256;
+/// Queries that share one pass over the keys.
+inline constexpr int64_t kAttentionQueries = 12;
+
+/// Queries of one key/value head of one sequence: query i is head `kv_head`·G + i % G of row i / G, and sees positions up to that row's.
+struct AttentionTask {
+  const int32_t* block_table = nullptr;
+  int64_t first_position = 0;  ///< of row 0
+  int64_t kv_head = 0;
+  int64_t group = 1;   ///< G
+  Range queries;       ///< at most kAttentionQueries
+  ConstRows q;         ///< rows of [nq, D], from row 0 on
+  Rows out;            ///< likewise
+};
+
+/// Memory of one worker. Contents do not outlive a call.
+struct AttentionScratch {
+  float* values = nullptr;         ///< attention_scratch_floats(D) of them
+  const void** rows = nullptr;     ///< 2·kAttentionSpan of them
+};
+constexpr int64_t attention_scratch_floats(int64_t head_dim) {
+  return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256;
+}
+
+/// Softmax(q·kᵀ/√D)·v over all spans, into task.out.
+void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch);
+
+/// What one span gives each query of a task: its greatest score, the sum of exponentials, and D weighted values.
+constexpr int64_t attention_partial_floats(int64_t head_dim) { return kAttentionQueries * (head_dim + 2); }
+
+/// Does one span of a task, for workers that share a long sequence. @param partial  attention_partial_floats(D)
+void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span, const AttentionScratch& scratch, float* partial);
+
+/// Adds spans up: attend() is attend_span() for each span, then this. @param partials  of spans 0 … num_spans − 1, one after the other
+void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans, const float* partials,
+                   const AttentionScratch& scratch);
+
+}  // namespace rematch::kernels

@@ -1,0 +1,92 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/types.h"
+
+// Templates over a Vec (vec_*.h); included by the kernels_*.cc only.
+
+namespace rematch::kernels {
+
+/// MR rows of x times NR rows of w. Each product keeps one register of partial sums, lane l for the k with k % kLanes == l in ascending order,
+/// and adds the lanes up in one order: its bits depend on the two rows alone, whatever MR and NR.
+/// @param w         NR rows of k values; the rows `prefetch` values behind them are fetched meanwhile (0 = none)
+/// @param x         MR rows, `ldx` floats apart
+/// @param tile      [MR, NR], padded to a multiple of four
+template <class V, class W, int MR, int NR>
+void dot_tile(const W* const* w, const float* x, int64_t ldx, int64_t k, int64_t prefetch, float* tile) {
+  using F = typename V::F;
+  constexpr int kPadded = (MR * NR + 3) / 4 * 4;
+  F sums[kPadded];
+#pragma GCC unroll 32
+  for (int i = 0; i < kPadded; ++i) sums[i] = V::zero();
+  const W* rows[NR];
+#pragma GCC unroll 8
+  for (int n = 0; n < NR; ++n) rows[n] = w[n];
+  const int64_t whole = k - k % V::kLanes;
+  for (int64_t i = 0; i < whole; i += V::kLanes) {
+    F values[NR];
+#pragma GCC unroll 8
+    for (int n = 0; n < NR; ++n) {
+      values[n] = V::load(rows[n] + i);
+      __builtin_prefetch(rows[n] + i + prefetch);
+    }
+#pragma GCC unroll 8
+    for (int m = 0; m < MR; ++m) {
+      const F row = V::load(x + m * ldx + i);
+#pragma GCC unroll 8
+      for (int n = 0; n < NR; ++n) sums[m * NR + n] = V::fma(row, values[n], sums[m * NR + n]);
+    }
+  }
+  if (whole < k) {
+    const int rest = static_cast<int>(k - whole);
+#pragma GCC unroll 8
+    for (int m = 0; m < MR; ++m) {
+      const F row = V::load(x + m * ldx + whole, rest);
+#pragma GCC unroll 8
+      for (int n = 0; n < NR; ++n) sums[m * NR + n] = V::fma(row, V::load(rows[n] + whole, rest), sums[m * NR + n]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kPadded; i += 4) V::sum4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3], tile + i);
+}
+
+inline constexpr int kMaxTileRows = 8;
+inline constexpr int kMaxTileColumns = 8;
+
+/// Largest tile that fits the registers: one for a row of x, NR for w, the rest for sums.
+template <class V>
+constexpr bool tile_fits(int rows, int columns) {
+  return rows * columns + columns + 1 <= V::kRegisters;
+}
+
+/// How many rows of w go with a tile of `rows` rows of x.
+template <class V>
+constexpr int tile_columns(int rows) {
+  int columns = kMaxTileColumns;
+  while (columns > 1 && !tile_fits<V>(rows, columns)) --columns;
+  return columns;
+}
+
+template <class W>
+using DotTile = void (*)(const W* const* w, const float* x, int64_t ldx, int64_t k, int64_t prefetch, float* tile);
+
+/// The tile functions by their sizes; null where the registers do not suffice.
+template <class V, class W>
+struct DotTiles {
+  DotTile<W> of[kMaxTileRows + 1][kMaxTileColumns + 1] = {};
+
+  constexpr DotTiles() { fill<1, 1>(); }
+
+ private:
+  template <int MR, int NR>
+  constexpr void fill() {
+    if constexpr (tile_fits<V>(MR, NR)) of[MR][NR] = dot_tile<V, W, MR, NR>;
+    if constexpr (NR < kMaxTileColumns) {
+      fill<MR, NR + 1>();
+    } else if constexpr (MR < kMaxTileRows) {
+      fill<MR + 1, 1>();
+    }
+  }
+};
+
+}  // namespace rematch::kernels

@@ -1,0 +1,117 @@
+#include "kernels/isa.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "kernels/rows.h"
+#include "kernels/table.h"
+
+namespace rematch::kernels {
+namespace {
+
+bool has(Isa isa) {
+#ifdef REMATCH_KERNELS_X86
+  __builtin_cpu_init();
+  if (isa == Isa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (isa == Isa::kAvx512) {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && has(Isa::kAvx2);
+  }
+#endif
+  return isa == Isa::kPortable;
+}
+
+const KernelTable& table_of(Isa isa) {
+#ifdef REMATCH_KERNELS_X86
+  if (isa == Isa::kAvx512) return avx512_table();
+  if (isa == Isa::kAvx2) return avx2_table();
+#endif
+  return portable_table();
+}
+
+// A name that is unknown or not available here changes nothing: results would be the same but for the last bits.
+Isa first_choice() {
+  const std::vector<Isa> isas = available_isas();
+  const char* wanted = std::getenv("REMATCH_ISA");
+  for (const Isa isa : isas) {
+    if (wanted != nullptr && std::string(wanted) == isa_name(isa)) return isa;
+  }
+  return isas.back();
+}
+
+std::atomic<Isa>& choice() {
+  static std::atomic<Isa> isa{first_choice()};
+  return isa;
+}
+
+const KernelTable& table() { return table_of(choice().load(std::memory_order_relaxed)); }
+
+int slot(Storage storage) { return storage == Storage::kFloat ? 0 : 1; }
+
+}  // namespace
+
+const char* isa_name(Isa isa) { return isa == Isa::kAvx512 ? "avx512" : isa == Isa::kAvx2 ? "avx2" : "portable"; }
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> isas;
+  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
+    if (has(isa)) isas.push_back(isa);
+  }
+  return isas;
+}
+
+Isa isa_in_use() { return choice().load(); }
+
+void use_isa(Isa isa) {
+  REMATCH_CHECK(has(isa), isa_name(isa));
+  choice().store(isa);
+}
+
+void gemm(const Weights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
+  if (num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, num_rows, y, columns, into);
+}
+
+void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch) {
+  table().attend[slot(cache.storage)](cache, task, scratch);
+}
+
+void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span, const AttentionScratch& scratch, float* partial) {
+  table().attend_span[slot(cache.storage)](cache, task, span, scratch, partial);
+}
+
+void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans, const float* partials,
+                   const AttentionScratch& scratch) {
+  table().combine_spans(cache, task, num_spans, partials, scratch);
+}
+
+void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) { table().rms_norm(x, weight, width, eps, y); }
+
+void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps, float* y) {
+  table().layer_norm(x, weight, bias, width, eps, y);
+}
+
+void rotate(float* x, const float* cos, const float* sin, int64_t width) { table().rotate(x, cos, sin, width); }
+void add(float* x, const float* y, int64_t width) { table().add(x, y, width); }
+void silu_mul(float* gate, const float* up, int64_t width) { table().silu_mul(gate, up, width); }
+void gelu_tanh(float* x, int64_t width) { table().gelu_tanh(x, width); }
+void exp(const float* x, int64_t width, float* y) { table().exp(x, width, y); }
+
+void store_as(const float* x, int64_t width, Storage storage, void* out) {
+  if (storage == Storage::kFloat) {
+    table().store_float(x, width, static_cast<float*>(out));
+  } else {
+    table().store_bfloat16(x, width, static_cast<uint16_t*>(out));
+  }
+}
+
+void load_from(const void* x, Storage storage, int64_t width, float* out) {
+  if (storage == Storage::kFloat) {
+    table().load_float(static_cast<const float*>(x), width, out);
+  } else {
+    table().load_bfloat16(static_cast<const uint16_t*>(x), width, out);
+  }
+}
+
+}  // namespace rematch::kernels

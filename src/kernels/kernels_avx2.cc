@@ -1,0 +1,12 @@
+// Compiled for AVX2 and FMA: nothing in here may run, or be inlined elsewhere, before isa.cc has asked the processor.
+#include "kernels/make_table.h"
+#include "kernels/vec_avx2.h"
+
+namespace rematch::kernels {
+
+const KernelTable& avx2_table() {
+  static constexpr KernelTable kTable = make_table<VecAvx2>();
+  return kTable;
+}
+
+}  // namespace rematch::kernels

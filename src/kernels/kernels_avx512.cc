@@ -1,0 +1,12 @@
+// Compiled for AVX-512: nothing in here may run, or be inlined elsewhere, before isa.cc has asked the processor.
+#include "kernels/make_table.h"
+#include "kernels/vec_avx512.h"
+
+namespace rematch::kernels {
+
+const KernelTable& avx512_table() {
+  static constexpr KernelTable kTable = make_table<VecAvx512>();
+  return kTable;
+}
+
+}  // namespace rematch::kernels

@@ -1,0 +1,36 @@
+#pragma once
+#include "kernels/attention_kernel.h"
+#include "kernels/gemm_kernel.h"
+#include "kernels/rows_kernel.h"
+#include "kernels/table.h"
+
+namespace rematch::kernels {
+
+/// The table of an instruction set: all templates with its Vec.
+template <class V>
+constexpr KernelTable make_table() {
+  using Rows = RowKernels<V>;
+  KernelTable table;
+  table.name = V::kName;
+  table.gemm[0] = GemmKernel<V, float>::run;
+  table.gemm[1] = GemmKernel<V, uint16_t>::run;
+  table.attend[0] = AttentionKernel<V, float>::attend;
+  table.attend[1] = AttentionKernel<V, uint16_t>::attend;
+  table.attend_span[0] = AttentionKernel<V, float>::attend_span;
+  table.attend_span[1] = AttentionKernel<V, uint16_t>::attend_span;
+  table.combine_spans = AttentionKernel<V, float>::combine_spans;  // what spans give is float32 either way
+  table.rms_norm = Rows::rms_norm;
+  table.layer_norm = Rows::layer_norm;
+  table.rotate = Rows::rotate;
+  table.add = Rows::add;
+  table.silu_mul = Rows::silu_mul;
+  table.gelu_tanh = Rows::gelu_tanh;
+  table.exp = Rows::exp;
+  table.store_float = Rows::template store_as<float>;
+  table.store_bfloat16 = Rows::template store_as<uint16_t>;
+  table.load_float = Rows::template load_from<float>;
+  table.load_bfloat16 = Rows::template load_from<uint16_t>;
+  return table;
+}
+
+}  // namespace rematch::kernels

@@ -1,0 +1,133 @@
+#pragma once
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/types.h"
+
+// Templates over a Vec (vec_*.h); included by the kernels_*.cc only.
+
+namespace rematch::kernels {
+
+/// e^x: x = n·ln 2 + r with |r| ≤ ln 2 / 2, e^r by a polynomial of degree 7, n into the exponent.
+template <class V>
+typename V::F exp_of(typename V::F x) {
+  using F = typename V::F;
+  const F clamped = V::max(V::min(x, V::set1(88.0f)), V::set1(-87.3f));
+  const F n = V::round(V::mul(clamped, V::set1(1.44269504f)));
+  F r = V::fma(n, V::set1(-0.693359375f), clamped);  // ln 2 in two parts; the first has few bits, so n times it is exact
+  r = V::fma(n, V::set1(2.12194440e-4f), r);
+  F p = V::set1(1.0f / 5040);
+  p = V::fma(p, r, V::set1(1.0f / 720));
+  p = V::fma(p, r, V::set1(1.0f / 120));
+  p = V::fma(p, r, V::set1(1.0f / 24));
+  p = V::fma(p, r, V::set1(1.0f / 6));
+  p = V::fma(p, r, V::set1(0.5f));
+  p = V::fma(V::mul(p, r), r, V::add(r, V::set1(1.0f)));
+  return V::where_at_least(x, V::set1(-87.3f), V::mul(p, V::exp2i(n)));
+}
+
+template <class V>
+struct RowKernels {
+  using F = typename V::F;
+  static constexpr int L = V::kLanes;
+
+  /// Calls body(load, store, i) for every register of a row; the last one may be a part.
+  template <class Body>
+  static void for_row(int64_t width, const Body& body) {
+    int64_t i = 0;
+    for (; i + L <= width; i += L) {
+      body([&](const float* p) { return V::load(p + i); }, [&](float* p, F value) { V::store(p + i, value); });
+    }
+    if (i == width) return;
+    const int rest = static_cast<int>(width - i);
+    body([&](const float* p) { return V::load(p + i, rest); }, [&](float* p, F value) { V::store(p + i, value, rest); });
+  }
+
+  /// Σ term(register): four sums side by side, because one addition waits for the one before.
+  template <class Term>
+  static float sum_of(const float* x, int64_t width, const Term& term) {
+    F sums[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
+    int64_t i = 0;
+    for (; i + 4 * L <= width; i += 4 * L) {
+      for (int part = 0; part < 4; ++part) sums[part] = V::add(sums[part], term(V::load(x + i + part * L), L));
+    }
+    for (; i + L <= width; i += L) sums[0] = V::add(sums[0], term(V::load(x + i), L));
+    if (i < width) sums[1] = V::add(sums[1], term(V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i)));
+    return V::sum(V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
+  }
+
+  static void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) {
+    const float squares = sum_of(x, width, [](F value, int) { return V::mul(value, value); });
+    const F scale = V::set1(1.0f / std::sqrt(squares / static_cast<float>(width) + eps));
+    for_row(width, [&](const auto& load, const auto& store) { store(y, V::mul(V::mul(load(x), scale), load(weight))); });
+  }
+
+  static void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps, float* y) {
+    const float mean = sum_of(x, width, [](F value, int) { return value; }) / static_cast<float>(width);
+    const F center = V::set1(mean);
+    alignas(64) float kept[L];
+    const float squares = sum_of(x, width, [&](F value, int count) {
+      F delta = V::sub(value, center);
+      if (count < L) {  // lanes beyond the row hold -mean
+        V::store(kept, delta);
+        delta = V::load(kept, count);
+      }
+      return V::mul(delta, delta);
+    });
+    const F scale = V::set1(1.0f / std::sqrt(squares / static_cast<float>(width) + eps));
+    for_row(width, [&](const auto& load, const auto& store) {
+      store(y, V::fma(V::mul(V::sub(load(x), center), scale), load(weight), load(bias)));
+    });
+  }
+
+  static void rotate(float* x, const float* cos, const float* sin, int64_t width) {
+    float* const y = x + width / 2;
+    for_row(width / 2, [&](const auto& load, const auto& store) {
+      const F a = load(x), b = load(y), c = load(cos), s = load(sin);
+      store(x, V::sub(V::mul(a, c), V::mul(b, s)));
+      store(y, V::add(V::mul(b, c), V::mul(a, s)));
+    });
+  }
+
+  static void add(float* x, const float* y, int64_t width) {
+    for_row(width, [&](const auto& load, const auto& store) { store(x, V::add(load(x), load(y))); });
+  }
+
+  static void silu_mul(float* gate, const float* up, int64_t width) {
+    const F one = V::set1(1.0f);
+    for_row(width, [&](const auto& load, const auto& store) {
+      const F g = load(gate);
+      store(gate, V::mul(V::div(g, V::add(one, exp_of<V>(V::sub(V::zero(), g)))), load(up)));
+    });
+  }
+
+  /// x/2·(1 + tanh u) = x / (1 + e^-2u), u = √(2/π)·(x + 0.044715·x³)
+  static void gelu_tanh(float* x, int64_t width) {
+    const F one = V::set1(1.0f), cubic = V::set1(0.044715f), scale = V::set1(-2.0f * 0.7978845608f);
+    for_row(width, [&](const auto& load, const auto& store) {
+      const F value = load(x);
+      const F u = V::mul(value, V::fma(V::mul(cubic, value), value, one));
+      store(x, V::div(value, V::add(one, exp_of<V>(V::mul(u, scale)))));
+    });
+  }
+
+  static void exp(const float* x, int64_t width, float* y) {
+    for_row(width, [&](const auto& load, const auto& store) { store(y, exp_of<V>(load(x))); });
+  }
+
+  template <class W>
+  static void store_as(const float* x, int64_t width, W* out) {
+    int64_t i = 0;
+    for (; i + L <= width; i += L) V::store(out + i, V::load(x + i));
+    if (i < width) V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
+  }
+
+  template <class W>
+  static void load_from(const W* x, int64_t width, float* out) {
+    int64_t i = 0;
+    for (; i + L <= width; i += L) V::store(out + i, V::load(x + i));
+    if (i < width) V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
+  }
+};
+
+}  // namespace rematch::kernels
