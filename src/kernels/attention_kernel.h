@@ -149,7 +149,7 @@ struct AttentionKernel {
       const int nr = num_keys - j < columns ? static_cast<int>(num_keys - j) : columns;
       for (int64_t group = 0; group < num_groups; ++group) {
         const int64_t begin = num_queries() * group / num_groups, end = num_queries() * (group + 1) / num_groups;
-        kTiles.of[end - begin][nr](keys + j, queries() + begin * cache.head_dim, cache.head_dim, cache.head_dim, 0, sums);
+        kTiles.of[end - begin][nr](keys + j, {}, queries() + begin * cache.head_dim, cache.head_dim, cache.head_dim, sums);
         for (int64_t query = begin; query < end; ++query) {
           for (int n = 0; n < nr; ++n) scores()[query * kAttentionSpan + j + n] = sums[(query - begin) * nr + n];
         }

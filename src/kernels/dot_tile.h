@@ -7,13 +7,21 @@
 
 namespace rematch::kernels {
 
+/// Rows of the same length that will be needed soon.
+struct NextRows {
+  const char* data = nullptr;
+  int64_t stride = 0;  ///< bytes
+  int count = 0;
+};
+
 /// MR rows of x times NR rows of w. Each product keeps one register of partial sums, lane l for the k with k % kLanes == l in ascending order,
 /// and adds the lanes up in one order: its bits depend on the two rows alone, whatever MR and NR.
-/// @param w         NR rows of k values; the rows `prefetch` values behind them are fetched meanwhile (0 = none)
-/// @param x         MR rows, `ldx` floats apart
-/// @param tile      [MR, NR], padded to a multiple of four
+/// @param w     NR rows of k values
+/// @param next  rows that are fetched meanwhile for later
+/// @param x     MR rows, `ldx` floats apart
+/// @param tile  [MR, NR], padded to a multiple of four
 template <class V, class W, int MR, int NR>
-void dot_tile(const W* const* w, const float* x, int64_t ldx, int64_t k, int64_t prefetch, float* tile) {
+void dot_tile(const W* const* w, const NextRows& next, const float* x, int64_t ldx, int64_t k, float* tile) {
   using F = typename V::F;
   constexpr int kPadded = (MR * NR + 3) / 4 * 4;
   F sums[kPadded];
@@ -26,10 +34,9 @@ void dot_tile(const W* const* w, const float* x, int64_t ldx, int64_t k, int64_t
   for (int64_t i = 0; i < whole; i += V::kLanes) {
     F values[NR];
 #pragma GCC unroll 8
-    for (int n = 0; n < NR; ++n) {
-      values[n] = V::load(rows[n] + i);
-      __builtin_prefetch(rows[n] + i + prefetch);
-    }
+    for (int n = 0; n < NR; ++n) values[n] = V::load(rows[n] + i);
+    const char* line = next.data + i * static_cast<int64_t>(sizeof(W));
+    for (int p = 0; p < next.count; ++p, line += next.stride) __builtin_prefetch(line);
 #pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) {
       const F row = V::load(x + m * ldx + i);
@@ -46,8 +53,7 @@ void dot_tile(const W* const* w, const float* x, int64_t ldx, int64_t k, int64_t
       for (int n = 0; n < NR; ++n) sums[m * NR + n] = V::fma(row, V::load(rows[n] + whole, rest), sums[m * NR + n]);
     }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < kPadded; i += 4) V::sum4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3], tile + i);
+  V::template sum_each<kPadded>(sums, tile);
 }
 
 inline constexpr int kMaxTileRows = 8;
@@ -59,16 +65,18 @@ constexpr bool tile_fits(int rows, int columns) {
   return rows * columns + columns + 1 <= V::kRegisters;
 }
 
-/// How many rows of w go with a tile of `rows` rows of x.
+/// How many rows of w go with a tile of `rows` rows of x: as many as fit, fours where possible because lanes are added up in fours.
 template <class V>
 constexpr int tile_columns(int rows) {
-  int columns = kMaxTileColumns;
-  while (columns > 1 && !tile_fits<V>(rows, columns)) --columns;
-  return columns;
+  constexpr int kChoices[] = {8, 4, 3, 2};
+  for (const int columns : kChoices) {
+    if (tile_fits<V>(rows, columns)) return columns;
+  }
+  return 1;
 }
 
 template <class W>
-using DotTile = void (*)(const W* const* w, const float* x, int64_t ldx, int64_t k, int64_t prefetch, float* tile);
+using DotTile = void (*)(const W* const* w, const NextRows& next, const float* x, int64_t ldx, int64_t k, float* tile);
 
 /// The tile functions by their sizes; null where the registers do not suffice.
 template <class V, class W>

@@ -10,7 +10,8 @@ namespace rematch::kernels {
 /// Up to this many rows of x the weights come from memory and are used at once; above, a block of them is kept in the L2 cache.
 inline constexpr int64_t kStreamedRows = 40;
 inline constexpr int64_t kWeightBlockBytes = 256 * 1024;
-inline constexpr int64_t kPrefetchBytes = 2048;
+/// What is fetched ahead of its use has to stay in the L2 cache until then.
+inline constexpr int64_t kMaxBytesAhead = 256 * 1024;
 
 template <class V, class W>
 struct GemmKernel {
@@ -39,19 +40,19 @@ struct GemmKernel {
   void block(int64_t num_rows, int64_t num_groups, Range columns, int num_columns, bool columns_first) const {
     if (columns_first) {
       for (int64_t n = columns.begin; n < columns.end; n += num_columns) {
-        for (int64_t group = 0; group < num_groups; ++group) tile(num_rows, num_groups, group, n, columns.end, num_columns, group == 0);
+        for (int64_t group = 0; group < num_groups; ++group) tile(num_rows, num_groups, group, n, columns.end, num_columns, true);
       }
     } else {
       for (int64_t group = 0; group < num_groups; ++group) {
         for (int64_t n = columns.begin; n < columns.end; n += num_columns) {
-          tile(num_rows, num_groups, group, n, columns.end, num_columns, group == 0);
+          tile(num_rows, num_groups, group, n, columns.end, num_columns, false);
         }
       }
     }
   }
 
   void tile(int64_t num_rows, int64_t num_groups, int64_t group, int64_t first_column, int64_t end_column, int num_columns,
-            bool is_new) const {
+            bool is_streaming) const {
     const int64_t begin = num_rows * group / num_groups, end = num_rows * (group + 1) / num_groups;
     const int64_t left = end_column - first_column;
     const int nr = left < num_columns ? static_cast<int>(left) : num_columns;
@@ -59,20 +60,35 @@ struct GemmKernel {
     const W* rows[kMaxTileColumns];
     const W* data = static_cast<const W*>(weights.data) + first_column * weights.num_inputs;
     for (int n = 0; n < nr; ++n) rows[n] = data + n * weights.num_inputs;
-    // Rows of the next columns, unless they are so long that they would push out what is being read.
-    const int64_t next = num_columns * weights.num_inputs;
-    const int64_t near = kPrefetchBytes / static_cast<int64_t>(sizeof(W));
-    const int64_t prefetch = !is_new ? 0 : next * static_cast<int64_t>(sizeof(W)) <= 32 * 1024 ? next : near;
+    NextRows next;
+    const int64_t row_bytes = weights.num_inputs * static_cast<int64_t>(sizeof(W));
+    if (is_streaming && num_columns * row_bytes <= kMaxBytesAhead) {
+      // Each group of rows fetches its part of the next columns, so that memory has all of the time they take.
+      const int64_t from = (num_columns * group + num_groups - 1) / num_groups, to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
+      next = {reinterpret_cast<const char*>(data) + (num_columns + from) * row_bytes, row_bytes, static_cast<int>(to - from)};
+    }
     alignas(64) float sums[kMaxTileRows * kMaxTileColumns + 4];
-    kTiles.of[mr][nr](rows, x.row(begin), x.stride, weights.num_inputs, prefetch, sums);
+    kTiles.of[mr][nr](rows, next, x.row(begin), x.stride, weights.num_inputs, sums);
     for (int m = 0; m < mr; ++m) finish(y.row(begin + m) + first_column, sums + m * nr, first_column, nr);
   }
 
   void finish(float* out, const float* sums, int64_t first_column, int nr) const {
-    for (int n = 0; n < nr; ++n) {
-      const float value = weights.bias == nullptr ? sums[n] : sums[n] + weights.bias[first_column + n];
-      out[n] = into == Into::kAdd ? out[n] + value : value;
+    int n = 0;
+    for (; n + 4 <= nr; n += 4) finish_some<4>(out + n, sums + n, first_column + n);
+    for (; n < nr; ++n) finish_some<1>(out + n, sums + n, first_column + n);
+  }
+
+  template <int N>
+  void finish_some(float* out, const float* sums, int64_t first_column) const {
+    float values[N];
+    for (int n = 0; n < N; ++n) values[n] = sums[n];
+    if (weights.bias != nullptr) {
+      for (int n = 0; n < N; ++n) values[n] += weights.bias[first_column + n];
     }
+    if (into == Into::kAdd) {
+      for (int n = 0; n < N; ++n) values[n] += out[n];
+    }
+    for (int n = 0; n < N; ++n) out[n] = values[n];
   }
 
   const Weights& weights;

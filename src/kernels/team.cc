@@ -1,6 +1,5 @@
 #include "kernels/team.h"
 
-#include <sched.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -11,8 +10,9 @@
 namespace rematch::kernels {
 namespace {
 
-// About 20 µs of waiting at full speed; then somebody else has the other core, and gets this one too.
-constexpr int kSpins = 1000;
+// A few hundred µs of waiting at full speed, more than shares of a phase differ by. Then somebody else has the other core: sleep, because who
+// has slept is let in at once when it is woken.
+constexpr int kSpins = 20000;
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -23,19 +23,18 @@ void pause() {
 }  // namespace
 
 void Barrier::wait(int num_workers) {
-  const uint32_t round = round_.load(std::memory_order_relaxed);
+  const int round = round_.load(std::memory_order_relaxed);
   if (num_waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_workers) {
     num_waiting_.store(0, std::memory_order_relaxed);
     round_.store(round + 1, std::memory_order_release);
+    round_.notify_all();
     return;
   }
-  for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-    if (spins < kSpins) {
-      pause();
-    } else {
-      sched_yield();
-    }
+  for (int spins = 0; spins < kSpins; ++spins) {
+    if (round_.load(std::memory_order_acquire) != round) return;
+    pause();
   }
+  while (round_.load(std::memory_order_acquire) == round) round_.wait(round, std::memory_order_acquire);
 }
 
 void run_team(int num_threads, const std::function<void(const Worker&)>& body) {

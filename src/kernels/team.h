@@ -13,7 +13,7 @@ class Barrier {
 
  private:
   alignas(64) std::atomic<int> num_waiting_{0};
-  alignas(64) std::atomic<uint32_t> round_{0};
+  alignas(64) std::atomic<int> round_{0};
 };
 
 /// One thread of a team, inside of run_team.

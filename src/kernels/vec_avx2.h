@@ -50,13 +50,11 @@ struct VecAvx2 {
   }
   static F where_at_least(F x, F bound, F a) { return _mm256_and_ps(_mm256_cmp_ps(x, bound, _CMP_GE_OQ), a); }
 
-  /// Sums of four registers: lanes i and i+4, then i and i+2, i and i+1.
-  static void sum4(F a, F b, F c, F d, float* out) {
-    const F ac = _mm256_add_ps(_mm256_permute2f128_ps(a, c, 0x20), _mm256_permute2f128_ps(a, c, 0x31));  // four lanes of a, of c
-    const F bd = _mm256_add_ps(_mm256_permute2f128_ps(b, d, 0x20), _mm256_permute2f128_ps(b, d, 0x31));
-    const F two = _mm256_add_ps(_mm256_unpacklo_ps(ac, bd), _mm256_unpackhi_ps(ac, bd));  // a02 b02 a13 b13 | c02 d02 c13 d13
-    const __m128 low = _mm256_castps256_ps128(two), high = _mm256_extractf128_ps(two, 1);
-    _mm_storeu_ps(out, _mm_add_ps(_mm_movelh_ps(low, high), _mm_movehl_ps(high, low)));
+  /// Sums of each of N registers (a multiple of 4): lanes i and i+4, then i and i+2, i and i+1.
+  template <int N>
+  static void sum_each(const F* x, float* out) {
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i += 4) sum4(x[i], x[i + 1], x[i + 2], x[i + 3], out + i);
   }
   static float sum(F a) {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -70,6 +68,13 @@ struct VecAvx2 {
   }
 
  private:
+  static void sum4(F a, F b, F c, F d, float* out) {
+    const F ac = _mm256_add_ps(_mm256_permute2f128_ps(a, c, 0x20), _mm256_permute2f128_ps(a, c, 0x31));  // four lanes of a, of c
+    const F bd = _mm256_add_ps(_mm256_permute2f128_ps(b, d, 0x20), _mm256_permute2f128_ps(b, d, 0x31));
+    const F two = _mm256_add_ps(_mm256_unpacklo_ps(ac, bd), _mm256_unpackhi_ps(ac, bd));  // a02 b02 a13 b13 | c02 d02 c13 d13
+    const __m128 low = _mm256_castps256_ps128(two), high = _mm256_extractf128_ps(two, 1);
+    _mm_storeu_ps(out, _mm_add_ps(_mm_movelh_ps(low, high), _mm_movehl_ps(high, low)));
+  }
   static F widen(__m128i x) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16)); }
   static __m128i narrow(F x) {
     const __m256i bits = _mm256_castps_si256(x);

@@ -43,16 +43,31 @@ struct VecAvx512 {
   /// a where x ≥ bound, else 0
   static F where_at_least(F x, F bound, F a) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, bound, _CMP_GE_OQ), a); }
 
-  /// Sums of four registers: lanes i and i+8, then i and i+4, i and i+2, i and i+1.
-  static void sum4(F a, F b, F c, F d, float* out) {
-    const F ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));  // a0-3 a4-7 b0-3 b4-7
-    const F cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xEE));
-    const F abcd = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xDD));  // four lanes of each
-    const __m128 wa = _mm512_castps512_ps128(abcd), wb = _mm512_extractf32x4_ps(abcd, 1);
-    const __m128 wc = _mm512_extractf32x4_ps(abcd, 2), wd = _mm512_extractf32x4_ps(abcd, 3);
-    const __m128 ab2 = _mm_add_ps(_mm_unpacklo_ps(wa, wb), _mm_unpackhi_ps(wa, wb));
-    const __m128 cd2 = _mm_add_ps(_mm_unpacklo_ps(wc, wd), _mm_unpackhi_ps(wc, wd));
-    _mm_storeu_ps(out, _mm_add_ps(_mm_movelh_ps(ab2, cd2), _mm_movehl_ps(cd2, ab2)));
+  /// Sums of each of N registers (a multiple of 4): lanes i and i+8, then i and i+4, i and i+2, i and i+1.
+  template <int N>
+  static void sum_each(const F* x, float* out) {
+    if constexpr (N >= 16) {
+      const F a = quarters(x[0], x[1], x[2], x[3]), b = quarters(x[4], x[5], x[6], x[7]);
+      const F c = quarters(x[8], x[9], x[10], x[11]), d = quarters(x[12], x[13], x[14], x[15]);
+      // Lane group g of the result holds x[g], x[4 + g], x[8 + g] and x[12 + g].
+      const F sums = in_groups(in_groups_of_two(a, b), in_groups_of_two(c, d));
+      store(out, _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), sums));
+      sum_each<N - 16>(x + 16, out + 16);
+    } else if constexpr (N >= 8) {
+      const F a = quarters(x[0], x[1], x[2], x[3]), b = quarters(x[4], x[5], x[6], x[7]);
+      const F two = in_groups_of_two(a, b);
+      const F sums = in_groups(two, two);
+      const F ordered = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0), sums);
+      _mm256_storeu_ps(out, _mm512_castps512_ps256(ordered));
+      sum_each<N - 8>(x + 8, out + 8);
+    } else if constexpr (N >= 4) {
+      const F a = quarters(x[0], x[1], x[2], x[3]);
+      const F two = in_groups_of_two(a, a);
+      const F sums = in_groups(two, two);
+      const F ordered = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), sums);
+      _mm_storeu_ps(out, _mm512_castps512_ps128(ordered));
+      sum_each<N - 4>(x + 4, out + 4);
+    }
   }
   static float sum(F a) {
     const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
@@ -63,6 +78,16 @@ struct VecAvx512 {
   static float max_of(F a) { return _mm512_reduce_max_ps(a); }
 
  private:
+  // Four lanes of partial sums of each argument, one group of lanes after the other.
+  static F quarters(F a, F b, F c, F d) {
+    const F ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));  // a0-3 a4-7 b0-3 b4-7
+    const F cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xEE));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xDD));
+  }
+  // In each group of lanes: a0+a2 b0+b2 a1+a3 b1+b3.
+  static F in_groups_of_two(F a, F b) { return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)); }
+  // In each group of lanes: sums of two of `ab`, then of two of `cd`.
+  static F in_groups(F ab, F cd) { return _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE)); }
   static F widen(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
   // To nearest, ties to even.
   static __m256i narrow(F x) {

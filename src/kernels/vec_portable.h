@@ -61,11 +61,9 @@ struct VecPortable {
   }
   static F where_at_least(F x, F bound, F a) { return x >= bound ? a : zero(); }
 
-  static void sum4(F a, F b, F c, F d, float* out) {
-    out[0] = sum(a);
-    out[1] = sum(b);
-    out[2] = sum(c);
-    out[3] = sum(d);
+  template <int N>
+  static void sum_each(const F* x, float* out) {
+    for (int i = 0; i < N; ++i) out[i] = sum(x[i]);
   }
   static float sum(F a) { return (a[0] + a[2]) + (a[1] + a[3]); }
   static float max_of(F a) {

@@ -49,7 +49,9 @@ class StepRunner {
   /// Writes keys and values of the step's tokens and returns logits [S that want them, V] in the order of `sequences`, float32, valid and
   /// writable until the next call. A row's result never depends on the other rows, on how a prompt is cut into steps or on the thread count.
   virtual std::span<float> forward(const Step& step) = 0;
-  /// Gives the cache's memory back.
+  /// Takes over the training weights as they are now: call it before the first step, and after they have changed. Merges an adapter.
+  virtual void refresh() {}
+  /// Gives the cache's memory back, and merged weights; refresh() and reserve() come before the next step.
   virtual void release() = 0;
 };
 

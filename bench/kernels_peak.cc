@@ -1,0 +1,96 @@
+#include "kernels_peak.h"
+
+#include <algorithm>
+#include <ctime>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/team.h"
+#include "kernels/types.h"
+
+namespace rematch::bench {
+namespace {
+
+typedef float Lanes __attribute__((vector_size(64)));
+
+#if defined(__x86_64__)
+#define REMATCH_WIDEST __attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("O3", "fp-contract=fast")))
+#else
+#define REMATCH_WIDEST
+#endif
+
+REMATCH_WIDEST float read_all(const float* data, int64_t size) {
+  Lanes sums[8] = {};
+  for (int64_t i = 0; i + 128 <= size; i += 128) {
+    for (int j = 0; j < 8; ++j) {
+      __builtin_prefetch(data + i + j * 16 + 1024);
+      sums[j] += *reinterpret_cast<const Lanes*>(data + i + j * 16);
+    }
+  }
+  float sum = 0;
+  for (const Lanes& part : sums) {
+    for (int lane = 0; lane < 16; ++lane) sum += part[lane];
+  }
+  return sum;
+}
+
+REMATCH_WIDEST float multiply_all(int64_t rounds) {
+  Lanes sums[12], factor, addend;
+  for (int lane = 0; lane < 16; ++lane) {
+    factor[lane] = 0.999f;
+    addend[lane] = 0.001f;
+  }
+  for (int i = 0; i < 12; ++i) sums[i] = addend * static_cast<float>(i + 1);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; ++i) sums[i] = sums[i] * factor + addend;
+  }
+  float sum = 0;
+  for (const Lanes& part : sums) {
+    for (int lane = 0; lane < 16; ++lane) sum += part[lane];
+  }
+  return sum;
+}
+
+// With one thread the time somebody else had the core does not count.
+double now(int num_threads) {
+  timespec time;
+  clock_gettime(num_threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <class Run>
+double fastest(int num_threads, double budget, const Run& run) {
+  double best = 1e30, spent = 0;
+  while (spent < budget) {
+    const double begin = now(num_threads);
+    run();
+    const double s = now(num_threads) - begin;
+    best = std::min(best, s);
+    spent += s;
+  }
+  return best;
+}
+
+}  // namespace
+
+Peak measure_peak(int num_threads, double seconds) {
+  const int64_t size = int64_t{64} << 20;
+  constexpr int64_t kRounds = 500000;
+  const std::vector<float> memory(static_cast<size_t>(size) + 16, 1.0f);
+  const float* const aligned = reinterpret_cast<const float*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  volatile float sink = 0;  // so that nothing is optimised away
+  Peak peak;
+  peak.gb_per_s = static_cast<double>(size) * 4 / 1e9 / fastest(num_threads, seconds, [&] {
+                    kernels::run_team(num_threads, [&](const kernels::Worker& worker) {
+                      const kernels::Range range = kernels::share(size, 128, worker.index, worker.count);
+                      sink = sink + read_all(aligned + range.begin, range.size());
+                    });
+                  });
+  peak.gflop_per_s = static_cast<double>(num_threads) * kRounds * 12 * 16 * 2 / 1e9 / fastest(num_threads, seconds, [&] {
+                       kernels::run_team(num_threads, [&](const kernels::Worker&) { sink = sink + multiply_all(kRounds); });
+                     });
+  return peak;
+}
+
+}  // namespace rematch::bench

@@ -1,0 +1,48 @@
+#pragma once
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace rematch {
+
+/// Memory for numbers that starts at a page of the larger kind when it is large itself; its contents are undefined until written.
+template <class T>
+class CpuBuffer {
+ public:
+  CpuBuffer() = default;
+  explicit CpuBuffer(int64_t size) { reserve(size); }
+
+  /// Room for at least `size` values. Contents are lost when that is more than there was.
+  void reserve(int64_t size) {
+    if (size <= size_) return;
+    constexpr size_t kLargePage = size_t{2} << 20;
+    const size_t wanted = static_cast<size_t>(size) * sizeof(T);
+    const size_t alignment = wanted >= kLargePage ? kLargePage : 64;
+    const size_t bytes = (wanted + alignment - 1) / alignment * alignment;
+    data_.reset();
+    data_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
+    if (data_ == nullptr) throw std::bad_alloc();
+    if (alignment == kLargePage) static_cast<void>(madvise(data_.get(), bytes, MADV_HUGEPAGE));  // a wish; small pages work too
+    size_ = size;
+  }
+  /// Gives the memory back.
+  void release() {
+    data_.reset();
+    size_ = 0;
+  }
+
+  T* data() const { return data_.get(); }
+  int64_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { std::free(p); }
+  };
+  std::unique_ptr<T, Free> data_;
+  int64_t size_ = 0;
+};
+
+}  // namespace rematch

@@ -1,0 +1,41 @@
+#include "kernels/team.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rematch {
+namespace {
+
+TEST(Team, RunsEveryWorkerOnce) {
+  for (const int threads : {1, 2, 3}) {
+    std::vector<int> runs(3, 0);
+    int count = 0;
+    kernels::run_team(threads, [&](const kernels::Worker& worker) {
+      ++runs[static_cast<size_t>(worker.index)];
+      if (worker.index == 0) count = worker.count;
+    });
+    EXPECT_LE(count, threads);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(runs[static_cast<size_t>(i)], i < count ? 1 : 0);
+  }
+}
+
+TEST(Team, WaitsUntilEverybodyHasCome) {
+  constexpr int kRounds = 500;
+  std::vector<int> steps(3 * 16, 0);  // a worker's counter has a cache line of its own
+  std::vector<int> behind(3, 0);
+  kernels::run_team(3, [&](const kernels::Worker& worker) {
+    for (int round = 1; round <= kRounds; ++round) {
+      steps[static_cast<size_t>(worker.index) * 16] = round;
+      worker.wait();
+      for (int other = 0; other < worker.count; ++other) {
+        if (steps[static_cast<size_t>(other) * 16] != round) ++behind[static_cast<size_t>(worker.index)];
+      }
+      worker.wait();
+    }
+  });
+  EXPECT_EQ(behind, std::vector<int>(3, 0));
+}
+
+}  // namespace
+}  // namespace rematch

@@ -1,0 +1,219 @@
+#include "estep/rollout/native/cpu_runner.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include "model/adapter.h"
+#include "model/tiny_checkpoint.h"
+#include "rollout/cpu_runner_scene.h"
+
+namespace rematch {
+namespace {
+
+using test::Logits;
+using test::run_alone;
+using test::StepPrompt;
+
+constexpr std::array<int64_t, 3> kImage{1, 4, 6}, kNoImage{0, 0, 0};
+
+std::shared_ptr<Qwen3VL> load(const std::string& directory, at::ScalarType dtype = at::kFloat) {
+  return Qwen3VL::load(directory, {.dtype = dtype});
+}
+
+const std::shared_ptr<Qwen3VL>& tiny() {
+  static const std::shared_ptr<Qwen3VL> model = load(test::tiny_tied());
+  return model;
+}
+
+// The number of ATen's threads until it dies.
+struct Threads {
+  explicit Threads(int count) { at::set_num_threads(count); }
+  ~Threads() { at::set_num_threads(before); }
+  int before = at::get_num_threads();
+};
+
+void expect_the_models_logits(const Qwen3VL& model, const StepPrompt& prompt, const std::map<int64_t, Logits>& found, double tolerance) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor logits_TV = model.head_KV(model.forward_TH(prompt.row, prompt.features)).to(at::kFloat);
+  for (const auto& [position, values] : found) {
+    const at::Tensor row = logits_TV[position];
+    const at::Tensor mine = at::tensor(values);
+    ASSERT_EQ(mine.sizes(), row.sizes());
+    EXPECT_LE((mine - row).abs().max().item<float>(), tolerance * row.abs().max().item<float>()) << "position " << position;
+  }
+}
+
+void expect_same_bits(const std::map<int64_t, Logits>& found, const std::map<int64_t, Logits>& wanted, const std::string& what) {
+  for (const auto& [position, values] : found) EXPECT_TRUE(values == wanted.at(position)) << what << ", position " << position;
+}
+
+}  // namespace
+
+TEST(CpuRunner, GivesTheModelsLogits) {
+  for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
+    const std::shared_ptr<Qwen3VL> model = load(directory);
+    const auto runner = make_cpu_runner(model);
+    for (const auto& grid : {kNoImage, kImage}) {
+      const StepPrompt prompt(*model, 30, grid, 1);
+      SCOPED_TRACE(fmt::format("{} with {} tokens", directory, prompt.length()));
+      expect_the_models_logits(*model, prompt, run_alone(*runner, prompt, 1, 16), 1e-5);
+      expect_the_models_logits(*model, prompt, run_alone(*runner, prompt, 100, 16), 1e-5);
+    }
+  }
+}
+
+TEST(CpuRunner, GivesTheModelsLogitsInALongContext) {
+  const StepPrompt prompt(*tiny(), 700, kImage, 2);
+  expect_the_models_logits(*tiny(), prompt, run_alone(*make_cpu_runner(tiny()), prompt, 100, 16), 1e-5);
+}
+
+TEST(CpuRunner, GivesTheSameBitsForAnyCutOfThePrompt) {
+  const StepPrompt prompt(*tiny(), 300, kImage, 3);
+  const auto runner = make_cpu_runner(tiny());
+  const auto wanted = run_alone(*runner, prompt, 1, 16);
+  for (const int64_t chunk : {2, 3, 7, 16, 33, 64, 250, 1000}) {
+    expect_same_bits(run_alone(*runner, prompt, chunk, 16), wanted, fmt::format("chunks of {}", chunk));
+  }
+}
+
+TEST(CpuRunner, GivesTheSameBitsForAnyBlockLength) {
+  const StepPrompt prompt(*tiny(), 280, kImage, 4);
+  const auto runner = make_cpu_runner(tiny());
+  const auto wanted = run_alone(*runner, prompt, 13, 16);
+  for (const int64_t block_len : {1, 2, 5, 8, 31, 32}) {
+    expect_same_bits(run_alone(*runner, prompt, 13, block_len), wanted, fmt::format("blocks of {}", block_len));
+  }
+}
+
+TEST(CpuRunner, GivesTheSameBitsForAnyNumberOfThreads) {
+  const StepPrompt prompt(*tiny(), 600, kImage, 5);
+  const auto runner = make_cpu_runner(tiny());
+  const Threads one(1);
+  const auto whole = run_alone(*runner, prompt, 590, 16);
+  for (const int count : {2, 3}) {
+    const Threads threads(count);
+    expect_same_bits(run_alone(*runner, prompt, 590, 16), whole, fmt::format("{} threads", count));
+  }
+}
+
+TEST(CpuRunner, GivesTheSameBitsInAnyCompany) {
+  const StepPrompt first(*tiny(), 50, kImage, 6), second(*tiny(), 290, kNoImage, 7), third(*tiny(), 9, kImage, 8);
+  const auto runner = make_cpu_runner(tiny());
+  const std::vector<const StepPrompt*> prompts{&first, &second, &third};
+  std::vector<std::map<int64_t, Logits>> wanted;
+  for (const StepPrompt* prompt : prompts) wanted.push_back(run_alone(*runner, *prompt, 1, 8));
+
+  // Three tables that take turns: 64 blocks, every third one's.
+  std::vector<std::vector<int32_t>> tables(3);
+  for (int32_t i = 0; i < 150; ++i) tables[static_cast<size_t>(i % 3)].push_back(i);
+  for (const int count : {1, 2}) {
+    const Threads threads(count);
+    runner->reserve({150, 8}, 64);
+    std::vector<int64_t> done(3, 0);
+    for (int round = 0;; ++round) {
+      std::vector<test::StepShare> shares;
+      std::vector<size_t> who;
+      for (size_t i = 0; i < 3; ++i) {
+        // Now a chunk, now a token, so that prefill and decoding meet in every combination; the last one joins late.
+        const int64_t length = prompts[i]->length(), take = (round + static_cast<int>(i)) % 4 == 0 ? 17 : 1;
+        if (done[i] == length || (i == 2 && round < 5)) continue;
+        shares.push_back({prompts[i], done[i], std::min(length, done[i] + take), tables[i]});
+        who.push_back(i);
+        done[i] = shares.back().end;
+      }
+      if (shares.empty()) break;
+      const std::span<float> logits = runner->forward(test::make_step(shares));
+      const size_t width = logits.size() / shares.size();
+      for (size_t s = 0; s < shares.size(); ++s) {
+        const Logits row(logits.begin() + static_cast<int64_t>(s * width), logits.begin() + static_cast<int64_t>((s + 1) * width));
+        EXPECT_TRUE(row == wanted[who[s]].at(shares[s].end - 1)) << "prompt " << who[s] << ", position " << shares[s].end - 1;
+      }
+    }
+  }
+}
+
+TEST(CpuRunner, GivesLogitsOnlyToThoseThatWantThem) {
+  const StepPrompt prompt(*tiny(), 20, kNoImage, 9);
+  const auto runner = make_cpu_runner(tiny());
+  const auto wanted = run_alone(*runner, prompt, 20, 16);
+  const std::vector<int32_t> tables{0, 1, 2, 3};
+  runner->reserve({4, 16}, 40);
+  Step step = test::make_step({{&prompt, 0, 20, std::span(tables).first(2)}, {&prompt, 0, 20, std::span(tables).last(2)}});
+  step.sequences[0].wants_logits = false;
+  const std::span<float> one = runner->forward(step);
+  EXPECT_TRUE(Logits(one.begin(), one.end()) == wanted.at(19));
+  step.sequences[1].wants_logits = false;
+  EXPECT_TRUE(runner->forward(step).empty());
+}
+
+TEST(CpuRunner, GoesOnFromACopiedBlock) {
+  const StepPrompt prompt(*tiny(), 40, kNoImage, 10);
+  const auto runner = make_cpu_runner(tiny());
+  const auto wanted = run_alone(*runner, prompt, 1, 16);
+  runner->reserve({8, 16}, 40);
+  const std::vector<int32_t> table{0, 1, 2}, copy{0, 5, 6};
+  runner->forward(test::make_step({{&prompt, 0, 24, table}}));
+  runner->copy_block(1, 5, 8);
+  for (int64_t t = 24; t < 40; ++t) {
+    const std::span<float> logits = runner->forward(test::make_step({{&prompt, t, t + 1, copy}}));
+    EXPECT_TRUE(Logits(logits.begin(), logits.end()) == wanted.at(t)) << t;
+  }
+}
+
+TEST(CpuRunner, ReadsTheTrainingWeightsInPlace) {
+  const std::shared_ptr<Qwen3VL> model = load(test::tiny_untied());
+  const auto runner = make_cpu_runner(model);
+  const StepPrompt prompt(*model, 25, kNoImage, 11);
+  const auto before = run_alone(*runner, prompt, 25, 16);
+  {
+    const at::NoGradGuard no_grad;
+    for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).mul_(1.1);
+  }
+  runner->refresh();
+  const auto after = run_alone(*runner, prompt, 25, 16);
+  EXPECT_FALSE(before.at(24) == after.at(24));
+  expect_the_models_logits(*model, prompt, after, 1e-5);
+}
+
+TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
+  for (const bool use_dora : {false, true}) {
+    const std::shared_ptr<Qwen3VL> model = load(test::tiny_untied());
+    std::vector<std::string> names;
+    for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+    const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 2, .alpha = 4, .use_dora = use_dora}});
+    const auto runner = make_cpu_runner(model);
+    const StepPrompt prompt(*model, 25, kImage, 12);
+    for (int change = 0; change < 2; ++change) {
+      {
+        const at::NoGradGuard no_grad;
+        at::manual_seed(change);
+        for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
+      }
+      runner->refresh();
+      const StepPrompt now(*model, 25, kImage, 12);
+      expect_the_models_logits(*model, now, run_alone(*runner, now, 25, 16), 2e-5);
+    }
+  }
+}
+
+TEST(CpuRunner, ComputesBfloat16WeightsInFloat32) {
+  // The checkpoint is stored as bfloat16, so both models have the same weights; only cached keys and values are rounded.
+  const std::shared_ptr<Qwen3VL> half = load(test::tiny_untied(), at::kBFloat16);
+  const std::shared_ptr<Qwen3VL> single = load(test::tiny_untied());
+  const StepPrompt prompt(*single, 60, kImage, 13);
+  const auto runner = make_cpu_runner(half);
+  const auto found = run_alone(*runner, prompt, 1, 16);
+  expect_the_models_logits(*single, prompt, found, 3e-2);
+  expect_same_bits(run_alone(*runner, prompt, 19, 3), found, "bfloat16");
+  EXPECT_EQ(2 * runner->block_bytes(16), make_cpu_runner(single)->block_bytes(16));
+}
+
+TEST(CpuRunner, StartsAgainAfterRelease) {
+  const StepPrompt prompt(*tiny(), 20, kNoImage, 14);
+  const auto runner = make_cpu_runner(tiny());
+  const auto wanted = run_alone(*runner, prompt, 20, 16);
+  runner->release();
+  expect_same_bits(run_alone(*runner, prompt, 20, 16), wanted, "released");
+}
+
+}  // namespace rematch
