@@ -33,7 +33,7 @@ inline constexpr CapabilityRow kCapabilities[] = {
     {Capability::kResume, true, "resume from a checkpoint",
      "remove the key; to go on from the weights alone set `model.model` to the checkpoint directory"},
     {Capability::kAdapters, true, "LoRA and DoRA", "set `tuner.train_type: full`; `tuner.freeze_*` saves memory"},
-    {Capability::kNativeEngine, false, "the native rollout engine", "set `rollout_backend: hf`"},
+    {Capability::kNativeEngine, true, "the native rollout engine", "set `rollout_backend: hf`"},
     {Capability::kMonitorDump, false, "the monitor dump",
      "set `monitor_dump.enabled: false`; `rematch rollout CONFIG` writes every sample's rollout, parse and match"},
     {Capability::kGradientCheckpointing, true, "gradient checkpointing",

@@ -76,6 +76,15 @@ TEST(Train, TheNumberOfDataWorkersChangesNothing) {
   EXPECT_EQ(none.log, four.log);
 }
 
+TEST(Train, TheNativeEngineTrainsAsTheOracleDoes) {
+  const std::string lines = "training: {max_steps: 2, eval_strategy: steps, eval_steps: 1}\n";
+  const Outcome oracle = train(lines + "custom: {extra: {rollout_matching: {max_new_tokens: 40}}}\n");
+  const Outcome native = train(lines + "custom: {extra: {rollout_matching: {max_new_tokens: 40, rollout_backend: native, "
+                                       "native: {max_num_seqs: 3, kv_cache_gib: 0.001}}}}\n");
+  EXPECT_EQ(native.weights, oracle.weights) << "equal rollouts, equal steps";
+  EXPECT_EQ(native.log, oracle.log);
+}
+
 // spec: microbatch-01
 TEST(Train, GradientCheckpointingChangesNoBit) {
   const Outcome plain = train(""), lean = train("training: {gradient_checkpointing: true}\n");

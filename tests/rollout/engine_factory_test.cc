@@ -12,9 +12,12 @@ EngineParts parts() { return {test::rollout_model().model, test::rollout_model()
 
 }  // namespace
 
-TEST(EngineFactory, MakesTheHfEngine) {
-  check_backend_available("hf");
-  EXPECT_NE(make_engine("hf", parts(), {}), nullptr);
+TEST(EngineFactory, MakesTheEnginesThatNeedNothingElse) {
+  for (const char* const backend : {"hf", "native"}) {
+    check_backend_available(backend);
+    EXPECT_FALSE(backend_holds_own_weights(backend));
+    EXPECT_NE(make_engine(backend, parts(), {}), nullptr);
+  }
 }
 
 TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
@@ -26,7 +29,7 @@ TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
     return early.problems().front().fix;
   };
   EXPECT_NE(refusal("vllm", ErrorKind::kEnvironment).find("rollout_backend: hf"), std::string::npos);
-  EXPECT_NE(refusal("native", ErrorKind::kConfig).find("rollout_backend: hf"), std::string::npos);
+  EXPECT_NE(refusal("nativ", ErrorKind::kConfig).find("\"native\""), std::string::npos);
   EXPECT_NE(refusal("hg", ErrorKind::kConfig).find("\"hf\""), std::string::npos);
   EXPECT_NE(refusal("", ErrorKind::kConfig).find("hf"), std::string::npos);
 }
@@ -39,6 +42,10 @@ TEST(EngineFactory, ChecksTheOptions) {
   options = {};
   options.top_p = 2;
   EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("native", parts(), options); }).kind(), ErrorKind::kConfig);
+  options = {};
+  options.native.max_num_seqs = 0;
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("native", parts(), options); }).problems().front().where, "native.max_num_seqs");
 }
 
 }  // namespace rematch

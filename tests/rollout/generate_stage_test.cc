@@ -24,8 +24,9 @@ struct StageAnswer {
   std::vector<Json> lines;
 };
 
-StageAnswer generate(const std::vector<std::string>& inputs, int batch_size = 1) {
+StageAnswer generate(const std::vector<std::string>& inputs, int batch_size = 1, const std::string& backend = "hf") {
   StageOptions options;
+  options.backend = backend;
   options.model_dir = model_dir();
   options.device = "cpu";
   at::set_num_threads(1);  // the model is too small for two
@@ -67,6 +68,8 @@ TEST(GenerateStage, AnswersEachLineAlikeWhateverTheBatch) {
     EXPECT_TRUE(answer["finish_reason"] == "stop" || answer["response_token_ids"].size() == 12u) << answer.dump();
   }
   EXPECT_NE(alone.lines[3]["response_token_ids"], alone.lines[4]["response_token_ids"]) << "the seed is the line's own";
+  EXPECT_EQ(generate(inputs, 1, "native").lines, alone.lines);
+  EXPECT_EQ(generate(inputs, 4, "native").lines, alone.lines);
 }
 
 TEST(GenerateStage, ABadLineFailsAlone) {
@@ -108,7 +111,7 @@ TEST(GenerateStage, RefusesBackendsAndDtypesBeforeLoadingAnything) {
   options.model_dir = "/nowhere";
   options.backend = "vllm";
   EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(), ErrorKind::kEnvironment);
-  options.backend = "native";
+  options.backend = "nativ";
   EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(), ErrorKind::kConfig);
   options = {};
   options.model_dir = model_dir();

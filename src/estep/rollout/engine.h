@@ -19,6 +19,15 @@ struct RepeatGuardOptions {
   int max_object_keys = 0;  ///< 0 = no cap
 };
 
+/// What only the `native` backend asks for. Nothing in here changes an answer.
+struct NativeOptions {
+  int max_num_seqs = 64;     ///< `native.max_num_seqs`: sequences decoded together, ≥ 1
+  double kv_cache_gib = 0;   ///< `native.kv_cache_gib`: the most the key/value cache may take; 0 = by free memory and what the prompts need
+  int block_len = 16;        ///< tokens of a cache block, ≥ 1
+  int max_step_rows = 0;     ///< tokens computed in one step at most; 0 = by device
+  bool prefix_cache = true;  ///< equal starts of prompts are computed once
+};
+
 /// How to decode; the same for every backend.
 struct GenerateOptions {
   int max_new_tokens = 512;
@@ -30,6 +39,7 @@ struct GenerateOptions {
   int batch_size = 1;  ///< rollout_generate_batch_size; `hf` only
   std::vector<int> stop_ids;
   RepeatGuardOptions repeat_terminate;
+  NativeOptions native;
 };
 
 /// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation wants the weights as they are, wherever in a window.

@@ -8,6 +8,24 @@
 #include "base/error.h"
 
 namespace rematch {
+namespace {
+
+constexpr int64_t kEndless = int64_t{1} << 60;  // keeps sums in range
+
+}  // namespace
+
+void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who, const KvBlocks& blocks) {
+  // The last token of an answer is never fed back.
+  const int64_t needed = blocks.blocks_for(prompt_len + std::min(max_new_tokens, kEndless) - 1);
+  if (needed <= blocks.num_blocks()) return;
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "a prompt and its answer do not fit the key/value cache of the native engine",
+       .where = who,
+       .what = fmt::format("{} prompt tokens and up to {} new ones take {} blocks of {} tokens; the cache has {}", prompt_len,
+                           max_new_tokens, needed, blocks.block_len(), blocks.num_blocks()),
+       .fix = "raise custom.extra.rollout_matching.native.kv_cache_gib or lower max_new_tokens; rollout_backend: hf has no such limit"});
+}
 
 Scheduler::Scheduler(const Options& options, KvBlocks& blocks) : options_(options), blocks_(blocks) {
   REMATCH_CHECK(options.max_num_seqs >= 1 && options.max_step_rows >= 1,
@@ -22,17 +40,7 @@ Scheduler::~Scheduler() {
 
 void Scheduler::add(Sequence& sequence) {
   REMATCH_CHECK(sequence.prompt_len() >= 1 && sequence.block_table.empty(), sequence.who());
-  const int64_t needed = blocks_.blocks_for(sequence.max_cached_tokens());
-  if (needed > blocks_.num_blocks()) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "a prompt and its answer do not fit the key/value cache of the native engine",
-                     .where = sequence.who(),
-                     .what = fmt::format("{} prompt tokens and up to {} new ones take {} blocks of {} tokens; the cache has {}",
-                                         sequence.prompt_len(), sequence.max_cached_tokens() + 1 - sequence.prompt_len(), needed,
-                                         blocks_.block_len(), blocks_.num_blocks()),
-                     .fix = "raise custom.extra.rollout_matching.native.kv_cache_gib or lower max_new_tokens; rollout_backend: hf has no "
-                            "such limit"});
-  }
+  check_fits(sequence.prompt_len(), sequence.max_new_tokens(), sequence.who(), blocks_);
   REMATCH_CHECK(running_.count(sequence.arrival()) == 0 && waiting_.emplace(sequence.arrival(), &sequence).second, sequence.who());
 }
 

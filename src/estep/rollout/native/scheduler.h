@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "estep/rollout/native/kv_blocks.h"
@@ -27,6 +28,10 @@ struct StepPlan {
   int64_t num_rows = 0;
 };
 
+/// Refuses a prompt that could not finish even alone in the cache.
+/// @param who  sample and place. @throws UserError (config) naming it, with the numbers
+void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who, const KvBlocks& blocks);
+
 /// Decides what the engine computes next: all sequences that decode, one token each, then pieces of prompts up to a budget of rows. Torch-free.
 ///
 /// The longest-waiting sequence goes first, always. When blocks run out the youngest running sequence gives up its own and waits again in its
@@ -51,7 +56,7 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   /// Queues a sequence by its arrival. It must stay where it is until it is removed or the scheduler is gone.
-  /// @throws UserError (config) naming it when it could not finish even alone in the cache
+  /// @throws UserError (config) as check_fits()
   void add(Sequence& sequence);
   bool has_work() const { return !waiting_.empty() || !running_.empty(); }
   /// The next step; never empty while there is work. Cost O(sequences + blocks moved).

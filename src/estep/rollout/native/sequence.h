@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,8 +27,7 @@ class Sequence {
   /// Prompt and what was generated so far.
   const std::vector<int32_t>& token_ids() const { return token_ids_; }
   int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
-  /// Tokens whose keys and values the cache must hold at most. The last token of an answer is never fed back.
-  int64_t max_cached_tokens() const { return prompt_len() + std::min(start_.max_new_tokens, kEndless) - 1; }
+  int64_t max_new_tokens() const { return start_.max_new_tokens; }
   /// The token that the logits of the last one gave.
   void append(int32_t token_id) { token_ids_.push_back(token_id); }
 
@@ -44,7 +42,6 @@ class Sequence {
   int64_t num_published = 0;  ///< blocks of the prompt whose content others can find
 
  private:
-  static constexpr int64_t kEndless = int64_t{1} << 60;  ///< keeps sums in range
   std::span<const int32_t> tokens_of(int64_t block_idx, int64_t end_token) const;
 
   Start start_;

@@ -1,0 +1,160 @@
+// Our side of bench/rollout.py: the native engine (or hf) on prompts with answers of given lengths. Reads one command a line, answers one line.
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "estep/rollout/native/cpu_runner.h"
+#include "estep/rollout/native/native_engine.h"
+#include "kernels_peak.h"
+#include "text/tokenizer.h"
+#include "vision/image.h"
+
+namespace rematch::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+struct Scene {
+  std::vector<Prompt> prompts;
+  std::vector<int> limits;  ///< tokens of each answer
+  std::map<std::string, std::shared_ptr<const Patches>> pixels;
+  int stop_id = 0;  ///< a token the model never chooses by itself
+};
+
+Scene read_scene(const std::string& dir) {
+  const Json json = read_json_file(dir + "/prompts.json");
+  const PatchOptions patches = PatchOptions::from_model_dir(dir);
+  Scene scene;
+  scene.stop_id = json.at("stop_id").get<int>();
+  for (const Json& item : json.at("prompts")) {
+    const auto path = item.at("image").get<std::string>();
+    scene.pixels[path] = std::make_shared<const Patches>(patchify(load_image(path), patches, path));
+    Prompt prompt{.sample_id = static_cast<int64_t>(scene.prompts.size()), .where = path};
+    prompt.token_ids = item.at("token_ids").get<std::vector<int>>();
+    prompt.images.push_back({.path = path, .grid_thw = scene.pixels[path]->grid_thw});
+    scene.prompts.push_back(std::move(prompt));
+    scene.limits.push_back(item.at("limit").get<int>());
+  }
+  return scene;
+}
+
+class Worker {
+ public:
+  explicit Worker(const std::string& dir) : scene_(read_scene(dir)), model_(Qwen3VL::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
+    for (const NamedParameter& parameter : model_->parameters()) {
+      if (parameter.name.starts_with("model.language_model.")) num_text_parameters_ += parameter.tensor.numel();
+    }
+  }
+
+  Json answer(const Json& command) {
+    if (command.contains("peak")) {
+      const Peak peak = measure_peak(at::get_num_threads(), command.at("peak").get<double>());
+      return {{"gb_per_s", peak.gb_per_s}, {"gflop_per_s", peak.gflop_per_s}, {"threads", at::get_num_threads()}};
+    }
+    if (command.contains("decode")) return decode(command.at("decode").get<int>(), command.at("tokens").get<int>());
+    return run(command.at("prompts").get<std::vector<size_t>>(), command.at("together").get<bool>());
+  }
+
+ private:
+  std::unique_ptr<NativeEngine> make(const std::vector<int>& limits) const {
+    auto engine = std::make_unique<NativeEngine>(
+        NativeEngine::Parts{.model = model_,
+                            .tokenizer = tokenizer_,
+                            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
+                            .runner = make_cpu_runner(model_)},
+        GenerateOptions{.max_new_tokens = *std::max_element(limits.begin(), limits.end()), .stop_ids = {scene_.stop_id}});
+    // The last token of an answer is made the stop token: as many steps as an answer that ends there by a limit of its own.
+    engine->observe_logits([this, limits](size_t prompt_idx, size_t position, std::span<float> logits_V) {
+      if (static_cast<int>(position) + 1 == limits[prompt_idx]) logits_V[static_cast<size_t>(scene_.stop_id)] = std::numeric_limits<float>::max();
+    });
+    return engine;
+  }
+
+  Json run(const std::vector<size_t>& chosen, bool together) const {
+    Json ids = Json::array();
+    NativeEngine::Stats stats;
+    int64_t num_tokens = 0, num_near_ties = 0;
+    const auto begin = Clock::now();
+    // One at a time is one engine too: what it keeps between prompts, the trainer's keeps as well.
+    std::vector<std::vector<size_t>> groups;
+    for (const size_t idx : chosen) {
+      if (groups.empty() || !together) groups.emplace_back();
+      groups.back().push_back(idx);
+    }
+    for (const std::vector<size_t>& group : groups) {
+      std::vector<Prompt> prompts;
+      std::vector<int> limits;
+      for (const size_t idx : group) {
+        prompts.push_back(scene_.prompts.at(idx));
+        limits.push_back(scene_.limits.at(idx));
+        num_tokens += limits.back();
+      }
+      const auto engine = make(limits);
+      for (const Rollout& rollout : engine->generate(prompts, {})) ids.push_back(rollout.response_token_ids);
+      engine->release();
+      num_near_ties += engine->num_near_ties();
+      stats.num_steps += engine->stats().num_steps;
+      stats.num_rows += engine->stats().num_rows;
+    }
+    return {{"seconds", seconds_since(begin)}, {"tokens", num_tokens},         {"ids", ids},
+            {"near_ties", num_near_ties},      {"steps", stats.num_steps}, {"rows", stats.num_rows}};
+  }
+
+  // Time of a step with `num_rows` answers under way, prompts long done.
+  Json decode(int num_rows, int num_tokens) const {
+    constexpr size_t kFirst = 8;  // by then everybody decodes
+    std::vector<Prompt> prompts;
+    for (int i = 0; i < num_rows; ++i) prompts.push_back(scene_.prompts.at(static_cast<size_t>(i) % scene_.prompts.size()));
+    const auto engine = make(std::vector<int>(prompts.size(), num_tokens));
+    Clock::time_point first, last;
+    engine->observe_logits([&](size_t prompt_idx, size_t position, std::span<float>) {
+      if (prompt_idx != 0) return;
+      if (position == kFirst) first = Clock::now();
+      last = Clock::now();
+    });
+    engine->generate(prompts, {});
+    const double seconds = std::chrono::duration<double>(last - first).count() / static_cast<double>(static_cast<size_t>(num_tokens) - 1 - kFirst);
+    return {{"rows", num_rows},
+            {"step_s", seconds},
+            {"gb_per_s", 4e-9 * static_cast<double>(num_text_parameters_) / seconds},
+            {"gflop_per_s", 2e-9 * static_cast<double>(num_text_parameters_) * num_rows / seconds}};
+  }
+
+  Scene scene_;
+  std::shared_ptr<const Qwen3VL> model_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  int64_t num_text_parameters_ = 0;
+};
+
+}  // namespace
+}  // namespace rematch::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("the native engine's side of bench/rollout.py");
+  std::string dir;
+  int num_threads = 2;
+  app.add_option("--dir", dir, "checkpoint with prompts.json")->required();
+  app.add_option("--threads", num_threads);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    at::set_num_threads(num_threads);
+    rematch::bench::Worker worker(dir);
+    std::string line;
+    while (std::getline(std::cin, line)) std::cout << worker.answer(rematch::parse_json(line, "command")).dump() << std::endl;
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,367 @@
+#include "estep/rollout/native/native_engine.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "estep/rollout/engine_factory.h"
+#include "estep/rollout/native/aten_runner.h"
+#include "estep/rollout/native/cache_size.h"
+#include "estep/rollout/native/cpu_runner.h"
+#include "estep/rollout/native/prompt_images.h"
+#include "estep/rollout/native/scheduler.h"
+#include "estep/rollout/padded_batch.h"
+#include "estep/rollout/repeat_guard.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+namespace {
+
+// Shapes: T rows of a step, V vocabulary.
+
+// Enough rows to keep matrix products busy, few enough that answers under way are not held up long by a prompt.
+constexpr int kStepRowsOnCpu = 512;
+constexpr int kStepRowsOnDevices = 4096;
+// Logits one thread looks at before another one is worth waking.
+constexpr int64_t kLogitsPerTask = 1 << 15;
+
+std::string who_is(const Prompt& prompt) { return fmt::format("sample {} ({})", prompt.sample_id, prompt.where); }
+
+std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
+  std::vector<int64_t> lens;
+  for (const Prompt& prompt : prompts) lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
+  return lens;
+}
+
+// One prompt being answered.
+struct LiveAnswer {
+  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options, const Tokenizer* tokenizer, const Qwen3VL& model,
+             std::vector<ImageSpan> spans)
+      : prompt_idx(prompt_index),
+        prompt(prompt_),
+        images(std::move(spans)),
+        sampler(prompt_, options, model.config().text.vocab_size),
+        guard(options.repeat_terminate, tokenizer),
+        sequence({.arrival = static_cast<int64_t>(prompt_index),
+                  .prompt_token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
+                  .images = images,
+                  .max_new_tokens = options.max_new_tokens,
+                  .who = who_is(prompt_)},
+                 options.native.block_len) {
+    RowInput row{.token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
+                 .segment_lens = {static_cast<int64_t>(prompt_.token_ids.size())},
+                 .grids = {{}}};
+    for (const ImageRef& image : prompt_.images) row.grids.back().push_back(image.grid_thw);
+    positions_3T = model.positions_3T(row).contiguous();
+    first_new_position = positions_3T.max().item<int64_t>() + 1;
+  }
+
+  // mRoPE position of a token, prompt or answer, on one of the three axes.
+  int64_t position(int64_t axis, int64_t token_idx) const {
+    const int64_t prompt_len = sequence.prompt_len();
+    if (token_idx >= prompt_len) return first_new_position + token_idx - prompt_len;
+    return positions_3T.const_data_ptr<int64_t>()[axis * prompt_len + token_idx];
+  }
+
+  size_t prompt_idx;
+  const Prompt& prompt;
+  std::vector<ImageSpan> images;
+  SamplerRow sampler;
+  RepeatGuard guard;
+  Sequence sequence;
+  at::Tensor positions_3T;
+  int64_t first_new_position = 0;
+};
+
+}  // namespace
+
+void check_native_options(const NativeOptions& options) {
+  const auto refuse = [](const char* key, const std::string& found, const char* legal) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
+  };
+  if (options.max_num_seqs < 1) refuse("native.max_num_seqs", fmt::format("{}", options.max_num_seqs), "1 or more");
+  if (!(options.kv_cache_gib >= 0)) refuse("native.kv_cache_gib", fmt::format("{}", options.kv_cache_gib), "a positive number or auto");
+  REMATCH_CHECK(options.block_len >= 1 && options.max_step_rows >= 0, fmt::format("{}, {}", options.block_len, options.max_step_rows));
+}
+
+// One call of generate().
+class NativeEngine::Generation {
+ public:
+  Generation(NativeEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress)
+      : engine_(engine),
+        options_(engine.options_),
+        prompts_(prompts),
+        on_progress_(on_progress),
+        stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
+        images_(*engine.parts_.model, engine.parts_.pixels),
+        rollouts_(prompts.size()),
+        scheduler_({.max_num_seqs = options_.native.max_num_seqs, .max_step_rows = engine.max_step_rows()}, *engine.blocks_) {
+    images_.expect(prompts);
+  }
+
+  std::vector<Rollout> run() {
+    while (true) {
+      throw_if_interrupted();
+      queue_prompts();
+      if (!scheduler_.has_work()) break;
+      step();
+    }
+    engine_.stats_.num_found_tokens += scheduler_.num_found_tokens();
+    engine_.stats_.num_preemptions += scheduler_.num_preemptions();
+    engine_.stats_.num_images += images_.num_encoded();
+    return std::move(rollouts_);
+  }
+
+ private:
+  // More than can run at the same time need not be loaded.
+  void queue_prompts() {
+    while (next_prompt_ < prompts_.size() && scheduler_.num_running() + scheduler_.num_waiting() < options_.native.max_num_seqs) {
+      const size_t idx = next_prompt_++;
+      const Prompt& prompt = prompts_[idx];
+      rollouts_[idx].sample_id = prompt.sample_id;
+      rollouts_[idx].prompt_token_ids = prompt.token_ids;
+      const auto [at, is_new] = live_.try_emplace(static_cast<int64_t>(idx), idx, prompt, options_, engine_.parts_.tokenizer.get(),
+                                                  *engine_.parts_.model, images_.spans(prompt));
+      scheduler_.add(at->second.sequence);
+    }
+  }
+
+  void step() {
+    const StepPlan plan = scheduler_.next();
+    for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
+    encode_images(plan);
+    const Step step = make_step(plan);
+    const std::span<float> logits_KV = engine_.parts_.runner->forward(step);
+    scheduler_.computed(plan);
+    choose_tokens(plan, logits_KV);
+    ++engine_.stats_.num_steps;
+    engine_.stats_.num_rows += plan.num_rows;
+  }
+
+  LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
+
+  // Calls visit(image, first, end) for the tokens of an item that show an image.
+  template <typename Visit>
+  void for_shown(const StepPlan::Item& item, const Visit& visit) {
+    const int64_t first = item.sequence->num_computed, end = first + item.num_rows;
+    for (const ImageSpan& image : answer_of(item).images) {
+      const int64_t from = std::max(first, image.first_token), to = std::min(end, image.first_token + image.num_tokens);
+      if (from < to) visit(image, from, to);
+    }
+  }
+
+  void encode_images(const StepPlan& plan) {
+    std::vector<ContentKey> shown;
+    for (const StepPlan::Item& item : plan.items) {
+      for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
+    }
+    images_.encode(shown);
+  }
+
+  Step make_step(const StepPlan& plan) {
+    Step step;
+    step.token_ids.reserve(static_cast<size_t>(plan.num_rows));
+    step.positions_3T.resize(static_cast<size_t>(3 * plan.num_rows));
+    for (const StepPlan::Item& item : plan.items) {
+      const LiveAnswer& answer = answer_of(item);
+      const Sequence& sequence = answer.sequence;
+      const auto first_row = static_cast<int64_t>(step.token_ids.size());
+      for (int64_t i = 0; i < item.num_rows; ++i) {
+        const int64_t token_idx = sequence.num_computed + i;
+        step.token_ids.push_back(sequence.token_ids()[static_cast<size_t>(token_idx)]);
+        for (int64_t axis = 0; axis < 3; ++axis) {
+          step.positions_3T[static_cast<size_t>(axis * plan.num_rows + first_row + i)] = answer.position(axis, token_idx);
+        }
+      }
+      for_shown(item, [&](const ImageSpan& image, int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          step.visual_rows.push_back(images_.visual_row(image.content, i - image.first_token, first_row + i - sequence.num_computed));
+        }
+      });
+      step.sequences.push_back({.first_row = first_row,
+                                .num_rows = item.num_rows,
+                                .num_cached = sequence.num_computed,
+                                .block_table = sequence.block_table,
+                                .wants_logits = item.wants_logits});
+    }
+    return step;
+  }
+
+  void choose_tokens(const StepPlan& plan, std::span<float> logits_KV) {
+    std::vector<LiveAnswer*> asking;
+    for (const StepPlan::Item& item : plan.items) {
+      if (item.wants_logits) asking.push_back(&answer_of(item));
+    }
+    if (asking.empty()) return;
+    const size_t vocab_size = logits_KV.size() / asking.size();
+    REMATCH_CHECK(static_cast<int64_t>(vocab_size) == engine_.parts_.model->config().text.vocab_size, fmt::format("{}", vocab_size));
+    const auto logits_of = [&](size_t i) { return logits_KV.subspan(i * vocab_size, vocab_size); };
+    if (engine_.observer_) {
+      for (size_t i = 0; i < asking.size(); ++i) {
+        engine_.observer_(asking[i]->prompt_idx, static_cast<size_t>(asking[i]->sampler.num_generated()), logits_of(i));
+      }
+    }
+    const std::vector<int> token_ids = sample(asking, logits_of);
+    int num_finished = 0;
+    for (size_t i = 0; i < asking.size(); ++i) num_finished += take(*asking[i], token_ids[i]) ? 1 : 0;
+    num_done_ += num_finished;
+    if (num_finished > 0 && on_progress_) on_progress_(num_done_);
+  }
+
+  template <typename LogitsOf>
+  std::vector<int> sample(const std::vector<LiveAnswer*>& asking, const LogitsOf& logits_of) {
+    const auto num_rows = static_cast<int64_t>(asking.size());
+    const int64_t rows_per_task = std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(logits_of(0).size()));
+    std::vector<int> token_ids(asking.size());
+    std::vector<std::exception_ptr> errors(asking.size());
+    engine_.need_samplers();
+    at::parallel_for(0, num_rows, rows_per_task, [&](int64_t first, int64_t end) {
+      Sampler& sampler = engine_.samplers_.at(static_cast<size_t>(at::get_thread_num()));
+      for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(end); ++i) {
+        try {
+          token_ids[i] = sampler.next(logits_of(i), asking[i]->sampler);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      }
+    });
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+    return token_ids;
+  }
+
+  // Adds a token to its answer. True when that ends it; the answer is gone then.
+  bool take(LiveAnswer& answer, int token_id) {
+    const std::optional<FinishReason> reason = end_of(answer, token_id);
+    if (!reason) {
+      answer.sequence.append(token_id);
+      return false;
+    }
+    rollouts_[answer.prompt_idx].finish_reason = *reason;
+    scheduler_.remove(answer.sequence);
+    images_.finish(answer.prompt);
+    live_.erase(answer.sequence.arrival());
+    return true;
+  }
+
+  std::optional<FinishReason> end_of(LiveAnswer& answer, int token_id) {
+    if (stop_ids_.count(token_id) > 0) return FinishReason::kStop;
+    std::vector<int>& response = rollouts_[answer.prompt_idx].response_token_ids;
+    response.push_back(token_id);
+    if (answer.guard.push(token_id)) return FinishReason::kRepeat;
+    if (static_cast<int64_t>(response.size()) >= options_.max_new_tokens) return FinishReason::kLength;
+    return std::nullopt;
+  }
+
+  NativeEngine& engine_;
+  const GenerateOptions& options_;
+  const std::vector<Prompt>& prompts_;
+  const std::function<void(int)>& on_progress_;
+  const std::set<int> stop_ids_;
+  PromptImages images_;
+  std::vector<Rollout> rollouts_;
+  std::map<int64_t, LiveAnswer> live_;  // by arrival; outlives the scheduler that knows their sequences
+  Scheduler scheduler_;
+  size_t next_prompt_ = 0;
+  int num_done_ = 0;
+};
+
+NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options) : parts_(std::move(parts)), options_(options) {
+  check_sampling_options(options_);
+  if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
+  check_native_options(options_.native);
+}
+
+NativeEngine::~NativeEngine() = default;
+
+int64_t NativeEngine::max_step_rows() const {
+  const NativeOptions& native = options_.native;
+  const int by_device = parts_.model->device().is_cpu() ? kStepRowsOnCpu : kStepRowsOnDevices;
+  return std::max(native.max_step_rows > 0 ? native.max_step_rows : by_device, native.max_num_seqs);
+}
+
+void NativeEngine::need_samplers() {
+  while (samplers_.size() < static_cast<size_t>(at::get_num_threads())) samplers_.emplace_back(options_);
+}
+
+int64_t NativeEngine::num_near_ties() const {
+  return std::accumulate(samplers_.begin(), samplers_.end(), int64_t{0},
+                         [](int64_t sum, const Sampler& sampler) { return sum + sampler.num_near_ties(); });
+}
+
+void NativeEngine::sync_weights(int64_t version) {
+  // An evaluation asks for the weights as they are: whether they are those of the last time nobody knows.
+  if (version != weights_version_ || version == kWeightsOfNow) release();
+  weights_version_ = version;
+}
+
+void NativeEngine::release() {
+  blocks_.reset();
+  parts_.runner->release();
+}
+
+void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
+  const NativeOptions& native = options_.native;
+  const std::vector<int64_t> lens = prompt_lens(prompts);
+  const CacheDemand demand{
+      .prompt_lens = lens, .max_new_tokens = options_.max_new_tokens, .block_bytes = parts_.runner->block_bytes(native.block_len)};
+  const int64_t num_blocks = num_cache_blocks(demand, native, free_memory_bytes(parts_.model->device()));
+  const bool has_room = blocks_ && blocks_->num_blocks() >= num_blocks;
+  auto blocks = has_room ? std::move(blocks_)  // with what is in it
+                         : std::make_unique<KvBlocks>(KvBlocks::Options{
+                               .num_blocks = num_blocks, .block_len = native.block_len, .prefix_cache = native.prefix_cache});
+  for (const Prompt& prompt : prompts) {
+    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, who_is(prompt), *blocks);
+  }
+  if (!has_room) reserve_blocks(*blocks, demand.block_bytes);
+  blocks_ = std::move(blocks);
+}
+
+void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes) {
+  release();
+  const auto refuse = [&](const std::string& reason) {
+    throw UserError(ErrorKind::kEnvironment,
+                    {.error = "there is no memory for the key/value cache of the native engine",
+                     .where = "custom.extra.rollout_matching.native.kv_cache_gib",
+                     .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
+                     .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});
+  };
+  try {
+    parts_.runner->refresh();
+    parts_.runner->reserve({.num_blocks = blocks.num_blocks(), .block_len = blocks.block_len()}, max_step_rows());
+  } catch (const c10::Error& error) {
+    refuse(error.what_without_backtrace());
+  } catch (const std::bad_alloc& error) {
+    refuse(error.what());
+  }
+}
+
+std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
+  const at::NoGradGuard no_grad;
+  for (const Prompt& prompt : prompts) check_prompt(prompt, parts_.model->config());
+  if (prompts.empty()) return {};
+  reserve_cache(prompts);
+  return Generation(*this, prompts, on_progress).run();
+}
+
+void check_native_available() {}
+
+std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options) {
+  auto runner = parts.model->device().is_cpu() ? make_cpu_runner(parts.model) : make_aten_runner(parts.model);
+  return std::make_unique<NativeEngine>(
+      NativeEngine::Parts{.model = parts.model, .tokenizer = parts.tokenizer, .pixels = parts.pixels, .runner = std::move(runner)}, options);
+}
+
+}  // namespace rematch

@@ -1,0 +1,370 @@
+#include "estep/rollout/native/native_engine.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "base/interrupt.h"
+#include "base/random.h"
+#include "estep/rollout/hf_engine.h"
+#include "estep/rollout/native/aten_runner.h"
+#include "estep/rollout/native/cpu_runner.h"
+#include "model/adapter.h"
+#include "rollout/generate_golden.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+namespace {
+
+using test::responses;
+
+const test::GenerateGolden& golden() {
+  static const test::GenerateGolden loaded = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
+  return loaded;
+}
+
+std::shared_ptr<Qwen3VL> fresh_model() { return Qwen3VL::load(test::source_path("tests/golden/rollout_model"), {}); }
+
+// The whole engine on each of the two runners.
+enum class Runner { kAten, kCpu };
+
+NativeEngine engine_on(Runner runner, const std::shared_ptr<const Qwen3VL>& model, const GenerateOptions& options,
+                       const PixelGetter& pixels = test::synthetic_pixels) {
+  return NativeEngine({.model = model,
+                       .tokenizer = test::rollout_model().tokenizer,
+                       .pixels = pixels,
+                       .runner = runner == Runner::kAten ? make_aten_runner(model) : make_cpu_runner(model)},
+                      options);
+}
+
+GenerateOptions greedy(const NativeOptions& native = {}, double repetition_penalty = 1.0) {
+  return {.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .native = native};
+}
+
+// `native.kv_cache_gib` that gives this many blocks: 3 layers, keys and values, 2 heads of 16 floats.
+double gib_of(int64_t num_blocks, int64_t block_len) {
+  return (static_cast<double>(num_blocks) + 0.5) * static_cast<double>(block_len * 3 * 2 * 2 * 16 * 4) / (1 << 30);
+}
+
+class NativeEngineOn : public testing::TestWithParam<Runner> {
+ protected:
+  NativeEngine engine(const GenerateOptions& options, const PixelGetter& pixels = test::synthetic_pixels) const {
+    return engine_on(GetParam(), test::rollout_model().model, options, pixels);
+  }
+  std::vector<Rollout> answer(const GenerateOptions& options, const std::vector<Prompt>& prompts = golden().prompts) const {
+    return engine(options).generate(prompts, {});
+  }
+};
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Runners, NativeEngineOn, testing::Values(Runner::kAten, Runner::kCpu),
+                         [](const auto& info) { return info.param == Runner::kAten ? "Aten" : "Cpu"; });
+
+TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
+  for (const NativeOptions& native : {NativeOptions{}, NativeOptions{.max_num_seqs = 1}, NativeOptions{.max_num_seqs = 3, .max_step_rows = 5},
+                                      NativeOptions{.block_len = 1, .max_step_rows = 17}, NativeOptions{.block_len = 7, .prefix_cache = false}}) {
+    NativeEngine native_engine = engine(greedy(native));
+    const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
+    EXPECT_EQ(responses(rollouts), golden().plain) << native.max_num_seqs << " " << native.block_len;
+    EXPECT_EQ(native_engine.num_near_ties(), 0) << "the golden was chosen without";
+    EXPECT_EQ(native_engine.blocks()->num_used(), 0);
+    for (size_t i = 0; i < rollouts.size(); ++i) {
+      EXPECT_EQ(rollouts[i].sample_id, golden().prompts[i].sample_id);
+      EXPECT_EQ(rollouts[i].prompt_token_ids, golden().prompts[i].token_ids);
+      EXPECT_EQ(rollouts[i].finish_reason, FinishReason::kLength);
+    }
+  }
+}
+
+TEST_P(NativeEngineOn, GivesThemWithARepetitionPenalty) { EXPECT_EQ(responses(answer(greedy({}, 1.3))), golden().penalised); }
+
+TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {
+  // The longest prompt and its answer take 168 tokens; the cache holds that and little more.
+  for (const int block_len : {1, 2, 3, 5, 8, 13, 16, 21, 27, 32}) {
+    NativeOptions native{.block_len = block_len};
+    native.kv_cache_gib = gib_of((168 + block_len - 1) / block_len + 1, block_len);
+    NativeEngine native_engine = engine(greedy(native));
+    EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain) << "blocks of " << block_len;
+    EXPECT_GT(native_engine.stats().num_preemptions, 0) << "blocks of " << block_len;
+  }
+}
+
+TEST_P(NativeEngineOn, AnswersInOrderWhateverTheOrder) {
+  const std::vector<Prompt> prompts(golden().prompts.rbegin(), golden().prompts.rend());
+  const std::vector<std::vector<int>> expected(golden().plain.rbegin(), golden().plain.rend());
+  EXPECT_EQ(responses(answer(greedy({.max_num_seqs = 3}), prompts)), expected);
+}
+
+TEST_P(NativeEngineOn, EndsAnswersAsTheOracleDoes) {
+  GenerateOptions options = greedy({.max_num_seqs = 3});
+  options.stop_ids = {golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9], golden().plain[1][0], 1 << 30, -5};
+  options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
+  options.max_new_tokens = 60;
+  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
+  const std::vector<Rollout> expected = oracle.generate(golden().prompts, {});
+  std::map<FinishReason, int> reasons;
+  NativeEngine native_engine = engine(options);
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
+    EXPECT_EQ(responses(rollouts), responses(expected));
+    for (size_t i = 0; i < rollouts.size(); ++i) {
+      EXPECT_EQ(rollouts[i].finish_reason, expected[i].finish_reason) << i;
+      ++reasons[rollouts[i].finish_reason];
+    }
+  }
+  EXPECT_EQ(reasons.size(), 3u) << "all three reasons are seen";
+}
+
+TEST_P(NativeEngineOn, HonoursMaxNewTokens) {
+  for (const int max_new_tokens : {1, 2}) {
+    GenerateOptions options = greedy();
+    options.max_new_tokens = max_new_tokens;
+    const std::vector<Rollout> rollouts = answer(options);
+    for (size_t i = 0; i < rollouts.size(); ++i) {
+      EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(golden().plain[i].begin(), golden().plain[i].begin() + max_new_tokens));
+    }
+  }
+}
+
+TEST_P(NativeEngineOn, SamplesWhatTheOracleSamples) {
+  GenerateOptions options = greedy();
+  options.temperature = 1.0;
+  options.top_p = 0.95;
+  options.seed = 17;
+  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
+  const auto expected = responses(oracle.generate(golden().prompts, {}));
+  EXPECT_EQ(responses(answer(options)), expected);
+  options.native = {.max_num_seqs = 2, .block_len = 4};
+  EXPECT_EQ(responses(answer(options)), expected);
+  EXPECT_NE(expected, golden().plain);
+}
+
+TEST_P(NativeEngineOn, ComputesEqualPromptsAndTheirImagesOnce) {
+  int num_loads = 0;
+  const auto counting = [&](const ImageRef& image) {
+    ++num_loads;
+    return test::synthetic_pixels(image);
+  };
+  GenerateOptions options = greedy({.block_len = 4});
+  options.max_new_tokens = 5;
+  NativeEngine native_engine = engine(options, counting);
+  const std::vector<Prompt> prompts(6, golden().prompts[4]);  // 34 tokens, two images
+  const auto rollouts = responses(native_engine.generate(prompts, {}));
+  for (const std::vector<int>& ids : rollouts) EXPECT_TRUE(std::equal(ids.begin(), ids.end(), golden().plain[4].begin()));
+  EXPECT_EQ(num_loads, 2);
+  EXPECT_EQ(native_engine.stats().num_images, 2);
+  // Once all but its last token are known, a prompt costs that token alone.
+  EXPECT_EQ(native_engine.stats().num_rows, 34 + 5 * 1 + 6 * 4);
+  // A later call finds them too, and needs the tower no more.
+  EXPECT_EQ(responses(native_engine.generate({golden().prompts[4]}, {})), std::vector<std::vector<int>>{rollouts[0]});
+  EXPECT_EQ(native_engine.stats().num_images, 2);
+}
+
+TEST_P(NativeEngineOn, TellsImagesApartByWhatTheyShow) {
+  int64_t shift = 0;
+  const auto shifting = [&](const ImageRef& image) {
+    return test::synthetic_pixels({.path = std::to_string(std::stoll(image.path) + shift), .grid_thw = image.grid_thw});
+  };
+  GenerateOptions options = greedy({.block_len = 1});
+  options.max_new_tokens = 20;
+  NativeEngine native_engine = engine(options, shifting);
+  const auto first = responses(native_engine.generate(golden().prompts, {}));
+  shift = 5;  // the files changed: same paths, other pixels
+  const auto second = responses(native_engine.generate(golden().prompts, {}));
+  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, shifting, options);
+  EXPECT_EQ(second, responses(oracle.generate(golden().prompts, {})));
+  EXPECT_NE(first, second);
+}
+
+TEST_P(NativeEngineOn, ForgetsWhatOldWeightsComputed) {
+  const auto model = fresh_model();
+  GenerateOptions options = greedy({.block_len = 2});
+  options.max_new_tokens = 30;
+  NativeEngine native_engine = engine_on(GetParam(), model, options);
+  native_engine.sync_weights(1);
+  const auto before = responses(native_engine.generate(golden().prompts, {}));
+  native_engine.sync_weights(1);
+  EXPECT_NE(native_engine.blocks(), nullptr) << "the same weights: the cache stays";
+  {
+    const at::NoGradGuard no_grad;
+    for (const NamedParameter& parameter : model->parameters()) parameter.tensor.mul_(1.05);
+  }
+  HfEngine oracle(model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
+  const auto expected = responses(oracle.generate(golden().prompts, {}));
+  EXPECT_NE(expected, before);
+  native_engine.sync_weights(2);
+  EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), expected);
+  // An evaluation never knows, so it always asks anew.
+  {
+    const at::NoGradGuard no_grad;
+    for (const NamedParameter& parameter : model->parameters()) parameter.tensor.mul_(1 / 1.05);
+  }
+  native_engine.sync_weights(kWeightsOfNow);
+  native_engine.generate({golden().prompts[0]}, {});
+  native_engine.sync_weights(kWeightsOfNow);
+  EXPECT_EQ(native_engine.blocks(), nullptr);
+}
+
+TEST_P(NativeEngineOn, GivesItsMemoryBackAndWorksAfterwards) {
+  NativeEngine native_engine = engine(greedy());
+  native_engine.release();
+  native_engine.generate({golden().prompts[0]}, {});
+  EXPECT_GT(native_engine.blocks()->num_touched(), 0);
+  native_engine.release();
+  EXPECT_EQ(native_engine.blocks(), nullptr);
+  EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain);
+}
+
+TEST_P(NativeEngineOn, RollsOutWithTheMergedWeightsOfAnAdapter) {
+  for (const bool use_dora : {false, true}) {
+    const auto model = fresh_model();
+    std::vector<std::string> names;
+    for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+    const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 3, .use_dora = use_dora}});
+    {
+      const at::NoGradGuard no_grad;
+      uint64_t key = 1;
+      for (const NamedParameter& parameter : adapter->parameters()) {  // B starts at zero, which would show nothing
+        float* const values = parameter.tensor.data_ptr<float>();
+        for (int64_t i = 0; i < parameter.tensor.numel(); ++i) values[i] += 0.05F * (static_cast<float>(random_uniform(key, i)) - 0.5F);
+        ++key;
+      }
+    }
+    GenerateOptions options = greedy();
+    options.max_new_tokens = 40;
+    HfEngine oracle(model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
+    const auto expected = responses(oracle.generate(golden().prompts, {}));
+    NativeEngine native_engine = engine_on(GetParam(), model, options);
+    EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), expected) << (use_dora ? "DoRA" : "LoRA");
+    EXPECT_NE(expected[4], std::vector<int>(golden().plain[4].begin(), golden().plain[4].begin() + 40)) << "the adapter does something";
+  }
+}
+
+TEST_P(NativeEngineOn, ReportsProgressAndTakesAnEmptyList) {
+  EXPECT_TRUE(answer(greedy(), {}).empty());
+  GenerateOptions options = greedy({.max_num_seqs = 3});
+  options.max_new_tokens = 2;
+  std::vector<int> seen;
+  engine(options).generate(golden().prompts, [&](int num_done) { seen.push_back(num_done); });
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_GE(seen.size(), 3u);
+  EXPECT_EQ(seen.back(), 8);
+}
+
+TEST_P(NativeEngineOn, LeavesNoGradientsBehind) {
+  const auto& model = *test::rollout_model().model;
+  const at::Tensor weight = model.parameters().front().tensor;
+  weight.requires_grad_(true);
+  GenerateOptions options = greedy();
+  options.max_new_tokens = 3;
+  answer(options, {golden().prompts[0], golden().prompts[1]});
+  EXPECT_FALSE(weight.grad().defined());
+  EXPECT_TRUE(at::GradMode::is_enabled());
+  weight.requires_grad_(false);
+}
+
+TEST_P(NativeEngineOn, StopsBetweenStepsWhenInterruptedAndLosesNoBlock) {
+  NativeEngine native_engine = engine(greedy());
+  int num_rows = 0;
+  native_engine.observe_logits([&](size_t, size_t, std::span<const float>) {
+    if (++num_rows == 100) set_interrupt_requested(true);
+  });
+  EXPECT_THROW(native_engine.generate(golden().prompts, {}), Interrupted);
+  set_interrupt_requested(false);
+  EXPECT_GE(num_rows, 100);
+  EXPECT_LT(num_rows, 120);
+  EXPECT_EQ(native_engine.blocks()->num_used(), 0);
+  EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain) << "and works afterwards";
+}
+
+TEST_P(NativeEngineOn, RefusesPromptsThatDoNotFitTheirImages) {
+  const auto refused = [&](const Prompt& prompt, const PixelGetter& pixels = test::synthetic_pixels) {
+    const UserError error = test::catch_user_error([&] { engine(greedy(), pixels).generate({golden().prompts[1], prompt}, {}); });
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.problems().front().where, "sample 0 (golden)");
+    return error.problems().front().what;
+  };
+  Prompt prompt = golden().prompts[0];
+  prompt.images.clear();
+  EXPECT_NE(refused(prompt).find("6 pads"), std::string::npos);
+  prompt = golden().prompts[0];
+  prompt.images[0].grid_thw = {1, 4, 4};
+  EXPECT_NE(refused(prompt).find("need 4"), std::string::npos);
+  prompt = golden().prompts[0];
+  prompt.token_ids[0] = 1368;
+  refused(prompt);
+  prompt.token_ids[0] = -1;
+  refused(prompt);
+  prompt.token_ids.clear();
+  refused(prompt);
+  const auto other_size = [](const ImageRef& image) { return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}}); };
+  EXPECT_NE(refused(golden().prompts[0], other_size).find("6x4"), std::string::npos);
+}
+
+TEST_P(NativeEngineOn, RefusesWhatDoesNotFitTheCacheBeforeAnythingIsComputed) {
+  const auto refused = [&](const GenerateOptions& options) {
+    NativeEngine native_engine = engine(options);
+    int num_rows = 0;
+    native_engine.observe_logits([&](size_t, size_t, std::span<const float>) { ++num_rows; });
+    const UserError error = test::catch_user_error([&] { native_engine.generate(golden().prompts, {}); });
+    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+    EXPECT_EQ(num_rows, 0);
+    EXPECT_NE(error.problems().front().fix.find("kv_cache_gib"), std::string::npos);
+    return error.problems().front();
+  };
+  EXPECT_NE(refused(greedy({.kv_cache_gib = 1e-9})).what.find("the cache has 0"), std::string::npos);
+  EXPECT_EQ(refused(greedy({.kv_cache_gib = gib_of(10, 16)})).where, "sample 4 (golden)") << "34 + 127 tokens";
+  GenerateOptions endless = greedy({.kv_cache_gib = gib_of(100, 16)});
+  endless.max_new_tokens = std::numeric_limits<int>::max();
+  EXPECT_NE(refused(endless).what.find("2147483647"), std::string::npos);
+  // The engine is none the worse for it.
+  NativeEngine native_engine = engine(greedy({.kv_cache_gib = gib_of(10, 16)}));
+  test::catch_user_error([&] { native_engine.generate(golden().prompts, {}); });
+  EXPECT_EQ(responses(native_engine.generate({golden().prompts[1]}, {}))[0], golden().plain[1]);
+  test::catch_user_error([&] { native_engine.generate(golden().prompts, {}); });
+  EXPECT_EQ(responses(native_engine.generate({golden().prompts[1]}, {}))[0], golden().plain[1]);
+}
+
+TEST_P(NativeEngineOn, NamesTheSampleWhoseLogitsAreNotFinite) {
+  const auto broken = fresh_model();
+  broken->parameter("lm_head.weight").fill_(std::numeric_limits<float>::quiet_NaN());
+  NativeEngine native_engine = engine_on(GetParam(), broken, greedy());
+  const UserError error = test::catch_user_error([&] { native_engine.generate({golden().prompts[1], golden().prompts[2]}, {}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems().front().where, "sample 1 (golden)");
+  EXPECT_EQ(native_engine.blocks()->num_used(), 0);
+}
+
+TEST_P(NativeEngineOn, DecodesInBfloat16) {
+  ModelOptions half;
+  half.dtype = at::kBFloat16;
+  const auto model = Qwen3VL::load(test::source_path("tests/golden/rollout_model"), half);
+  NativeEngine native_engine = engine_on(GetParam(), model, greedy());
+  const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
+  int num_first_equal = 0;
+  for (size_t i = 0; i < rollouts.size(); ++i) {
+    ASSERT_EQ(rollouts[i].response_token_ids.size(), static_cast<size_t>(golden().new_tokens));
+    num_first_equal += rollouts[i].response_token_ids[0] == golden().plain[i][0] ? 1 : 0;
+  }
+  EXPECT_GE(num_first_equal, 6) << "rounding may turn a few first tokens, not most";
+}
+
+TEST(NativeEngine, ChecksItsOptions) {
+  const auto refused = [](const NativeOptions& native) {
+    const UserError error =
+        test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {.native = native}); });
+    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+    return error.problems().front().where;
+  };
+  EXPECT_EQ(refused({.max_num_seqs = 0}), "native.max_num_seqs");
+  EXPECT_EQ(refused({.kv_cache_gib = -1}), "native.kv_cache_gib");
+  EXPECT_EQ(refused({.kv_cache_gib = std::numeric_limits<double>::quiet_NaN()}), "native.kv_cache_gib");
+}
+
+}  // namespace rematch
