@@ -7,20 +7,23 @@ namespace rematch::kernels {
 
 // Shapes: D head size, nkv key/value heads, G query heads of one of them (a group).
 
-/// Keys and values of one layer: blocks of [nkv, block_len, D] each, so that a head's tokens of a block lie side by side.
+/// Keys and values of one layer, in blocks. A head's values of a block lie token by token, [block_len, D]. Its keys lie the other way,
+/// [D, block_len]: neighbouring lanes are neighbouring keys, so that no score needs a sum over lanes.
 struct CacheLayer {
-  void* keys = nullptr;
-  void* values = nullptr;
+  void* keys = nullptr;    ///< [blocks, nkv, D, block_len]
+  void* values = nullptr;  ///< [blocks, nkv, block_len, D]
   Storage storage = Storage::kFloat;
   int64_t num_kv_heads = 0;
   int64_t block_len = 0;
   int64_t head_dim = 0;
 
-  /// Where a token's key or value starts, in values from the beginning.
-  int64_t offset(int64_t block, int64_t kv_head, int64_t slot) const {
-    return ((block * num_kv_heads + kv_head) * block_len + slot) * head_dim;
-  }
+  /// Numbers of one head in a block, and where they start.
+  int64_t head_size() const { return block_len * head_dim; }
+  int64_t head_offset(int64_t block, int64_t kv_head) const { return (block * num_kv_heads + kv_head) * head_size(); }
 };
+
+/// Puts a token's key and value, D floats each, into its slot.
+void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot, const float* key, const float* value);
 
 /// Keys are taken in spans of this many from position 0. What a query gets from a span and how spans are added up never depends on which
 /// other queries, blocks or workers there are.
@@ -41,9 +44,10 @@ struct AttentionTask {
 
 /// Memory of one worker. Contents do not outlive a call.
 struct AttentionScratch {
-  float* values = nullptr;         ///< attention_scratch_floats(D) of them
-  const void** rows = nullptr;     ///< 2·kAttentionSpan of them
+  float* values = nullptr;      ///< attention_scratch_floats(D) of them
+  const void** rows = nullptr;  ///< kAttentionScratchRows of them
 };
+inline constexpr int64_t kAttentionScratchRows = 2 * kAttentionSpan + 16;
 constexpr int64_t attention_scratch_floats(int64_t head_dim) {
   return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256;
 }

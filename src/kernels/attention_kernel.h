@@ -2,47 +2,109 @@
 #include <cmath>
 
 #include "kernels/attention.h"
-#include "kernels/dot_tile.h"
 #include "kernels/rows_kernel.h"
 
 // Templates over a Vec (vec_*.h); included by the kernels_*.cc only.
 
 namespace rematch::kernels {
 
-/// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j p[q][j]·rows[j], j ascending.
+/// Some keys that lie side by side: value d of key l is at data[d · block_len + l].
+template <class W>
+struct KeyLanes {
+  const W* data;
+  int64_t first;  ///< of the span's keys
+  int count;      ///< at most a register
+};
+
+/// Scores of QR queries with KG times a register of keys. Each is a sum over d in ascending order, in its own lane.
+/// @param next    keys that are fetched meanwhile, KG of them
+/// @param scores  [QR, kAttentionSpan]
+template <class V, class W, int QR, int KG>
+void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len, const float* queries, int64_t head_dim, float* scores) {
+  using F = typename V::F;
+  F sums[QR][KG];
+#pragma GCC unroll 8
+  for (int q = 0; q < QR; ++q) {
+#pragma GCC unroll 4
+    for (int g = 0; g < KG; ++g) sums[q][g] = V::zero();
+  }
+  bool is_whole = true;
+  for (int g = 0; g < KG; ++g) is_whole = is_whole && keys[g].count == V::kLanes;
+  const auto step = [&](int64_t d, const auto& load) {
+    F values[KG];
+#pragma GCC unroll 4
+    for (int g = 0; g < KG; ++g) {
+      values[g] = load(keys[g].data + d * block_len, keys[g].count);
+      __builtin_prefetch(next[g].data + d * block_len);
+    }
+#pragma GCC unroll 8
+    for (int q = 0; q < QR; ++q) {
+      const F query = V::set1(queries[q * head_dim + d]);
+#pragma GCC unroll 4
+      for (int g = 0; g < KG; ++g) sums[q][g] = V::fma(query, values[g], sums[q][g]);
+    }
+  };
+  if (is_whole) {
+    for (int64_t d = 0; d < head_dim; ++d) step(d, [](const W* at, int) { return V::load(at); });
+  } else {
+    for (int64_t d = 0; d < head_dim; ++d) step(d, [](const W* at, int count) { return V::load(at, count); });
+  }
+#pragma GCC unroll 8
+  for (int q = 0; q < QR; ++q) {
+#pragma GCC unroll 4
+    for (int g = 0; g < KG; ++g) V::store(scores + q * kAttentionSpan + keys[g].first, sums[q][g], keys[g].count);
+  }
+}
+
+/// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j p[q][j]·rows[j]; even and odd j apart, because one
+/// addition waits for the one before, and the two together at the end.
 /// @param last  values in the last register
 template <class V, class W, int QR, int ND>
 void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_keys, const float* p, float* out, int64_t out_stride) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
-  F sums[QR][ND];
+  constexpr int64_t kAhead = 8;  // keys whose values are fetched meanwhile
+  F sums[2][QR][ND];
+#pragma GCC unroll 2
+  for (int part = 0; part < 2; ++part) {
 #pragma GCC unroll 4
-  for (int q = 0; q < QR; ++q) {
+    for (int q = 0; q < QR; ++q) {
 #pragma GCC unroll 4
-    for (int d = 0; d < ND; ++d) sums[q][d] = V::zero();
+      for (int d = 0; d < ND; ++d) sums[part][q][d] = V::zero();
+    }
   }
-  const auto step = [&](int64_t j, const auto& load_last) {
+  const auto step = [&](auto& sum, int64_t j, const auto& load_last) {
     F values[ND];
+    const W* const ahead = rows[j + kAhead] + offset;
 #pragma GCC unroll 4
-    for (int d = 0; d + 1 < ND; ++d) values[d] = V::load(rows[j] + offset + d * L);
-    values[ND - 1] = load_last(rows[j] + offset + (ND - 1) * L);
+    for (int d = 0; d < ND; ++d) {
+      values[d] = d + 1 < ND ? V::load(rows[j] + offset + d * L) : load_last(rows[j] + offset + d * L);
+      __builtin_prefetch(ahead + d * L);
+    }
 #pragma GCC unroll 4
     for (int q = 0; q < QR; ++q) {
       const F weight = V::set1(p[q * kAttentionSpan + j]);
 #pragma GCC unroll 4
-      for (int d = 0; d < ND; ++d) sums[q][d] = V::fma(weight, values[d], sums[q][d]);
+      for (int d = 0; d < ND; ++d) sum[q][d] = V::fma(weight, values[d], sum[q][d]);
     }
   };
+  const auto all = [&](const auto& load_last) {
+    int64_t j = 0;
+    for (; j + 2 <= num_keys; j += 2) {
+      step(sums[0], j, load_last);
+      step(sums[1], j + 1, load_last);
+    }
+    if (j < num_keys) step(sums[0], j, load_last);
+  };
   if (last == L) {
-    for (int64_t j = 0; j < num_keys; ++j) step(j, [](const W* at) { return V::load(at); });
+    all([](const W* at) { return V::load(at); });
   } else {
-    for (int64_t j = 0; j < num_keys; ++j) step(j, [last](const W* at) { return V::load(at, last); });
+    all([last](const W* at) { return V::load(at, last); });
   }
 #pragma GCC unroll 4
   for (int q = 0; q < QR; ++q) {
 #pragma GCC unroll 4
-    for (int d = 0; d + 1 < ND; ++d) V::store(out + q * out_stride + d * L, sums[q][d]);
-    V::store(out + q * out_stride + (ND - 1) * L, sums[q][ND - 1], last);
+    for (int d = 0; d < ND; ++d) V::store(out + q * out_stride + d * L, V::add(sums[0][q][d], sums[1][q][d]), d + 1 < ND ? L : last);
   }
 }
 
@@ -50,11 +112,11 @@ template <class V, class W>
 struct AttentionKernel {
   using F = typename V::F;
   static constexpr int L = V::kLanes;
-  static constexpr int kGroupRows = V::kRegisters >= 32 ? 6 : 4;
-  static constexpr int kColumns = 4;
-  static constexpr int kValueRegisters = V::kRegisters >= 32 ? 4 : 2;
-  static constexpr DotTiles<V, W> kTiles{};
-  static_assert(tile_fits<V>(1, kColumns));
+  static constexpr bool kIsWide = V::kRegisters >= 32;
+  static constexpr int kScoredQueries = kIsWide ? 6 : 4;   // side by side, with kScoredLanes registers of keys
+  static constexpr int kScoredLanes = kIsWide ? 4 : 2;
+  static constexpr int kWeighedQueries = kIsWide ? 3 : 2;  // side by side, with kValueRegisters of each value
+  static constexpr int kValueRegisters = kIsWide ? 4 : 2;
 
   const CacheLayer& cache;
   const AttentionTask& task;
@@ -115,46 +177,62 @@ struct AttentionKernel {
 
   void span(int64_t span, float* partial) const {
     const int64_t num_keys = visible(num_queries() - 1, span);
-    const W** keys = reinterpret_cast<const W**>(scratch.rows);
-    const W** values = keys + kAttentionSpan;
-    locate(span, num_keys, keys, values);
-    score(num_keys, keys);
+    const W** values = reinterpret_cast<const W**>(scratch.rows);
+    KeyLanes<W> keys[kAttentionSpan + kScoredLanes];
+    const int64_t num_lanes = locate(span, num_keys, keys, values);
+    score(num_lanes, keys);
     for (int64_t query = 0; query < num_queries(); ++query) {
       softmax(scores() + query * kAttentionSpan, visible(query, span), num_keys, partial + query * partial_stride());
     }
     weigh(num_keys, values, partial);
   }
 
-  void locate(int64_t span, int64_t num_keys, const W** keys, const W** values) const {
-    int64_t block = span * kAttentionSpan / cache.block_len, slot = span * kAttentionSpan % cache.block_len;
+  /// Finds a span's keys, in registers of neighbours, and values. Returns the number of registers.
+  int64_t locate(int64_t span, int64_t num_keys, KeyLanes<W>* keys, const W** values) const {
+    int64_t block = span * kAttentionSpan / cache.block_len, slot = span * kAttentionSpan % cache.block_len, num_lanes = 0;
     for (int64_t j = 0; j < num_keys;) {
-      const int64_t offset = cache.offset(task.block_table[block], task.kv_head, slot);
+      const int64_t offset = cache.head_offset(task.block_table[block], task.kv_head);
       const int64_t left = cache.block_len - slot, count = left < num_keys - j ? left : num_keys - j;
-      for (int64_t i = 0; i < count; ++i) {
-        keys[j + i] = static_cast<const W*>(cache.keys) + offset + i * cache.head_dim;
-        values[j + i] = static_cast<const W*>(cache.values) + offset + i * cache.head_dim;
+      for (int64_t i = 0; i < count; ++i) values[j + i] = static_cast<const W*>(cache.values) + offset + (slot + i) * cache.head_dim;
+      for (int64_t i = 0; i < count; i += L) {
+        // Lanes behind the last key are read with it where block and span have them: nobody looks at their scores.
+        const int64_t room = kAttentionSpan - j - i, in_block = left - i, most = room < in_block ? room : in_block;
+        const int lanes = static_cast<int>(most < L ? most : L);
+        keys[num_lanes++] = {static_cast<const W*>(cache.keys) + offset + slot + i, j + i, lanes};
       }
       j += count;
       slot = 0;
       ++block;
     }
+    for (int64_t i = 0; i < kScoredLanes; ++i) keys[num_lanes + i] = keys[num_lanes - 1];
+    for (int64_t i = 0; i < 8; ++i) values[num_keys + i] = values[num_keys - 1];
+    return num_lanes;
   }
 
-  void score(int64_t num_keys, const W* const* keys) const {
-    const int64_t num_groups = (num_queries() + kGroupRows - 1) / kGroupRows;
-    const int64_t largest = (num_queries() + num_groups - 1) / num_groups;
-    const int columns = tile_columns<V>(static_cast<int>(largest)) < kColumns ? tile_columns<V>(static_cast<int>(largest)) : kColumns;
-    alignas(64) float sums[kMaxTileRows * kMaxTileColumns + 4];
-    for (int64_t j = 0; j < num_keys; j += columns) {
-      const int nr = num_keys - j < columns ? static_cast<int>(num_keys - j) : columns;
-      for (int64_t group = 0; group < num_groups; ++group) {
-        const int64_t begin = num_queries() * group / num_groups, end = num_queries() * (group + 1) / num_groups;
-        kTiles.of[end - begin][nr](keys + j, {}, queries() + begin * cache.head_dim, cache.head_dim, cache.head_dim, sums);
-        for (int64_t query = begin; query < end; ++query) {
-          for (int n = 0; n < nr; ++n) scores()[query * kAttentionSpan + j + n] = sums[(query - begin) * nr + n];
-        }
+  void score(int64_t num_lanes, const KeyLanes<W>* keys) const {
+    for (int64_t i = 0; i < num_lanes;) {
+      const int64_t left = num_lanes - i;
+      const int count = left < kScoredLanes ? static_cast<int>(left) : kScoredLanes;
+      for (int64_t query = 0; query < num_queries();) {
+        const int64_t more = num_queries() - query;
+        const int together = more < kScoredQueries ? static_cast<int>(more) : kScoredQueries;
+        score_some<kScoredQueries, kScoredLanes>(together, count, keys + i, query);
+        query += together;
       }
+      i += count;
     }
+  }
+
+  template <int QR, int KG>
+  void score_some(int num_queries, int num_lanes, const KeyLanes<W>* keys, int64_t query) const {
+    if constexpr (QR > 1) {
+      if (num_queries < QR) return score_some<QR - 1, KG>(num_queries, num_lanes, keys, query);
+    }
+    if constexpr (KG > 1) {
+      if (num_lanes < KG) return score_some<QR, KG - 1>(num_queries, num_lanes, keys, query);
+    }
+    score_lanes<V, W, QR, KG>(keys, keys + KG, cache.block_len, queries() + query * cache.head_dim, cache.head_dim,
+                              scores() + query * kAttentionSpan);
   }
 
   /// Turns scores into e^(score − greatest), 0 for keys that are not seen.
@@ -179,12 +257,12 @@ struct AttentionKernel {
   void weigh(int64_t num_keys, const W* const* values, float* partial) const {
     for (int64_t query = 0; query < num_queries();) {
       const int64_t left = num_queries() - query;
-      const int count = left < 4 ? static_cast<int>(left) : 4;
+      const int count = left < kWeighedQueries ? static_cast<int>(left) : kWeighedQueries;
       for (int64_t d = 0; d < cache.head_dim; d += kValueRegisters * L) {
         const int64_t width = cache.head_dim - d < kValueRegisters * L ? cache.head_dim - d : kValueRegisters * L;
         const int registers = static_cast<int>((width + L - 1) / L);
         const int last = static_cast<int>(width - (registers - 1) * L);
-        weigh_some<4>(count, registers, values, d, last, num_keys, scores() + query * kAttentionSpan,
+        weigh_some<kWeighedQueries>(count, registers, values, d, last, num_keys, scores() + query * kAttentionSpan,
                       partial + query * partial_stride() + d);
       }
       query += count;

@@ -10,6 +10,8 @@ namespace rematch::kernels {
 /// Up to this many rows of x the weights come from memory and are used at once; above, a block of them is kept in the L2 cache.
 inline constexpr int64_t kStreamedRows = 40;
 inline constexpr int64_t kWeightBlockBytes = 256 * 1024;
+/// With fewer rows the processor's own prefetching is ahead anyway.
+inline constexpr int64_t kPrefetchedRows = 3;
 /// What is fetched ahead of its use has to stay in the L2 cache until then.
 inline constexpr int64_t kMaxBytesAhead = 256 * 1024;
 
@@ -62,7 +64,7 @@ struct GemmKernel {
     for (int n = 0; n < nr; ++n) rows[n] = data + n * weights.num_inputs;
     NextRows next;
     const int64_t row_bytes = weights.num_inputs * static_cast<int64_t>(sizeof(W));
-    if (is_streaming && num_columns * row_bytes <= kMaxBytesAhead) {
+    if (is_streaming && num_rows >= kPrefetchedRows && num_columns * row_bytes <= kMaxBytesAhead) {
       // Each group of rows fetches its part of the next columns, so that memory has all of the time they take.
       const int64_t from = (num_columns * group + num_groups - 1) / num_groups, to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
       next = {reinterpret_cast<const char*>(data) + (num_columns + from) * row_bytes, row_bytes, static_cast<int>(to - from)};

@@ -73,6 +73,19 @@ void gemm(const Weights& w, const ConstRows& x, int64_t num_rows, const Rows& y,
   if (num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, num_rows, y, columns, into);
 }
 
+void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot, const float* key, const float* value) {
+  const int64_t offset = cache.head_offset(block, kv_head), value_offset = offset + slot * cache.head_dim;
+  if (cache.storage == Storage::kFloat) {
+    float* const keys = static_cast<float*>(cache.keys) + offset + slot;
+    for (int64_t d = 0; d < cache.head_dim; ++d) keys[d * cache.block_len] = key[d];
+    store_as(value, cache.head_dim, cache.storage, static_cast<float*>(cache.values) + value_offset);
+  } else {
+    uint16_t* const keys = static_cast<uint16_t*>(cache.keys) + offset + slot;
+    for (int64_t d = 0; d < cache.head_dim; ++d) table().store_bfloat16(key + d, 1, keys + d * cache.block_len);
+    store_as(value, cache.head_dim, cache.storage, static_cast<uint16_t*>(cache.values) + value_offset);
+  }
+}
+
 void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch) {
   table().attend[slot(cache.storage)](cache, task, scratch);
 }

@@ -33,10 +33,8 @@ struct Scene {
     cache = {keys.data(), values.data(), s.storage, s.num_kv_heads, s.block_len, s.head_dim};
     for (int64_t t = 0; t < s.length; ++t) {
       for (int64_t h = 0; h < s.num_kv_heads; ++h) {
-        const int64_t at = cache.offset(table[static_cast<size_t>(t / s.block_len)], h, t % s.block_len) * kernels::storage_bytes(s.storage);
-        for (auto& [from, to] : {std::pair{k.data(), keys.data()}, {v.data(), values.data()}}) {
-          kernels::store_as(from + t * kv_width() + h * s.head_dim, s.head_dim, s.storage, reinterpret_cast<uint8_t*>(to) + at);
-        }
+        kernels::store_token(cache, table[static_cast<size_t>(t / s.block_len)], h, t % s.block_len, &k[static_cast<size_t>(t * kv_width() + h * s.head_dim)],
+                             &v[static_cast<size_t>(t * kv_width() + h * s.head_dim)]);
       }
     }
   }
@@ -99,7 +97,7 @@ struct Scene {
 
   struct Memory {
     explicit Memory(int64_t head_dim)
-        : values(static_cast<size_t>(kernels::attention_scratch_floats(head_dim))), rows(2 * kernels::kAttentionSpan) {}
+        : values(static_cast<size_t>(kernels::attention_scratch_floats(head_dim))), rows(kernels::kAttentionScratchRows) {}
     kernels::AttentionScratch scratch() const { return {values.data(), rows.data()}; }
     mutable std::vector<float> values;
     mutable std::vector<const void*> rows;

@@ -58,14 +58,13 @@ class CpuRunner : public StepRunner {
   void copy_block(int32_t from, int32_t to, int64_t num_tokens) override {
     REMATCH_CHECK(from >= 0 && from < shape_.num_blocks && to >= 0 && to < shape_.num_blocks && num_tokens <= shape_.block_len,
                   fmt::format("{} to {} of {}, {} tokens", from, to, shape_.num_blocks, num_tokens));
-    const int64_t value = kernels::storage_bytes(storage_), bytes = num_tokens * text_.head_dim * value;
+    // Whole blocks: what lies behind those tokens is overwritten before it is read.
+    const int64_t bytes = shape_.block_len * kv_width() * kernels::storage_bytes(storage_);
     for (int64_t i = 0; i < text_.num_hidden_layers; ++i) {
       const kernels::CacheLayer layer = cache_layer(i);
-      for (int64_t head = 0; head < text_.num_key_value_heads; ++head) {
-        const int64_t source = layer.offset(from, head, 0) * value, target = layer.offset(to, head, 0) * value;
-        for (void* values : {layer.keys, layer.values}) {
-          std::memcpy(static_cast<uint8_t*>(values) + target, static_cast<const uint8_t*>(values) + source, static_cast<size_t>(bytes));
-        }
+      for (void* numbers : {layer.keys, layer.values}) {
+        auto* const data = static_cast<uint8_t*>(numbers);
+        std::memcpy(data + to * bytes, data + from * bytes, static_cast<size_t>(bytes));
       }
     }
   }
@@ -84,7 +83,7 @@ class CpuRunner : public StepRunner {
       if (sequence.wants_logits) last_rows_.push_back(sequence.first_row + sequence.num_rows - 1);
     }
     const int64_t num_logits = static_cast<int64_t>(last_rows_.size()) * text_.vocab_size;
-    scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * text_.hidden_size);
+    scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * padded(text_.hidden_size));
     scratch_.logits_SV.reserve(num_logits);
     kernels::run_team(num_threads, [&](const Worker& worker) { run(step, worker); });
     return {scratch_.logits_SV.data(), static_cast<size_t>(num_logits)};
@@ -98,15 +97,17 @@ class CpuRunner : public StepRunner {
   }
 
  private:
+  // Rows that products read start at different places of a page: a power of two apart they would push each other out of the L1 cache.
+  static int64_t padded(int64_t width) { return width + 16; }
   int64_t group() const { return text_.num_attention_heads / text_.num_key_value_heads; }
   int64_t q_width() const { return text_.num_attention_heads * text_.head_dim; }
   int64_t kv_width() const { return text_.num_key_value_heads * text_.head_dim; }
   int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
   Rows hidden() const { return {scratch_.hidden_TH.data(), text_.hidden_size}; }
-  Rows normed() const { return {scratch_.normed_TH.data(), text_.hidden_size}; }
+  Rows normed() const { return {scratch_.normed_TH.data(), padded(text_.hidden_size)}; }
   Rows qkv(int64_t first_column) const { return {scratch_.qkv_T.data() + first_column, qkv_width()}; }
-  Rows attended() const { return {scratch_.attended_T.data(), q_width()}; }
-  Rows gate() const { return {scratch_.gate_TI.data(), text_.intermediate_size}; }
+  Rows attended() const { return {scratch_.attended_T.data(), padded(q_width())}; }
+  Rows gate() const { return {scratch_.gate_TI.data(), padded(text_.intermediate_size)}; }
   Rows up() const { return {scratch_.up_TI.data(), text_.intermediate_size}; }
 
   kernels::CacheLayer cache_layer(int64_t layer_idx) const {
@@ -121,10 +122,10 @@ class CpuRunner : public StepRunner {
 
   void reserve_rows(int64_t num_rows) {
     scratch_.hidden_TH.reserve(num_rows * text_.hidden_size);
-    scratch_.normed_TH.reserve(num_rows * text_.hidden_size);
+    scratch_.normed_TH.reserve(num_rows * padded(text_.hidden_size));
     scratch_.qkv_T.reserve(num_rows * qkv_width());
-    scratch_.attended_T.reserve(num_rows * q_width());
-    scratch_.gate_TI.reserve(num_rows * text_.intermediate_size);
+    scratch_.attended_T.reserve(num_rows * padded(q_width()));
+    scratch_.gate_TI.reserve(num_rows * padded(text_.intermediate_size));
     scratch_.up_TI.reserve(num_rows * text_.intermediate_size);
     scratch_.cos_T.reserve(num_rows * text_.head_dim / 2);
     scratch_.sin_T.reserve(num_rows * text_.head_dim / 2);
@@ -132,7 +133,7 @@ class CpuRunner : public StepRunner {
 
   void reserve_workers(int num_workers) {
     scratch_.attention.reserve(num_workers * kernels::attention_scratch_floats(text_.head_dim));
-    scratch_.pointers.reserve(num_workers * 2 * kernels::kAttentionSpan);
+    scratch_.pointers.reserve(num_workers * kernels::kAttentionScratchRows);
   }
 
   void check(const Step& step) const {
@@ -252,9 +253,7 @@ class CpuRunner : public StepRunner {
       while (step.sequences[s].first_row + step.sequences[s].num_rows <= t) ++s;
       const int64_t token = step.sequences[s].num_cached + t - step.sequences[s].first_row;
       const int32_t block = step.sequences[s].block_table[static_cast<size_t>(token / shape_.block_len)];
-      const int64_t at = cache.offset(block, kv_head, token % shape_.block_len) * kernels::storage_bytes(storage_);
-      kernels::store_as(x, text_.head_dim, storage_, static_cast<uint8_t*>(cache.keys) + at);
-      kernels::store_as(x + kv_width(), text_.head_dim, storage_, static_cast<uint8_t*>(cache.values) + at);
+      kernels::store_token(cache, block, kv_head, token % shape_.block_len, x, x + kv_width());
     }
     worker.wait();
   }
@@ -267,14 +266,14 @@ class CpuRunner : public StepRunner {
             .group = group(),
             .queries = task.queries,
             .q = {qkv(0).row(sequence.first_row), qkv_width()},
-            .out = {attended().row(sequence.first_row), q_width()}};
+            .out = {attended().row(sequence.first_row), attended().stride}};
   }
 
   void attend(const Step& step, int64_t layer_idx, const Worker& worker) const {
     const kernels::CacheLayer cache = cache_layer(layer_idx);
     const int64_t floats = kernels::attention_scratch_floats(text_.head_dim);
     const kernels::AttentionScratch scratch{scratch_.attention.data() + worker.index * floats,
-                                            scratch_.pointers.data() + worker.index * 2 * kernels::kAttentionSpan};
+                                            scratch_.pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const int64_t partial_floats = kernels::attention_partial_floats(text_.head_dim);
     const Range items = plan_.share(worker.index, worker.count);
     for (int64_t i = items.begin; i < items.end; ++i) {
@@ -315,7 +314,7 @@ class CpuRunner : public StepRunner {
   void answer(int64_t num_layers, const Worker& worker) const {
     const auto num_last = static_cast<int64_t>(last_rows_.size());
     if (num_last == 0) return;
-    const Rows last{scratch_.last_SH.data(), text_.hidden_size}, logits{scratch_.logits_SV.data(), text_.vocab_size};
+    const Rows last{scratch_.last_SH.data(), padded(text_.hidden_size)}, logits{scratch_.logits_SV.data(), text_.vocab_size};
     const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
     for (int64_t i = rows.begin; i < rows.end; ++i) {
       const int64_t t = last_rows_[static_cast<size_t>(i)];

@@ -6,11 +6,15 @@
 #include <string>
 
 #include "base/error.h"
+#include "estep/rollout/native/cpu_pages.h"
 #include "model/adapter.h"
 #include "nn/rope.h"
 
 namespace rematch {
 namespace {
+
+// Smaller matrices stay in the caches, with their page tables.
+constexpr int64_t kWorthLargePages = 1 << 20;
 
 // Finds parameters by name, through the adapter if there is one, and keeps what it found alive.
 class Taker {
@@ -24,6 +28,7 @@ class Taker {
     const at::Tensor tensor = take(name);
     REMATCH_CHECK(tensor.dim() == 2, name);
     weights_.kept.push_back(tensor);
+    if (static_cast<int64_t>(tensor.nbytes()) >= kWorthLargePages) prefer_large_pages(tensor.const_data_ptr(), static_cast<int64_t>(tensor.nbytes()));
     const bool is_float = tensor.scalar_type() == at::kFloat;
     REMATCH_CHECK(is_float || tensor.scalar_type() == at::kBFloat16, fmt::format("{} is {}", name, at::toString(tensor.scalar_type())));
     return {.data = tensor.const_data_ptr(),
