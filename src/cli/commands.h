@@ -40,4 +40,14 @@ struct MergeArguments {
 /// `rematch merge ADAPTER_DIR --output DIR`: base model and adapter become one full checkpoint.
 int run_merge(const MergeArguments& arguments);
 
+/// What the command line gave to `rematch doctor`.
+struct DoctorArguments {
+  std::string config_path;  ///< empty: the settings of a tool without a configuration
+  std::string device = "auto";
+};
+
+/// `rematch doctor`: one line for each rollout backend, and what is missing for it. @return 0 when the chosen backend (without a
+/// configuration: any) can run, else 4
+int run_doctor(const DoctorArguments& arguments, std::ostream& out);
+
 }  // namespace rematch

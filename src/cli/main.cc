@@ -151,6 +151,10 @@ int main_command(int argc, char** argv) {
   merge->add_option("--model", merge_arguments.model_dir, "base model; default what the adapter names");
   merge->add_option("--dtype", merge_arguments.dtype, "float32 or bfloat16; default as the base model stores its weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
+  CLI::App* doctor = app.add_subcommand("doctor", "say which rollout backends can run here, and what the others lack");
+  DoctorArguments doctor_arguments;
+  doctor->add_option("CONFIG", doctor_arguments.config_path, "YAML configuration whose vllm.* settings count");
+  doctor->add_option("--device", doctor_arguments.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   StageArguments stage_arguments;
   CLI::App* stage = add_stage_command(app, stage_arguments);
 
@@ -166,6 +170,7 @@ int main_command(int argc, char** argv) {
     if (rollout->parsed()) return run_rollout(run, split, rollout_output);
     if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir);
     if (merge->parsed()) return run_merge(merge_arguments);
+    if (doctor->parsed()) return run_doctor(doctor_arguments, std::cout);
     return run_stage_command(*stage, stage_arguments);
   });
 }

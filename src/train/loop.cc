@@ -9,6 +9,7 @@
 #include "train/loop.h"
 
 #include "base/interrupt.h"
+#include "estep/rollout/engine_failure.h"
 
 namespace rematch {
 namespace {
@@ -75,6 +76,8 @@ void train_loop(TrainParts& parts) {
       save_and_rethrow(parts);  // in the E-step: nothing of this window was learnt, the state is that of its start
     } catch (const NonFiniteLoss&) {
       save_and_rethrow(parts);
+    } catch (const EngineFailure&) {
+      save_and_rethrow(parts);
     }
     ++state.global_step;
     state.epoch = parts.cadence.epoch_at(state.global_step);
@@ -86,6 +89,8 @@ void train_loop(TrainParts& parts) {
       evaluate_and_save(parts, due.evaluate, due.save);
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
+    } catch (const EngineFailure&) {
+      save_and_rethrow(parts);
     }
     stop = due.stop;
     if (!stop && interrupt_requested()) {

@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/model_dir.h"
 #include "checkpoint/peft.h"
 #include "dist/device.h"
+#include "dist/world.h"
 #include "estep/rollout/engine_factory.h"
+#include "estep/rollout/vllm/vllm_checks.h"
 #include "text/stop_ids.h"
 #include "model/adapter.h"
 #include "model/row.h"
@@ -25,11 +28,25 @@ at::ScalarType dtype_of(const std::string& name, const at::Device& device) {
 }
 
 // Everything that can be refused without reading a file of data (BEHAVIOUR 4.3).
-at::Device check_first(const Config& config, const std::string& device, const SessionNeeds& needs) {
-  if (needs.rollouts) check_backend_available(config.rollout.backend);
+at::Device check_first(const Config& config, const std::string& name, const SessionNeeds& needs) {
+  const at::Device device = choose_device(name);
+  if (needs.rollouts) check_backend_available(config.rollout.backend, vllm_options_of(config, device));
   require_model_dir(config.model.directory);
-  return choose_device(device);
+  return device;
 }
+
+// The longest prompt of the data, and whose it is.
+struct LongestPrompt {
+  int64_t num_tokens = 0;
+  std::string where;
+
+  void look_at(const Dataset& dataset, const PromptEncoder& prompts, const PatchOptions& patches) {
+    for (const Sample& sample : dataset.samples()) {
+      const auto length = static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
+      if (length > num_tokens) *this = {.num_tokens = length, .where = sample.where};
+    }
+  }
+};
 
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image, const Tokenizer& tokenizer,
                      const PatchOptions& patches) {
@@ -85,6 +102,30 @@ AdapterTargets target_options(const TunerConfig& tuner) {
 
 }  // namespace
 
+VllmOptions vllm_options_of(const Config& config, const at::Device& device) {
+  const VllmConfig& given = config.rollout.vllm;
+  VllmOptions options{.python = given.python,
+                      .tensor_parallel_size = given.tensor_parallel_size,
+                      .world_size = world_from_environment().size,
+                      .max_model_len = given.max_model_len.value_or(0),
+                      .infer_batch_size = given.infer_batch_size.value_or(0),
+                      .sleep_level = given.sleep_level,
+                      .model_dir = config.model.directory,
+                      .on_cpu = !device.is_cuda(),
+                      .bfloat16 = dtype_of(config.model.torch_dtype, device) == at::kBFloat16,
+                      .log_path = config.output.run_dir + "/vllm.log"};
+  for (const auto& [name, value] : given.engine_args) {
+    if (name == "gpu_memory_utilization") {
+      options.memory_utilization = std::stod(value);
+    } else if (name == "max_num_seqs") {
+      options.max_num_seqs = std::stoi(value);
+    } else {
+      options.engine_args.emplace_back(name, value);
+    }
+  }
+  return options;
+}
+
 Session::Session(const Config& config_, const std::string& device_, const SessionNeeds& needs, Terminal& terminal_)
     : config(config_),
       terminal(terminal_),
@@ -103,6 +144,17 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   if (needs.val_data) val_data = load_checked(*config.data.val_jsonl, config.data.val_sample_limit, single_image, *tokenizer, patches);
   pixels = std::make_unique<PixelStore>(PixelStore::Options{.num_workers = config.data.num_workers, .patches = patches});
 
+  VllmOptions vllm;
+  if (needs.rollouts && config.rollout.backend == "vllm") {
+    vllm = vllm_options_of(config, device);
+    LongestPrompt longest;
+    if (train_data) longest.look_at(*train_data, *prompts, patches);
+    if (val_data) longest.look_at(*val_data, *prompts, patches);
+    check_vllm_lengths(vllm, longest.num_tokens, config.rollout.max_new_tokens, longest.where);
+    if (vllm.max_model_len == 0) vllm.max_model_len = longest.num_tokens + config.rollout.max_new_tokens;
+    make_directories(config.output.run_dir);  // of the engine's log
+  }
+
   // Finds samples that are too long for a row before the model is loaded.
   if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
@@ -120,7 +172,10 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   offload = make_offload(needs.make_mover());
   OffloadScope offload_scope(offload.get());
   engine = make_engine(config.rollout.backend,
-                       {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels->get(image); }},
+                       {.model = model,
+                        .tokenizer = tokenizer,
+                        .pixels = [this](const ImageRef& image) { return pixels->get(image); },
+                        .vllm = vllm},
                        generate);
   offload_scope.restore();
   Examiner::Options options = examiner_options();

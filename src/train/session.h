@@ -11,6 +11,7 @@
 #include "estep/estep.h"
 #include "estep/rollout/engine.h"
 #include "estep/rollout/offload.h"
+#include "estep/rollout/vllm/vllm_options.h"
 #include "evaluate/evaluate.h"
 #include "model/qwen3vl.h"
 #include "mstep/mstep.h"
@@ -28,6 +29,9 @@ struct SessionNeeds {
   /// Who moves training state for offload; another one is for tests.
   std::function<std::unique_ptr<TensorMover>()> make_mover = make_tensor_mover;
 };
+
+/// What the `vllm` backend is asked for by a configuration. @throws UserError (environment) for several ranks
+VllmOptions vllm_options_of(const Config& config, const at::Device& device);
 
 /// A configuration come to life: checked data, loaded model, rollout engine. Train, eval and rollout all start from one.
 /// Members are in the order in which they are made, cheap checks before slow work (BEHAVIOUR 4.3).

@@ -8,7 +8,10 @@
 namespace rematch {
 namespace {
 
-EngineParts parts() { return {test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels}; }
+// Whatever this machine has, vLLM is not there.
+EngineParts parts() {
+  return {test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, {.python = "/nowhere/python3"}};
+}
 
 }  // namespace
 
@@ -22,7 +25,7 @@ TEST(EngineFactory, MakesTheEnginesThatNeedNothingElse) {
 
 TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
   const auto refusal = [](const std::string& backend, ErrorKind kind) {
-    const UserError early = test::catch_user_error([&] { check_backend_available(backend); });
+    const UserError early = test::catch_user_error([&] { check_backend_available(backend, parts().vllm); });
     const UserError late = test::catch_user_error([&] { make_engine(backend, parts(), {}); });
     EXPECT_EQ(early.kind(), kind) << backend;
     EXPECT_EQ(early.problems().front().error, late.problems().front().error);

@@ -49,7 +49,7 @@ class ColocatedEngine : public RolloutEngine {
 }  // namespace
 
 // The two functions of the backend, found before the library's own.
-void check_vllm_available() {}
+void check_vllm_available(const VllmOptions&) {}
 std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions&) {
   stand_in().recording->push("start");
   if (stand_in().fails_to_start) throw std::runtime_error("the engine does not start");

@@ -1,6 +1,7 @@
 // `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch that ask alike are decoded together.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,7 @@ namespace rematch {
 namespace {
 
 constexpr int kDefaultSeed = 42;  // training.seed
+constexpr int64_t kLengthStep = 1024;
 
 // One input line, ready for an engine.
 struct Request {
@@ -29,10 +31,15 @@ struct Request {
   std::string group;  ///< equal for lines that one engine can answer together
 };
 
+VllmOptions vllm_options(const StageOptions& options) {
+  return {.model_dir = options.model_dir, .on_cpu = !choose_device(options.device).is_cuda(), .bfloat16 = options.dtype == "bfloat16"};
+}
+
 // Refuses before anything is loaded.
-const std::string& checked_backend(const std::string& name) {
-  check_backend_available(name);
-  return name;
+const std::string& checked_backend(const StageOptions& options) {
+  const VllmOptions vllm = options.backend == "vllm" ? vllm_options(options) : VllmOptions{};
+  check_backend_available(options.backend, vllm);
+  return options.backend;
 }
 
 RepeatGuardOptions read_repeat_terminate(const Json& given) {
@@ -64,7 +71,8 @@ GenerateOptions read_options(FieldReader& fields) {
 class GenerateStage : public Stage {
  public:
   explicit GenerateStage(const StageOptions& options)
-      : backend_(checked_backend(options.backend)),
+      : backend_(checked_backend(options)),
+        vllm_(vllm_options(options)),
         tokenizer_(Tokenizer::load(options.model_dir)),
         chat_template_(ChatTemplate::load(options.model_dir)),
         patch_options_(PatchOptions::from_model_dir(options.model_dir)),
@@ -136,13 +144,18 @@ class GenerateStage : public Stage {
   }
 
   // All requests of one group.
-  std::vector<Json> answers_of(const std::vector<Request>& requests) const {
+  std::vector<Json> answers_of(const std::vector<Request>& requests) {
     std::vector<Prompt> prompts;
     for (const Request& request : requests) prompts.push_back(request.prompt);
     GenerateOptions options = requests.front().options;
     options.batch_size = static_cast<int>(requests.size());
     const PixelGetter pixels = [this](const ImageRef& image) { return pixels_.at(image.path); };
-    const std::vector<Rollout> rollouts = make_engine(backend_, {model_, tokenizer_, pixels}, options)->generate(prompts, {});
+    // In steps, so that an engine that runs serves most of the lines to come too.
+    for (const Prompt& prompt : prompts) {
+      const auto needed = static_cast<int64_t>(prompt.token_ids.size()) + options.max_new_tokens;
+      vllm_.max_model_len = std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
+    }
+    const std::vector<Rollout> rollouts = make_engine(backend_, {model_, tokenizer_, pixels, vllm_}, options)->generate(prompts, {});
     std::vector<Json> answers;
     for (const Rollout& rollout : rollouts) {
       Json answer;
@@ -156,6 +169,7 @@ class GenerateStage : public Stage {
   }
 
   const std::string backend_;
+  VllmOptions vllm_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const ChatTemplate chat_template_;
   const PatchOptions patch_options_;

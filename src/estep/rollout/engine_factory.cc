@@ -13,7 +13,7 @@ namespace {
 struct BackendRow {
   const char* name;
   bool holds_own_weights;
-  void (*check)();
+  void (*check)(const VllmOptions&);
   std::unique_ptr<RolloutEngine> (*make)(const EngineParts&, const GenerateOptions&);
 };
 
@@ -23,19 +23,18 @@ std::unique_ptr<RolloutEngine> make_hf_engine(const EngineParts& parts, const Ge
 
 const std::vector<BackendRow>& backends() {
   static const std::vector<BackendRow> rows{
-      {"hf", false, [] {}, make_hf_engine},
+      {"hf", false, [](const VllmOptions&) {}, make_hf_engine},
       {"vllm", true, check_vllm_available, make_vllm_engine},
-      {"native", false, check_native_available, make_native_engine},
+      {"native", false, [](const VllmOptions&) { check_native_available(); }, make_native_engine},
   };
   return rows;
 }
 
 const BackendRow& find_backend(const std::string& name) {
-  std::vector<std::string> names;
   for (const BackendRow& row : backends()) {
     if (name == row.name) return row;
-    names.emplace_back(row.name);
   }
+  const std::vector<std::string> names = backend_names();
   const std::vector<std::string> near = near_names(name, names, 1);
   throw UserError(ErrorKind::kConfig,
                   {.error = fmt::format("unknown rollout backend \"{}\"", name),
@@ -46,13 +45,19 @@ const BackendRow& find_backend(const std::string& name) {
 
 }  // namespace
 
-void check_backend_available(const std::string& backend) { find_backend(backend).check(); }
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const BackendRow& row : backends()) names.emplace_back(row.name);
+  return names;
+}
+
+void check_backend_available(const std::string& backend, const VllmOptions& vllm) { find_backend(backend).check(vllm); }
 
 bool backend_holds_own_weights(const std::string& backend) { return find_backend(backend).holds_own_weights; }
 
 std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const EngineParts& parts, const GenerateOptions& options) {
   const BackendRow& row = find_backend(backend);
-  row.check();
+  row.check(parts.vllm);
   std::unique_ptr<RolloutEngine> engine = row.make(parts, options);
   REMATCH_CHECK(engine->holds_own_weights() == row.holds_own_weights, backend);
   return engine;

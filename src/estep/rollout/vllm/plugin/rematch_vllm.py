@@ -1,0 +1,271 @@
+"""The part of the vLLM backend that has to be Python, compiled into librematch_vllm.so: as little as possible.
+
+Everything is checked, measured, retried and worded by the program around it; here a call is passed on and what comes back is taken apart.
+"""
+import contextlib
+import json
+import os
+import sys
+import threading
+import traceback
+
+# Before vllm is imported: the model stays in this process, nothing is sent or downloaded, our threads are not pinned.
+_ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_DO_NOT_TRACK": "1",
+    "VLLM_LOGGING_COLOR": "0",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+}
+# What torchrun sets for the training processes: an engine of its own must not join their group.
+_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+class _Log:
+    """Stands for sys.stdout and sys.stderr: the terminal belongs to the program. Keeps the last lines until there is a file."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self):
+        self._file = None
+        self._kept = []
+        self._lock = threading.Lock()
+
+    def open(self, path):
+        with self._lock:
+            if self._file:
+                self._file.close()
+            self._file = open(path, "a", buffering=1, encoding="utf-8", errors="replace") if path else None
+            if self._file:
+                self._file.write("".join(self._kept))
+                self._kept = []
+
+    def write(self, text):
+        with self._lock:
+            if self._file:
+                self._file.write(text)
+            else:
+                self._kept = (self._kept + [text])[-1000:]
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+    def fileno(self):
+        if self._file:
+            return self._file.fileno()
+        raise OSError("no file")
+
+
+_log = _Log()
+
+
+def take_over_output():
+    sys.stdout = sys.stderr = _log
+
+
+def note_exception(text):
+    _log.write(text)
+
+
+def import_engine():
+    os.environ.update(_ENVIRONMENT)
+    import torch
+    import vllm
+
+    return {"vllm": vllm.__version__, "torch": torch.__version__, "torch_lib": os.path.join(os.path.dirname(torch.__file__), "lib")}
+
+
+def cuda_memory_bytes():
+    import torch
+
+    return torch.cuda.mem_get_info()[1]
+
+
+@contextlib.contextmanager
+def _without(names):
+    kept = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def _keep_weights_as_they_are():
+    """On a CPU vLLM packs every matrix once after loading and drops the original, so that later weights would go nowhere. Here they come
+    with every optimizer step: its kernels then work on the parameters themselves."""
+    from vllm import _custom_ops
+    from vllm.model_executor.layers import utils
+
+    _custom_ops._supports_onednn = False
+    utils.check_cpu_sgl_kernel = lambda *shape: False
+
+
+def _first(root, paths):
+    """The first of the attribute paths that exists; releases differ."""
+    for path in paths:
+        value = root
+        for name in path.split("."):
+            value = getattr(value, name, None)
+            if value is None:
+                break
+        if value is not None:
+            return value
+    raise AttributeError("this release of vLLM keeps its model elsewhere; tried " + ", ".join("llm_engine." + path for path in paths))
+
+
+class Engine:
+    def __init__(self, description):
+        import torch
+        from vllm import EngineArgs, LLMEngine
+
+        _log.open(description["log_path"])
+        os.environ.update(description["environment"])
+        threads, set_num_threads, random_state = torch.get_num_threads(), torch.set_num_threads, torch.get_rng_state()
+        if description["on_cpu"]:
+            _keep_weights_as_they_are()
+        arguments = EngineArgs(**description["engine_args"])
+        joins_group = description["engine_args"].get("tensor_parallel_size", 1) > 1
+        try:
+            with _without(() if joins_group else _TORCHRUN):
+                self._engine = LLMEngine.from_engine_args(arguments)
+        finally:
+            # On a CPU vLLM replaces the function by one that refuses, and calls it at every step.
+            torch.set_num_threads = set_num_threads
+            torch.set_num_threads(threads)
+            torch.set_rng_state(random_state)
+            if description["on_cpu"]:
+                torch.set_num_threads = lambda number: None
+        runners = [core + "model_executor.driver_worker." + worker + "model_runner"
+                   for core in ("", "engine_core.engine_core.") for worker in ("worker.", "")]
+        self._runner = _first(self._engine, runners)
+        self._model = self._runner.get_model() if hasattr(self._runner, "get_model") else self._runner.model
+        self._version = -1
+        self._loaded = set()
+        self._asleep = False
+
+    # Weights ---------------------------------------------------------------------------------------------------------------------------
+
+    def _wake(self):
+        if self._asleep:
+            self._engine.wake_up()
+            self._asleep = False
+
+    def begin_sync(self):
+        self._wake()
+        self._version = -1
+        self._loaded = set()
+        empty = [name for name, value in self._model.named_parameters() if value.numel() == 0]
+        if empty:
+            raise RuntimeError(f"this release of vLLM keeps {empty[0]} in a form of its own that takes no new weights")
+
+    def load(self, names, tensors):
+        loaded = self._model.load_weights(zip(names, tensors))
+        if loaded is not None:
+            self._loaded |= set(loaded)
+
+    def end_sync(self, version):
+        parameters = dict(self._model.named_parameters())
+        shared = {id(parameters[name]) for name in self._loaded if name in parameters}
+        missing = [name for name, value in parameters.items() if name not in self._loaded and id(value) not in shared]
+        self._engine.reset_prefix_cache()
+        for cache in ("reset_mm_cache", "reset_encoder_cache"):
+            if hasattr(self._engine, cache):
+                getattr(self._engine, cache)()
+        if not missing:
+            self._version = version
+        return missing
+
+    def weights_version(self):
+        return self._version
+
+    # Requests --------------------------------------------------------------------------------------------------------------------------
+
+    def add(self, request_id, token_ids, images, sampling):
+        from PIL import Image
+        from vllm import SamplingParams
+
+        self._wake()
+        prompt = {"prompt_token_ids": token_ids}
+        if images:
+            pictures = [Image.frombytes("RGB", (width, height), rgb) for width, height, rgb in images]
+            prompt["multi_modal_data"] = {"image": pictures if len(pictures) > 1 else pictures[0]}
+            prompt["mm_processor_kwargs"] = {"do_resize": False}
+        self._engine.add_request(request_id, prompt, SamplingParams(**json.loads(sampling)))
+
+    def has_unfinished(self):
+        return bool(self._engine.has_unfinished_requests())
+
+    def step(self):
+        answers = []
+        for output in self._engine.step():
+            if isinstance(output, BaseException):
+                raise output
+            if output.finished:
+                if len(output.outputs) != 1:
+                    raise ValueError(f"request {output.request_id} has {len(output.outputs)} answers, not 1")
+                answer = output.outputs[0]
+                answers.append((output.request_id, list(output.prompt_token_ids or ()), list(answer.token_ids), str(answer.finish_reason)))
+        return answers
+
+    def abort(self):
+        processor = self._engine.output_processor
+        # Since 0.11 requests have an internal name too; the processor's table has the one that abort_request takes.
+        names = list(processor.request_states)
+        if names:
+            try:
+                self._engine.abort_request(names, internal=True)
+            except TypeError:
+                self._engine.abort_request(names)
+        for _ in range(1000):
+            if not self._engine.has_unfinished_requests():
+                return
+            self._engine.step()
+
+    def sleep(self, level):
+        self._engine.reset_prefix_cache()
+        self._engine.sleep(level)
+        self._asleep = True
+        if level > 1:
+            self._version = -1  # the weights are gone
+
+    def close(self):
+        engine, self._engine, self._runner, self._model = self._engine, None, None, None
+        with contextlib.suppress(Exception):
+            engine.engine_core.shutdown()
+        del engine
+        import gc
+        gc.collect()
+        from vllm.distributed import cleanup_dist_env_and_memory
+        cleanup_dist_env_and_memory()
+
+
+_engine = None
+
+
+def start(description):
+    global _engine
+    stop()
+    _engine = Engine(json.loads(description))
+    return _engine
+
+
+def stop():
+    global _engine
+    if _engine is not None:
+        engine, _engine = _engine, None
+        engine.close()
+
+
+def describe(error):
+    """One line for the user, the traceback for the log."""
+    _log.write("".join(traceback.format_exception(error)))
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:600]}"

@@ -1,0 +1,85 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What the program and librematch_vllm.so say to each other. The library is the only code that knows Python; it is opened with dlopen
+// for `rollout_backend: vllm` alone, built from the same checkout and with the same libtorch.
+namespace rematch {
+
+/// Raised by 1 with every change below: a library of another build is refused.
+inline constexpr int kVllmPluginAbi = 1;
+
+/// Python said no. what() is one line, "TypeName: message"; the traceback is in the engine's log.
+class __attribute__((visibility("default"))) PythonError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A picture in memory, 8-bit RGB, height·width·3 bytes.
+struct VllmImage {
+  int width_px = 0;
+  int height_px = 0;
+  std::vector<uint8_t> rgb;
+};
+
+/// One prompt for the engine.
+struct VllmRequest {
+  std::string id;
+  std::vector<int> prompt_token_ids;  ///< one pad for each image: vLLM expands it itself
+  std::vector<VllmImage> images;
+  std::string sampling_json;  ///< arguments of SamplingParams
+};
+
+/// One finished request, as the engine told it: checked by the program.
+struct VllmAnswer {
+  std::string id;
+  std::vector<int64_t> prompt_token_ids;
+  std::vector<int64_t> token_ids;  ///< with the stop token
+  std::string finish_reason;
+};
+
+/// vLLM in this process. One at a time; calls from one thread. Every function throws PythonError.
+class VllmPlugin {
+ public:
+  virtual ~VllmPlugin() = default;
+
+  /// Starts the interpreter and imports torch and vllm. Does nothing the second time.
+  /// @param executable  the environment's interpreter. @return vLLM's version
+  virtual std::string import_engine(const std::string& executable) = 0;
+  /// Total bytes of the CUDA device's memory.
+  virtual int64_t cuda_memory_bytes() = 0;
+
+  /// Starts an engine; one that runs with the same description goes on, another one is given up first.
+  /// @param description  JSON: `engine_args`, `environment`, `log_path`. @return a number for this engine
+  virtual int64_t start(const std::string& description) = 0;
+  /// Number of the engine that runs; 0 = none.
+  virtual int64_t running() const = 0;
+
+  /// Weights arrive in layer-sized lists between begin_sync and end_sync; nothing can be generated in between.
+  virtual void begin_sync() = 0;
+  virtual void load_weights(const std::vector<std::pair<std::string, at::Tensor>>& layer) = 0;
+  /// Drops every cache of the old weights and notes the version. @return parameters of the engine that got no value
+  virtual std::vector<std::string> end_sync(int64_t version) = 0;
+  /// Version of the weights in the engine; -1 before the first complete sync and within one.
+  virtual int64_t weights_version() = 0;
+
+  virtual void add(const VllmRequest& request) = 0;
+  virtual bool has_unfinished() = 0;
+  /// One token for every live sequence. @return what finished with it
+  virtual std::vector<VllmAnswer> step() = 0;
+  /// Forgets all unfinished requests.
+  virtual void abort() = 0;
+  /// Gives memory back until the next sync or step. @param level  vLLM's sleep level, ≥ 1
+  virtual void sleep(int level) = 0;
+};
+
+/// What the library exports: `rematch_vllm_plugin_abi` and `rematch_vllm_plugin`.
+using VllmPluginAbi = int (*)();
+using VllmPluginInstance = VllmPlugin* (*)();
+
+}  // namespace rematch
