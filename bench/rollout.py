@@ -151,10 +151,11 @@ def vllm_side(directory, threads):
 def serve(answer, prompts):
     for line in sys.stdin:
         command = json.loads(line)
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.process_time()
         ids = answer(command)
-        seconds = time.perf_counter() - begin
-        print("\n" + json.dumps({"seconds": seconds, "tokens": sum(prompts[i]["limit"] for i in command["prompts"]), "ids": ids}), flush=True)
+        seconds, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
+        print("\n" + json.dumps({"seconds": seconds, "cpu_s": cpu_s, "tokens": sum(prompts[i]["limit"] for i in command["prompts"]), "ids": ids}),
+              flush=True)
 
 
 class Side:
@@ -201,7 +202,7 @@ def measure(directory, options, peak):
                 runs[side.name, shape].append(side.ask(**command))
     if not peak:
         peak.update(sides[0].ask(peak=1.0))
-    decode = {rows: min((sides[0].ask(decode=rows, tokens=64) for _ in range(options.rounds)), key=lambda one: one["step_s"]) for rows in (1, 8)}
+    decode = {rows: min((sides[0].ask(decode=rows, tokens=64) for _ in range(5)), key=lambda one: one["step_s"]) for rows in (1, 8)}
     for side in sides:
         side.close()
     report = {"answers": [prompt["limit"] for prompt in prompts], "shapes": {}, "decode": decode}
@@ -211,7 +212,7 @@ def measure(directory, options, peak):
             warm = runs[side.name, shape][1:]
             rate = statistics.median(one["tokens"] / one["seconds"] for one in warm)
             equal, parted = agreement(native[-1]["ids"], warm[-1]["ids"])
-            one = dict(tokens_per_s=rate, seconds=[round(run["seconds"], 4) for run in warm], prompts=len(warm[-1]["ids"]), equal=equal, parted_at=parted)
+            one = dict(tokens_per_s=rate, cpu_s=statistics.median(run["cpu_s"] for run in warm), seconds=[round(run["seconds"], 4) for run in warm], prompts=len(warm[-1]["ids"]), equal=equal, parted_at=parted)
             if side.name == "native":
                 one["near_ties"] = warm[-1]["near_ties"]
             report["shapes"].setdefault(shape, {})[side.name] = one
@@ -220,11 +221,11 @@ def measure(directory, options, peak):
 
 def show(size, num_parameters, report, peak):
     for shape, sides in report["shapes"].items():
-        ours = sides["native"]["tokens_per_s"]
+        ours = sides["native"]
         for name, one in sides.items():
-            ratio = "" if name == "native" else f"{ours / one['tokens_per_s']:.2f}"
+            ratio, cpu = ("", "") if one is ours else (f"{ours['tokens_per_s'] / one['tokens_per_s']:.2f}", f"{one['cpu_s'] / ours['cpu_s']:.2f}")
             equal = f"near ties {one['near_ties']}" if name == "native" else f"{one['equal']} of {one['prompts']}"
-            print(f"| {size} ({num_parameters / 1e6:.0f} M) | {shape} | {name} | {one['tokens_per_s']:.0f} | {ratio} | {equal} |")
+            print(f"| {size} ({num_parameters / 1e6:.0f} M) | {shape} | {name} | {one['tokens_per_s']:.0f} | {ratio} | {one['cpu_s']:.2f} | {cpu} | {equal} |")
     for rows, one in report["decode"].items():
         print(f"  decode, {rows} row{'s' if rows > 1 else ''}: {1e3 * one['step_s']:.2f} ms a step, {one['gb_per_s']:.1f} GB/s of weights "
               f"({100 * one['gb_per_s'] / peak['gb_per_s']:.0f} % of the streaming bandwidth), {one['gflop_per_s']:.1f} GFLOP/s "
@@ -248,7 +249,7 @@ def main():
     if not options.program:
         parser.error("BENCH_ROLLOUT is missing")
     peak, report = {}, {"prompts": options.prompts, "threads": options.threads, "sizes": {}}
-    print("| model | prompts | side | tokens/s | native is faster by | equal ids |\n|---|---|---|---|---|---|")
+    print("| model | prompts | side | tokens/s | native is faster by | CPU s | native takes less by | equal ids |\n|---|---|---|---|---|---|---|---|")
     for size in options.sizes.split(","):
         with tempfile.TemporaryDirectory() as name:
             directory = pathlib.Path(name)

@@ -22,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA, MODEL, CONFIG = ROOT / "demo/out/hard/train.jsonl", ROOT / "demo/model", "configs/demo/stage2.yaml"
 SYSTEM, USER, MAX_NEW_TOKENS, SIGMA = "List the objects as JSON.", "Find every shape.", 160, 8.0
+ROLLOUT = "custom.extra.rollout_matching"
 PHASES = {"rollout": ["time/rollout_generate_s"], "parse, match": ["time/rollout_parse_match_s"],
           "encode, pack": ["time/rollout_teacher_encode_s", "time/post_rollout_pack_s"], "forward": ["time/forward_s"],
           "backward": ["time/backward_s"], "optimizer": ["time/optimizer_s"]}
@@ -227,24 +228,30 @@ class PythonStep:
 
 # The program's steps, and the comparison.
 
-def program_steps(binary, backend, options, directory):
+def program_steps(binary, backend, options, directory, more=()):
+    """The steps of one run, the first left out, and the most memory the process had, in MiB."""
     overrides = {"training.output_dir": directory, "training.run_name": backend, "training.max_steps": options.steps + 1,
                  "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.save_strategy": "no",
                  "training.save_last_epoch": "false", "training.report_to": "none", "custom.train_sample_limit": options.samples,
                  "training.per_device_train_batch_size": options.samples, "training.effective_batch_size": options.samples,
-                 "training.num_train_epochs": options.steps + 1, "custom.extra.rollout_matching.rollout_backend": backend}
+                 "training.num_train_epochs": options.steps + 1, f"{ROLLOUT}.rollout_backend": backend,
+                 f"{ROLLOUT}.rollout_generate_batch_size": options.samples, **dict(more)}
     command = [binary, "train", CONFIG]
     for key, value in overrides.items():
         command += ["--set", f"{key}={value}"]
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(done.stderr[-3000:])
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            log.seek(0)
+            sys.exit(log.read()[-3000:])
     path = pathlib.Path(directory) / backend / "logging.jsonl"
     logged = [line for line in map(json.loads, path.read_text().splitlines()) if "time/step_s" in line][1:]
     path.unlink()
     return [{"step_s": line["time/step_s"], "loss": line["loss"], "new_tokens": line["rollout/gen_new_tokens_total"],
-             **{name: sum(line.get(key, 0) for key in keys) for name, keys in PHASES.items()}} for line in logged]
+             **{name: sum(line.get(key, 0) for key in keys) for name, keys in PHASES.items()}} for line in logged], usage.ru_maxrss / 1024
 
 
 def typical(steps):
@@ -284,12 +291,17 @@ def main():
             if line.startswith("["):
                 return json.loads(line)
         sys.exit(f"the Python side ended with {python.wait()}")
-    turns = {"native": [], "hf": [], "Python": []}
+    turns, peaks = {"native": [], "hf": [], "Python": []}, {"native": [], "hf": [], "training alone": []}
     with tempfile.TemporaryDirectory() as directory:
         for _ in range(options.rounds):
             for backend in ("native", "hf"):
-                turns[backend].append(typical(program_steps(options.binary, backend, options, directory)))
+                steps, peak_mib = program_steps(options.binary, backend, options, directory)
+                turns[backend].append(typical(steps))
+                peaks[backend].append(peak_mib)
             turns["Python"].append(typical(python_steps()))
+        # The same steps with rollouts one by one in the smallest cache: what is left is training.
+        _, peak_mib = program_steps(options.binary, "native", options, directory, {f"{ROLLOUT}.native.max_num_seqs": 1}.items())
+        peaks["training alone"].append(peak_mib)
     python.stdin.close()
     python.wait()
     sides = {name: typical(steps) for name, steps in turns.items()}
@@ -298,10 +310,13 @@ def main():
     print(f"| side | s a step | faster by | {' | '.join(PHASES)} | rollout faster by | loss |\n|---|---|---|{'---|' * (len(PHASES) + 2)}")
     for name, one in sides.items():
         split = " | ".join(f"{one[phase]:.3f}" for phase in PHASES)
-        print(f"| {name} | {one['step_s']:.3f} | {other['step_s'] / one['step_s']:.2f} | {split} | {other['rollout'] / one['rollout']:.2f} | {one['loss']:.5f} |")
+        ratios = other["step_s"] / one["step_s"], other["rollout"] / one["rollout"]
+        print(f"| {name} | {one['step_s']:.3f} | {ratios[0]:.2f} | {split} | {ratios[1]:.2f} | {one['loss']:.5f} |")
     print(f"\nrollout: native is {sides['hf']['rollout'] / sides['native']['rollout']:.2f} times as fast as hf")
+    memory = {name: statistics.median(one) for name, one in peaks.items()}
+    print("peak memory: " + ", ".join(f"{name} {mib:.0f} MiB ({mib / memory['training alone']:.2f} times)" for name, mib in memory.items()))
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"sides": sides, "turns": turns, "threads": options.threads}, indent=2) + "\n")
+        pathlib.Path(options.json).write_text(json.dumps({"sides": sides, "peak_mib": memory, "turns": turns, "threads": options.threads}, indent=2) + "\n")
     worst = max(abs(one["loss"] / other["loss"] - 1) for one in sides.values())
     if worst > 1e-3:
         sys.exit(f"the losses differ by {worst:.1e}: these numbers compare different work")
