@@ -40,6 +40,8 @@ struct AttentionTask {
   Range queries;       ///< at most kAttentionQueries
   ConstRows q;         ///< rows of [nq, D], from row 0 on
   Rows out;            ///< likewise
+  /// ≥ 0: every row sees positions up to and with this one, those behind it too (vision); needs a table of all of them.
+  int64_t last_position = -1;
 };
 
 /// Memory of one worker. Contents do not outlive a call.

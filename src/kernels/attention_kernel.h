@@ -123,7 +123,9 @@ struct AttentionKernel {
   const AttentionScratch& scratch;
 
   int64_t num_queries() const { return task.queries.size(); }
-  int64_t position(int64_t query) const { return task.first_position + (task.queries.begin + query) / task.group; }
+  int64_t position(int64_t query) const {
+    return task.last_position >= 0 ? task.last_position : task.first_position + (task.queries.begin + query) / task.group;
+  }
   int64_t head_offset(int64_t query) const {
     return (task.kv_head * task.group + (task.queries.begin + query) % task.group) * cache.head_dim;
   }

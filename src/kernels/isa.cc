@@ -109,6 +109,7 @@ void rotate(float* x, const float* cos, const float* sin, int64_t width) { table
 void add(float* x, const float* y, int64_t width) { table().add(x, y, width); }
 void silu_mul(float* gate, const float* up, int64_t width) { table().silu_mul(gate, up, width); }
 void gelu_tanh(float* x, int64_t width) { table().gelu_tanh(x, width); }
+void gelu_erf(float* x, int64_t width) { table().gelu_erf(x, width); }
 void exp(const float* x, int64_t width, float* y) { table().exp(x, width, y); }
 
 void store_as(const float* x, int64_t width, Storage storage, void* out) {

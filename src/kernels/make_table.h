@@ -25,6 +25,7 @@ constexpr KernelTable make_table() {
   table.add = Rows::add;
   table.silu_mul = Rows::silu_mul;
   table.gelu_tanh = Rows::gelu_tanh;
+  table.gelu_erf = Rows::gelu_erf;
   table.exp = Rows::exp;
   table.store_float = Rows::template store_as<float>;
   table.store_bfloat16 = Rows::template store_as<uint16_t>;

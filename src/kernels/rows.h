@@ -26,6 +26,9 @@ void silu_mul(float* gate, const float* up, int64_t width);
 /// x = GELU(x) in its tanh form.
 void gelu_tanh(float* x, int64_t width);
 
+/// x = GELU(x) = x·(1 + erf(x/√2))/2, erf to 2e-7.
+void gelu_erf(float* x, int64_t width);
+
 /// y = e^x, relative error at most 2^-22 for |x| ≤ 87; x below -87.3 gives 0, x above 88 gives e^88.
 void exp(const float* x, int64_t width, float* y);
 

@@ -111,6 +111,22 @@ struct RowKernels {
     });
   }
 
+  /// erf of |x|/√2 as Abramowitz and Stegun 7.1.26 give it: 1 − (a1·t + … + a5·t⁵)·e^(-x²/2), t = 1 / (1 + p·|x|/√2).
+  static void gelu_erf(float* x, int64_t width) {
+    constexpr float kA[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
+    const F zero = V::zero(), one = V::set1(1.0f), half = V::set1(0.5f), scale = V::set1(0.3275911f * 0.70710678f);
+    for_row(width, [&](const auto& load, const auto& store) {
+      const F value = load(x);
+      const F t = V::div(one, V::fma(V::max(value, V::sub(zero, value)), scale, one));
+      F rest = V::set1(kA[0]);
+      for (int i = 1; i < 5; ++i) rest = V::fma(rest, t, V::set1(kA[i]));
+      rest = V::mul(V::mul(rest, t), exp_of<V>(V::mul(V::mul(value, value), V::set1(-0.5f))));
+      // Half of what is left of 1 + erf on the negative side, and of 1 − it on the other.
+      const F left = V::mul(half, rest);
+      store(x, V::mul(value, V::add(V::where_at_least(value, zero, V::sub(one, V::add(left, left))), left)));
+    });
+  }
+
   static void exp(const float* x, int64_t width, float* y) {
     for_row(width, [&](const auto& load, const auto& store) { store(y, exp_of<V>(load(x))); });
   }

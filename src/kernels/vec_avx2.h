@@ -52,7 +52,7 @@ struct VecAvx2 {
 
   /// Sums of each of N registers (a multiple of 4): lanes i and i+4, then i and i+2, i and i+1.
   template <int N>
-  static void sum_each(const F* x, float* out) {
+  [[gnu::always_inline]] static void sum_each(const F* x, float* out) {
 #pragma GCC unroll 8
     for (int i = 0; i < N; i += 4) sum4(x[i], x[i + 1], x[i + 2], x[i + 3], out + i);
   }

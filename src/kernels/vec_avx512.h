@@ -45,7 +45,7 @@ struct VecAvx512 {
 
   /// Sums of each of N registers (a multiple of 4): lanes i and i+8, then i and i+4, i and i+2, i and i+1.
   template <int N>
-  static void sum_each(const F* x, float* out) {
+  [[gnu::always_inline]] static void sum_each(const F* x, float* out) {
     if constexpr (N >= 16) {
       const F a = quarters(x[0], x[1], x[2], x[3]), b = quarters(x[4], x[5], x[6], x[7]);
       const F c = quarters(x[8], x[9], x[10], x[11]), d = quarters(x[12], x[13], x[14], x[15]);

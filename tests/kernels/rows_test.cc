@@ -100,14 +100,16 @@ TEST(Activations, AreTheFormulas) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t width : kWidths) {
       const std::vector<float> x = scaled(test::noise(width, 13), 12), up = test::noise(width, 14);
-      std::vector<float> silu = x, gelu = x, sum = x;
+      std::vector<float> silu = x, gelu = x, erf = x, sum = x;
       kernels::silu_mul(silu.data(), up.data(), width);
       kernels::gelu_tanh(gelu.data(), width);
+      kernels::gelu_erf(erf.data(), width);
       kernels::add(sum.data(), up.data(), width);
       for (size_t i = 0; i < x.size(); ++i) {
         const double value = x[i], u = std::sqrt(2.0 / M_PI) * (value + 0.044715 * value * value * value);
         ASSERT_NEAR(silu[i], value / (1.0 + std::exp(-value)) * up[i], 3e-6) << kernels::isa_name(isa) << " " << value;
         ASSERT_NEAR(gelu[i], 0.5 * value * (1.0 + std::tanh(u)), 3e-6) << kernels::isa_name(isa) << " " << value;
+        ASSERT_NEAR(erf[i], 0.5 * value * (1.0 + std::erf(value / std::sqrt(2.0))), 2e-6) << kernels::isa_name(isa) << " " << value;
         ASSERT_EQ(sum[i], x[i] + up[i]);
       }
     }

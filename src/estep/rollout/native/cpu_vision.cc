@@ -1,0 +1,280 @@
+#include "estep/rollout/native/cpu_vision.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "estep/rollout/native/cpu_buffer.h"
+#include "estep/rollout/native/cpu_parameters.h"
+#include "kernels/attention.h"
+#include "kernels/rows.h"
+#include "kernels/team.h"
+#include "model/vision_rows.h"
+
+namespace rematch {
+namespace {
+
+using kernels::ConstRows;
+using kernels::Range;
+using kernels::Rows;
+using kernels::Worker;
+
+// Shapes: N rows (patches), D hidden, F intermediate, M = N/merge² visual tokens, H text hidden, Dh head size.
+
+constexpr float kEps = 1e-6f;
+constexpr int64_t kBlockLen = 16;  // of the keys and values of a frame
+
+struct Norm {
+  std::vector<float> weight, bias;
+};
+
+struct Block {
+  Norm norm1, norm2;
+  kernels::Weights qkv, proj, fc1, fc2;
+};
+
+struct Merger {
+  Norm norm;
+  kernels::Weights fc1, fc2;
+  bool norm_after_shuffle = false;
+};
+
+struct Tower {
+  kernels::Weights patch_embed;
+  at::Tensor pos_embed;
+  std::vector<Block> blocks;
+  Merger merger;
+  std::vector<Merger> deepstack;
+  std::vector<at::Tensor> kept;
+};
+
+Norm take_norm(const CpuParameters& parameters, const std::string& name) {
+  return {parameters.vector(name + ".weight"), parameters.vector(name + ".bias")};
+}
+
+Merger take_merger(CpuParameters& parameters, const std::string& name, bool norm_after_shuffle) {
+  return {take_norm(parameters, name + ".norm"), parameters.linear(name + ".linear_fc1"), parameters.linear(name + ".linear_fc2"),
+          norm_after_shuffle};
+}
+
+Tower take_tower(const Qwen3VL& model) {
+  const at::NoGradGuard no_grad;
+  const VisionConfig& config = model.config().vision;
+  const std::string prefix = "model.visual.";
+  CpuParameters parameters(model);
+  Tower tower;
+  tower.patch_embed = parameters.linear(prefix + "patch_embed.proj");
+  tower.pos_embed = parameters.tensor(prefix + "pos_embed.weight");
+  for (int64_t i = 0; i < config.depth; ++i) {
+    const std::string name = fmt::format("{}blocks.{}.", prefix, i);
+    tower.blocks.push_back({take_norm(parameters, name + "norm1"), take_norm(parameters, name + "norm2"), parameters.linear(name + "attn.qkv"),
+                            parameters.linear(name + "attn.proj"), parameters.linear(name + "mlp.linear_fc1"),
+                            parameters.linear(name + "mlp.linear_fc2")});
+  }
+  tower.merger = take_merger(parameters, prefix + "merger", false);
+  for (size_t i = 0; i < config.deepstack_visual_indexes.size(); ++i) {
+    tower.deepstack.push_back(take_merger(parameters, fmt::format("{}deepstack_merger_list.{}", prefix, i), true));
+  }
+  tower.kept = std::move(parameters).kept();
+  return tower;
+}
+
+}  // namespace
+
+struct CpuVision::Impl {
+  explicit Impl(std::shared_ptr<const Qwen3VL> m) : model(std::move(m)), config(model->config().vision) {}
+
+  std::shared_ptr<const Qwen3VL> model;
+  const VisionConfig config;
+  Tower tower;
+  // Of one image. Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
+  int64_t num_rows = 0, frame_len = 0;
+  CpuBuffer<float> hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
+  CpuBuffer<const void*> pointers;
+  std::vector<int32_t> block_table;
+
+  int64_t merge_area() const { return config.spatial_merge_size * config.spatial_merge_size; }
+  int64_t head_dim() const { return config.hidden_size / config.num_heads; }
+  int64_t blocks_of_frame() const { return (frame_len + kBlockLen - 1) / kBlockLen; }
+  // Rows that products read are padded: a power of two apart they would push each other out of the L1 cache.
+  static int64_t padded(int64_t width) { return width + 16; }
+  Rows hidden() const { return {hidden_ND.data(), config.hidden_size}; }  // unpadded: merge² rows are one row of a merger
+  Rows normed() const { return {normed_ND.data(), padded(config.hidden_size)}; }
+  Rows qkv() const { return {qkv_N.data(), 3 * config.hidden_size}; }
+  Rows attended() const { return {attended_ND.data(), padded(config.hidden_size)}; }
+  Rows inner() const { return {inner_NF.data(), padded(config.intermediate_size)}; }
+
+  void reserve(const std::array<int64_t, 3>& grid, int num_workers) {
+    num_rows = grid[0] * grid[1] * grid[2];
+    frame_len = grid[1] * grid[2];
+    const int64_t width = config.hidden_size, merged_width = width * merge_area();
+    hidden_ND.reserve(num_rows * width);
+    normed_ND.reserve(num_rows * padded(width));
+    qkv_N.reserve(num_rows * 3 * width);
+    attended_ND.reserve(num_rows * padded(width));
+    inner_NF.reserve(num_rows * padded(config.intermediate_size));
+    merged.reserve(2 * (num_rows / merge_area()) * padded(merged_width));
+    keys.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
+    values.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
+    attention.reserve(num_workers * kernels::attention_scratch_floats(head_dim()));
+    pointers.reserve(num_workers * kernels::kAttentionScratchRows);
+    block_table.resize(static_cast<size_t>(grid[0] * blocks_of_frame()));
+    std::iota(block_table.begin(), block_table.end(), 0);
+  }
+
+  kernels::CacheLayer cache() const {
+    return {keys.data(), values.data(), kernels::Storage::kFloat, config.num_heads, kBlockLen, head_dim()};
+  }
+
+  // ---- what one worker does; a barrier wherever somebody needs what another one made ----
+
+  void multiply(const kernels::Weights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into, const Worker& worker) const {
+    kernels::gemm(w, x, rows, y, kernels::share(w.num_outputs, kernels::kGemmUnit, worker.index, worker.count), into);
+  }
+
+  void normalise(const Norm& norm, const Worker& worker) const {
+    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+    for (int64_t i = rows.begin; i < rows.end; ++i) {
+      kernels::layer_norm(hidden().row(i), norm.weight.data(), norm.bias.data(), config.hidden_size, kEps, normed().row(i));
+    }
+    worker.wait();
+  }
+
+  void embed(const float* pixels, const VisionRows& rows, const Worker& worker) const {
+    const int64_t width = tower.patch_embed.num_inputs;
+    multiply(tower.patch_embed, {pixels, width}, num_rows, hidden(), kernels::Into::kStore, worker);
+    worker.wait();
+    const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+    const float* const positions = rows.position_ND.const_data_ptr<float>();
+    for (int64_t i = mine.begin; i < mine.end; ++i) kernels::add(hidden().row(i), positions + i * config.hidden_size, config.hidden_size);
+  }
+
+  // Rotates q and k, and puts k and v where attention reads them.
+  void rotate(const VisionRows& rows, const Worker& worker) const {
+    const float* const cos = rows.rope.cos.const_data_ptr<float>();
+    const float* const sin = rows.rope.sin.const_data_ptr<float>();
+    const int64_t width = config.hidden_size;
+    const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+    for (int64_t i = mine.begin; i < mine.end; ++i) {
+      const int64_t slot = i % frame_len;
+      for (int64_t head = 0; head < config.num_heads; ++head) {
+        float* const q = qkv().row(i) + head * head_dim();
+        kernels::rotate(q, cos + i * head_dim(), sin + i * head_dim(), head_dim());
+        kernels::rotate(q + width, cos + i * head_dim(), sin + i * head_dim(), head_dim());
+        kernels::store_token(cache(), i / frame_len * blocks_of_frame() + slot / kBlockLen, head, slot % kBlockLen, q + width, q + 2 * width);
+      }
+    }
+    worker.wait();
+  }
+
+  void attend(const Worker& worker) const {
+    const kernels::AttentionScratch scratch{attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
+                                            pointers.data() + worker.index * kernels::kAttentionScratchRows};
+    const int64_t tasks_of_head = (frame_len + kernels::kAttentionQueries - 1) / kernels::kAttentionQueries;
+    const int64_t num_frames = num_rows / frame_len;
+    const Range mine = kernels::share(num_frames * config.num_heads * tasks_of_head, 1, worker.index, worker.count);
+    for (int64_t i = mine.begin; i < mine.end; ++i) {
+      const int64_t frame = i / (config.num_heads * tasks_of_head), first = i % tasks_of_head * kernels::kAttentionQueries;
+      kernels::attend(cache(),
+                      {.block_table = block_table.data() + frame * blocks_of_frame(),
+                       .kv_head = i / tasks_of_head % config.num_heads,
+                       .queries = {first, std::min(first + kernels::kAttentionQueries, frame_len)},
+                       .q = {qkv().row(frame * frame_len), qkv().stride},
+                       .out = {attended().row(frame * frame_len), attended().stride},
+                       .last_position = frame_len - 1},
+                      scratch);
+    }
+    worker.wait();
+  }
+
+  void run_block(const Block& block, const VisionRows& rows, const Worker& worker) const {
+    normalise(block.norm1, worker);
+    multiply(block.qkv, normed(), num_rows, qkv(), kernels::Into::kStore, worker);
+    worker.wait();
+    rotate(rows, worker);
+    attend(worker);
+    multiply(block.proj, attended(), num_rows, hidden(), kernels::Into::kAdd, worker);
+    worker.wait();
+    normalise(block.norm2, worker);
+    const Range columns = kernels::share(config.intermediate_size, kernels::kGemmUnit, worker.index, worker.count);
+    kernels::gemm(block.fc1, normed(), num_rows, inner(), columns);
+    for (int64_t i = 0; i < num_rows; ++i) kernels::gelu_tanh(inner().row(i) + columns.begin, columns.size());
+    worker.wait();
+    multiply(block.fc2, inner(), num_rows, hidden(), kernels::Into::kAdd, worker);
+    worker.wait();
+  }
+
+  // Rows are in block order, so merge² of them side by side are a visual token. Hidden rows are only read.
+  void merge(const Merger& merger, const Rows& out, const Worker& worker) const {
+    const int64_t num_tokens = num_rows / merge_area(), width = config.hidden_size, merged_width = width * merge_area();
+    const Rows shuffled{merged.data(), padded(merged_width)}, inner{shuffled.row(num_tokens), padded(merged_width)};
+    const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
+    const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
+    for (int64_t i = mine.begin; i < mine.end; ++i) {
+      for (int64_t part = 0; part < merged_width; part += norm_width) {
+        kernels::layer_norm(hidden().row(i * merge_area()) + part, merger.norm.weight.data(), merger.norm.bias.data(), norm_width, kEps,
+                            shuffled.row(i) + part);
+      }
+    }
+    worker.wait();
+    const Range columns = kernels::share(merged_width, kernels::kGemmUnit, worker.index, worker.count);
+    kernels::gemm(merger.fc1, shuffled, num_tokens, inner, columns);
+    for (int64_t i = 0; i < num_tokens; ++i) kernels::gelu_erf(inner.row(i) + columns.begin, columns.size());
+    worker.wait();
+    multiply(merger.fc2, inner, num_tokens, out, kernels::Into::kStore, worker);
+    worker.wait();
+  }
+};
+
+CpuVision::CpuVision(std::shared_ptr<const Qwen3VL> model) : impl_(std::make_unique<Impl>(std::move(model))) {}
+CpuVision::~CpuVision() = default;
+
+void CpuVision::refresh() { impl_->tower = take_tower(*impl_->model); }
+
+void CpuVision::release() { impl_ = std::make_unique<Impl>(impl_->model); }
+
+VisionFeatures CpuVision::encode(const float* pixels, const std::array<int64_t, 3>& grid_thw) {
+  const at::NoGradGuard no_grad;
+  Impl& impl = *impl_;
+  if (impl.tower.blocks.empty()) refresh();
+  const VisionConfig& config = impl.config;
+  const auto& [t, height, width] = grid_thw;
+  REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % config.spatial_merge_size == 0 && width % config.spatial_merge_size == 0,
+                fmt::format("{}x{}x{} patches", t, height, width));
+  const int num_threads = std::max(1, at::get_num_threads());
+  impl.reserve(grid_thw, num_threads);
+  VisionRows rows = make_vision_rows({grid_thw}, config, impl.tower.pos_embed);
+  rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
+  rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
+
+  const std::vector<int64_t>& taps = config.deepstack_visual_indexes;
+  const auto new_features = [&] { return at::empty({impl.num_rows / impl.merge_area(), config.out_hidden_size}, at::kFloat); };
+  // Features come in block order; which merger makes them is the block's place in the list.
+  std::vector<std::pair<const Merger*, float*>> merger_after(impl.tower.blocks.size());
+  VisionFeatures features{new_features(), {}};
+  for (size_t i = 0; i < impl.tower.blocks.size(); ++i) {
+    const auto tap = std::find(taps.begin(), taps.end(), static_cast<int64_t>(i));
+    if (tap == taps.end()) continue;
+    features.deepstack_MH.push_back(new_features());
+    merger_after[i] = {&impl.tower.deepstack[static_cast<size_t>(tap - taps.begin())], features.deepstack_MH.back().data_ptr<float>()};
+  }
+  float* const embeds = features.embeds_MH.data_ptr<float>();
+  kernels::run_team(num_threads, [&](const Worker& worker) {
+    impl.embed(pixels, rows, worker);
+    for (size_t i = 0; i < impl.tower.blocks.size(); ++i) {
+      impl.run_block(impl.tower.blocks[i], rows, worker);
+      const auto& [merger, out] = merger_after[i];
+      if (merger != nullptr) impl.merge(*merger, {out, config.out_hidden_size}, worker);
+    }
+    impl.merge(impl.tower.merger, {embeds, config.out_hidden_size}, worker);
+  });
+  return features;
+}
+
+}  // namespace rematch

@@ -1,0 +1,30 @@
+#pragma once
+#include <array>
+#include <memory>
+
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype, on the training weights where they lie. Equal to
+/// Qwen3VL::encode_images up to rounding. What an image gives depends on its pixels alone: not on images before it, not on the number of
+/// threads, which is at::get_num_threads().
+class CpuVision {
+ public:
+  /// @param model  on the CPU
+  explicit CpuVision(std::shared_ptr<const Qwen3VL> model);
+  ~CpuVision();
+
+  /// Takes over the training weights as they are now: before the first image, and after they have changed. Merges an adapter.
+  void refresh();
+  /// Features of one image, float32. @param pixels  [t·h·w, patch width] as the processor gives them. @param grid_thw  its patches
+  VisionFeatures encode(const float* pixels, const std::array<int64_t, 3>& grid_thw);
+  /// Gives memory back; refresh() comes before the next image.
+  void release();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,107 @@
+#include "estep/rollout/native/cpu_vision.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "model/adapter.h"
+#include "model/tiny_checkpoint.h"
+
+namespace rematch {
+namespace {
+
+constexpr std::array<int64_t, 3> kGrids[] = {{1, 2, 2}, {1, 4, 6}, {1, 16, 16}, {1, 18, 34}, {2, 4, 4}};
+
+at::Tensor pixels_of(const Qwen3VL& model, const std::array<int64_t, 3>& grid) {
+  const VisionConfig& config = model.config().vision;
+  at::manual_seed(3);
+  return at::randn({grid[0] * grid[1] * grid[2], config.in_channels * config.temporal_patch_size * config.patch_size * config.patch_size});
+}
+
+VisionFeatures encode(CpuVision& vision, const at::Tensor& pixels, const std::array<int64_t, 3>& grid) {
+  return vision.encode(pixels.const_data_ptr<float>(), grid);
+}
+
+std::vector<at::Tensor> all(const VisionFeatures& features) {
+  std::vector<at::Tensor> tensors{features.embeds_MH};
+  tensors.insert(tensors.end(), features.deepstack_MH.begin(), features.deepstack_MH.end());
+  return tensors;
+}
+
+void expect_near(const VisionFeatures& found, const VisionFeatures& wanted, double tolerance) {
+  ASSERT_EQ(all(found).size(), all(wanted).size());
+  for (size_t i = 0; i < all(found).size(); ++i) {
+    const at::Tensor a = all(found)[i], b = all(wanted)[i].to(at::kFloat);
+    ASSERT_EQ(a.sizes(), b.sizes());
+    EXPECT_LE((a - b).abs().max().item<float>(), tolerance * b.abs().max().item<float>()) << "feature " << i;
+  }
+}
+
+void expect_same(const VisionFeatures& found, const VisionFeatures& wanted) {
+  for (size_t i = 0; i < all(wanted).size(); ++i) EXPECT_TRUE(at::equal(all(found)[i], all(wanted)[i])) << "feature " << i;
+}
+
+}  // namespace
+
+TEST(CpuVision, GivesTheTowersFeatures) {
+  const at::NoGradGuard no_grad;
+  for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
+    const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(directory, {});
+    CpuVision vision(model);
+    for (const auto& grid : kGrids) {
+      SCOPED_TRACE(fmt::format("{}, {}x{}x{}", directory, grid[0], grid[1], grid[2]));
+      const at::Tensor pixels = pixels_of(*model, grid);
+      expect_near(encode(vision, pixels, grid), model->encode_images({pixels, {grid}}), 1e-5);
+    }
+  }
+}
+
+TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {
+  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::source_path("demo/model"), {});
+  const int before = at::get_num_threads();
+  for (const auto& grid : kGrids) {
+    const at::Tensor pixels = pixels_of(*model, grid);
+    at::set_num_threads(1);
+    CpuVision fresh(model);
+    const VisionFeatures wanted = encode(fresh, pixels, grid);
+    CpuVision vision(model);
+    encode(vision, pixels_of(*model, {1, 6, 8}), {1, 6, 8});
+    for (const int count : {1, 2, 3}) {
+      at::set_num_threads(count);
+      expect_same(encode(vision, pixels, grid), wanted);
+    }
+  }
+  at::set_num_threads(before);
+}
+
+TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::tiny_untied(), {});
+  CpuVision vision(model);
+  const std::array<int64_t, 3> grid{1, 4, 6};
+  const at::Tensor pixels = pixels_of(*model, grid);
+  const VisionFeatures before = encode(vision, pixels, grid);
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+  const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 2, .alpha = 4}});
+  for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
+  for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).mul_(1.1);
+  vision.refresh();
+  const VisionFeatures after = encode(vision, pixels, grid);
+  EXPECT_FALSE(at::equal(before.embeds_MH, after.embeds_MH));
+  expect_near(after, model->encode_images({pixels, {grid}}), 2e-5);
+  vision.release();
+  expect_same(encode(vision, pixels, grid), after);
+}
+
+TEST(CpuVision, ComputesBfloat16WeightsInFloat32) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Qwen3VL> half = Qwen3VL::load(test::tiny_untied(), {.dtype = at::kBFloat16});
+  const std::shared_ptr<Qwen3VL> single = Qwen3VL::load(test::tiny_untied(), {});  // stored as bfloat16: the same weights
+  const std::array<int64_t, 3> grid{1, 4, 6};
+  const at::Tensor pixels = pixels_of(*single, grid);
+  CpuVision vision(half);
+  expect_near(encode(vision, pixels, grid), single->encode_images({pixels, {grid}}), 1e-2);  // positions are rounded
+}
+
+}  // namespace rematch
