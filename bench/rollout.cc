@@ -76,7 +76,8 @@ class Worker {
         NativeEngine::Parts{.model = model_,
                             .tokenizer = tokenizer_,
                             .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
-                            .runner = make_cpu_runner(model_)},
+                            .runner = make_cpu_runner(model_),
+                            .encoder = make_cpu_encoder(model_)},
         GenerateOptions{.max_new_tokens = *std::max_element(limits.begin(), limits.end()), .stop_ids = {scene_.stop_id}});
     // The last token of an answer is made the stop token: as many steps as an answer that ends there by a limit of its own.
     engine->observe_logits([this, limits](size_t prompt_idx, size_t position, std::span<float> logits_V) {

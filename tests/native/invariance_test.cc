@@ -38,7 +38,8 @@ Outcome answer(const std::vector<Prompt>& prompts, const NativeOptions& native, 
   NativeEngine engine({.model = test::rollout_model().model,
                        .tokenizer = test::rollout_model().tokenizer,
                        .pixels = test::synthetic_pixels,
-                       .runner = make_cpu_runner(test::rollout_model().model)},
+                       .runner = make_cpu_runner(test::rollout_model().model),
+                       .encoder = make_cpu_encoder(test::rollout_model().model)},
                       {.max_new_tokens = kNewTokens, .native = native});
   Outcome outcome;
   for (int call = 0; call < num_calls; ++call) {

@@ -38,7 +38,8 @@ NativeEngine engine_on(Runner runner, const std::shared_ptr<const Qwen3VL>& mode
   return NativeEngine({.model = model,
                        .tokenizer = test::rollout_model().tokenizer,
                        .pixels = pixels,
-                       .runner = runner == Runner::kAten ? make_aten_runner(model) : make_cpu_runner(model)},
+                       .runner = runner == Runner::kAten ? make_aten_runner(model) : make_cpu_runner(model),
+                       .encoder = runner == Runner::kAten ? make_aten_encoder(model) : make_cpu_encoder(model)},
                       options);
 }
 

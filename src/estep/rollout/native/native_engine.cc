@@ -18,7 +18,6 @@
 #include "estep/rollout/native/aten_runner.h"
 #include "estep/rollout/native/cache_size.h"
 #include "estep/rollout/native/cpu_runner.h"
-#include "estep/rollout/native/prompt_images.h"
 #include "estep/rollout/native/scheduler.h"
 #include "estep/rollout/padded_batch.h"
 #include "estep/rollout/repeat_guard.h"
@@ -104,7 +103,7 @@ class NativeEngine::Generation {
         prompts_(prompts),
         on_progress_(on_progress),
         stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
-        images_(*engine.parts_.model, engine.parts_.pixels),
+        images_(engine.parts_.model->config(), engine.parts_.pixels, engine.parts_.encoder),
         rollouts_(prompts.size()),
         scheduler_({.max_num_seqs = options_.native.max_num_seqs, .max_step_rows = engine.max_step_rows()}, *engine.blocks_) {
     images_.expect(prompts);
@@ -162,11 +161,9 @@ class NativeEngine::Generation {
   }
 
   void encode_images(const StepPlan& plan) {
-    std::vector<ContentKey> shown;
     for (const StepPlan::Item& item : plan.items) {
-      for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
+      for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { images_.encode(image.content); });
     }
-    images_.encode(shown);
   }
 
   Step make_step(const StepPlan& plan) {
@@ -310,6 +307,7 @@ void NativeEngine::sync_weights(int64_t version) {
 void NativeEngine::release() {
   blocks_.reset();
   parts_.runner->release();
+  parts_.encoder.release();
 }
 
 void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
@@ -340,6 +338,7 @@ void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes) {
   };
   try {
     parts_.runner->refresh();
+    parts_.encoder.refresh();
     parts_.runner->reserve({.num_blocks = blocks.num_blocks(), .block_len = blocks.block_len()}, max_step_rows());
   } catch (const c10::Error& error) {
     refuse(error.what_without_backtrace());
@@ -359,9 +358,14 @@ std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts, 
 void check_native_available() {}
 
 std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options) {
-  auto runner = parts.model->device().is_cpu() ? make_cpu_runner(parts.model) : make_aten_runner(parts.model);
+  const bool on_cpu = parts.model->device().is_cpu();
   return std::make_unique<NativeEngine>(
-      NativeEngine::Parts{.model = parts.model, .tokenizer = parts.tokenizer, .pixels = parts.pixels, .runner = std::move(runner)}, options);
+      NativeEngine::Parts{.model = parts.model,
+                          .tokenizer = parts.tokenizer,
+                          .pixels = parts.pixels,
+                          .runner = on_cpu ? make_cpu_runner(parts.model) : make_aten_runner(parts.model),
+                          .encoder = on_cpu ? make_cpu_encoder(parts.model) : make_aten_encoder(parts.model)},
+      options);
 }
 
 }  // namespace rematch

@@ -7,6 +7,7 @@
 
 #include "estep/rollout/engine.h"
 #include "estep/rollout/native/kv_blocks.h"
+#include "estep/rollout/native/prompt_images.h"
 #include "estep/rollout/native/step.h"
 #include "estep/rollout/sampler.h"
 #include "model/qwen3vl.h"
@@ -29,6 +30,7 @@ class NativeEngine : public RolloutEngine {
     std::shared_ptr<const Tokenizer> tokenizer;
     PixelGetter pixels;
     std::unique_ptr<StepRunner> runner;  ///< on that model
+    ImageEncoder encoder;                ///< of that model
   };
   /// What generate() did so far.
   struct Stats {

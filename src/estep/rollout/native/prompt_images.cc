@@ -1,12 +1,12 @@
 #include "estep/rollout/native/prompt_images.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <xxhash.h>
 
 #include <algorithm>
 
 #include "base/error.h"
+#include "estep/rollout/native/cpu_vision.h"
 
 namespace rematch {
 namespace {
@@ -24,7 +24,23 @@ at::Tensor on_cpu(const at::Tensor& features) { return features.to(at::kCPU, at:
 
 }  // namespace
 
-PromptImages::PromptImages(const Qwen3VL& model, PixelGetter pixels) : model_(model), pixels_(std::move(pixels)) {}
+ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model) {
+  const auto vision = std::make_shared<CpuVision>(std::move(model));
+  return {.refresh = [vision] { vision->refresh(); },
+          .encode = [vision](const Patches& patches) { return vision->encode(patches.pixel_values.data(), patches.grid_thw); },
+          .release = [vision] { vision->release(); }};
+}
+
+ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model) {
+  const auto encode = [model = std::move(model)](const Patches& patches) {
+    const at::NoGradGuard no_grad;
+    // from_blob takes a mutable pointer; the tower only reads.
+    float* const values = const_cast<float*>(patches.pixel_values.data());
+    return model->encode_images({.pixel_values_NC = at::from_blob(values, {patches.num_rows(), patches.row_width}, at::kFloat),
+                                 .grid_thw = {patches.grid_thw}});
+  };
+  return {.refresh = [] {}, .encode = encode, .release = [] {}};
+}
 
 void PromptImages::expect(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts) {
@@ -53,8 +69,8 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
 }
 
 std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
-  const int64_t merge = model_.config().vision.spatial_merge_size;
-  const auto pad_id = static_cast<int>(model_.config().image_token_id);
+  const int64_t merge = config_.vision.spatial_merge_size;
+  const auto pad_id = static_cast<int>(config_.image_token_id);
   std::vector<ImageSpan> spans;
   auto at = prompt.token_ids.begin();
   for (const ImageRef& image : prompt.images) {
@@ -67,40 +83,14 @@ std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
   return spans;
 }
 
-void PromptImages::encode(std::span<const ContentKey> contents) {
-  std::vector<Image*> missing;
-  for (const ContentKey& content : contents) {
-    Image& image = images_.at(content);
-    if (!image.embeds_MH.defined() && std::find(missing.begin(), missing.end(), &image) == missing.end()) missing.push_back(&image);
-  }
-  if (missing.empty()) return;
-  num_encoded_ += static_cast<int64_t>(missing.size());
-  if (!model_.device().is_cpu()) {
-    for (Image* image : missing) encode_one(*image);
-    return;
-  }
-  // Inside a parallel region operators use one thread. The second, empty task makes a region of a single image too.
-  const auto encode_some = [&](int64_t first, int64_t end) {
-    at::parallel_for(first, std::max(end, first + 2), 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < std::min(to, end); ++i) encode_one(*missing[static_cast<size_t>(i)]);
-    });
-  };
-  // The first image alone lets an adapter merge its weights before several threads read them.
-  const int64_t num_first = model_.adapter() ? 1 : 0, num_images = static_cast<int64_t>(missing.size());
-  if (num_first > 0) encode_some(0, num_first);
-  if (num_first < num_images) encode_some(num_first, num_images);
-}
-
-void PromptImages::encode_one(Image& image) const {
-  const at::NoGradGuard no_grad;  // of this thread
-  // from_blob takes a mutable pointer; the tower only reads.
-  float* const values = const_cast<float*>(image.patches->pixel_values.data());
-  const VisionInput input{.pixel_values_NC = at::from_blob(values, {image.patches->num_rows(), image.patches->row_width}, at::kFloat),
-                          .grid_thw = {image.patches->grid_thw}};
-  const VisionFeatures features = model_.encode_images(input);
+void PromptImages::encode(const ContentKey& content) {
+  Image& image = images_.at(content);
+  if (image.embeds_MH.defined()) return;
+  const VisionFeatures features = encoder_.encode(*image.patches);
   image.embeds_MH = on_cpu(features.embeds_MH);
   for (const at::Tensor& feature : features.deepstack_MH) image.deepstack_MH.push_back(on_cpu(feature));
   image.patches.reset();
+  ++num_encoded_;
 }
 
 VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const {

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,14 +17,24 @@
 
 namespace rematch {
 
-/// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once, when
-/// the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
-///
-/// An image is encoded on its own and by one thread, several images by several threads: what it gives depends neither on the images beside it
-/// nor on the number of threads.
+/// How an image becomes features.
+struct ImageEncoder {
+  std::function<void()> refresh;  ///< takes over the training weights as they are now; before the first image
+  std::function<VisionFeatures(const Patches& patches)> encode;
+  std::function<void()> release;  ///< gives memory back; refresh() comes before the next image
+};
+
+/// The tower on the CPU's kernels: what an image gives depends on its pixels alone.
+ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model);
+/// The model's own tower on ATen operators, on any device.
+ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model);
+
+/// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once and
+/// on its own, when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
 class PromptImages {
  public:
-  PromptImages(const Qwen3VL& model, PixelGetter pixels);
+  PromptImages(const Qwen3VLConfig& config, PixelGetter pixels, const ImageEncoder& encoder)
+      : config_(config), pixels_(std::move(pixels)), encoder_(encoder) {}
 
   /// Announces all prompts that will be shown: what they share is kept for the last of them.
   void expect(std::span<const Prompt> prompts);
@@ -31,8 +42,8 @@ class PromptImages {
   /// @param prompt  with as many pads as its images need (check_prompt)
   /// @throws UserError (data) when an image's pixels disagree with its reference
   std::vector<ImageSpan> spans(const Prompt& prompt);
-  /// Sees to the features of images; all that lack them go through the tower together.
-  void encode(std::span<const ContentKey> contents);
+  /// Sees to the features of an image.
+  void encode(const ContentKey& content);
   /// Features of one pad. @param pad_idx  of the image. Valid until the image is dropped
   VisualRow visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const;
   /// The prompt is answered.
@@ -54,10 +65,10 @@ class PromptImages {
     ContentKey content;
   };
   const ContentKey& content_of(const ImageRef& image, const Prompt& prompt);
-  void encode_one(Image& image) const;
 
-  const Qwen3VL& model_;
+  const Qwen3VLConfig& config_;
   PixelGetter pixels_;
+  const ImageEncoder& encoder_;
   std::map<Reference, Use> uses_;
   std::map<ContentKey, Image> images_;
   int64_t num_encoded_ = 0;
