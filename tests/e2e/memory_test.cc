@@ -27,8 +27,8 @@ TEST(Memory, FiveHundredWindowsTakeNoMoreThanTwenty) {
   std::istringstream sizes(result.out);
   double after_20 = 0, after_500 = 0;
   ASSERT_TRUE(sizes >> after_20 >> after_500) << result.out;
-  // Seen: 1.3 to 2.1 % of a process of 175 MB, while what is allocated stays level (60.2 MB, then 60.5): the allocator's heap settles.
-  EXPECT_LE(after_500, 1.03 * after_20) << after_20 << " kB after 20 windows, " << after_500 << " kB after 500";
+  // Seen: 2 to 4 % less, of a process of 170 MB: the allocator gives back what the start left behind.
+  EXPECT_LE(after_500, 1.02 * after_20) << after_20 << " kB after 20 windows, " << after_500 << " kB after 500";
   RecordProperty("kb_after_20_windows", static_cast<int>(after_20));
   RecordProperty("kb_after_500_windows", static_cast<int>(after_500));
 }
