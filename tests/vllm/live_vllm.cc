@@ -1,0 +1,132 @@
+#include "vllm/live_vllm.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "estep/rollout/vllm/plugin_loader.h"
+#include "model/row.h"
+#include "model/tiny_checkpoint.h"
+#include "support/paths.h"
+#include "text/chat_template.h"
+#include "text/prompt.h"
+#include "text/stop_ids.h"
+#include "text/tokenizer.h"
+
+namespace rematch::test {
+namespace {
+
+// A scene of coloured blocks; its number decides size and content.
+Image picture(uint64_t number) {
+  const uint64_t key = random_key({number});
+  Image image{.width_px = static_cast<int>(32 * (3 + random_below(key, 0, 4))), .height_px = static_cast<int>(32 * (3 + random_below(key, 1, 4)))};
+  image.rgb.assign(static_cast<size_t>(image.width_px * image.height_px * 3), 230);
+  for (uint64_t block = 0; block < 4; ++block) {
+    const auto draw = [&](uint64_t what, int bound) {
+      return static_cast<int>(random_below(key, 10 * block + what + 2, static_cast<uint64_t>(bound)));
+    };
+    const int left = draw(0, image.width_px - 20), top = draw(1, image.height_px - 20), width = 10 + draw(2, 60), height = 10 + draw(3, 60);
+    const int colour = draw(4, 8);
+    for (int y = top; y < std::min(top + height, image.height_px); ++y) {
+      for (int x = left; x < std::min(left + width, image.width_px); ++x) {
+        for (int channel = 0; channel < 3; ++channel) {
+          image.rgb[static_cast<size_t>((y * image.width_px + x) * 3 + channel)] = static_cast<uint8_t>(((colour >> channel) & 1) * 215 + draw(5, 30));
+        }
+      }
+    }
+  }
+  return image;
+}
+
+// Logits behind the last of some ids, by the model itself.
+at::Tensor next_logits(const Questions& asked, const Prompt& prompt, const std::vector<int>& answered) {
+  const at::NoGradGuard no_grad;
+  auto segment = std::make_shared<Segment>();
+  segment->token_ids = prompt.token_ids;
+  segment->token_ids.insert(segment->token_ids.end(), answered.begin(), answered.end());
+  segment->images = prompt.images;
+  const at::Tensor hidden = forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels, at::kCPU));
+  return asked.model->head_KV(hidden.slice(0, hidden.size(0) - 1)).flatten().to(at::kFloat);
+}
+
+bool nearly_tie(const at::Tensor& logits) {
+  const at::Tensor best = std::get<0>(logits.topk(2));
+  return (best[0] - best[1]).item<double>() < 1e-5 * logits.abs().max().item<double>();
+}
+
+}  // namespace
+
+const std::string& why_no_vllm() {
+  static const std::string reason = [] {
+    try {
+      check_backend_available("vllm", {.model_dir = source_path("demo/model")});
+      return std::string();
+    } catch (const UserError& error) {
+      return error.problems().front().error + ": " + error.problems().front().what;
+    }
+  }();
+  return reason;
+}
+
+Questions questions(const std::string& model_dir, int num_prompts) {
+  Questions asked;
+  asked.model = Qwen3VL::load(model_dir, {});
+  const auto tokenizer = Tokenizer::load(model_dir);
+  const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
+  const PromptEncoder encoder(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+                              {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
+  asked.stop_ids = read_stop_ids(model_dir, *tokenizer);
+  asked.parts = {.model = asked.model, .tokenizer = tokenizer, .pixels = [patches](const ImageRef& image) {
+                   return std::make_shared<const Patches>(patchify(picture(std::stoull(image.path)), patches, image.path));
+                 }};
+  asked.parts.vllm = {.max_model_len = 512, .memory_utilization = 0.1, .max_num_seqs = 64, .model_dir = model_dir};
+  for (int i = 0; i < num_prompts; ++i) {
+    const Image image = picture(static_cast<uint64_t>(i));
+    Prompt prompt{.sample_id = i, .images = {{.path = std::to_string(i), .grid_thw = grid_of(image.width_px, image.height_px, patches)}},
+                  .where = "questions:" + std::to_string(i)};
+    prompt.token_ids = encoder.encode({prompt.images.front().grid_thw});
+    asked.prompts.push_back(std::move(prompt));
+  }
+  return asked;
+}
+
+std::vector<std::vector<int>> Questions::answers(RolloutEngine& engine) const {
+  std::vector<std::vector<int>> ids;
+  for (const Rollout& rollout : engine.generate(prompts, {})) ids.push_back(rollout.response_token_ids);
+  return ids;
+}
+
+const std::string& random_model() {
+  static const CheckpointCopy* const copy = [] {
+    auto* const made = new CheckpointCopy(source_path("demo/model"));
+    at::manual_seed(5);
+    for (TensorEntry& entry : made->tensors) {
+      const bool is_norm = entry.tensor.dim() == 1 && entry.name.find("weight") != std::string::npos;
+      entry.tensor = is_norm ? at::ones_like(entry.tensor, at::kFloat) : at::randn(entry.tensor.sizes()) * 0.08;
+    }
+    made->tensor("lm_head.weight") = at::randn(made->tensor("model.language_model.embed_tokens.weight").sizes()) * 0.08;
+    made->edit_config([](Json& config) {
+      config["tie_word_embeddings"] = false;
+      config["text_config"]["tie_word_embeddings"] = false;
+      config["dtype"] = "float32";
+    });
+    made->write_weights();
+    return made;
+  }();
+  return copy->path();
+}
+
+Differences compare(const Questions& asked, const std::vector<std::vector<int>>& hf, const std::vector<std::vector<int>>& vllm) {
+  Differences found;
+  for (size_t i = 0; i < hf.size(); ++i) {
+    if (hf[i] == vllm[i]) continue;
+    const auto first = std::mismatch(hf[i].begin(), hf[i].end(), vllm[i].begin(), vllm[i].end()).first;
+    const bool tie = nearly_tie(next_logits(asked, asked.prompts[i], {hf[i].begin(), first}));
+    ++(tie ? found.near_ties : found.unexplained);
+  }
+  return found;
+}
+
+}  // namespace rematch::test

@@ -1,0 +1,41 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "estep/rollout/engine_factory.h"
+
+namespace rematch::test {
+
+/// Why the real vLLM cannot be used here; empty when it can. Asked once.
+const std::string& why_no_vllm();
+
+/// Skips the test with the reason where vLLM is not installed.
+#define REMATCH_NEEDS_VLLM() \
+  if (const std::string& reason = ::rematch::test::why_no_vllm(); !reason.empty()) GTEST_SKIP() << reason
+
+/// A model and questions to it, with real pictures in a directory of its own.
+struct Questions {
+  std::shared_ptr<Qwen3VL> model;
+  EngineParts parts;
+  std::vector<Prompt> prompts;
+  std::vector<int> stop_ids;
+
+  GenerateOptions options(int max_new_tokens) const { return {.max_new_tokens = max_new_tokens, .batch_size = 8, .stop_ids = stop_ids}; }
+  std::vector<std::vector<int>> answers(RolloutEngine& engine) const;
+};
+
+/// Pictures of many sizes asked about. @param model_dir  with tokenizer and image processor
+Questions questions(const std::string& model_dir, int num_prompts);
+
+/// The demonstration's architecture with random weights and a head of its own; made once, in a temporary directory.
+const std::string& random_model();
+
+/// How two lists of greedy answers differ: rows that differ where the two best logits of `model` do not nearly tie, and rows that do.
+struct Differences {
+  int unexplained = 0;
+  int near_ties = 0;
+};
+Differences compare(const Questions& asked, const std::vector<std::vector<int>>& hf, const std::vector<std::vector<int>>& vllm);
+
+}  // namespace rematch::test
