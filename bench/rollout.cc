@@ -1,4 +1,4 @@
-// Our side of bench/rollout.py: the native engine (or hf) on prompts with answers of given lengths. Reads one command a line, answers one line.
+// Our side of bench/rollout.py: the native engine on prompts with answers of given lengths. Reads one command a line, answers one line.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 
@@ -81,7 +81,8 @@ class Worker {
         GenerateOptions{.max_new_tokens = *std::max_element(limits.begin(), limits.end()), .stop_ids = {scene_.stop_id}});
     // The last token of an answer is made the stop token: as many steps as an answer that ends there by a limit of its own.
     engine->observe_logits([this, limits](size_t prompt_idx, size_t position, std::span<float> logits_V) {
-      if (static_cast<int>(position) + 1 == limits[prompt_idx]) logits_V[static_cast<size_t>(scene_.stop_id)] = std::numeric_limits<float>::max();
+      if (static_cast<int>(position) + 1 != limits[prompt_idx]) return;
+      logits_V[static_cast<size_t>(scene_.stop_id)] = std::numeric_limits<float>::max();
     });
     return engine;
   }

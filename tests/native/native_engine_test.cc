@@ -68,8 +68,9 @@ INSTANTIATE_TEST_SUITE_P(Runners, NativeEngineOn, testing::Values(Runner::kAten,
                          [](const auto& info) { return info.param == Runner::kAten ? "Aten" : "Cpu"; });
 
 TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
-  for (const NativeOptions& native : {NativeOptions{}, NativeOptions{.max_num_seqs = 1}, NativeOptions{.max_num_seqs = 3, .max_step_rows = 5},
-                                      NativeOptions{.block_len = 1, .max_step_rows = 17}, NativeOptions{.block_len = 7, .prefix_cache = false}}) {
+  for (const NativeOptions& native :
+       {NativeOptions{}, NativeOptions{.max_num_seqs = 1}, NativeOptions{.max_num_seqs = 3, .max_step_rows = 5},
+        NativeOptions{.block_len = 1, .max_step_rows = 17}, NativeOptions{.block_len = 7, .prefix_cache = false}}) {
     NativeEngine native_engine = engine(greedy(native));
     const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
     EXPECT_EQ(responses(rollouts), golden().plain) << native.max_num_seqs << " " << native.block_len;
@@ -96,6 +97,15 @@ TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {
   }
 }
 
+TEST_P(NativeEngineOn, TakesLimitsFarBeyondWhatIsAsked) {
+  NativeOptions native{.max_num_seqs = std::numeric_limits<int>::max(), .kv_cache_gib = 1e-2};
+  EXPECT_EQ(responses(answer(greedy(native))), golden().plain);
+  GenerateOptions endless = greedy();
+  endless.max_new_tokens = 100000;  // what is never written to takes no memory
+  endless.stop_ids = {golden().plain[1][4]};
+  EXPECT_EQ(responses(answer(endless, {golden().prompts[1]}))[0].size(), 4u);
+}
+
 TEST_P(NativeEngineOn, AnswersInOrderWhateverTheOrder) {
   const std::vector<Prompt> prompts(golden().prompts.rbegin(), golden().prompts.rend());
   const std::vector<std::vector<int>> expected(golden().plain.rbegin(), golden().plain.rend());
@@ -104,7 +114,8 @@ TEST_P(NativeEngineOn, AnswersInOrderWhateverTheOrder) {
 
 TEST_P(NativeEngineOn, EndsAnswersAsTheOracleDoes) {
   GenerateOptions options = greedy({.max_num_seqs = 3});
-  options.stop_ids = {golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9], golden().plain[1][0], 1 << 30, -5};
+  options.stop_ids = {golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9], golden().plain[1][0],
+                      1 << 30,              -5};
   options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
   options.max_new_tokens = 60;
   HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, options);

@@ -119,7 +119,8 @@ std::vector<Request> draw_requests(uint64_t seed) {
   const int64_t num = draw(seed, 1, 1, 14);
   for (int64_t i = 0; i < num; ++i) {
     const uint64_t one = random_key({seed, static_cast<uint64_t>(i)});
-    Request request{.prompt = tokens(static_cast<uint64_t>(draw(one, 2, 0, 3)), draw(one, 3, 1, 40)), .max_new_tokens = draw(one, 4, 1, 30)};
+    const auto start = static_cast<uint64_t>(draw(one, 2, 0, 3));
+    Request request{.prompt = tokens(start, draw(one, 3, 1, 40)), .max_new_tokens = draw(one, 4, 1, 30)};
     if (draw(one, 5, 0, 1) == 1) {  // pads look alike, images do not
       const auto len = static_cast<int64_t>(request.prompt.size());
       const int64_t first = draw(one, 6, 0, len - 1), num_pads = draw(one, 7, 1, len - first);
@@ -258,7 +259,8 @@ TEST(Scheduler, EqualPromptsAreComputedOnce) {
     const std::vector<Request> requests(5, Request{.prompt = tokens(9, prompt_len), .max_new_tokens = 1});
     Play play(roomy());
     EXPECT_EQ(play.answer(requests), expected(requests));
-    const int64_t computed_each = prompt_len < 5 ? prompt_len : 1;  // without a whole block before their last token nobody waits for the first
+    // Without a whole block before their last token nobody waits for the first.
+    const int64_t computed_each = prompt_len < 5 ? prompt_len : 1;
     EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each) << "prompts of " << prompt_len;
     // And later ones find the whole prompt, wherever it ends in a block.
     play.answer({requests.front()});

@@ -65,7 +65,8 @@ class PagedAttention : public AttentionContext {
     // The query heads that share a key head are laid out as its queries.
     const at::Tensor q = q_TND.index_select(0, plan_.decode_rows_S);
     const at::Tensor grouped = q.reshape({num_sequences, num_kv_heads, q.size(1) / num_kv_heads, head_dim});
-    out.index_copy_(0, plan_.decode_rows_S, masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask).reshape(q.sizes()));
+    const at::Tensor attended = masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask);
+    out.index_copy_(0, plan_.decode_rows_S, attended.reshape(q.sizes()));
   }
 
   const at::Tensor& cache_;
@@ -194,6 +195,8 @@ class AtenRunner : public StepRunner {
 
 }  // namespace
 
-std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model) { return std::make_unique<AtenRunner>(std::move(model)); }
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model) {
+  return std::make_unique<AtenRunner>(std::move(model));
+}
 
 }  // namespace rematch

@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// A runner of plain ATen operators on the model's own forward pass: any device, any dtype. What CUDA runs on, and the reference that the CPU
-/// kernels are tested against. Decodes attend together over a gathered copy of their keys and values, prefill chunks one by one.
+/// A runner of plain ATen operators on the model's own forward pass: any device, any dtype. What CUDA runs on, and the reference that the
+/// CPU kernels are tested against. Decodes attend together over a gathered copy of their keys and values, prefill chunks one by one.
 ///
 /// Unlike the CPU kernels it leaves the order of sums to ATen: the same step gives the same bits, but a row's last bits may depend on which
 /// rows are beside it.

@@ -105,7 +105,8 @@ class NativeEngine::Generation {
         stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
         images_(engine.parts_.model->config(), engine.parts_.pixels, engine.parts_.encoder),
         rollouts_(prompts.size()),
-        scheduler_({.max_num_seqs = options_.native.max_num_seqs, .max_step_rows = engine.max_step_rows()}, *engine.blocks_) {
+        scheduler_({.max_num_seqs = engine.max_live(prompts.size()), .max_step_rows = engine.max_step_rows(prompts.size())},
+                   *engine.blocks_) {
     images_.expect(prompts);
   }
 
@@ -125,7 +126,7 @@ class NativeEngine::Generation {
  private:
   // More than can run at the same time need not be loaded.
   void queue_prompts() {
-    while (next_prompt_ < prompts_.size() && scheduler_.num_running() + scheduler_.num_waiting() < options_.native.max_num_seqs) {
+    while (next_prompt_ < prompts_.size() && scheduler_.num_running() + scheduler_.num_waiting() < engine_.max_live(prompts_.size())) {
       const size_t idx = next_prompt_++;
       const Prompt& prompt = prompts_[idx];
       rollouts_[idx].sample_id = prompt.sample_id;
@@ -283,10 +284,14 @@ NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options) : parts_
 
 NativeEngine::~NativeEngine() = default;
 
-int64_t NativeEngine::max_step_rows() const {
-  const NativeOptions& native = options_.native;
-  const int by_device = parts_.model->device().is_cpu() ? kStepRowsOnCpu : kStepRowsOnDevices;
-  return std::max(native.max_step_rows > 0 ? native.max_step_rows : by_device, native.max_num_seqs);
+int64_t NativeEngine::max_live(size_t num_prompts) const {
+  return std::min(static_cast<int64_t>(options_.native.max_num_seqs), static_cast<int64_t>(num_prompts));
+}
+
+int64_t NativeEngine::max_step_rows(size_t num_prompts) const {
+  const int64_t by_device = parts_.model->device().is_cpu() ? kStepRowsOnCpu : kStepRowsOnDevices;
+  const int64_t wanted = options_.native.max_step_rows > 0 ? options_.native.max_step_rows : by_device;
+  return std::max(wanted, max_live(num_prompts));  // everybody who decodes has a row
 }
 
 void NativeEngine::need_samplers() {
@@ -323,11 +328,11 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts) {
     check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, who_is(prompt), *blocks);
   }
-  if (!has_room) reserve_blocks(*blocks, demand.block_bytes);
+  if (!has_room) reserve_blocks(*blocks, demand.block_bytes, max_step_rows(prompts.size()));
   blocks_ = std::move(blocks);
 }
 
-void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes) {
+void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, int64_t max_rows) {
   release();
   const auto refuse = [&](const std::string& reason) {
     throw UserError(ErrorKind::kEnvironment,
@@ -339,7 +344,7 @@ void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes) {
   try {
     parts_.runner->refresh();
     parts_.encoder.refresh();
-    parts_.runner->reserve({.num_blocks = blocks.num_blocks(), .block_len = blocks.block_len()}, max_step_rows());
+    parts_.runner->reserve({.num_blocks = blocks.num_blocks(), .block_len = blocks.block_len()}, max_rows);
   } catch (const c10::Error& error) {
     refuse(error.what_without_backtrace());
   } catch (const std::bad_alloc& error) {

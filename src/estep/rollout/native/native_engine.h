@@ -20,8 +20,8 @@ class Tokenizer;
 /// Checks ranges. @throws UserError (config) naming the key
 void check_native_options(const NativeOptions& options);
 
-/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step carries the next token of all
-/// live answers and pieces of waiting prompts side by side, without padding; equal starts of prompts are computed once.
+/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step carries the next token of
+/// all live answers and pieces of waiting prompts side by side, without padding; equal starts of prompts are computed once.
 /// The same answers as `hf`.
 class NativeEngine : public RolloutEngine {
  public:
@@ -46,8 +46,8 @@ class NativeEngine : public RolloutEngine {
 
   /// Content of the cache is only good for the weights it was computed with.
   void sync_weights(int64_t version) override;
-  /// @throws UserError (data) naming the sample when its ids, images and pads do not fit together or a logit is not finite, (config) naming it
-  /// when it does not fit the cache; Interrupted
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not fit together or a logit is not finite, (config) naming
+  /// it when it does not fit the cache; Interrupted
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override;
 
@@ -63,10 +63,11 @@ class NativeEngine : public RolloutEngine {
 
  private:
   class Generation;
-  int64_t max_step_rows() const;
+  int64_t max_live(size_t num_prompts) const;
+  int64_t max_step_rows(size_t num_prompts) const;
   void need_samplers();
   void reserve_cache(std::span<const Prompt> prompts);
-  void reserve_blocks(const KvBlocks& blocks, int64_t block_bytes);
+  void reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, int64_t max_rows);
 
   Parts parts_;
   GenerateOptions options_;

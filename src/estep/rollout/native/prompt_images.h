@@ -29,8 +29,8 @@ ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model);
 /// The model's own tower on ATen operators, on any device.
 ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model);
 
-/// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once and
-/// on its own, when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
+/// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once
+/// and on its own, when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
 class PromptImages {
  public:
   PromptImages(const Qwen3VLConfig& config, PixelGetter pixels, const ImageEncoder& encoder)

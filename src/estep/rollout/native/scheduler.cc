@@ -148,7 +148,8 @@ bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan) {
   return true;
 }
 
-// Copy on write: all but the last token of a prompt that was computed before, when they end inside a block. The sequence writes to its copy.
+// Copy on write: all but the last token of a prompt that was computed before, when they end inside a block. The sequence writes to its
+// copy.
 bool Scheduler::copy_end_of_prompt(Sequence& sequence, StepPlan& plan) {
   const int64_t num_tokens = sequence.prompt_len() - 1 - sequence.num_computed;
   if (!blocks_.prefix_cache() || num_tokens < 1 || sequence.len() != sequence.prompt_len()) return false;

@@ -32,10 +32,12 @@ struct StepPlan {
 /// @param who  sample and place. @throws UserError (config) naming it, with the numbers
 void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who, const KvBlocks& blocks);
 
-/// Decides what the engine computes next: all sequences that decode, one token each, then pieces of prompts up to a budget of rows. Torch-free.
+/// Decides what the engine computes next: all sequences that decode, one token each, then pieces of prompts up to a budget of rows.
+/// Torch-free.
 ///
-/// The longest-waiting sequence goes first, always. When blocks run out the youngest running sequence gives up its own and waits again in its
-/// old place; what it had generated is computed again like a prompt. So the oldest never waits for a younger one and every sequence ends.
+/// The longest-waiting sequence comes in first; only one whose prompt somebody is computing right now lets others pass until it can be found.
+/// When blocks run out the youngest running sequence gives up its own and waits again in its old place; what it had generated is computed
+/// again like a prompt. So a running sequence never loses blocks to a younger one, and every sequence ends.
 ///
 ///     scheduler.add(a); scheduler.add(b);
 ///     while (scheduler.has_work()) {
