@@ -78,4 +78,16 @@ TEST(VllmInterpreter, ReadsVersionsWithoutImportingAnything) {
   EXPECT_FALSE(found.python_version.empty());
 }
 
+TEST(VllmInterpreter, RefusesAnImportThatFails) {
+  if (plugin_path().empty()) GTEST_SKIP() << "librematch_vllm.so is not built: no Python.h";
+  Interpreter lacking = probe_interpreter("python3");
+  if (lacking.libpython.empty() || !lacking.vllm_version.empty()) GTEST_SKIP() << "python3 on PATH has vLLM, or no shared library";
+  const UserError error = test::catch_user_error([&] { open_plugin(lacking); });
+  EXPECT_EQ(exit_code(error.kind()), 4);
+  // Which of the two it lacks comes first depends on the machine.
+  const Problem& problem = error.problems().front();
+  EXPECT_TRUE(problem.what.find("ModuleNotFoundError") != std::string::npos || problem.error.find("Python") != std::string::npos) << error.what();
+  EXPECT_NE(problem.fix.find("rollout_backend: hf"), std::string::npos);
+}
+
 }  // namespace rematch

@@ -78,8 +78,9 @@ class VllmPlugin {
   virtual void sleep(int level) = 0;
 };
 
-/// What the library exports: `rematch_vllm_plugin_abi` and `rematch_vllm_plugin`.
+/// What the library exports: `rematch_vllm_plugin_abi`, `rematch_vllm_plugin_python` (the "3.11" of its headers) and `rematch_vllm_plugin`.
 using VllmPluginAbi = int (*)();
+using VllmPluginPython = const char* (*)();
 using VllmPluginInstance = VllmPlugin* (*)();
 
 }  // namespace rematch

@@ -116,6 +116,12 @@ VllmPlugin& load(const Interpreter& interpreter) {
   if (abi == nullptr || instance == nullptr || abi() != kVllmPluginAbi) {
     throw environment_error("the vLLM plug-in is of another build", path, "build again (scripts/build)");
   }
+  const auto python = symbol<VllmPluginPython>(library, "rematch_vllm_plugin_python");
+  if (python == nullptr || interpreter.python_version != python()) {
+    throw environment_error("the vLLM plug-in was built for another Python",
+                            fmt::format("built for {}; {}", python == nullptr ? "an unknown one" : python(), described(interpreter)),
+                            "set vllm.python to an environment of that version, or build with this one (scripts/build)");
+  }
   return *instance();
 }
 

@@ -328,6 +328,12 @@ class Plugin : public VllmPlugin {
 
 extern "C" __attribute__((visibility("default"))) int rematch_vllm_plugin_abi() { return rematch::kVllmPluginAbi; }
 
+#define REMATCH_TEXT_OF(number) #number
+#define REMATCH_TEXT(number) REMATCH_TEXT_OF(number)
+extern "C" __attribute__((visibility("default"))) const char* rematch_vllm_plugin_python() {
+  return REMATCH_TEXT(PY_MAJOR_VERSION) "." REMATCH_TEXT(PY_MINOR_VERSION);
+}
+
 extern "C" __attribute__((visibility("default"))) rematch::VllmPlugin* rematch_vllm_plugin() {
   // Never destroyed: Python is not finalised, its threads die with the process.
   static auto* const plugin = new rematch::Plugin;
