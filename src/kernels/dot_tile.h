@@ -59,10 +59,10 @@ void dot_tile(const W* const* w, const NextRows& next, const float* x, int64_t l
 inline constexpr int kMaxTileRows = 8;
 inline constexpr int kMaxTileColumns = 8;
 
-/// Largest tile that fits the registers: one for a row of x, NR for w, the rest for sums.
+/// Largest tile that fits the registers: one for a row of x, NR for w, the rest for sums. (With one row w goes into the sums at once.)
 template <class V>
 constexpr bool tile_fits(int rows, int columns) {
-  return rows * columns + columns + 1 <= V::kRegisters;
+  return rows * columns + (rows > 1 ? columns : 0) + 1 <= V::kRegisters;
 }
 
 /// How many rows of w go with a tile of `rows` rows of x: as many as fit, fours where possible because lanes are added up in fours.
