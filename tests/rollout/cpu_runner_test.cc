@@ -3,9 +3,26 @@
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
 #include "model/adapter.h"
 #include "model/tiny_checkpoint.h"
 #include "rollout/cpu_runner_scene.h"
+
+namespace {
+std::atomic<int64_t> num_allocations{0};
+}  // namespace
+
+// Counts what the program allocates, for the test that a step allocates nothing.
+void* operator new(size_t size) {
+  ++num_allocations;
+  if (void* const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace rematch {
 namespace {
@@ -206,6 +223,21 @@ TEST(CpuRunner, ComputesBfloat16WeightsInFloat32) {
   expect_the_models_logits(*single, prompt, found, 3e-2);
   expect_same_bits(run_alone(*runner, prompt, 19, 3), found, "bfloat16");
   EXPECT_EQ(2 * runner->block_bytes(16), make_cpu_runner(single)->block_bytes(16));
+}
+
+TEST(CpuRunner, AllocatesNothingInAStepLikeTheOneBefore) {
+  const StepPrompt prompt(*tiny(), 40, kImage, 15);
+  const auto runner = make_cpu_runner(tiny());
+  runner->reserve({4, 16}, 40);
+  const std::vector<int32_t> table{0, 1, 2, 3};
+  for (const int64_t num_rows : {40, 1}) {
+    const Step step = test::make_step({{&prompt, 0, num_rows, table}});
+    runner->forward(step);
+    const float* const logits = runner->forward(step).data();
+    const int64_t before = num_allocations;
+    EXPECT_EQ(runner->forward(step).data(), logits);
+    EXPECT_EQ(num_allocations - before, 0) << num_rows << " rows";
+  }
 }
 
 TEST(CpuRunner, StartsAgainAfterRelease) {
