@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -55,7 +56,19 @@ Scene read_scene(const std::string& dir) {
 
 class Worker {
  public:
-  explicit Worker(const std::string& dir) : scene_(read_scene(dir)), model_(Qwen3VL::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
+  explicit Worker(const std::string& dir)
+      : scene_(read_scene(dir)),
+        model_(Qwen3VL::load(dir, {})),
+        tokenizer_(Tokenizer::load(dir)),
+        engine_({.model = model_,
+                 .tokenizer = tokenizer_,
+                 .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
+                 .runner = make_cpu_runner(model_),
+                 .encoder = make_cpu_encoder(model_)},
+                {.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()), .stop_ids = {scene_.stop_id}}) {
+    engine_.observe_logits([this](size_t prompt_idx, size_t position, std::span<float> logits_V) {
+      end_answers(prompt_idx, position, logits_V);
+    });
     for (const NamedParameter& parameter : model_->parameters()) {
       if (parameter.name.starts_with("model.language_model.")) num_text_parameters_ += parameter.tensor.numel();
     }
@@ -71,68 +84,55 @@ class Worker {
   }
 
  private:
-  std::unique_ptr<NativeEngine> make(const std::vector<int>& limits) const {
-    auto engine = std::make_unique<NativeEngine>(
-        NativeEngine::Parts{.model = model_,
-                            .tokenizer = tokenizer_,
-                            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
-                            .runner = make_cpu_runner(model_),
-                            .encoder = make_cpu_encoder(model_)},
-        GenerateOptions{.max_new_tokens = *std::max_element(limits.begin(), limits.end()), .stop_ids = {scene_.stop_id}});
-    // The last token of an answer is made the stop token: as many steps as an answer that ends there by a limit of its own.
-    engine->observe_logits([this, limits](size_t prompt_idx, size_t position, std::span<float> logits_V) {
-      if (static_cast<int>(position) + 1 != limits[prompt_idx]) return;
-      logits_V[static_cast<size_t>(scene_.stop_id)] = std::numeric_limits<float>::max();
-    });
-    return engine;
-  }
-
-  Json run(const std::vector<size_t>& chosen, bool together) const {
+  Json run(const std::vector<size_t>& chosen, bool together) {
     Json ids = Json::array();
-    NativeEngine::Stats stats;
-    int64_t num_tokens = 0, num_near_ties = 0;
-    const auto begin = Clock::now();
-    const double cpu_begin = cpu_seconds();
-    // One at a time is one engine too: what it keeps between prompts, the trainer's keeps as well.
+    int64_t num_tokens = 0;
     std::vector<std::vector<size_t>> groups;
     for (const size_t idx : chosen) {
       if (groups.empty() || !together) groups.emplace_back();
       groups.back().push_back(idx);
     }
+    const NativeEngine::Stats before = engine_.stats();
+    const int64_t near_ties_before = engine_.num_near_ties();
+    const double cpu_begin = cpu_seconds();
+    const auto begin = Clock::now();
     for (const std::vector<size_t>& group : groups) {
       std::vector<Prompt> prompts;
-      std::vector<int> limits;
+      limits_.clear();
       for (const size_t idx : group) {
         prompts.push_back(scene_.prompts.at(idx));
-        limits.push_back(scene_.limits.at(idx));
-        num_tokens += limits.back();
+        limits_.push_back(scene_.limits.at(idx));
+        num_tokens += limits_.back();
       }
-      const auto engine = make(limits);
-      for (const Rollout& rollout : engine->generate(prompts, {})) ids.push_back(rollout.response_token_ids);
-      engine->release();
-      num_near_ties += engine->num_near_ties();
-      stats.num_steps += engine->stats().num_steps;
-      stats.num_rows += engine->stats().num_rows;
+      for (const Rollout& rollout : engine_.generate(prompts, {})) ids.push_back(rollout.response_token_ids);
+      engine_.release();  // as the trainer does between two windows
     }
-    return {{"seconds", seconds_since(begin)}, {"cpu_s", cpu_seconds() - cpu_begin}, {"tokens", num_tokens}, {"ids", ids},
-            {"near_ties", num_near_ties},      {"steps", stats.num_steps},           {"rows", stats.num_rows}};
+    const NativeEngine::Stats& after = engine_.stats();
+    return {{"seconds", seconds_since(begin)},
+            {"cpu_s", cpu_seconds() - cpu_begin},
+            {"tokens", num_tokens},
+            {"ids", ids},
+            {"near_ties", engine_.num_near_ties() - near_ties_before},
+            {"steps", after.num_steps - before.num_steps},
+            {"rows", after.num_rows - before.num_rows}};
   }
 
   // Time of a step with `num_rows` answers under way, prompts long done.
-  Json decode(int num_rows, int num_tokens) const {
+  Json decode(int num_rows, int num_tokens) {
     constexpr size_t kFirst = 8;  // by then everybody decodes
     std::vector<Prompt> prompts;
     for (int i = 0; i < num_rows; ++i) prompts.push_back(scene_.prompts.at(static_cast<size_t>(i) % scene_.prompts.size()));
-    const auto engine = make(std::vector<int>(prompts.size(), num_tokens));
+    limits_.assign(prompts.size(), num_tokens);
     Clock::time_point first, last;
     double cpu_first = 0, cpu_last = 0;
-    engine->observe_logits([&](size_t prompt_idx, size_t position, std::span<float>) {
-      if (prompt_idx != 0) return;
+    on_first_answer_ = [&](size_t position) {
       last = Clock::now();
       cpu_last = cpu_seconds();
       if (position == kFirst) first = last, cpu_first = cpu_last;
-    });
-    engine->generate(prompts, {});
+    };
+    engine_.generate(prompts, {});
+    engine_.release();
+    on_first_answer_ = {};
     const auto num_steps = static_cast<double>(static_cast<size_t>(num_tokens) - 1 - kFirst);
     const double seconds = std::chrono::duration<double>(last - first).count() / num_steps;
     return {{"rows", num_rows},
@@ -142,9 +142,19 @@ class Worker {
             {"gflop_per_s", 2e-9 * static_cast<double>(num_text_parameters_) * num_rows / seconds}};
   }
 
+  // The last token of an answer is made the stop token: as many steps as an answer that ends there by a limit of its own.
+  void end_answers(size_t prompt_idx, size_t position, std::span<float> logits_V) {
+    if (prompt_idx == 0 && on_first_answer_) on_first_answer_(position);
+    if (static_cast<int>(position) + 1 != limits_[prompt_idx]) return;
+    logits_V[static_cast<size_t>(scene_.stop_id)] = std::numeric_limits<float>::max();
+  }
+
   Scene scene_;
   std::shared_ptr<const Qwen3VL> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  NativeEngine engine_;
+  std::vector<int> limits_;  ///< of the prompts being answered
+  std::function<void(size_t position)> on_first_answer_;
   int64_t num_text_parameters_ = 0;
 };
 

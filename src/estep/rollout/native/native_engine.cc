@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <map>
 #include <new>
@@ -41,6 +43,39 @@ std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts) lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
   return lens;
 }
+
+// How ATen's thread count is set while this lives.
+class ThreadsFor {
+ public:
+  explicit ThreadsFor(int num_threads) : former_(at::get_num_threads()) {
+    if (num_threads != former_) at::set_num_threads(num_threads);
+  }
+  ~ThreadsFor() {
+    if (at::get_num_threads() != former_) at::set_num_threads(former_);
+  }
+  ThreadsFor(const ThreadsFor&) = delete;
+  ThreadsFor& operator=(const ThreadsFor&) = delete;
+
+ private:
+  int former_;
+};
+
+// What a stretch of work takes, and how often threads of the process lose their cores meanwhile.
+class StepClock {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  int64_t num_switches() const { return switches_so_far() - switches_at_begin_; }
+
+ private:
+  static int64_t switches_so_far() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw + usage.ru_nivcsw;
+  }
+
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  int64_t switches_at_begin_ = switches_so_far();
+};
 
 // One prompt being answered.
 struct LiveAnswer {
@@ -138,6 +173,8 @@ class NativeEngine::Generation {
   }
 
   void step() {
+    const StepClock clock;
+    const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
     const StepPlan plan = scheduler_.next();
     for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
     encode_images(plan);
@@ -147,6 +184,7 @@ class NativeEngine::Generation {
     choose_tokens(plan, logits_KV);
     ++engine_.stats_.num_steps;
     engine_.stats_.num_rows += plan.num_rows;
+    engine_.governor_.observe({.seconds = clock.seconds(), .num_rows = plan.num_rows, .num_switches = clock.num_switches()});
   }
 
   LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }

@@ -9,6 +9,7 @@
 #include "estep/rollout/native/kv_blocks.h"
 #include "estep/rollout/native/prompt_images.h"
 #include "estep/rollout/native/step.h"
+#include "estep/rollout/native/thread_governor.h"
 #include "estep/rollout/sampler.h"
 #include "model/qwen3vl.h"
 #include "model/row.h"
@@ -74,6 +75,7 @@ class NativeEngine : public RolloutEngine {
   std::vector<Sampler> samplers_;  ///< one for each thread
   std::unique_ptr<KvBlocks> blocks_;
   int64_t weights_version_ = kWeightsOfNow;
+  ThreadGovernor governor_;
   Stats stats_;
   LogitsObserver observer_;
 };
