@@ -1,5 +1,6 @@
 // Tokens per second and resident memory of the rollout backends, side by side: each in a process of its own, taking turns on the same prompts.
 #include <ATen/Parallel.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,12 +129,11 @@ class Child {
  public:
   Child(const std::string& backend, char** argv) : backend_(backend) {
     int in[2], out[2];
-    REMATCH_CHECK(pipe(in) == 0 && pipe(out) == 0);
+    REMATCH_CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);  // or the next child would keep them open
     pid_ = fork();
     if (pid_ == 0) {
       dup2(in[0], 0);
       dup2(out[1], 1);
-      for (const int end : {in[0], in[1], out[0], out[1]}) close(end);
       std::vector<char*> arguments;
       for (char** word = argv; *word != nullptr; ++word) arguments.push_back(*word);
       std::string option = "--side=" + backend;
@@ -213,7 +213,7 @@ int compare(const Arguments& arguments, char** argv) {
     for (const auto& side : sides) {
       const std::string& name = side->backend();
       const double tokens_per_s = median(speed[name]);
-      std::cout << fmt::format("{:>5}  {:8} {:>10.0f} {:>9.2f} {:>14.0f}\n", batch, name, tokens_per_s, tokens_per_s / base, memory[name].back());
+      std::cout << fmt::format("{:>5}  {:8} {:>10.0f} {:>9.2f} {:>14.0f}\n", batch, name, tokens_per_s, tokens_per_s / base, memory[name].back()) << std::flush;
       report["rows"].push_back({{"batch", std::stoi(batch)},
                                 {"backend", name},
                                 {"tokens_per_s", tokens_per_s},
