@@ -9,6 +9,8 @@ namespace rematch::kernels {
 
 /// Up to this many rows of x the weights come from memory and are used at once; above, a block of them is kept in the L2 cache.
 inline constexpr int64_t kStreamedRows = 40;
+/// Rows of w up to this long leave room in the L1 cache for more of them at a time, and each row of x is read less often.
+inline constexpr int64_t kShortRowBytes = 1024;
 inline constexpr int64_t kWeightBlockBytes = 256 * 1024;
 /// With fewer rows the processor's own prefetching is ahead anyway.
 inline constexpr int64_t kPrefetchedRows = 3;
@@ -18,14 +20,18 @@ inline constexpr int64_t kMaxBytesAhead = 256 * 1024;
 template <class V, class W>
 struct GemmKernel {
   static constexpr DotTiles<V, W> kTiles{};
-  static constexpr int kGroupRows = V::kRegisters >= 32 ? 6 : 4;  // with 4 and 3 columns: the least loads for a product
+  static constexpr bool kIsWide = V::kRegisters >= 32;
+  static constexpr int kGroupRows = kIsWide ? 6 : 4;  // with 4 and 3 columns: the least loads for a product
   static constexpr int kGroupColumns = tile_columns<V>(kGroupRows);
 
   static void run(const Weights& weights, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
     const GemmKernel kernel{weights, x, y, into};
-    const int64_t num_groups = (num_rows + kGroupRows - 1) / kGroupRows;
+    const bool is_short = kIsWide && num_rows > kGroupRows && num_rows <= kStreamedRows &&
+                          weights.num_inputs * static_cast<int64_t>(sizeof(W)) <= kShortRowBytes;
+    const int64_t group_rows = is_short ? 4 : kGroupRows;
+    const int64_t num_groups = (num_rows + group_rows - 1) / group_rows;
     const int64_t largest = (num_rows + num_groups - 1) / num_groups;
-    const int num_columns = tile_columns<V>(static_cast<int>(largest));
+    const int num_columns = is_short ? 6 : tile_columns<V>(static_cast<int>(largest));
     if (num_rows <= kStreamedRows) {
       kernel.block(num_rows, num_groups, columns, num_columns, true);
       return;
