@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <iostream>
+#include <string>
 
+#include "estep/rollout/native/cpu_runner.h"
+#include "estep/rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -28,16 +31,27 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
   const auto tokenizer = Tokenizer::load(dir.file("model"));
   for (const double penalty : {1.0, 1.3}) {
     const auto& expected = penalty == 1.0 ? golden.plain : golden.penalised;
-    for (const int batch_size : {1, 8}) {
-      HfEngine engine(model, tokenizer, test::synthetic_pixels,
-                      {.max_new_tokens = golden.new_tokens, .repetition_penalty = penalty, .batch_size = batch_size});
+    const auto compare = [&](auto& engine, const std::string& name) {
       const auto got = test::responses(engine.generate(golden.prompts, {}));
       int num_different = 0;
       for (size_t i = 0; i < got.size(); ++i) num_different += got[i] == expected[i] ? 0 : 1;
-      EXPECT_LE(num_different, engine.num_near_ties()) << "penalty " << penalty << " batch " << batch_size;
-      std::cout << "penalty " << penalty << " batch " << batch_size << ": " << num_different << " answers differ, "
-                << engine.num_near_ties() << " near ties\n";
+      EXPECT_LE(num_different, engine.num_near_ties()) << name << ", penalty " << penalty;
+      std::cout << name << ", penalty " << penalty << ": " << num_different << " answers differ, " << engine.num_near_ties()
+                << " near ties\n";
+    };
+    GenerateOptions options{.max_new_tokens = golden.new_tokens, .repetition_penalty = penalty};
+    for (const int batch_size : {1, 8}) {
+      options.batch_size = batch_size;
+      HfEngine engine(model, tokenizer, test::synthetic_pixels, options);
+      compare(engine, "hf, batch " + std::to_string(batch_size));
     }
+    NativeEngine native({.model = model,
+                         .tokenizer = tokenizer,
+                         .pixels = test::synthetic_pixels,
+                         .runner = make_cpu_runner(model),
+                         .encoder = make_cpu_encoder(model)},
+                        options);
+    compare(native, "native");
   }
 }
 
