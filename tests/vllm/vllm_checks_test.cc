@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "config/config.h"
 #include "estep/rollout/vllm/engine_description.h"
 #include "estep/rollout/vllm/rgb_image.h"
 #include "support/capture.h"
@@ -110,6 +111,16 @@ TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   EXPECT_EQ(arguments["enforce_eager"], true) << "on a CPU";
   EXPECT_EQ(arguments["load_format"], "auto") << "dummy weights leave noise in what is no parameter";
   EXPECT_EQ(engine_description(given, {16 * kGib, kGib}), engine_description(given, {16 * kGib, 2 * kGib})) << "the same engine";
+}
+
+TEST(VllmExamples, AreConfigurationsThatLoad) {
+  const Config cpu = load_config(test::source_path("configs/demo/stage2_vllm.yaml"), {"model.model=/m"}).config;
+  EXPECT_EQ(cpu.rollout.backend, "vllm");
+  EXPECT_EQ(cpu.rollout.vllm.tensor_parallel_size, 1);
+  const Config gpu = load_config(test::source_path("configs/stage2_vllm_4gpu.yaml"), {}).config;
+  EXPECT_EQ(gpu.rollout.backend, "vllm");
+  EXPECT_EQ(gpu.rollout.vllm.tensor_parallel_size, 4);
+  EXPECT_EQ(gpu.rollout.vllm.max_model_len, 12000) << "from global_max_length";
 }
 
 RC_GTEST_PROP(RgbImage, IsThePictureThatWasPatchified, ()) {

@@ -30,7 +30,7 @@ std::optional<Qwen3VLConfig> model_config(const std::string& model_dir) {
 
 int64_t bytes_per_value(const VllmOptions& options) { return options.bfloat16 ? 2 : 4; }
 
-// The engine's copy of the weights: as large as the files, but for another dtype.
+// The engine's copy of the weights: as large as the files, but for another dtype; on a CPU it is kept as it came and packed.
 int64_t weight_bytes(const VllmOptions& options) {
   std::error_code ignored;
   int64_t stored = 0;
@@ -42,7 +42,7 @@ int64_t weight_bytes(const VllmOptions& options) {
     return config.contains(key) && config[key].is_string() && config[key] != "float32";
   };
   const int64_t stored_bytes_per_value = says_half("dtype") || says_half("torch_dtype") ? 2 : 4;
-  return stored / stored_bytes_per_value * bytes_per_value(options) / options.tensor_parallel_size;
+  return stored / stored_bytes_per_value * bytes_per_value(options) * (options.on_cpu ? 2 : 1) / options.tensor_parallel_size;
 }
 
 int64_t cache_bytes_per_token(const VllmOptions& options, const TextConfig& text) {

@@ -98,14 +98,30 @@ def _without(names):
         os.environ.update(kept)
 
 
-def _keep_weights_as_they_are():
+def _keep_weights_beside_packed_ones():
     """On a CPU vLLM packs every matrix once after loading and drops the original, so that later weights would go nowhere. Here they come
-    with every optimizer step: its kernels then work on the parameters themselves."""
-    from vllm import _custom_ops
+    with every optimizer step: the original stays, and what is packed is packed again after each sync.
+
+    @return  does that; nothing where this release has no such step"""
     from vllm.model_executor.layers import utils
 
-    _custom_ops._supports_onednn = False
-    utils.check_cpu_sgl_kernel = lambda *shape: False
+    pack = getattr(utils, "rematch_pack", None) or getattr(utils, "dispatch_cpu_unquantized_gemm", None)
+    if pack is None:
+        return lambda: None
+    layers = []
+
+    def pack_and_keep(layer, remove_weight):
+        pack(layer, remove_weight=False)
+        layers.append(layer)
+
+    utils.rematch_pack = pack
+    utils.dispatch_cpu_unquantized_gemm = pack_and_keep
+
+    def pack_again():
+        for layer in layers:
+            pack(layer, remove_weight=False)
+
+    return pack_again
 
 
 def _first(root, paths):
@@ -129,8 +145,7 @@ class Engine:
         _log.open(description["log_path"])
         os.environ.update(description["environment"])
         threads, set_num_threads, random_state = torch.get_num_threads(), torch.set_num_threads, torch.get_rng_state()
-        if description["on_cpu"]:
-            _keep_weights_as_they_are()
+        self._pack_again = _keep_weights_beside_packed_ones() if description["on_cpu"] else lambda: None
         arguments = EngineArgs(**description["engine_args"])
         joins_group = description["engine_args"].get("tensor_parallel_size", 1) > 1
         try:
@@ -172,6 +187,7 @@ class Engine:
             self._loaded |= set(loaded)
 
     def end_sync(self, version):
+        self._pack_again()
         parameters = dict(self._model.named_parameters())
         shared = {id(parameters[name]) for name in self._loaded if name in parameters}
         missing = [name for name, value in parameters.items() if name not in self._loaded and id(value) not in shared]
@@ -237,7 +253,7 @@ class Engine:
             self._version = -1  # the weights are gone
 
     def close(self):
-        engine, self._engine, self._runner, self._model = self._engine, None, None, None
+        engine, self._engine, self._runner, self._model, self._pack_again = self._engine, None, None, None, None
         with contextlib.suppress(Exception):
             engine.engine_core.shutdown()
         del engine
