@@ -7,21 +7,22 @@
 
 namespace rematch::kernels {
 
-/// Rows of the same length that will be needed soon.
-struct NextRows {
-  const char* data = nullptr;
-  int64_t stride = 0;  ///< bytes
+/// What a tile fetches for later while it computes: other rows of the same length, or its own, some way ahead.
+struct Ahead {
+  const char* rows = nullptr;  ///< `count` of them, value by value
+  int64_t stride = 0;          ///< bytes
   int count = 0;
+  int64_t own = 0;   ///< > 0: its own rows, this many values ahead
+  int64_t jump = 0;  ///< values between the end of the tile's rows and the row that comes after them
 };
 
 /// MR rows of x times NR rows of w. Each product keeps one register of partial sums, lane l for the k with k % kLanes == l in ascending order,
 /// and adds the lanes up in one order: its bits depend on the two rows alone, whatever MR and NR.
 /// @param w     NR rows of k values
-/// @param next  rows that are fetched meanwhile for later
 /// @param x     MR rows, `ldx` floats apart
 /// @param tile  [MR, NR], padded to a multiple of four
 template <class V, class W, int MR, int NR>
-void dot_tile(const W* const* w, const NextRows& next, const float* x, int64_t ldx, int64_t k, float* tile) {
+void dot_tile(const W* const* w, const Ahead& ahead, const float* x, int64_t ldx, int64_t k, float* tile) {
   using F = typename V::F;
   constexpr int kPadded = (MR * NR + 3) / 4 * 4;
   F sums[kPadded];
@@ -35,8 +36,13 @@ void dot_tile(const W* const* w, const NextRows& next, const float* x, int64_t l
     F values[NR];
 #pragma GCC unroll 8
     for (int n = 0; n < NR; ++n) values[n] = V::load(rows[n] + i);
-    const char* line = next.data + i * static_cast<int64_t>(sizeof(W));
-    for (int p = 0; p < next.count; ++p, line += next.stride) __builtin_prefetch(line);
+    const char* line = ahead.rows + i * static_cast<int64_t>(sizeof(W));
+    for (int p = 0; p < ahead.count; ++p, line += ahead.stride) __builtin_prefetch(line);
+    if (ahead.own > 0) {
+      const int64_t later = i + ahead.own < k ? i + ahead.own : i + ahead.own + ahead.jump;
+#pragma GCC unroll 8
+      for (int n = 0; n < NR; ++n) __builtin_prefetch(rows[n] + later);
+    }
 #pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) {
       const F row = V::load(x + m * ldx + i);
@@ -76,7 +82,7 @@ constexpr int tile_columns(int rows) {
 }
 
 template <class W>
-using DotTile = void (*)(const W* const* w, const NextRows& next, const float* x, int64_t ldx, int64_t k, float* tile);
+using DotTile = void (*)(const W* const* w, const Ahead& ahead, const float* x, int64_t ldx, int64_t k, float* tile);
 
 /// The tile functions by their sizes; null where the registers do not suffice.
 template <class V, class W>

@@ -14,8 +14,10 @@ inline constexpr int64_t kShortRowBytes = 1024;
 inline constexpr int64_t kWeightBlockBytes = 256 * 1024;
 /// With fewer rows the processor's own prefetching is ahead anyway.
 inline constexpr int64_t kPrefetchedRows = 3;
-/// What is fetched ahead of its use has to stay in the L2 cache until then.
-inline constexpr int64_t kMaxBytesAhead = 256 * 1024;
+/// Rows of w that are used once are fetched this far ahead.
+inline constexpr int64_t kBytesAhead = 1024;
+/// The next rows of w are fetched while several groups of rows use these, if both fit the L1 cache.
+inline constexpr int64_t kMaxNextBytes = 32 * 1024;
 
 template <class V, class W>
 struct GemmKernel {
@@ -25,7 +27,7 @@ struct GemmKernel {
   static constexpr int kGroupColumns = tile_columns<V>(kGroupRows);
 
   static void run(const Weights& weights, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
-    const GemmKernel kernel{weights, x, y, into};
+    const GemmKernel kernel{weights, x, y, into, num_rows >= kPrefetchedRows};
     const bool is_short = kIsWide && num_rows > kGroupRows && num_rows <= kStreamedRows &&
                           weights.num_inputs * static_cast<int64_t>(sizeof(W)) <= kShortRowBytes;
     const int64_t group_rows = is_short ? 4 : kGroupRows;
@@ -68,16 +70,23 @@ struct GemmKernel {
     const W* rows[kMaxTileColumns];
     const W* data = static_cast<const W*>(weights.data) + first_column * weights.num_inputs;
     for (int n = 0; n < nr; ++n) rows[n] = data + n * weights.num_inputs;
-    NextRows next;
-    const int64_t row_bytes = weights.num_inputs * static_cast<int64_t>(sizeof(W));
-    if (is_streaming && num_rows >= kPrefetchedRows && num_columns * row_bytes <= kMaxBytesAhead) {
-      // Each group of rows fetches its part of the next columns, so that memory has all of the time they take.
-      const int64_t from = (num_columns * group + num_groups - 1) / num_groups, to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
-      next = {reinterpret_cast<const char*>(data) + (num_columns + from) * row_bytes, row_bytes, static_cast<int>(to - from)};
-    }
     alignas(64) float sums[kMaxTileRows * kMaxTileColumns + 4];
-    kTiles.of[mr][nr](rows, next, x.row(begin), x.stride, weights.num_inputs, sums);
+    kTiles.of[mr][nr](rows, is_streaming ? ahead(data, group, num_groups, num_columns) : Ahead{}, x.row(begin), x.stride, weights.num_inputs, sums);
     for (int m = 0; m < mr; ++m) finish(y.row(begin + m) + first_column, sums + m * nr, first_column, nr);
+  }
+
+  /// What a group of rows fetches while it uses columns from `data` on.
+  Ahead ahead(const W* data, int64_t group, int64_t num_groups, int num_columns) const {
+    const int64_t row_bytes = weights.num_inputs * static_cast<int64_t>(sizeof(W));
+    if (num_groups == 1 || num_columns * row_bytes > kMaxNextBytes) {
+      const int64_t own = is_prefetched && group == 0 ? kBytesAhead / static_cast<int64_t>(sizeof(W)) : 0;
+      return {.own = own, .jump = (num_columns - 1) * weights.num_inputs};
+    }
+    // Each group fetches its part of the next columns, so that memory has all of the time they take.
+    const int64_t from = (num_columns * group + num_groups - 1) / num_groups, to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
+    return {.rows = reinterpret_cast<const char*>(data) + (num_columns + from) * row_bytes,
+            .stride = row_bytes,
+            .count = static_cast<int>(to - from)};
   }
 
   void finish(float* out, const float* sums, int64_t first_column, int nr) const {
@@ -103,6 +112,7 @@ struct GemmKernel {
   const ConstRows& x;
   const Rows& y;
   Into into;
+  bool is_prefetched;
 };
 
 }  // namespace rematch::kernels
