@@ -74,6 +74,7 @@ GenerateOptions generate_options(const Config& config, const std::vector<int>& s
                               .ngram_size = guard.ngram_size,
                               .ngram_repeats = guard.ngram_repeats,
                               .max_object_keys = guard.max_object_keys.value_or(0)};
+  options.native = {.max_num_seqs = rollout.native_max_num_seqs, .kv_cache_gib = rollout.native_kv_cache_gib.value_or(0)};
   return options;
 }
 
