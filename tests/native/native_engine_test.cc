@@ -178,6 +178,18 @@ TEST_P(NativeEngineOn, ComputesEqualPromptsAndTheirImagesOnce) {
   EXPECT_EQ(native_engine.stats().num_images, 2);
 }
 
+TEST_P(NativeEngineOn, KnowsAnImageAgainUnderAnotherName) {
+  const auto same = [](const ImageRef& image) { return test::synthetic_pixels({.path = "7", .grid_thw = image.grid_thw}); };
+  GenerateOptions options = greedy({.max_num_seqs = 1, .block_len = 4});
+  options.max_new_tokens = 3;
+  std::vector<Prompt> prompts(3, golden().prompts[0]);
+  for (size_t i = 0; i < prompts.size(); ++i) prompts[i].images[0].path = "copy " + std::to_string(i);
+  NativeEngine native_engine = engine(options, same);
+  const auto rollouts = responses(native_engine.generate(prompts, {}));
+  EXPECT_EQ(rollouts, (std::vector<std::vector<int>>(3, rollouts[0])));
+  EXPECT_EQ(native_engine.stats().num_images, 1);
+}
+
 TEST_P(NativeEngineOn, TellsImagesApartByWhatTheyShow) {
   int64_t shift = 0;
   const auto shifting = [&](const ImageRef& image) {

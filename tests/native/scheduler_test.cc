@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -32,7 +34,10 @@ struct Setting {
 struct Play {
   explicit Play(const Setting& setting) : setting(setting), blocks(setting.blocks), cache(blocks, kWeights) {}
 
-  std::vector<std::vector<int32_t>> answer(const std::vector<Request>& requests) {
+  // @param cancel  called before every step with the arrivals that are not finished; those it returns are given up
+  std::vector<std::vector<int32_t>> answer(const std::vector<Request>& requests,
+                                           const std::function<std::set<int64_t>(const std::set<int64_t>&)>& cancel = {}) {
+    std::set<int64_t> open;
     std::deque<Sequence> sequences;
     std::vector<std::vector<ImageSpan>> images;
     std::vector<std::vector<int32_t>> answers(requests.size());
@@ -44,10 +49,16 @@ struct Play {
                                              .max_new_tokens = request.max_new_tokens,
                                              .who = "sample " + std::to_string(images.size())},
                              setting.blocks.block_len);
+      open.insert(sequences.back().arrival());
       images.push_back(request.images);
       scheduler.add(sequences.back());
     }
     while (scheduler.has_work()) {
+      for (const int64_t arrival : cancel ? cancel(open) : std::set<int64_t>{}) {
+        scheduler.remove(sequences[static_cast<size_t>(arrival)]);
+        open.erase(arrival);
+      }
+      if (!scheduler.has_work()) break;
       const StepPlan plan = scheduler.next();
       check(plan, scheduler);
       const std::vector<int32_t> next = cache.run(plan, images);
@@ -62,6 +73,7 @@ struct Play {
         if (token_id == FakeCache::kStop || static_cast<int64_t>(answer.size()) == max_new_tokens) {
           scheduler.remove(*item.sequence);
           finished.push_back(item.sequence->arrival());
+          open.erase(item.sequence->arrival());
         } else {
           item.sequence->append(token_id);
         }
@@ -169,6 +181,32 @@ TEST(Scheduler, FiveHundredRandomSchedulesGiveTheSameIds) {
   }
   EXPECT_GT(num_preemptions, 500) << "the draw must force some";
   EXPECT_GT(num_found_tokens, 5000);
+}
+
+TEST(Scheduler, SequencesThatAreGivenUpLeaveTheOthersAlone) {
+  int64_t num_cancelled = 0;
+  for (uint64_t seed = 1000; seed < 1200; ++seed) {
+    const std::vector<Request> requests = draw_requests(seed);
+    const std::vector<std::vector<int32_t>> wanted = expected(requests);
+    Play play(draw_setting(seed, requests));
+    std::set<int64_t> given_up;
+    uint64_t step = 0;
+    const auto answers = play.answer(requests, [&](const std::set<int64_t>& open) {
+      std::set<int64_t> chosen;
+      for (const int64_t arrival : open) {
+        if (draw(random_key({seed, ++step}), 30, 0, 40) == 0) chosen.insert(arrival);
+      }
+      given_up.insert(chosen.begin(), chosen.end());
+      return chosen;
+    });
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (given_up.count(static_cast<int64_t>(i)) > 0) continue;
+      ASSERT_EQ(answers[i], wanted[i]) << "seed " << seed;
+    }
+    ASSERT_EQ(play.answer(requests), wanted) << "seed " << seed << ": what they left in the cache is sound";
+    num_cancelled += static_cast<int64_t>(given_up.size());
+  }
+  EXPECT_GT(num_cancelled, 200);
 }
 
 TEST(Scheduler, EveryBlockLengthPreemptsAndStillGivesTheSameIds) {
