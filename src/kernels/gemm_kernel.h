@@ -7,62 +7,47 @@
 
 namespace rematch::kernels {
 
-/// Up to this many rows of x the weights come from memory and are used at once; above, a block of them is kept in the L2 cache.
-inline constexpr int64_t kStreamedRows = 40;
+/// From this many groups of rows on, a block of weights stays in the L2 cache for all of them.
+inline constexpr int64_t kBlockedGroups = 4;
+inline constexpr int64_t kBlockBytes = 128 * 1024;
 /// Rows of w up to this long leave room in the L1 cache for more of them at a time, and each row of x is read less often.
 inline constexpr int64_t kShortRowBytes = 1024;
-inline constexpr int64_t kWeightBlockBytes = 256 * 1024;
-/// With fewer rows the processor's own prefetching is ahead anyway.
+inline constexpr int64_t kShortRows = 40;
+/// With fewer rows of x the processor's own prefetching is ahead anyway.
 inline constexpr int64_t kPrefetchedRows = 3;
 /// Rows of w that are used once are fetched this far ahead.
 inline constexpr int64_t kBytesAhead = 1024;
 /// The next rows of w are fetched while several groups of rows use these, if both fit the L1 cache.
 inline constexpr int64_t kMaxNextBytes = 32 * 1024;
 
+/// Blocks of columns, groups of rows, columns: the outer to the inner loop. With a block of one tile's columns weights stream past.
 template <class V, class W>
 struct GemmKernel {
   static constexpr DotTiles<V, W> kTiles{};
   static constexpr bool kIsWide = V::kRegisters >= 32;
   static constexpr int kGroupRows = kIsWide ? 6 : 4;  // with 4 and 3 columns: the least loads for a product
-  static constexpr int kGroupColumns = tile_columns<V>(kGroupRows);
 
   static void run(const Weights& weights, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
-    const GemmKernel kernel{weights, x, y, into, num_rows >= kPrefetchedRows};
-    const bool is_short = kIsWide && num_rows > kGroupRows && num_rows <= kStreamedRows &&
-                          weights.num_inputs * static_cast<int64_t>(sizeof(W)) <= kShortRowBytes;
+    GemmKernel kernel{weights, x, y, columns, into, num_rows, weights.num_inputs * static_cast<int64_t>(sizeof(W))};
+    kernel.choose_sizes();
+    for (int64_t begin = columns.begin; begin < columns.end; begin += kernel.block_columns) {
+      const int64_t end = begin + kernel.block_columns < columns.end ? begin + kernel.block_columns : columns.end;
+      for (int64_t group = 0; group < kernel.num_groups; ++group) {
+        for (int64_t n = begin; n < end; n += kernel.num_columns) kernel.tile(group, n, end);
+      }
+    }
+  }
+
+  void choose_sizes() {
+    const bool is_short = kIsWide && num_rows > kGroupRows && num_rows <= kShortRows && row_bytes <= kShortRowBytes;
     const int64_t group_rows = is_short ? 4 : kGroupRows;
-    const int64_t num_groups = (num_rows + group_rows - 1) / group_rows;
-    const int64_t largest = (num_rows + num_groups - 1) / num_groups;
-    const int num_columns = is_short ? 6 : tile_columns<V>(static_cast<int>(largest));
-    if (num_rows <= kStreamedRows) {
-      kernel.block(num_rows, num_groups, columns, num_columns, true);
-      return;
-    }
-    int64_t block = kWeightBlockBytes / (weights.num_inputs * static_cast<int64_t>(sizeof(W)));
-    block = block < 2 * num_columns ? 2 * num_columns : block - block % num_columns;
-    for (int64_t begin = columns.begin; begin < columns.end; begin += block) {
-      const int64_t end = begin + block < columns.end ? begin + block : columns.end;
-      kernel.block(num_rows, num_groups, {begin, end}, num_columns, false);
-    }
+    num_groups = (num_rows + group_rows - 1) / group_rows;
+    num_columns = is_short ? 6 : tile_columns<V>(static_cast<int>((num_rows + num_groups - 1) / num_groups));
+    const int64_t fitting = kBlockBytes / (row_bytes * num_columns);
+    block_columns = num_groups < kBlockedGroups || fitting < 2 ? num_columns : fitting * num_columns;
   }
 
-  /// All rows times some columns; one of the two loops is the inner one.
-  void block(int64_t num_rows, int64_t num_groups, Range columns, int num_columns, bool columns_first) const {
-    if (columns_first) {
-      for (int64_t n = columns.begin; n < columns.end; n += num_columns) {
-        for (int64_t group = 0; group < num_groups; ++group) tile(num_rows, num_groups, group, n, columns.end, num_columns, true);
-      }
-    } else {
-      for (int64_t group = 0; group < num_groups; ++group) {
-        for (int64_t n = columns.begin; n < columns.end; n += num_columns) {
-          tile(num_rows, num_groups, group, n, columns.end, num_columns, false);
-        }
-      }
-    }
-  }
-
-  void tile(int64_t num_rows, int64_t num_groups, int64_t group, int64_t first_column, int64_t end_column, int num_columns,
-            bool is_streaming) const {
+  void tile(int64_t group, int64_t first_column, int64_t end_column) const {
     const int64_t begin = num_rows * group / num_groups, end = num_rows * (group + 1) / num_groups;
     const int64_t left = end_column - first_column;
     const int nr = left < num_columns ? static_cast<int>(left) : num_columns;
@@ -71,20 +56,20 @@ struct GemmKernel {
     const W* data = static_cast<const W*>(weights.data) + first_column * weights.num_inputs;
     for (int n = 0; n < nr; ++n) rows[n] = data + n * weights.num_inputs;
     alignas(64) float sums[kMaxTileRows * kMaxTileColumns + 4];
-    kTiles.of[mr][nr](rows, is_streaming ? ahead(data, group, num_groups, num_columns) : Ahead{}, x.row(begin), x.stride, weights.num_inputs, sums);
+    kTiles.of[mr][nr](rows, ahead(data, group, first_column), x.row(begin), x.stride, weights.num_inputs, sums);
     for (int m = 0; m < mr; ++m) finish(y.row(begin + m) + first_column, sums + m * nr, first_column, nr);
   }
 
   /// What a group of rows fetches while it uses columns from `data` on.
-  Ahead ahead(const W* data, int64_t group, int64_t num_groups, int num_columns) const {
-    const int64_t row_bytes = weights.num_inputs * static_cast<int64_t>(sizeof(W));
-    if (num_groups == 1 || num_columns * row_bytes > kMaxNextBytes) {
-      const int64_t own = is_prefetched && group == 0 ? kBytesAhead / static_cast<int64_t>(sizeof(W)) : 0;
+  Ahead ahead(const W* data, int64_t group, int64_t first_column) const {
+    if (num_groups == 1 || (block_columns == num_columns && num_columns * row_bytes > kMaxNextBytes)) {
+      const int64_t own = num_rows >= kPrefetchedRows && group == 0 ? kBytesAhead / static_cast<int64_t>(sizeof(W)) : 0;
       return {.own = own, .jump = (num_columns - 1) * weights.num_inputs};
     }
-    // Each group fetches its part of the next columns, so that memory has all of the time they take.
+    if (first_column + block_columns >= columns.end) return {};
+    // Each group fetches its part of the next block, so that memory has all of the time they take.
     const int64_t from = (num_columns * group + num_groups - 1) / num_groups, to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
-    return {.rows = reinterpret_cast<const char*>(data) + (num_columns + from) * row_bytes,
+    return {.rows = reinterpret_cast<const char*>(data) + (block_columns + from) * row_bytes,
             .stride = row_bytes,
             .count = static_cast<int>(to - from)};
   }
@@ -111,8 +96,11 @@ struct GemmKernel {
   const Weights& weights;
   const ConstRows& x;
   const Rows& y;
+  Range columns;
   Into into;
-  bool is_prefetched;
+  int64_t num_rows, row_bytes;
+  int64_t num_groups = 1, block_columns = 1;
+  int num_columns = 1;  ///< of a tile
 };
 
 }  // namespace rematch::kernels
