@@ -32,7 +32,9 @@ kernels::Weights CpuParameters::matrix(const std::string& name) {
   const bool is_float = kept.scalar_type() == at::kFloat;
   REMATCH_CHECK(kept.dim() >= 2 && (is_float || kept.scalar_type() == at::kBFloat16),
                 fmt::format("{} is {} of {} dimensions", name, at::toString(kept.scalar_type()), kept.dim()));
-  if (num_bytes >= kWorthLargePages) prefer_large_pages(kept.const_data_ptr(), num_bytes);
+  // A merged matrix does not live long enough.
+  const bool is_in_place = kept.is_alias_of(parameters_.at(name)->tensor);
+  if (is_in_place && num_bytes >= kWorthLargePages) prefer_large_pages(kept.const_data_ptr(), num_bytes);
   return {.data = kept.const_data_ptr(),
           .storage = is_float ? kernels::Storage::kFloat : kernels::Storage::kBfloat16,
           .num_outputs = kept.size(0),
