@@ -30,7 +30,8 @@ at::ScalarType dtype_of(const std::string& name, const at::Device& device) {
 // Everything that can be refused without reading a file of data (BEHAVIOUR 4.3).
 at::Device check_first(const Config& config, const std::string& name, const SessionNeeds& needs) {
   const at::Device device = choose_device(name);
-  if (needs.rollouts) check_backend_available(config.rollout.backend, vllm_options_of(config, device));
+  const std::string& backend = config.rollout.backend;
+  if (needs.rollouts) check_backend_available(backend, backend == "vllm" ? vllm_options_of(config, device) : VllmOptions{});
   require_model_dir(config.model.directory);
   return device;
 }
