@@ -76,9 +76,13 @@ nlohmann::json measure(const Options& options, const Case& size, Storage storage
   const double s = typical(times);
   const double gb = static_cast<double>(bytes) / 1e9 / s;
   const double gflop = 2.0 * static_cast<double>(size.num_outputs * size.num_inputs * num_rows) / 1e9 / s;
-  fmt::print("{:8} {:9} {:5} rows  {:8.1f} GB/s {:8.1f} GFLOP/s {:9.1f} us each\n", size.name, storage == Storage::kFloat ? "float32" : "bfloat16",
-             num_rows, gb, gflop, s * 1e6);
-  return {{"case", size.name}, {"storage", storage == Storage::kFloat ? "float32" : "bfloat16"}, {"rows", num_rows}, {"gb_per_s", gb}, {"gflop_per_s", gflop}};
+  fmt::print("{:8} {:9} {:5} rows  {:8.1f} GB/s {:8.1f} GFLOP/s {:9.1f} us each\n", size.name,
+             storage == Storage::kFloat ? "float32" : "bfloat16", num_rows, gb, gflop, s * 1e6);
+  return {{"case", size.name},
+          {"storage", storage == Storage::kFloat ? "float32" : "bfloat16"},
+          {"rows", num_rows},
+          {"gb_per_s", gb},
+          {"gflop_per_s", gflop}};
 }
 
 // A decoding step of one layer: every sequence reads its keys and values once.
@@ -127,18 +131,19 @@ int run(const Options& options) {
   const bench::Peak peak = bench::measure_peak(options.threads, options.seconds);
   fmt::print("{}, {} threads: reads {:.1f} GB/s, multiplies {:.1f} GFLOP/s\n", kernels::isa_name(kernels::isa_in_use()), options.threads,
              peak.gb_per_s, peak.gflop_per_s);
-  const Case cases[] = {{"tiny", 768, 256, 16 << 20}, {"small", 1536, 512, 100 << 20}, {"medium", 3072, 1024, 300 << 20}, {"down", 1024, 3072, 300 << 20}};
+  const Case cases[] = {
+      {"tiny", 768, 256, 16 << 20}, {"small", 1536, 512, 100 << 20}, {"medium", 3072, 1024, 300 << 20}, {"down", 1024, 3072, 300 << 20}};
   for (const Case& size : cases) {
     for (const int64_t rows : {1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 256}) results.push_back(measure(options, size, Storage::kFloat, rows));
   }
   for (const int64_t rows : {1, 8, 16, 256}) results.push_back(measure(options, cases[2], Storage::kBfloat16, rows));
   for (const int64_t sequences : {1, 16}) results.push_back(measure_attention(options, sequences, 500));
   if (!options.json.empty()) {
-    std::ofstream(options.json) << nlohmann::json{{"isa", kernels::isa_name(kernels::isa_in_use())},
-                                                  {"threads", options.threads},
-                                                  {"peak", {{"gb_per_s", peak.gb_per_s}, {"gflop_per_s", peak.gflop_per_s}}},
-                                                  {"results", results}}
-                                       .dump(1);
+    std::ofstream(options.json) << nlohmann::json{
+        {"isa", kernels::isa_name(kernels::isa_in_use())},
+        {"threads", options.threads},
+        {"peak", {{"gb_per_s", peak.gb_per_s}, {"gflop_per_s", peak.gflop_per_s}}},
+        {"results", results}}.dump(1);
   }
   return 0;
 }

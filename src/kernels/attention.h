@@ -36,10 +36,10 @@ struct AttentionTask {
   const int32_t* block_table = nullptr;
   int64_t first_position = 0;  ///< of row 0
   int64_t kv_head = 0;
-  int64_t group = 1;   ///< G
-  Range queries;       ///< at most kAttentionQueries
-  ConstRows q;         ///< rows of [nq, D], from row 0 on
-  Rows out;            ///< likewise
+  int64_t group = 1;  ///< G
+  Range queries;      ///< at most kAttentionQueries
+  ConstRows q;        ///< rows of [nq, D], from row 0 on
+  Rows out;           ///< likewise
   /// ≥ 0: every row sees positions up to and with this one, those behind it too (vision); needs a table of all of them.
   int64_t last_position = -1;
 };
@@ -50,9 +50,7 @@ struct AttentionScratch {
   const void** rows = nullptr;  ///< kAttentionScratchRows of them
 };
 inline constexpr int64_t kAttentionScratchRows = 2 * kAttentionSpan + 16;
-constexpr int64_t attention_scratch_floats(int64_t head_dim) {
-  return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256;
-}
+constexpr int64_t attention_scratch_floats(int64_t head_dim) { return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256; }
 
 /// Softmax(q·kᵀ/√D)·v over all spans, into task.out.
 void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch);

@@ -20,7 +20,8 @@ struct KeyLanes {
 /// @param next    keys that are fetched meanwhile, KG of them
 /// @param scores  [QR, kAttentionSpan]
 template <class V, class W, int QR, int KG>
-void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len, const float* queries, int64_t head_dim, float* scores) {
+void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len, const float* queries, int64_t head_dim,
+                 float* scores) {
   using F = typename V::F;
   F sums[QR][KG];
 #pragma GCC unroll 8
@@ -113,7 +114,7 @@ struct AttentionKernel {
   using F = typename V::F;
   static constexpr int L = V::kLanes;
   static constexpr bool kIsWide = V::kRegisters >= 32;
-  static constexpr int kScoredQueries = kIsWide ? 6 : 4;   // side by side, with kScoredLanes registers of keys
+  static constexpr int kScoredQueries = kIsWide ? 6 : 4;  // side by side, with kScoredLanes registers of keys
   static constexpr int kScoredLanes = kIsWide ? 4 : 2;
   static constexpr int kWeighedQueries = kIsWide ? 3 : 2;  // side by side, with kValueRegisters of each value
   static constexpr int kValueRegisters = kIsWide ? 4 : 2;
@@ -265,7 +266,7 @@ struct AttentionKernel {
         const int registers = static_cast<int>((width + L - 1) / L);
         const int last = static_cast<int>(width - (registers - 1) * L);
         weigh_some<kWeighedQueries>(count, registers, values, d, last, num_keys, scores() + query * kAttentionSpan,
-                      partial + query * partial_stride() + d);
+                                    partial + query * partial_stride() + d);
       }
       query += count;
     }
@@ -300,9 +301,8 @@ struct AttentionKernel {
       const float greatest = sum[width] > more[width] ? sum[width] : more[width];
       const F scale = exp_of<V>(V::set1(sum[width] - greatest)), more_scale = exp_of<V>(V::set1(more[width] - greatest));
       sum[width] = 0;  // takes part in the loop below, like the sum of exponentials behind it
-      RowKernels<V>::for_row(width + 2, [&](const auto& load, const auto& store) {
-        store(sum, V::fma(load(sum), scale, V::mul(load(more), more_scale)));
-      });
+      RowKernels<V>::for_row(
+          width + 2, [&](const auto& load, const auto& store) { store(sum, V::fma(load(sum), scale, V::mul(load(more), more_scale))); });
       sum[width] = greatest;
     }
   }
@@ -312,9 +312,7 @@ struct AttentionKernel {
       const float* sum = state() + query * partial_stride();
       float* out = task.out.row(row(query)) + head_offset(query);
       const F total = V::set1(sum[cache.head_dim + 1]);
-      RowKernels<V>::for_row(cache.head_dim, [&](const auto& load, const auto& store) {
-        store(out, V::div(load(sum), total));
-      });
+      RowKernels<V>::for_row(cache.head_dim, [&](const auto& load, const auto& store) { store(out, V::div(load(sum), total)); });
     }
   }
 };

@@ -16,7 +16,7 @@ struct Ahead {
   int64_t jump = 0;  ///< values between the end of the tile's rows and the row that comes after them
 };
 
-/// MR rows of x times NR rows of w. Each product keeps one register of partial sums, lane l for the k with k % kLanes == l in ascending order,
+/// MR rows of x times NR rows of w. Each product keeps one register of partial sums, lane l for the k with k % kLanes == l, ascending,
 /// and adds the lanes up in one order: its bits depend on the two rows alone, whatever MR and NR.
 /// @param w     NR rows of k values
 /// @param x     MR rows, `ldx` floats apart

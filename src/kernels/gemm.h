@@ -11,9 +11,9 @@ namespace rematch::kernels {
 struct Weights {
   const void* data = nullptr;
   Storage storage = Storage::kFloat;
-  int64_t num_outputs = 0;        ///< N
-  int64_t num_inputs = 0;         ///< K
-  const float* bias = nullptr;    ///< [N]; null = none
+  int64_t num_outputs = 0;      ///< N
+  int64_t num_inputs = 0;       ///< K
+  const float* bias = nullptr;  ///< [N]; null = none
 };
 
 /// What becomes of a product.
@@ -24,7 +24,7 @@ enum class Into {
 
 /// Computes columns `columns` of y [M, N] from x [M, K].
 ///
-/// The bits of each output depend on its row of x and its row of w alone: not on M, not on the columns computed with it, not on who computes
+/// The bits of each output depend on its row of x and its row of w alone: not on M, not on columns computed with it, not on who computes
 /// them. (They do depend on the instruction set.) Cost: one pass over the rows of w for up to a few dozen rows of x; beyond, one for each
 /// block of them that stays in the L2 cache.
 void gemm(const Weights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into = Into::kStore);

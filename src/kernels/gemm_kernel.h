@@ -68,7 +68,8 @@ struct GemmKernel {
     }
     if (first_column + block_columns >= columns.end) return {};
     // Each group fetches its part of the next block, so that memory has all of the time they take.
-    const int64_t from = (num_columns * group + num_groups - 1) / num_groups, to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
+    const int64_t from = (num_columns * group + num_groups - 1) / num_groups,
+                  to = (num_columns * (group + 1) + num_groups - 1) / num_groups;
     return {.rows = reinterpret_cast<const char*>(data) + (block_columns + from) * row_bytes,
             .stride = row_bytes,
             .count = static_cast<int>(to - from)};

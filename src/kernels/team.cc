@@ -10,8 +10,8 @@
 namespace rematch::kernels {
 namespace {
 
-// A few hundred µs of waiting at full speed, more than shares of a phase differ by. Then somebody else has the other core: sleep, because who
-// has slept is let in at once when it is woken.
+// A few hundred µs of waiting at full speed, more than shares of a phase differ by. Then somebody else has the other core: sleep, because
+// who has slept is let in at once when it is woken.
 constexpr int kSpins = 20000;
 
 void pause() {

@@ -27,7 +27,7 @@ struct Worker {
   }
 };
 
-/// Runs `body` once on each of up to `num_threads` threads, the caller's among them, and returns when all are done. The threads are OpenMP's,
+/// Runs `body` once on each of up to `num_threads` threads, the caller's among them, and returns when all are done. They are OpenMP's,
 /// which ATen uses too, so that no two pools compete for the cores. Inside, workers meet at barriers, which cost a fraction of a
 /// microsecond: a whole forward pass is one call.
 /// @param body  must not throw; may be called with a smaller Worker::count than asked for

@@ -23,7 +23,10 @@ struct Scene {
   };
 
   explicit Scene(const Shape& s)
-      : shape(s), q(test::noise(s.length * q_width(), 1)), k(test::noise(s.length * kv_width(), 2)), v(test::noise(s.length * kv_width(), 3)) {
+      : shape(s),
+        q(test::noise(s.length * q_width(), 1)),
+        k(test::noise(s.length * kv_width(), 2)),
+        v(test::noise(s.length * kv_width(), 3)) {
     for (float& value : q) value *= 3;  // so that softmax chooses
     const int64_t num_blocks = (s.length + s.block_len - 1) / s.block_len;
     for (int64_t i = 0; i < num_blocks; ++i) table.push_back(static_cast<int32_t>((i * 7 + 3) % (num_blocks * 7 + 4)));
@@ -33,7 +36,8 @@ struct Scene {
     cache = {keys.data(), values.data(), s.storage, s.num_kv_heads, s.block_len, s.head_dim};
     for (int64_t t = 0; t < s.length; ++t) {
       for (int64_t h = 0; h < s.num_kv_heads; ++h) {
-        kernels::store_token(cache, table[static_cast<size_t>(t / s.block_len)], h, t % s.block_len, &k[static_cast<size_t>(t * kv_width() + h * s.head_dim)],
+        kernels::store_token(cache, table[static_cast<size_t>(t / s.block_len)], h, t % s.block_len,
+                             &k[static_cast<size_t>(t * kv_width() + h * s.head_dim)],
                              &v[static_cast<size_t>(t * kv_width() + h * s.head_dim)]);
       }
     }
@@ -112,8 +116,12 @@ struct Scene {
 TEST(Attention, IsTheSoftmaxOverEverythingBefore) {
   test::for_each_isa([](Isa isa) {
     for (const Storage storage : {Storage::kFloat, Storage::kBfloat16}) {
-      for (const Scene::Shape& shape : {Scene::Shape{40, 2, 2, 32, 16}, {300, 1, 3, 16, 16}, {70, 2, 1, 24, 5}, {33, 1, 7, 128, 1},
-                                        {600, 1, 1, 12, 32}, {21, 1, 16, 80, 4}}) {
+      for (const Scene::Shape& shape : {Scene::Shape{40, 2, 2, 32, 16},
+                                        {300, 1, 3, 16, 16},
+                                        {70, 2, 1, 24, 5},
+                                        {33, 1, 7, 128, 1},
+                                        {600, 1, 1, 12, 32},
+                                        {21, 1, 16, 80, 4}}) {
         Scene::Shape with_storage = shape;
         with_storage.storage = storage;
         const Scene scene(with_storage);

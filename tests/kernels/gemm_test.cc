@@ -19,7 +19,12 @@ using kernels::Weights;
 // A matrix, rows to multiply it with, and what a double says.
 struct Problem {
   Problem(int64_t m, int64_t n, int64_t k, Storage storage)
-      : num_rows(m), num_outputs(n), num_inputs(k), x(test::noise(m * k, 1)), w(test::noise(n * k, 2)), bias(test::noise(n, 3)),
+      : num_rows(m),
+        num_outputs(n),
+        num_inputs(k),
+        x(test::noise(m * k, 1)),
+        w(test::noise(n * k, 2)),
+        bias(test::noise(n, 3)),
         halves(test::as_bfloat16(w)) {
     if (storage == Storage::kBfloat16) {
       for (size_t i = 0; i < w.size(); ++i) w[i] = test::from_bfloat16(halves[i]);

@@ -27,7 +27,8 @@ struct StepPrompt {
       row.token_ids.insert(row.token_ids.begin() + num_text / 2, pads.begin(), pads.end());
       row.grids = {{grid}};
       images.grid_thw = {grid};
-      images.pixel_values_NC = at::randn({patches, 3 * config.vision.temporal_patch_size * config.vision.patch_size * config.vision.patch_size});
+      images.pixel_values_NC =
+          at::randn({patches, 3 * config.vision.temporal_patch_size * config.vision.patch_size * config.vision.patch_size});
       features = model.encode_images(images);
       features.embeds_MH = features.embeds_MH.to(at::kFloat).contiguous();
       for (at::Tensor& deepstack : features.deepstack_MH) deepstack = deepstack.to(at::kFloat).contiguous();

@@ -204,7 +204,8 @@ TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
       {
         const at::NoGradGuard no_grad;
         at::manual_seed(change);
-        for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
+        for (const NamedParameter& parameter : adapter->parameters())
+          at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
       }
       runner->refresh();
       const StepPrompt now(*model, 25, kImage, 12);

@@ -17,8 +17,7 @@ class CpuParameters {
   /// @param model  on the CPU
   explicit CpuParameters(const Qwen3VL& model);
 
-  /// A parameter with all dimensions but the first taken together. Large ones that are the training tensors are put on large pages. Lives as
-  /// long as kept().
+  /// A parameter with all dimensions but the first taken together. Large training tensors are put on large pages. Lives as long as kept().
   kernels::Weights matrix(const std::string& name);
   /// matrix(MODULE.weight) with MODULE.bias.
   kernels::Weights linear(const std::string& module);

@@ -21,15 +21,16 @@ using kernels::Range;
 using kernels::Rows;
 using kernels::Worker;
 
-// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that want logits, V vocabulary.
+// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that want
+// logits, V vocabulary.
 
 // Everything a step writes to besides the cache.
 struct Scratch {
   CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
-  CpuBuffer<float> cos_T, sin_T;     // [T, D / 2]
+  CpuBuffer<float> cos_T, sin_T;  // [T, D / 2]
   CpuBuffer<float> last_SH, logits_SV;
-  CpuBuffer<float> attention;        // of each worker
-  CpuBuffer<const void*> pointers;   // of each worker
+  CpuBuffer<float> attention;       // of each worker
+  CpuBuffer<const void*> pointers;  // of each worker
   CpuBuffer<float> partials;
 };
 
@@ -319,11 +320,11 @@ class CpuRunner : public StepRunner {
     for (int64_t i = rows.begin; i < rows.end; ++i) {
       const int64_t t = last_rows_[static_cast<size_t>(i)];
       add_deepstack(num_layers, t);
-      kernels::rms_norm(hidden().row(t), weights_.final_norm.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps), last.row(i));
+      kernels::rms_norm(hidden().row(t), weights_.final_norm.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps),
+                        last.row(i));
     }
     worker.wait();
-    kernels::gemm(weights_.head, last, num_last, logits,
-                  kernels::share(text_.vocab_size, kernels::kGemmUnit, worker.index, worker.count));
+    kernels::gemm(weights_.head, last, num_last, logits, kernels::share(text_.vocab_size, kernels::kGemmUnit, worker.index, worker.count));
   }
 
   int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }

@@ -73,9 +73,9 @@ Tower take_tower(const Qwen3VL& model) {
   tower.pos_embed = parameters.tensor(prefix + "pos_embed.weight");
   for (int64_t i = 0; i < config.depth; ++i) {
     const std::string name = fmt::format("{}blocks.{}.", prefix, i);
-    tower.blocks.push_back({take_norm(parameters, name + "norm1"), take_norm(parameters, name + "norm2"), parameters.linear(name + "attn.qkv"),
-                            parameters.linear(name + "attn.proj"), parameters.linear(name + "mlp.linear_fc1"),
-                            parameters.linear(name + "mlp.linear_fc2")});
+    tower.blocks.push_back({take_norm(parameters, name + "norm1"), take_norm(parameters, name + "norm2"),
+                            parameters.linear(name + "attn.qkv"), parameters.linear(name + "attn.proj"),
+                            parameters.linear(name + "mlp.linear_fc1"), parameters.linear(name + "mlp.linear_fc2")});
   }
   tower.merger = take_merger(parameters, prefix + "merger", false);
   for (size_t i = 0; i < config.deepstack_visual_indexes.size(); ++i) {
@@ -134,7 +134,8 @@ struct CpuVision::Impl {
 
   // ---- what one worker does; a barrier wherever somebody needs what another one made ----
 
-  void multiply(const kernels::Weights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into, const Worker& worker) const {
+  void multiply(const kernels::Weights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into,
+                const Worker& worker) const {
     kernels::gemm(w, x, rows, y, kernels::share(w.num_outputs, kernels::kGemmUnit, worker.index, worker.count), into);
   }
 
@@ -167,7 +168,8 @@ struct CpuVision::Impl {
         float* const q = qkv().row(i) + head * head_dim();
         kernels::rotate(q, cos + i * head_dim(), sin + i * head_dim(), head_dim());
         kernels::rotate(q + width, cos + i * head_dim(), sin + i * head_dim(), head_dim());
-        kernels::store_token(cache(), i / frame_len * blocks_of_frame() + slot / kBlockLen, head, slot % kBlockLen, q + width, q + 2 * width);
+        kernels::store_token(cache(), i / frame_len * blocks_of_frame() + slot / kBlockLen, head, slot % kBlockLen, q + width,
+                             q + 2 * width);
       }
     }
     worker.wait();
