@@ -3,10 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <map>
 #include <new>
@@ -20,7 +18,9 @@
 #include "estep/rollout/native/aten_runner.h"
 #include "estep/rollout/native/cache_size.h"
 #include "estep/rollout/native/cpu_runner.h"
+#include "estep/rollout/native/live_answer.h"
 #include "estep/rollout/native/scheduler.h"
+#include "estep/rollout/native/step_clock.h"
 #include "estep/rollout/padded_batch.h"
 #include "estep/rollout/repeat_guard.h"
 #include "text/tokenizer.h"
@@ -36,86 +36,11 @@ constexpr int kStepRowsOnDevices = 4096;
 // Logits one thread looks at before another one is worth waking.
 constexpr int64_t kLogitsPerTask = 1 << 15;
 
-std::string who_is(const Prompt& prompt) { return fmt::format("sample {} ({})", prompt.sample_id, prompt.where); }
-
 std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
   std::vector<int64_t> lens;
   for (const Prompt& prompt : prompts) lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
   return lens;
 }
-
-// How ATen's thread count is set while this lives.
-class ThreadsFor {
- public:
-  explicit ThreadsFor(int num_threads) : former_(at::get_num_threads()) {
-    if (num_threads != former_) at::set_num_threads(num_threads);
-  }
-  ~ThreadsFor() {
-    if (at::get_num_threads() != former_) at::set_num_threads(former_);
-  }
-  ThreadsFor(const ThreadsFor&) = delete;
-  ThreadsFor& operator=(const ThreadsFor&) = delete;
-
- private:
-  int former_;
-};
-
-// What a stretch of work takes, and how often threads of the process lose their cores meanwhile.
-class StepClock {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-  int64_t num_switches() const { return switches_so_far() - switches_at_begin_; }
-
- private:
-  static int64_t switches_so_far() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_nvcsw + usage.ru_nivcsw;
-  }
-
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  int64_t switches_at_begin_ = switches_so_far();
-};
-
-// One prompt being answered.
-struct LiveAnswer {
-  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options, const Tokenizer* tokenizer, const Qwen3VL& model,
-             std::vector<ImageSpan> spans)
-      : prompt_idx(prompt_index),
-        prompt(prompt_),
-        images(std::move(spans)),
-        sampler(prompt_, options, model.config().text.vocab_size),
-        guard(options.repeat_terminate, tokenizer),
-        sequence({.arrival = static_cast<int64_t>(prompt_index),
-                  .prompt_token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
-                  .images = images,
-                  .max_new_tokens = options.max_new_tokens,
-                  .who = who_is(prompt_)},
-                 options.native.block_len) {
-    RowInput row{.token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
-                 .segment_lens = {static_cast<int64_t>(prompt_.token_ids.size())},
-                 .grids = {{}}};
-    for (const ImageRef& image : prompt_.images) row.grids.back().push_back(image.grid_thw);
-    positions_3T = model.positions_3T(row).contiguous();
-    first_new_position = positions_3T.max().item<int64_t>() + 1;
-  }
-
-  // mRoPE position of a token, prompt or answer, on one of the three axes.
-  int64_t position(int64_t axis, int64_t token_idx) const {
-    const int64_t prompt_len = sequence.prompt_len();
-    if (token_idx >= prompt_len) return first_new_position + token_idx - prompt_len;
-    return positions_3T.const_data_ptr<int64_t>()[axis * prompt_len + token_idx];
-  }
-
-  size_t prompt_idx;
-  const Prompt& prompt;
-  std::vector<ImageSpan> images;
-  SamplerRow sampler;
-  RepeatGuard guard;
-  Sequence sequence;
-  at::Tensor positions_3T;
-  int64_t first_new_position = 0;
-};
 
 }  // namespace
 
