@@ -1,8 +1,10 @@
 // The real vLLM against the oracle `hf`: the same greedy ids, with the weights of the moment.
-#include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
-
 #include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -131,12 +133,19 @@ TEST(VllmLive, SignalsThreadsAndGradientsStayTheProgramsOwn) {
   struct sigaction before {}, after {};
   sigaction(SIGINT, nullptr, &before);
   const int num_threads = at::get_num_threads();
+  cpu_set_t cpus_before, cpus_after;
+  sched_getaffinity(0, sizeof cpus_before, &cpus_before);
   const test::Questions asked = test::questions(test::source_path("demo/model"), 2);
   const auto engine = make_engine("vllm", asked.parts, asked.options(4));
   asked.answers(*engine);
   sigaction(SIGINT, nullptr, &after);
   EXPECT_EQ(before.sa_handler, after.sa_handler);
   EXPECT_EQ(at::get_num_threads(), num_threads);
+  sched_getaffinity(0, sizeof cpus_after, &cpus_after);
+  EXPECT_TRUE(CPU_EQUAL(&cpus_before, &cpus_after)) << "threads are not tied to cores";
+  int policy = -1;
+  const bool known = syscall(SYS_get_mempolicy, &policy, nullptr, 0, nullptr, 0) == 0;
+  EXPECT_TRUE(!known || policy == 0) << "memory is not tied to a NUMA node: policy " << policy;
   EXPECT_TRUE(at::GradMode::is_enabled());
 }
 

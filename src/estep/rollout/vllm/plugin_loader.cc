@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "estep/rollout/vllm/vllm_errors.h"
@@ -203,6 +204,7 @@ VllmPlugin& open_plugin(const Interpreter& interpreter) {
   try {
     loaded.import_engine(interpreter.executable);
   } catch (const PythonError& error) {
+    throw_if_interrupted();  // a helper process of the import took the signal
     throw environment_error("vLLM cannot be imported", fmt::format("{}: {}", described(interpreter), error.what()),
                             "repair that environment: run scripts/setup-vllm --fresh");
   }

@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <unistd.h>
 
@@ -71,6 +72,22 @@ class Ours {
   std::array<struct sigaction, kSignals.size()> handlers_{};
   int num_threads_;
   at::AutoGradMode grad_{at::GradMode::is_enabled()};
+};
+
+/// Keeps the memory policy of the process: on a CPU vLLM ties every allocation to one NUMA node, training's too.
+class OurMemoryPolicy {
+ public:
+  OurMemoryPolicy() : known_(syscall(SYS_get_mempolicy, &mode_, nodes_.data(), kNodeBits, nullptr, 0) == 0) {}
+  ~OurMemoryPolicy() {
+    if (known_) syscall(SYS_set_mempolicy, mode_, mode_ == 0 ? nullptr : nodes_.data(), mode_ == 0 ? 0 : kNodeBits);
+  }
+  OurMemoryPolicy(const OurMemoryPolicy&) = delete;
+
+ private:
+  static constexpr unsigned long kNodeBits = 4096;
+  int mode_ = 0;
+  std::array<unsigned long, kNodeBits / (8 * sizeof(unsigned long))> nodes_{};
+  bool known_;
 };
 
 /// Sends what C++ code below Python writes to standard output and error elsewhere while it lives: the terminal belongs to the program.
@@ -147,6 +164,7 @@ class Plugin : public VllmPlugin {
   int64_t start(const std::string& description) override {
     if (engine_ != nullptr && description == description_) return number_;
     const Ours ours;
+    const OurMemoryPolicy memory_policy;
     const Lock lock;
     const QuietDescriptors quiet(log_path(description));
     drop_engine();
