@@ -152,8 +152,7 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
     LongestPrompt longest;
     if (train_data) longest.look_at(*train_data, *prompts, patches);
     if (val_data) longest.look_at(*val_data, *prompts, patches);
-    check_vllm_lengths(vllm, longest.num_tokens, config.rollout.max_new_tokens, longest.where);
-    if (vllm.max_model_len == 0) vllm.max_model_len = longest.num_tokens + config.rollout.max_new_tokens;
+    settle_model_len(vllm, longest.num_tokens, config.rollout.max_new_tokens, longest.where);
     make_directories(config.output.run_dir);  // of the engine's log
   }
 

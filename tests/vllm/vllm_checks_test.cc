@@ -87,6 +87,21 @@ TEST(VllmChecks, RefusesPromptsThatMaxModelLenCannotHold) {
   EXPECT_NO_THROW(check_vllm_lengths(given, 1'000'000, 160, "a.jsonl:3"));
 }
 
+TEST(VllmChecks, SettlesTheModelLengthByConfigurationDataAndPositions) {
+  VllmOptions given = options();
+  settle_model_len(given, 100, 60, "a.jsonl:1");
+  EXPECT_EQ(given.max_model_len, 512) << "as configured";
+  given.max_model_len = 0;
+  settle_model_len(given, 100, 60, "a.jsonl:1");
+  EXPECT_EQ(given.max_model_len, 160) << "as the data ask for";
+  given.max_model_len = 1'000'000;
+  settle_model_len(given, 100, 60, "a.jsonl:1");
+  EXPECT_EQ(given.max_model_len, 4096) << "the model has no more positions";
+  const UserError error = test::catch_user_error([&] { settle_model_len(given, 4000, 97, "a.jsonl:1"); });
+  EXPECT_NE(error.problems().front().what.find("max_position_embeddings"), std::string::npos);
+  EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
+}
+
 TEST(VllmChecks, TheCacheStaysWithinItsShareOfTheMemory) {
   const int64_t plenty = kv_cache_bytes(options(), {64 * kGib, 64 * kGib});
   const int64_t tight = kv_cache_bytes(options(), {kGib, kGib});

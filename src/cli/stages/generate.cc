@@ -11,6 +11,7 @@
 #include "dist/device.h"
 #include "estep/rollout/engine_factory.h"
 #include "estep/rollout/sampler.h"
+#include "estep/rollout/vllm/vllm_checks.h"
 #include "text/chat_template.h"
 #include "text/lossy.h"
 #include "text/prompt.h"
@@ -150,11 +151,7 @@ class GenerateStage : public Stage {
     GenerateOptions options = requests.front().options;
     options.batch_size = static_cast<int>(requests.size());
     const PixelGetter pixels = [this](const ImageRef& image) { return pixels_.at(image.path); };
-    // In steps, so that an engine that runs serves most of the lines to come too.
-    for (const Prompt& prompt : prompts) {
-      const auto needed = static_cast<int64_t>(prompt.token_ids.size()) + options.max_new_tokens;
-      vllm_.max_model_len = std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
-    }
+    if (backend_ == "vllm") widen_vllm(prompts, options.max_new_tokens);
     const std::vector<Rollout> rollouts = make_engine(backend_, {model_, tokenizer_, pixels, vllm_}, options)->generate(prompts, {});
     std::vector<Json> answers;
     for (const Rollout& rollout : rollouts) {
@@ -168,8 +165,20 @@ class GenerateStage : public Stage {
     return answers;
   }
 
+  // What the engine is started for: in steps, so that one that runs serves most of the lines to come too.
+  void widen_vllm(const std::vector<Prompt>& prompts, int max_new_tokens) {
+    for (const Prompt& prompt : prompts) {
+      const auto needed = static_cast<int64_t>(prompt.token_ids.size()) + max_new_tokens;
+      vllm_.max_model_len = std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
+      num_images_ = std::max(num_images_, prompt.images.size());
+      settle_model_len(vllm_, static_cast<int64_t>(prompt.token_ids.size()), max_new_tokens, prompt.where);
+    }
+    vllm_.engine_args = {{"limit_mm_per_prompt", fmt::format(R"({{"image":{},"video":0}})", num_images_)}};
+  }
+
   const std::string backend_;
   VllmOptions vllm_;
+  size_t num_images_ = 1;  // of a line so far
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const ChatTemplate chat_template_;
   const PatchOptions patch_options_;

@@ -28,6 +28,18 @@ std::optional<Qwen3VLConfig> model_config(const std::string& model_dir) {
   return Qwen3VLConfig::from_model_dir(model_dir);
 }
 
+// `max_position_embeddings`: vLLM has tables for so many positions. 0 = not said.
+int64_t num_positions(const std::string& model_dir) {
+  std::error_code ignored;
+  const std::string path = join_path(model_dir, "config.json");
+  if (!fs::is_regular_file(path, ignored)) return 0;
+  const Json config = read_json_file(path);
+  const Json text = config.value("text_config", Json::object());
+  return text.is_object() && text.contains("max_position_embeddings") && text["max_position_embeddings"].is_number_integer()
+             ? text["max_position_embeddings"].get<int64_t>()
+             : 0;
+}
+
 int64_t bytes_per_value(const VllmOptions& options) { return options.bfloat16 ? 2 : 4; }
 
 // The engine's copy of the weights: as large as the files, but for another dtype; on a CPU it is kept as it came and packed.
@@ -119,12 +131,24 @@ void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory
   check_memory(options, *model, memory);
 }
 
+void settle_model_len(VllmOptions& options, int64_t prompt_tokens, int max_new_tokens, const std::string& where) {
+  const int64_t positions = num_positions(options.model_dir);
+  if (options.max_model_len == 0) options.max_model_len = prompt_tokens + max_new_tokens;
+  if (positions > 0) options.max_model_len = std::min(options.max_model_len, positions);
+  check_vllm_lengths(options, prompt_tokens, max_new_tokens, where);
+}
+
 void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int max_new_tokens, const std::string& where) {
   const int64_t needed = prompt_tokens + max_new_tokens;
   if (options.max_model_len == 0 || needed <= options.max_model_len) return;
+  const std::string sum = fmt::format("prompt {} + max_new_tokens {} = {} tokens", prompt_tokens, max_new_tokens, needed);
+  if (needed > num_positions(options.model_dir) && options.max_model_len == num_positions(options.model_dir)) {
+    throw vllm_error(ErrorKind::kConfig, "the model has no positions for a prompt and its answer", where,
+                     fmt::format("{}; max_position_embeddings of {} is {}", sum, options.model_dir, options.max_model_len),
+                     "lower max_new_tokens, use smaller images");
+  }
   throw vllm_error(ErrorKind::kConfig, "vllm.max_model_len cannot hold a prompt and its answer", where,
-                   fmt::format("prompt {} + max_new_tokens {} = {} tokens; vllm.max_model_len (from global_max_length) {}", prompt_tokens,
-                               max_new_tokens, needed, options.max_model_len),
+                   fmt::format("{}; vllm.max_model_len (from global_max_length) {}", sum, options.max_model_len),
                    fmt::format("set vllm.max_model_len: {} or more, lower max_new_tokens, use smaller images", needed));
 }
 

@@ -21,6 +21,10 @@ MemoryBytes host_memory();
 /// @throws UserError (environment)
 void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory);
 
+/// Settles `max_model_len` once the data are known: as given, as long as they ask for when it was not, never beyond the model's positions.
+/// @param where  "path:line" of the longest prompt. @throws UserError (config) as check_vllm_lengths()
+void settle_model_len(VllmOptions& options, int64_t prompt_tokens, int max_new_tokens, const std::string& where);
+
 /// Refuses prompts whose answers cannot end before `max_model_len`; nothing is checked when that is 0.
 /// @param where  "path:line" of the longest prompt. @throws UserError (config) with both numbers
 void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int max_new_tokens, const std::string& where);
