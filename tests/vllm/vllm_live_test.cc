@@ -181,4 +181,19 @@ TEST(VllmLive, AnEngineThatCannotStartSaysWhyAndTheWayOut) {
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
 }
 
+TEST(VllmLive, AModelThatItsKernelsDoNotKnowIsRefusedAtTheStart) {
+  REMATCH_NEEDS_VLLM();
+  const test::Questions asked = test::questions(test::source_path("tests/golden/model/tiny_tied"), 1);
+  try {
+    make_engine("vllm", asked.parts, asked.options(4));
+  } catch (const UserError& error) {  // heads of 16 values, with the CPU release of today
+    EXPECT_EQ(exit_code(error.kind()), 4);
+    EXPECT_NE(error.problems().front().error.find("does not start"), std::string::npos) << error.what();
+    EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
+  }
+  // The engine that failed is in nobody's way.
+  const test::Questions others = test::questions(test::source_path("demo/model"), 2);
+  EXPECT_EQ(others.answers(*make_engine("vllm", others.parts, others.options(4))).size(), 2u);
+}
+
 }  // namespace rematch

@@ -165,6 +165,15 @@ class Engine:
         self._version = -1
         self._loaded = set()
         self._asleep = False
+        self._generate_one_token()
+
+    def _generate_one_token(self):
+        """What this machine's kernels do not know (a head size, a dtype) shows here and not in the first window."""
+        from vllm import SamplingParams
+
+        self._engine.add_request("rematch-start", {"prompt_token_ids": [0]}, SamplingParams(max_tokens=1, temperature=0, detokenize=False))
+        while self._engine.has_unfinished_requests():
+            self._engine.step()
 
     # Weights ---------------------------------------------------------------------------------------------------------------------------
 
