@@ -1,4 +1,4 @@
-// Tokens per second and resident memory of the rollout backends, side by side: each in a process of its own, taking turns on the same prompts.
+// Tokens per second and resident memory of the rollout backends, side by side: each in a process of its own, in turns on the same prompts.
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -62,8 +62,9 @@ class Side {
     const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(arguments.model, {});
     const auto tokenizer = Tokenizer::load(arguments.model);
     const PatchOptions patches = PatchOptions::from_model_dir(arguments.model);
-    const PromptEncoder encoder(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(arguments.model)),
-                                {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
+    const PromptEncoder encoder(
+        tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(arguments.model)),
+        {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
     const GridThw grid = grid_of(arguments.image_px, arguments.image_px, patches);
     for (int i = 0; i < kMostPrompts; ++i) {
       Prompt prompt{.sample_id = i, .images = {{.path = std::to_string(i), .grid_thw = grid}}, .where = std::to_string(i)};
@@ -95,13 +96,16 @@ class Side {
     int64_t num_tokens = 0;
     for (const Rollout& rollout : rollouts) num_tokens += static_cast<int64_t>(rollout.response_token_ids.size());
     REMATCH_CHECK(num_tokens == static_cast<int64_t>(batch) * arguments_.new_tokens, "every answer is of full length");
-    return {{"tokens_per_s", static_cast<double>(num_tokens) / seconds}, {"resident_mib", resident_mib()}, {"threads", at::get_num_threads()}};
+    return {
+        {"tokens_per_s", static_cast<double>(num_tokens) / seconds}, {"resident_mib", resident_mib()}, {"threads", at::get_num_threads()}};
   }
 
  private:
   static constexpr int kMostPrompts = 64;
 
-  void make(int batch = 1) { engine_ = make_engine(arguments_.side, parts_, {.max_new_tokens = arguments_.new_tokens, .batch_size = batch}); }
+  void make(int batch = 1) {
+    engine_ = make_engine(arguments_.side, parts_, {.max_new_tokens = arguments_.new_tokens, .batch_size = batch});
+  }
 
   Arguments arguments_;
   EngineParts parts_;
@@ -196,7 +200,8 @@ int compare(const Arguments& arguments, char** argv) {
   if (sides.empty()) return 1;
   std::cout << fmt::format("{} new tokens an answer, {} px pictures, {}, medians of {} rounds\n", arguments.new_tokens, arguments.image_px,
                            arguments.model, arguments.rounds);
-  std::cout << fmt::format("{:>5}  {:8} {:>10} {:>9} {:>14}\n", "batch", "backend", "tokens/s", "of " + sides.front()->backend(), "resident MiB");
+  std::cout << fmt::format("{:>5}  {:8} {:>10} {:>9} {:>14}\n", "batch", "backend", "tokens/s", "of " + sides.front()->backend(),
+                           "resident MiB");
   for (const std::string& batch : split(arguments.batches, ',')) {
     std::map<std::string, std::vector<double>> speed, memory;
     for (int round = 0; round <= arguments.rounds; ++round) {
@@ -213,7 +218,9 @@ int compare(const Arguments& arguments, char** argv) {
     for (const auto& side : sides) {
       const std::string& name = side->backend();
       const double tokens_per_s = median(speed[name]);
-      std::cout << fmt::format("{:>5}  {:8} {:>10.0f} {:>9.2f} {:>14.0f}\n", batch, name, tokens_per_s, tokens_per_s / base, memory[name].back()) << std::flush;
+      std::cout << fmt::format("{:>5}  {:8} {:>10.0f} {:>9.2f} {:>14.0f}\n", batch, name, tokens_per_s, tokens_per_s / base,
+                               memory[name].back())
+                << std::flush;
       report["rows"].push_back({{"batch", std::stoi(batch)},
                                 {"backend", name},
                                 {"tokens_per_s", tokens_per_s},

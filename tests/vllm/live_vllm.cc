@@ -21,7 +21,8 @@ namespace {
 // A scene of coloured blocks; its number decides size and content.
 Image picture(uint64_t number) {
   const uint64_t key = random_key({number});
-  Image image{.width_px = static_cast<int>(32 * (3 + random_below(key, 0, 4))), .height_px = static_cast<int>(32 * (3 + random_below(key, 1, 4)))};
+  Image image{.width_px = static_cast<int>(32 * (3 + random_below(key, 0, 4))),
+              .height_px = static_cast<int>(32 * (3 + random_below(key, 1, 4)))};
   image.rgb.assign(static_cast<size_t>(image.width_px * image.height_px * 3), 230);
   for (uint64_t block = 0; block < 4; ++block) {
     const auto draw = [&](uint64_t what, int bound) {
@@ -32,7 +33,8 @@ Image picture(uint64_t number) {
     for (int y = top; y < std::min(top + height, image.height_px); ++y) {
       for (int x = left; x < std::min(left + width, image.width_px); ++x) {
         for (int channel = 0; channel < 3; ++channel) {
-          image.rgb[static_cast<size_t>((y * image.width_px + x) * 3 + channel)] = static_cast<uint8_t>(((colour >> channel) & 1) * 215 + draw(5, 30));
+          image.rgb[static_cast<size_t>((y * image.width_px + x) * 3 + channel)] =
+              static_cast<uint8_t>(((colour >> channel) & 1) * 215 + draw(5, 30));
         }
       }
     }
@@ -75,8 +77,9 @@ Questions questions(const std::string& model_dir, int num_prompts) {
   asked.model = Qwen3VL::load(model_dir, {});
   const auto tokenizer = Tokenizer::load(model_dir);
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
-  const PromptEncoder encoder(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-                              {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
+  const PromptEncoder encoder(
+      tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+      {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
   asked.stop_ids = read_stop_ids(model_dir, *tokenizer);
   asked.parts = {.model = asked.model, .tokenizer = tokenizer, .pixels = [patches](const ImageRef& image) {
                    return std::make_shared<const Patches>(patchify(picture(std::stoull(image.path)), patches, image.path));
@@ -84,7 +87,8 @@ Questions questions(const std::string& model_dir, int num_prompts) {
   asked.parts.vllm = {.max_model_len = 512, .memory_utilization = 0.1, .max_num_seqs = 64, .model_dir = model_dir};
   for (int i = 0; i < num_prompts; ++i) {
     const Image image = picture(static_cast<uint64_t>(i));
-    Prompt prompt{.sample_id = i, .images = {{.path = std::to_string(i), .grid_thw = grid_of(image.width_px, image.height_px, patches)}},
+    Prompt prompt{.sample_id = i,
+                  .images = {{.path = std::to_string(i), .grid_thw = grid_of(image.width_px, image.height_px, patches)}},
                   .where = "questions:" + std::to_string(i)};
     prompt.token_ids = encoder.encode({prompt.images.front().grid_thw});
     asked.prompts.push_back(std::move(prompt));

@@ -13,9 +13,8 @@ namespace rematch {
 namespace {
 
 Problem refusal(const std::string& python) {
-  const UserError error = test::catch_user_error([&] {
-    check_backend_available("vllm", {.python = python, .model_dir = test::source_path("demo/model")});
-  });
+  const UserError error =
+      test::catch_user_error([&] { check_backend_available("vllm", {.python = python, .model_dir = test::source_path("demo/model")}); });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   return error.problems().front();
@@ -29,7 +28,8 @@ class FakeEnvironment {
     dir_.write(fmt::format("packages/{}/{}", package, file), text);
   }
   std::string python() const {
-    const std::string path = dir_.write("python", fmt::format("#!/bin/sh\nPYTHONPATH={} exec /usr/bin/env python3 -S \"$@\"\n", dir_.file("packages")));
+    const std::string path =
+        dir_.write("python", fmt::format("#!/bin/sh\nPYTHONPATH={} exec /usr/bin/env python3 -S \"$@\"\n", dir_.file("packages")));
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
@@ -47,7 +47,9 @@ TEST(VllmInterpreter, RefusesOneThatIsNotThere) {
   EXPECT_NE(problem.fix.find("scripts/setup-vllm"), std::string::npos);
 }
 
-TEST(VllmInterpreter, RefusesAProgramThatIsNoPython) { EXPECT_NE(refusal("/bin/false").error.find("no Python interpreter"), std::string::npos); }
+TEST(VllmInterpreter, RefusesAProgramThatIsNoPython) {
+  EXPECT_NE(refusal("/bin/false").error.find("no Python interpreter"), std::string::npos);
+}
 
 TEST(VllmInterpreter, RefusesAnEnvironmentWithoutVllm) {
   FakeEnvironment environment;
@@ -86,7 +88,8 @@ TEST(VllmInterpreter, RefusesAnImportThatFails) {
   EXPECT_EQ(exit_code(error.kind()), 4);
   // Which of the two it lacks comes first depends on the machine.
   const Problem& problem = error.problems().front();
-  EXPECT_TRUE(problem.what.find("ModuleNotFoundError") != std::string::npos || problem.error.find("Python") != std::string::npos) << error.what();
+  EXPECT_TRUE(problem.what.find("ModuleNotFoundError") != std::string::npos || problem.error.find("Python") != std::string::npos)
+      << error.what();
   EXPECT_NE(problem.fix.find("rollout_backend: hf"), std::string::npos);
 }
 

@@ -112,7 +112,8 @@ TEST(VllmChecks, TheCacheStaysWithinItsShareOfTheMemory) {
 
 TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   VllmOptions given = options();
-  given.engine_args = {{"enable_prefix_caching", "false"}, {"limit_mm_per_prompt", R"({"image":1,"video":0})"}, {"load_format", "\"dummy\""}};
+  given.engine_args = {
+      {"enable_prefix_caching", "false"}, {"limit_mm_per_prompt", R"({"image":1,"video":0})"}, {"load_format", "\"dummy\""}};
   given.max_num_seqs = 7;
   given.memory_utilization = 0.25;
   const Json description = parse_json(engine_description(given, {16 * kGib, 16 * kGib}), "description");

@@ -38,7 +38,9 @@ struct Rig {
     return asked.prompts.front();
   }
   VllmAnswer good_answer(const VllmRequest& request) const {
-    return {.id = request.id, .prompt_token_ids = test::wide(prompt_of(request).token_ids), .token_ids = {5, 6, asked.stop_ids.front()},
+    return {.id = request.id,
+            .prompt_token_ids = test::wide(prompt_of(request).token_ids),
+            .token_ids = {5, 6, asked.stop_ids.front()},
             .finish_reason = "stop"};
   }
   /// The refusal of an answer that a test spoilt.
@@ -248,9 +250,11 @@ TEST(VllmEngine, AStartOrASyncThatFailsIsAnErrorOfTheEnvironment) {
     EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
     return error.problems().front().what;
   };
-  EXPECT_EQ(refusal([](test::FakePlugin& plugin) { plugin.start_error = "ValueError: too little memory"; }), "ValueError: too little memory");
+  EXPECT_EQ(refusal([](test::FakePlugin& plugin) { plugin.start_error = "ValueError: too little memory"; }),
+            "ValueError: too little memory");
   EXPECT_EQ(refusal([](test::FakePlugin& plugin) { plugin.load_error = "KeyError: 'x'"; }), "KeyError: 'x'");
-  EXPECT_NE(refusal([](test::FakePlugin& plugin) { plugin.missing = {"visual.a", "visual.b"}; }).find("2 of its parameters"), std::string::npos);
+  EXPECT_NE(refusal([](test::FakePlugin& plugin) { plugin.missing = {"visual.a", "visual.b"}; }).find("2 of its parameters"),
+            std::string::npos);
 }
 
 TEST(VllmEngine, HandsOverAsManyPromptsTogetherAsAskedFor) {
@@ -284,7 +288,9 @@ TEST(VllmEngine, SeedsASampleByItsKeyAlone) {
   rig.options.seed = 9;
   rig.engine().generate(rig.asked.prompts, {});
   rig.engine().generate({rig.asked.prompts[0]}, {});
-  const auto seed = [&](size_t request) { return parse_json(rig.plugin.requests[request].sampling_json, "sampling")["seed"].get<int64_t>(); };
+  const auto seed = [&](size_t request) {
+    return parse_json(rig.plugin.requests[request].sampling_json, "sampling")["seed"].get<int64_t>();
+  };
   EXPECT_NE(seed(0), seed(1));
   EXPECT_EQ(seed(3), seed(0)) << "whatever its batch";
   EXPECT_GE(seed(0), 0);

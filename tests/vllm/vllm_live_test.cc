@@ -27,7 +27,8 @@ void expect_equal_answers(const test::Questions& asked, RolloutEngine& vllm, con
   const auto expected = asked.answers(*make_engine("hf", asked.parts, asked.options(kNewTokens)));
   const auto found = asked.answers(vllm);
   const test::Differences differences = test::compare(asked, expected, found);
-  std::printf("%s: %zu answers, %d differ at a near tie, %d otherwise\n", what, found.size(), differences.near_ties, differences.unexplained);
+  std::printf("%s: %zu answers, %d differ at a near tie, %d otherwise\n", what, found.size(), differences.near_ties,
+              differences.unexplained);
   EXPECT_EQ(differences.unexplained, 0) << what;
   size_t num_tokens = 0;
   for (const auto& ids : found) num_tokens += ids.size();
@@ -130,7 +131,7 @@ TEST(VllmLive, TheRepeatGuardCutsByTheRuleOfTheOthers) {
 TEST(VllmLive, SignalsThreadsAndGradientsStayTheProgramsOwn) {
   REMATCH_NEEDS_VLLM();
   install_interrupt_handlers();
-  struct sigaction before {}, after {};
+  struct sigaction before{}, after{};
   sigaction(SIGINT, nullptr, &before);
   const int num_threads = at::get_num_threads();
   cpu_set_t cpus_before, cpus_after;

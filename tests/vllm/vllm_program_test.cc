@@ -20,7 +20,8 @@ constexpr int kSteps = 3;
 std::string lines(const std::string& backend, const std::string& more = "", int max_steps = kSteps) {
   return fmt::format(
       "global_max_length: 1024\nmodel: {{model: {}}}\ntraining: {{max_steps: {}}}\n"
-      "custom: {{extra: {{rollout_matching: {{rollout_backend: {}, {}vllm: {{tensor_parallel_size: 1, gpu_memory_utilization: 0.1}}}}}}}}\n",
+      "custom: {{extra: {{rollout_matching: {{rollout_backend: {}, {}vllm: {{tensor_parallel_size: 1, gpu_memory_utilization: "
+      "0.1}}}}}}}}\n",
       test::source_path("demo/model"), max_steps, backend, more);
 }
 
@@ -50,7 +51,8 @@ TEST(VllmProgram, TrainsAsWithHf) {
     EXPECT_TRUE(equal_so_far || i > 0) << "the first rollouts are those of the same weights";
     for (const auto& member : found[i].items()) {
       const std::string& key = member.key();
-      if (!equal_so_far || key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key.find("runtime") != std::string::npos)
+      if (!equal_so_far || key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos ||
+          key.find("runtime") != std::string::npos)
         continue;
       EXPECT_EQ(member.value(), expected[i][key]) << "step " << i + 1 << ": " << key;
     }
@@ -77,13 +79,13 @@ TEST(VllmProgram, EvaluatesToTheSameScores) {
 TEST(VllmProgram, AnInterruptWithinGenerationSavesAndExits130) {
   REMATCH_NEEDS_VLLM();
   test::Program program;
-  const std::string config = program.config(
-      lines("vllm", "max_new_tokens: 300, ", 100000));
+  const std::string config = program.config(lines("vllm", "max_new_tokens: 300, ", 100000));
   // As soon as a step is logged the next window generates: nearly all of the time goes there.
-  const test::ProcessResult result = program.run(fmt::format(
-      "--version > /dev/null && {{ {} train {} & pid=$!; for i in $(seq 600); do [ -s {}/logging.jsonl ] && break; sleep 0.1; done; sleep 0.3; "
-      "kill -INT $pid; wait $pid; }}",
-      test::binary_path("bin/rematch"), config, program.run_dir()));
+  const test::ProcessResult result =
+      program.run(fmt::format("--version > /dev/null && {{ {} train {} & pid=$!; for i in $(seq 600); do [ -s {}/logging.jsonl ] && break; "
+                              "sleep 0.1; done; sleep 0.3; "
+                              "kill -INT $pid; wait $pid; }}",
+                              test::binary_path("bin/rematch"), config, program.run_dir()));
   EXPECT_EQ(result.exit_code, 130) << result.err;
   bool saved = false;
   for (const auto& entry : std::filesystem::directory_iterator(program.run_dir())) {
@@ -98,13 +100,15 @@ TEST(VllmProgram, TheGenerateStageAnswersAsHfDoes) {
   std::string input;
   for (const int new_tokens : {8, 20}) {
     input += fmt::format(
-        R"({{"messages":[{{"role":"user","content":[{{"type":"image"}},{{"type":"text","text":"Find every shape."}}]}}],"images":["{}"],"max_new_tokens":{}}})"
+        R"({{"messages":[{{"role":"user","content":[{{"type":"image"}},{{"type":"text","text":"Find every shape."}}]}}],)"
+        R"("images":["{}"],"max_new_tokens":{}}})"
         "\n",
         test::Program::golden("images/0.png"), new_tokens);
   }
   const auto answers = [&](const std::string& backend) {
-    return program.run(fmt::format("stage generate --model {} --backend {} --device cpu --dtype float32", test::source_path("demo/model"), backend),
-                       input);
+    return program.run(
+        fmt::format("stage generate --model {} --backend {} --device cpu --dtype float32", test::source_path("demo/model"), backend),
+        input);
   };
   const test::ProcessResult expected = answers("hf"), found = answers("vllm");
   EXPECT_EQ(found.exit_code, 0) << found.err;

@@ -162,17 +162,18 @@ Interpreter find_interpreter(const std::string& python) {
 void check_interpreter(const Interpreter& interpreter) {
   const std::string advice = "run scripts/setup-vllm, or set vllm.python to an interpreter whose environment holds vLLM";
   if (!interpreter.problem.empty()) {
-    throw environment_error("there is no Python interpreter for vLLM", fmt::format("{}: {}", interpreter.command, interpreter.problem), advice);
+    throw environment_error("there is no Python interpreter for vLLM", fmt::format("{}: {}", interpreter.command, interpreter.problem),
+                            advice);
   }
   if (interpreter.vllm_version.empty()) {
     throw environment_error("vLLM is not installed", fmt::format("{} has no module vllm", described(interpreter)), advice);
   }
   if (interpreter.torch_version != REMATCH_TORCH_VERSION) {
-    throw environment_error("vLLM's torch is not the one this program is built with",
-                            fmt::format("{} has torch {}; the program is built with {}; one process can hold one libtorch",
-                                        described(interpreter), interpreter.torch_version.empty() ? "(none)" : interpreter.torch_version,
-                                        REMATCH_TORCH_VERSION),
-                            advice);
+    throw environment_error(
+        "vLLM's torch is not the one this program is built with",
+        fmt::format("{} has torch {}; the program is built with {}; one process can hold one libtorch", described(interpreter),
+                    interpreter.torch_version.empty() ? "(none)" : interpreter.torch_version, REMATCH_TORCH_VERSION),
+        advice);
   }
   if (interpreter.libpython.empty()) {
     throw environment_error("the interpreter has no shared library", fmt::format("{} comes without libpython", described(interpreter)),

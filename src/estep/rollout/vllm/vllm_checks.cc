@@ -50,9 +50,7 @@ int64_t weight_bytes(const VllmOptions& options) {
     if (entry.path().extension() == ".safetensors") stored += static_cast<int64_t>(entry.file_size(ignored));
   }
   const Json config = read_json_file(join_path(options.model_dir, "config.json"));
-  const auto says_half = [&config](const char* key) {
-    return config.contains(key) && config[key].is_string() && config[key] != "float32";
-  };
+  const auto says_half = [&config](const char* key) { return config.contains(key) && config[key].is_string() && config[key] != "float32"; };
   const int64_t stored_bytes_per_value = says_half("dtype") || says_half("torch_dtype") ? 2 : 4;
   return stored / stored_bytes_per_value * bytes_per_value(options) * (options.on_cpu ? 2 : 1) / options.tensor_parallel_size;
 }
@@ -66,14 +64,16 @@ void check_ranks(const VllmOptions& options) {
   const int tp = options.tensor_parallel_size;
   const std::string where = kVllmSection + ".tensor_parallel_size";
   if (options.on_cpu && tp > 1) {
-    throw vllm_error(ErrorKind::kEnvironment, "vLLM cannot split a model over several processes on a CPU", where,
-                     fmt::format("tensor_parallel_size is {} (the default is 4), device is the CPU, {} process(es)", tp, options.world_size),
-                     "set vllm.tensor_parallel_size: 1");
+    throw vllm_error(
+        ErrorKind::kEnvironment, "vLLM cannot split a model over several processes on a CPU", where,
+        fmt::format("tensor_parallel_size is {} (the default is 4), device is the CPU, {} process(es)", tp, options.world_size),
+        "set vllm.tensor_parallel_size: 1");
   }
   if (options.world_size % tp != 0) {
-    throw vllm_error(ErrorKind::kEnvironment, "the ranks of this run cannot be divided into engines", where,
-                     fmt::format("world_size {} is no multiple of tensor_parallel_size {} (the default is 4)", options.world_size, tp),
-                     fmt::format("set vllm.tensor_parallel_size: 1 or another divisor of {}, or start {} processes", options.world_size, tp));
+    throw vllm_error(
+        ErrorKind::kEnvironment, "the ranks of this run cannot be divided into engines", where,
+        fmt::format("world_size {} is no multiple of tensor_parallel_size {} (the default is 4)", options.world_size, tp),
+        fmt::format("set vllm.tensor_parallel_size: 1 or another divisor of {}, or start {} processes", options.world_size, tp));
   }
 }
 
@@ -97,14 +97,14 @@ void check_memory(const VllmOptions& options, const Qwen3VLConfig& model, const 
   const auto granted = static_cast<int64_t>(options.memory_utilization * static_cast<double>(memory.total));
   const bool fits = needed <= granted && (memory.available <= 0 || needed <= memory.available);
   if (fits) return;
-  throw vllm_error(ErrorKind::kEnvironment, "memory is short for a vLLM engine beside training", kVllmSection + ".gpu_memory_utilization",
-                   fmt::format("needed: {:.2f} GiB (weights {:.2f}, cache of one sequence of {} tokens {:.2f}, workspace {:.2f}); granted: "
-                               "{:.2f} of {:.2f} GiB; free: {:.2f}",
-                               static_cast<double>(needed) / kGib, static_cast<double>(weights) / kGib, options.max_model_len,
-                               static_cast<double>(sequence) / kGib, static_cast<double>(kWorkspaceBytes) / kGib,
-                               static_cast<double>(granted) / kGib, static_cast<double>(memory.total) / kGib,
-                               static_cast<double>(memory.available) / kGib),
-                   "raise vllm.gpu_memory_utilization, lower vllm.max_model_len, enable offload");
+  throw vllm_error(
+      ErrorKind::kEnvironment, "memory is short for a vLLM engine beside training", kVllmSection + ".gpu_memory_utilization",
+      fmt::format("needed: {:.2f} GiB (weights {:.2f}, cache of one sequence of {} tokens {:.2f}, workspace {:.2f}); granted: "
+                  "{:.2f} of {:.2f} GiB; free: {:.2f}",
+                  static_cast<double>(needed) / kGib, static_cast<double>(weights) / kGib, options.max_model_len,
+                  static_cast<double>(sequence) / kGib, static_cast<double>(kWorkspaceBytes) / kGib, static_cast<double>(granted) / kGib,
+                  static_cast<double>(memory.total) / kGib, static_cast<double>(memory.available) / kGib),
+      "raise vllm.gpu_memory_utilization, lower vllm.max_model_len, enable offload");
 }
 
 }  // namespace

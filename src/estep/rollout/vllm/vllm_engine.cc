@@ -143,8 +143,8 @@ VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) 
 }
 
 void VllmEngine::check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer) const {
-  const auto [ours, theirs] = std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(), answer.prompt_token_ids.begin(),
-                                            answer.prompt_token_ids.end());
+  const auto [ours, theirs] =
+      std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(), answer.prompt_token_ids.begin(), answer.prompt_token_ids.end());
   if (ours == prompt.token_ids.end() && theirs == answer.prompt_token_ids.end()) return;
   const auto shown = [](auto at, auto end) { return at == end ? std::string("the end") : std::to_string(*at); };
   throw failure(ErrorKind::kData, "vLLM used another prompt than the one that is trained on", sample_of(prompt),
@@ -159,8 +159,8 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   };
   check_prompt_ids(prompt, answer);
   if (answer.token_ids.empty()) {
-    throw refuse("vLLM returned no token at all", fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token",
-                                                              answer.finish_reason));
+    throw refuse("vLLM returned no token at all",
+                 fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token", answer.finish_reason));
   }
   if (static_cast<int64_t>(answer.token_ids.size()) > options_.max_new_tokens) {
     throw refuse("vLLM returned more tokens than asked for",
@@ -244,7 +244,8 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, co
     num_done += num_finished;
     if (on_progress) on_progress(num_done);
   };
-  const size_t together = parts_.vllm.infer_batch_size > 0 ? static_cast<size_t>(parts_.vllm.infer_batch_size) : std::max<size_t>(prompts.size(), 1);
+  const size_t together =
+      parts_.vllm.infer_batch_size > 0 ? static_cast<size_t>(parts_.vllm.infer_batch_size) : std::max<size_t>(prompts.size(), 1);
   try {
     for (size_t first = 0; first < prompts.size(); first += together) {
       generate_together(prompts.data() + first, rollouts.data() + first, std::min(together, prompts.size() - first), on_finished);

@@ -68,7 +68,8 @@ class Ours {
   Ours(const Ours&) = delete;
 
  private:
-  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGUSR1, SIGUSR2, SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL};
+  static constexpr std::array kSignals{SIGINT,  SIGTERM, SIGHUP,  SIGPIPE, SIGCHLD, SIGUSR1,
+                                       SIGUSR2, SIGSEGV, SIGABRT, SIGFPE,  SIGBUS,  SIGILL};
   std::array<struct sigaction, kSignals.size()> handlers_{};
   int num_threads_;
   at::AutoGradMode grad_{at::GradMode::is_enabled()};
