@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "nn/affine.h"
 
 namespace rematch {
 namespace {
@@ -137,18 +138,17 @@ const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) cons
 }
 
 at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
-  const auto bias = base.bias.defined() ? std::optional<at::Tensor>(base.bias) : std::nullopt;
   // A training row has parts without gradients too (a head that is computed again): they must not swing between the two forms.
-  if (!at::GradMode::is_enabled() && !dropout_->active) return at::linear(x, merged_weight_OI(base.weight), bias);
+  if (!at::GradMode::is_enabled() && !dropout_->active) return affine(x, merged_weight_OI(base.weight), base.bias);
   merged_OI_.reset();
   const bool drops = dropout_->active && options_.dropout > 0;
-  const at::Tensor result = at::linear(x, base.weight, bias);
+  const at::Tensor result = affine(x, base.weight, base.bias);
   const at::Tensor input = drops ? drop(x.to(at::kFloat)) : x.to(at::kFloat);
-  const at::Tensor update = at::linear(at::linear(input, tensors_.a_rI), tensors_.b_Or);
+  const at::Tensor update = affine(affine(input, tensors_.a_rI), tensors_.b_Or);
   if (!tensors_.magnitude_O.defined()) return (result + update * scaling()).to(result.scalar_type());
   const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base.weight);
   // Dropped inputs need a base output of their own; the sum keeps the undropped one.
-  const at::Tensor unbiased = drops ? at::linear(input, base.weight.to(at::kFloat)) : base.bias.defined() ? result - base.bias : result;
+  const at::Tensor unbiased = drops ? affine(input, base.weight.to(at::kFloat)) : base.bias.defined() ? result - base.bias : result;
   return (result + ((ratio_O - 1) * unbiased + ratio_O * update * scaling())).to(result.scalar_type());
 }
 

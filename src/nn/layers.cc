@@ -1,12 +1,13 @@
 #include "nn/layers.h"
 
+#include "nn/affine.h"
 #include "nn/rms_norm_function.h"
 
 namespace rematch {
 
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
   if (layer.adapter) return layer.adapter->forward(x, layer);
-  return at::linear(x, layer.weight, layer.bias.defined() ? std::optional<at::Tensor>(layer.bias) : std::nullopt);
+  return affine(x, layer.weight, layer.bias);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) { return RmsNormFunction::apply(x, weight, eps); }

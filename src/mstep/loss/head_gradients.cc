@@ -5,9 +5,11 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "nn/affine.h"
 #include "nn/graph_leaves.h"
 
 namespace rematch {
@@ -47,13 +49,26 @@ struct KnownGradients : torch::autograd::Function<KnownGradients> {
 
 // The matrix of a head that is nothing but a product with it, W [V, H] of h·Wᵀ, read off the graph; undefined for any other head.
 at::Tensor plain_product(const at::Tensor& logits_KV, const variable_list& parameters) {
-  const auto& product = logits_KV.grad_fn();
   if (parameters.size() != 1 || parameters[0].scalar_type() != at::kFloat || parameters[0].dim() != 2) return {};
+  if (const at::Tensor weight_VH = plain_affine_weight(logits_KV); weight_VH.defined()) {
+    return weight_VH.is_same(parameters[0]) ? weight_VH : at::Tensor();
+  }
+  // A chunk of few rows, or another device: at::linear's graph.
+  const auto& product = logits_KV.grad_fn();
   if (!product || product->name() != "MmBackward0") return {};
   const auto& transposed = product->next_edge(1).function;
   if (!transposed || transposed->name() != "TBackward0") return {};
   const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(transposed->next_edge(0).function.get());
   return leaf != nullptr && leaf->variable.is_same(parameters[0]) ? parameters[0] : at::Tensor();
+}
+
+// sum_VH += gradᵀ·hidden, some rows at a time, so that no second matrix of the size of the head is needed.
+void add_product(const at::Tensor& sum_VH, const at::Tensor& grad_KV, const at::Tensor& hidden_KH) {
+  constexpr int64_t kRows = 8192;
+  for (int64_t first = 0; first < sum_VH.size(0); first += kRows) {
+    const int64_t count = std::min(kRows, sum_VH.size(0) - first);
+    sum_VH.narrow(0, first, count).add_(product_MN(grad_KV.narrow(1, first, count).t().contiguous(), hidden_KH.t()));
+  }
 }
 
 }  // namespace
@@ -94,8 +109,8 @@ void HeadGradients::add(const at::Tensor& grad_KV) {
     logits_KV_.reset();
     const at::NoGradGuard no_grad;
     if (!parameter_sums_[0].defined()) parameter_sums_[0] = at::zeros_like(weight_VH, at::MemoryFormat::Contiguous);
-    parameter_sums_[0].addmm_(grad_KV.t(), hidden_KH_.detach());
-    if (with_hidden) add_hidden(at::mm(grad_KV, weight_VH));
+    add_product(parameter_sums_[0], grad_KV, hidden_KH_.detach());
+    if (with_hidden) add_hidden(product_MN(grad_KV, weight_VH.t()));
     return;
   }
   variable_list inputs = parameters_;

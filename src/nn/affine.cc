@@ -1,0 +1,101 @@
+#include "nn/affine.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace rematch {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Below, at::linear is as fast and oneDNN's set-up for a new shape (0.2 ms) shows.
+constexpr int64_t kMinRows = 64;
+
+// The one operator of torch that takes plain float32 tensors to oneDNN.
+using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
+                             c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+
+const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
+  static const auto handle = []() -> std::optional<c10::TypedOperatorHandle<Pointwise>> {
+    if (!at::globalContext().hasMKLDNN()) return std::nullopt;
+    const auto found = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+    if (!found) return std::nullopt;
+    return found->typed<Pointwise>();
+  }();
+  return handle;
+}
+
+bool is_plain(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat; }
+
+bool goes_to_onednn(const at::Tensor& x, const at::Tensor& weight) {
+  return is_plain(x) && is_plain(weight) && x.numel() >= kMinRows * x.size(-1) && weight.numel() > 0 && onednn_linear() &&
+         at::globalContext().userEnabledMkldnn();
+}
+
+// Rows or columns one after another, as oneDNN reads them; a copy of anything else (expanded gradients, say).
+at::Tensor dense(const at::Tensor& matrix) { return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous(); }
+
+// gᵀ·x, some rows at a time: oneDNN turns both sides over in memory of its own, and the two copies of a long row would be the step's peak.
+at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
+  constexpr int64_t kRows = 2048;
+  at::Tensor sum_NK;
+  for (int64_t first = 0; first < g_MN.size(0); first += kRows) {
+    const int64_t count = std::min(kRows, g_MN.size(0) - first);
+    // A contiguous copy of gᵀ is worth its time: with both sides transposed oneDNN is a third slower.
+    const at::Tensor part_NK = product_MN(g_MN.narrow(0, first, count).t().contiguous(), x_MK.narrow(0, first, count).t());
+    sum_NK = sum_NK.defined() ? sum_NK.add_(part_NK) : part_NK;
+  }
+  return sum_NK;
+}
+
+struct AffineFunction : torch::autograd::Function<AffineFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+    context->saved_data["biased"] = bias.has_value();
+    context->save_for_backward({x, weight});
+    at::Tensor y_MN = product_MN(x.reshape({-1, x.size(-1)}), weight);
+    if (bias) y_MN.add_(*bias);
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.back() = weight.size(0);
+    return y_MN.view(sizes);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor g_MN = gradients[0].reshape({-1, weight.size(0)}).contiguous();
+    variable_list found(3);
+    if (context->needs_input_grad(0)) found[0] = product_MN(g_MN, weight.t()).view(x.sizes());
+    if (context->needs_input_grad(1)) found[1] = weight_gradient(g_MN, x.reshape({-1, x.size(-1)}));
+    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2)) found[2] = g_MN.sum(0);
+    return found;
+  }
+};
+
+}  // namespace
+
+at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
+  return goes_to_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias) : at::linear(x, weight, maybe_bias);
+}
+
+at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
+  const at::NoGradGuard no_grad;
+  if (!goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
+  return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none", c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+at::Tensor plain_affine_weight(const at::Tensor& result) {
+  const auto* node = dynamic_cast<const torch::autograd::CppNode<AffineFunction>*>(result.grad_fn().get());
+  if (node == nullptr || (node->num_outputs() > 2 && node->next_edge(2).function != nullptr)) return {};
+  const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(node->next_edge(1).function.get());
+  return leaf == nullptr ? at::Tensor() : leaf->variable;
+}
+
+}  // namespace rematch
