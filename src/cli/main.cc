@@ -186,8 +186,10 @@ int main_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  // oneDNN keeps what it prepared for every shape it met, scratch memory included; rows have ever new lengths. A step's worth is enough.
+  // oneDNN and torch's layer over it each keep what they prepared for the last 1024 shapes, memory included: as much again as training takes, for
+  // row lengths that do not come again. Code for a step's worth of shapes is enough.
   setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);
+  setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
   rematch::install_interrupt_handlers();
   return rematch::main_command(argc, argv);
 }
