@@ -14,6 +14,7 @@
 #include "model/row.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
+#include "nn/affine.h"
 #include "nn/memory_meter.h"
 
 namespace rematch::bench {
@@ -90,6 +91,7 @@ int run(const Options& options) {
 }  // namespace rematch::bench
 
 int main(int argc, char** argv) {
+  rematch::bound_onednn_caches();
   rematch::bench::Options options;
   CLI::App app{"optimizer steps on one row; bench/mstep.py compares them with transformers"};
   app.add_option("--model", options.model, "checkpoint directory")->required();

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/stage.h"
 #include "cli/stage_table.h"
+#include "nn/affine.h"
 
 // jemalloc's settings, read before main. Training frees and takes the same large blocks every step: giving them back to the kernel meanwhile costs
 // a fifth of a small model's step in page faults. One arena, so that what one thread freed the other can use.
@@ -186,10 +186,7 @@ int main_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  // oneDNN and torch's layer over it each keep what they prepared for the last 1024 shapes, memory included: as much again as training takes, for
-  // row lengths that do not come again. Code for a step's worth of shapes is enough.
-  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);
-  setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
+  rematch::bound_onednn_caches();
   rematch::install_interrupt_handlers();
   return rematch::main_command(argc, argv);
 }

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -79,6 +80,11 @@ struct AffineFunction : torch::autograd::Function<AffineFunction> {
 };
 
 }  // namespace
+
+void bound_onednn_caches() {
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);  // code, a step's worth
+  setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
+}
 
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;

@@ -14,6 +14,11 @@ namespace rematch {
 /// @return        [..., N]
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
+/// Keeps oneDNN and torch's layer over it from storing what they prepared for the last 1024 shapes, memory included: as much again as training takes,
+/// for row lengths that do not come again. Call it first in main(); where the user's environment says otherwise (ONEDNN_PRIMITIVE_CACHE_CAPACITY,
+/// LRU_CACHE_CAPACITY), that holds.
+void bound_onednn_caches();
+
 /// The same product without autograd and bias, for who computes gradients himself. Views are legal, transposed ones cost nothing.
 /// @param x_MK, w_NK  float32, two dimensions
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK);
