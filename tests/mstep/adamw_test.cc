@@ -85,6 +85,17 @@ TEST(AdamW, EqualsTorchAfterOneStepAndAfterTwenty) {
   }
 }
 
+TEST(AdamW, AnUpdateCountsAsAChangeOfTheParameter) {
+  const at::Tensor parameter = at::ones({4}).requires_grad_();
+  AdamW optimizer({{"llm", 1e-3, 0.0, {"p"}, {parameter}}}, {});
+  for (int i = 0; i < 2; ++i) {
+    const int64_t before = parameter._version();
+    parameter.mutable_grad() = at::ones({4});
+    optimizer.step(1.0);
+    EXPECT_GT(parameter._version(), before);
+  }
+}
+
 TEST(AdamW, MastersKeepUpdatesThatBfloat16WouldLose) {
   const at::Tensor parameter = at::ones({1}, at::kBFloat16).requires_grad_();
   AdamW optimizer({{"llm", 1e-5, 0.0, {"p"}, {parameter}}}, {});

@@ -40,6 +40,8 @@ void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, doubl
   const at::Tensor num_steps = at::scalar_tensor(slot.num_steps, master.options());
   at::_fused_adamw_({master}, {grad}, {slot.exp_avg}, {slot.exp_avg_sq}, {}, {num_steps}, learning_rate, options_.beta1, options_.beta2,
                     weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+  // The operator does not count as a change of what it is given, and who keeps something derived from a weight goes by that count.
+  master.unsafeGetTensorImpl()->bump_version();
 }
 
 void AdamW::step(double lr_factor) {
