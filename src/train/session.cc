@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/heap.h"
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/model_dir.h"
 #include "checkpoint/peft.h"
@@ -21,6 +22,9 @@
 
 namespace rematch {
 namespace {
+
+// Cleaning after every window would cost a small model a tenth of its time in page faults.
+constexpr int64_t kWindowsPerCleaning = 16;
 
 at::ScalarType dtype_of(const std::string& name, const at::Device& device) {
   if (name == "auto") return device.is_cuda() ? at::kBFloat16 : at::kFloat;
@@ -286,8 +290,9 @@ RowModel Session::row_model() const {
           .training_row = [this](int64_t step,
                                  int64_t row_idx) { return model->adapter() ? model->adapter()->training_row(step, row_idx) : nullptr; },
           .window_closed =
-              [kept] {
+              [kept, num_windows = int64_t{0}]() mutable {
                 if (kept) kept->clear();
+                if (++num_windows % kWindowsPerCleaning == 0) give_back_free_memory();
               }};
 }
 

@@ -1,0 +1,14 @@
+#include "base/heap.h"
+
+#include <cstddef>
+
+// jemalloc's control function; null in programs without it (tests, tools).
+extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value, size_t new_size) __attribute__((weak));
+
+namespace rematch {
+
+void give_back_free_memory() {
+  if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096 stands for all arenas
+}
+
+}  // namespace rematch
