@@ -1,22 +1,16 @@
 #include "model/feature_cache.h"
 
 #include <c10/core/GradMode.h>
-#include <xxhash.h>
-
-#include <memory>
 
 namespace rematch {
 namespace {
 
-// 128 bits of pixels and grids, so that two rows of a run never share a key.
-std::pair<uint64_t, uint64_t> content_key(const VisionInput& images) {
+ContentKey content_key(const VisionInput& images) {
   const at::Tensor pixels = images.pixel_values_NC.cpu().contiguous();
-  const auto state = std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)>(XXH3_createState(), &XXH3_freeState);
-  XXH3_128bits_reset(state.get());
-  XXH3_128bits_update(state.get(), images.grid_thw.data(), images.grid_thw.size() * sizeof(images.grid_thw[0]));
-  XXH3_128bits_update(state.get(), pixels.const_data_ptr(), pixels.nbytes());
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return {hash.low64, hash.high64};
+  ContentHasher hasher;
+  hasher.feed(images.grid_thw.data(), images.grid_thw.size() * sizeof(images.grid_thw[0]));
+  hasher.feed(pixels.const_data_ptr(), pixels.nbytes());
+  return hasher.key();
 }
 
 int64_t bytes_of(const VisionFeatures& features) {
@@ -47,7 +41,7 @@ VisionFeatures FeatureCache::features(const Qwen3VL& model, const VisionInput& i
   const int64_t version = tower_version(model);
   if (version != weights_version_) clear();
   weights_version_ = version;
-  const Key key = content_key(images);
+  const ContentKey key = content_key(images);
   if (const auto found = rows_.find(key); found != rows_.end()) {
     ++num_hits_;
     return found->second;

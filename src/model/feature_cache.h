@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
 
+#include "base/content_key.h"
 #include "model/qwen3vl.h"
 
 namespace rematch {
@@ -29,9 +29,8 @@ class FeatureCache {
   int64_t num_hits() const { return num_hits_; }  ///< rows that were not computed again
 
  private:
-  using Key = std::pair<uint64_t, uint64_t>;
   Options options_;
-  std::map<Key, VisionFeatures> rows_;
+  std::map<ContentKey, VisionFeatures> rows_;
   int64_t bytes_ = 0, num_hits_ = 0, weights_version_ = -1;
 };
 

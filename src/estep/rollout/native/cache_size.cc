@@ -3,12 +3,11 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <limits>
-#include <optional>
-#include <string>
 #include <vector>
+
+#include "base/host_memory.h"
 
 namespace rematch {
 namespace {
@@ -16,23 +15,6 @@ namespace {
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 constexpr int64_t kFreeFraction = 4;  // training takes its share behind the rollout
 constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
-
-std::optional<int64_t> number_in(const char* path) {
-  std::ifstream file(path);
-  int64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
-}
-
-std::optional<int64_t> available_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string name, unit;
-  int64_t kib = 0;
-  while (meminfo >> name >> kib && std::getline(meminfo, unit)) {
-    if (name == "MemAvailable:") return kib * 1024;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -54,10 +36,8 @@ int64_t num_cache_blocks(const CacheDemand& demand, const NativeOptions& options
 
 int64_t free_memory_bytes(const c10::Device& device) {
   if (!device.is_cpu()) return static_cast<int64_t>(at::accelerator::getMemoryInfo(device.index()).first);
-  int64_t free_bytes = available_bytes().value_or(int64_t{4} << 30);
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit && used) free_bytes = std::min(free_bytes, std::max<int64_t>(0, *limit - *used));
-  return free_bytes;
+  const int64_t available = host_memory().available;
+  return available > 0 ? available : int64_t{4} << 30;
 }
 
 }  // namespace rematch

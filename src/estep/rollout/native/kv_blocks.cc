@@ -1,32 +1,27 @@
 #include "estep/rollout/native/kv_blocks.h"
 
 #include <fmt/core.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/error.h"
 
 namespace rematch {
 
 ContentKey chain_key(const ContentKey& parent, std::span<const int32_t> token_ids, int64_t first_token, std::span<const ImageSpan> images) {
-  const auto state = std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)>(XXH3_createState(), &XXH3_freeState);
-  const auto feed = [&](const auto& value) { XXH3_128bits_update(state.get(), &value, sizeof(value)); };
-  XXH3_128bits_reset(state.get());
-  feed(parent);
-  feed(static_cast<uint64_t>(token_ids.size()));  // the first half of a block is not the block
-  XXH3_128bits_update(state.get(), token_ids.data(), token_ids.size_bytes());
+  ContentHasher hasher;
+  hasher.feed_value(parent);
+  hasher.feed_value(static_cast<uint64_t>(token_ids.size()));  // the first half of a block is not the block
+  hasher.feed(token_ids.data(), token_ids.size_bytes());
   const int64_t end_token = first_token + static_cast<int64_t>(token_ids.size());
   for (const ImageSpan& image : images) {
     const int64_t begin = std::max(image.first_token, first_token), end = std::min(image.first_token + image.num_tokens, end_token);
     if (begin >= end) continue;
-    feed(begin - first_token);
-    feed(end - first_token);
-    feed(image.content);
+    hasher.feed_value(begin - first_token);
+    hasher.feed_value(end - first_token);
+    hasher.feed_value(image.content);
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return {hash.low64, hash.high64};
+  return hasher.key();
 }
 
 KvBlocks::KvBlocks(const Options& options) : options_(options) {

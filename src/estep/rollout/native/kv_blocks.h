@@ -1,5 +1,4 @@
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,14 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace rematch {
+#include "base/content_key.h"
 
-/// 128 bits that stand for content: of an image, or of a block of tokens and all that comes before it.
-struct ContentKey {
-  uint64_t low = 0;
-  uint64_t high = 0;
-  auto operator<=>(const ContentKey&) const = default;
-};
+namespace rematch {
 
 /// The pads of one image among the tokens of a prompt.
 struct ImageSpan {
@@ -24,7 +18,7 @@ struct ImageSpan {
   ContentKey content;  ///< of pixels and grid
 };
 
-/// Key of tokens [first_token, first_token + token_ids.size()) of a sequence, whose pads look alike but stand for what the images show.
+/// Key of a block of tokens and all that comes before it: of tokens [first_token, first_token + token_ids.size()) of a sequence, whose pads look alike but stand for what the images show.
 /// @param parent     key of all tokens before them; {} at the start
 /// @param token_ids  of the block alone
 /// @param images     of the whole sequence

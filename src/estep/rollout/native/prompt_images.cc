@@ -1,7 +1,6 @@
 #include "estep/rollout/native/prompt_images.h"
 
 #include <fmt/core.h>
-#include <xxhash.h>
 
 #include <algorithm>
 
@@ -12,12 +11,10 @@ namespace rematch {
 namespace {
 
 ContentKey content_key(const Patches& patches) {
-  const auto state = std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)>(XXH3_createState(), &XXH3_freeState);
-  XXH3_128bits_reset(state.get());
-  XXH3_128bits_update(state.get(), patches.grid_thw.data(), sizeof(patches.grid_thw));
-  XXH3_128bits_update(state.get(), patches.pixel_values.data(), patches.pixel_values.size() * sizeof(float));
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return {hash.low64, hash.high64};
+  ContentHasher hasher;
+  hasher.feed_value(patches.grid_thw);
+  hasher.feed(patches.pixel_values.data(), patches.pixel_values.size() * sizeof(float));
+  return hasher.key();
 }
 
 at::Tensor on_cpu(const at::Tensor& features) { return features.to(at::kCPU, at::kFloat).contiguous(); }
@@ -55,7 +52,7 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
   if (patches->grid_thw != image.grid_thw) {
     throw UserError(ErrorKind::kData,
                     {.error = "an image is not of the size that its prompt was made for",
-                     .where = fmt::format("sample {} ({})", prompt.sample_id, prompt.where),
+                     .where = sample_name(prompt.sample_id, prompt.where),
                      .what = fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
                                          image.grid_thw[1], image.grid_thw[2]),
                      .fix = "do not change image files during a run"});

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -108,19 +107,6 @@ void check_memory(const VllmOptions& options, const Qwen3VLConfig& model, const 
 }
 
 }  // namespace
-
-MemoryBytes host_memory() {
-  std::ifstream file("/proc/meminfo");
-  MemoryBytes memory;
-  std::string key, unit;
-  int64_t kibibytes = 0;
-  while (file >> key >> kibibytes) {
-    std::getline(file, unit);
-    if (key == "MemTotal:") memory.total = kibibytes * 1024;
-    if (key == "MemAvailable:") memory.available = kibibytes * 1024;
-  }
-  return memory;
-}
 
 void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory) {
   REMATCH_CHECK(options.tensor_parallel_size >= 1 && options.world_size >= 1);

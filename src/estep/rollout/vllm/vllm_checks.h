@@ -2,18 +2,10 @@
 #include <cstdint>
 #include <string>
 
+#include "base/host_memory.h"
 #include "estep/rollout/vllm/vllm_options.h"
 
 namespace rematch {
-
-/// Memory of the machine (or of the GPU) in bytes.
-struct MemoryBytes {
-  int64_t total = 0;
-  int64_t available = 0;
-};
-
-/// Total and available memory of this machine, from /proc/meminfo; zeros where there is none.
-MemoryBytes host_memory();
 
 /// What can be refused by arithmetic alone, before data are read (BEHAVIOUR 4.3): ranks and tensor_parallel_size, heads, memory. A model
 /// directory without a readable config.json is left to whoever loads the model.

@@ -1,0 +1,43 @@
+#include "base/host_memory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace rematch {
+namespace {
+
+std::optional<int64_t> number_in(const char* path) {
+  std::ifstream file(path);
+  int64_t number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
+}
+
+// The number behind `name` in a file of lines "name number [unit]"; 0 where there is none.
+int64_t number_of(const char* path, const std::string& name) {
+  std::ifstream file(path);
+  std::string key, rest;
+  int64_t number = 0;
+  while (file >> key >> number) {
+    if (key == name) return number;
+    std::getline(file, rest);
+  }
+  return 0;
+}
+
+}  // namespace
+
+MemoryBytes host_memory() {
+  MemoryBytes memory{.total = number_of("/proc/meminfo", "MemTotal:") * 1024, .available = number_of("/proc/meminfo", "MemAvailable:") * 1024};
+  // A container's own limit; what it keeps of files it gives back when asked.
+  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  if (!limit || !used) return memory;
+  const int64_t taken = *used - number_of("/sys/fs/cgroup/memory.stat", "inactive_file");
+  if (memory.total > 0) memory.total = std::min(memory.total, *limit);
+  if (memory.available > 0) memory.available = std::min(memory.available, std::max<int64_t>(0, *limit - taken));
+  return memory;
+}
+
+}  // namespace rematch

@@ -1,0 +1,15 @@
+#pragma once
+#include <cstdint>
+
+namespace rematch {
+
+/// Memory of a machine or device in bytes.
+struct MemoryBytes {
+  int64_t total = 0;
+  int64_t available = 0;
+};
+
+/// Total and available memory of this machine, within the limit of its control group (containers); zeros where nothing says it.
+MemoryBytes host_memory();
+
+}  // namespace rematch
