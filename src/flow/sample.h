@@ -23,6 +23,11 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
 };
 
+/// How errors call a sample: "sample 17 (data/train.jsonl:18)". @param where  "path:line", may be empty
+inline std::string sample_name(int64_t sample_id, const std::string& where) {
+  return "sample " + std::to_string(sample_id) + (where.empty() ? "" : " (" + where + ")");
+}
+
 /// The YAML/JSON key of a geometry: "bbox_2d" or "poly".
 inline const char* geometry_key(GeometryKind kind) { return kind == GeometryKind::kBbox2d ? "bbox_2d" : "poly"; }
 

@@ -48,8 +48,7 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
   for (const PackedRow* row : rows) {
     for (const auto& segment : row->segments) {
       ids.push_back(segment->sample_id);
-      where.push_back(segment->where.empty() ? fmt::format("sample {}", segment->sample_id)
-                                             : fmt::format("sample {} ({})", segment->sample_id, segment->where));
+      where.push_back(sample_name(segment->sample_id, segment->where));
     }
   }
   return NonFiniteLoss({.error = error,

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -41,16 +42,25 @@ at::Device check_first(const Config& config, const std::string& name, const Sess
 }
 
 // The longest prompt of the data, and whose it is.
-struct LongestPrompt {
+class LongestPrompt {
+ public:
   int64_t num_tokens = 0;
   std::string where;
 
   void look_at(const Dataset& dataset, const PromptEncoder& prompts, const PatchOptions& patches) {
     for (const Sample& sample : dataset.samples()) {
+      std::vector<GridThw> grids;
+      for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
+      if (!seen_.insert(std::move(grids)).second) continue;  // prompts differ in their pictures' sizes only
       const auto length = static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
-      if (length > num_tokens) *this = {.num_tokens = length, .where = sample.where};
+      if (length <= num_tokens) continue;
+      num_tokens = length;
+      where = sample.where;
     }
   }
+
+ private:
+  std::set<std::vector<GridThw>> seen_;
 };
 
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image, const Tokenizer& tokenizer,

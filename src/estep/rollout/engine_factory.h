@@ -36,7 +36,6 @@ std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const Eng
 // Rows of the table in engine_factory.cc. A build without a backend links its _absent.cc (same functions, which refuse).
 void check_vllm_available(const VllmOptions& options);
 std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions& options);
-void check_native_available();
 std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options);
 
 }  // namespace rematch

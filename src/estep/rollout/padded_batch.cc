@@ -11,7 +11,7 @@ namespace {
 
 UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what, const std::string& fix) {
   return UserError(ErrorKind::kData,
-                   {.error = error, .where = fmt::format("sample {} ({})", prompt.sample_id, prompt.where), .what = what, .fix = fix});
+                   {.error = error, .where = sample_name(prompt.sample_id, prompt.where), .what = what, .fix = fix});
 }
 
 RowInput row_of(const Prompt& prompt) {

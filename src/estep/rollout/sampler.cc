@@ -52,7 +52,7 @@ void check_sampling_options(const GenerateOptions& options) {
 SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size)
     : key_(random_key({options.seed, kRolloutStream, static_cast<uint64_t>(prompt.epoch), static_cast<uint64_t>(prompt.sample_id)})),
       penalises_(options.repetition_penalty != 1.0),
-      who_(fmt::format("sample {} ({})", prompt.sample_id, prompt.where)) {
+      who_(sample_name(prompt.sample_id, prompt.where)) {
   if (!penalises_) return;
   seen_.resize(static_cast<size_t>(vocab_size), false);
   for (const int id : prompt.token_ids) remember(id);

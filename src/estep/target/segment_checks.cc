@@ -9,11 +9,6 @@
 namespace rematch {
 namespace {
 
-std::string sample_name(const Segment& segment) {
-  if (segment.where.empty()) return fmt::format("sample {}", segment.sample_id);
-  return fmt::format("sample {} ({})", segment.sample_id, segment.where);
-}
-
 std::string id_at(const std::vector<int>& ids, size_t position) {
   return position < ids.size() ? fmt::format("id {}", ids[position]) : std::string("its end");
 }
@@ -34,7 +29,7 @@ void check_prompt_ids(const std::vector<int>& ours, const std::vector<int>& thei
 void check_supervision(const Segment& segment) {
   const auto refuse = [&](int position, const std::string& why) {
     throw UserError(ErrorKind::kData, {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why),
-                                       .where = sample_name(segment),
+                                       .where = sample_name(segment.sample_id, segment.where),
                                        .what = fmt::format("prompt_len {}, encoded_len {}", segment.prompt_len, segment.encoded_len()),
                                        .fix = "supervise each token of the assistant's answer at most once, by its own id or by a bin"});
   };
@@ -64,7 +59,7 @@ void check_encoded_len(const Segment& segment, int cap_tokens) {
   if (cap_tokens <= 0 || segment.encoded_len() <= cap_tokens) return;
   throw UserError(ErrorKind::kData,
                   {.error = "a segment is longer than global_max_length",
-                   .where = sample_name(segment),
+                   .where = sample_name(segment.sample_id, segment.where),
                    .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
                                        segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
                    .fix = "raise `global_max_length`, lower `max_new_tokens` (stage 2), "

@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/ATen.h>
-#include <fmt/core.h>
 
 #include <cstdint>
 #include <string>
@@ -13,9 +12,6 @@
 #include "model/qwen3vl.h"
 
 namespace rematch {
-
-/// A prompt's sample and place, for errors.
-inline std::string who_is(const Prompt& prompt) { return fmt::format("sample {} ({})", prompt.sample_id, prompt.where); }
 
 /// One prompt being answered by the native engine.
 struct LiveAnswer {
@@ -30,7 +26,7 @@ struct LiveAnswer {
                   .prompt_token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
                   .images = images,
                   .max_new_tokens = options.max_new_tokens,
-                  .who = who_is(prompt_)},
+                  .who = sample_name(prompt_.sample_id, prompt_.where)},
                  options.native.block_len) {
     RowInput row{.token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
                  .segment_lens = {static_cast<int64_t>(prompt_.token_ids.size())},

@@ -289,7 +289,7 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
                          : std::make_unique<KvBlocks>(KvBlocks::Options{
                                .num_blocks = num_blocks, .block_len = native.block_len, .prefix_cache = native.prefix_cache});
   for (const Prompt& prompt : prompts) {
-    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, who_is(prompt), *blocks);
+    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_name(prompt.sample_id, prompt.where), *blocks);
   }
   if (!has_room) reserve_blocks(*blocks, demand.block_bytes, max_step_rows(prompts.size()));
   blocks_ = std::move(blocks);
@@ -322,8 +322,6 @@ std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts, 
   reserve_cache(prompts);
   return Generation(*this, prompts, on_progress).run();
 }
-
-void check_native_available() {}
 
 std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options) {
   const bool on_cpu = parts.model->device().is_cpu();

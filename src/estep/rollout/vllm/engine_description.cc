@@ -26,14 +26,12 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["disable_log_stats"] = true;
   arguments["seed"] = 0;
   if (options.sleep_level > 0 && !options.on_cpu) arguments["enable_sleep_mode"] = true;
-  Json environment = Json::object();
   if (options.on_cpu) {
     arguments["enforce_eager"] = true;  // compiling takes minutes there
     arguments["kv_cache_memory_bytes"] = kv_cache_bytes(options, {memory.total, memory.total});
   }
   Json description;
   description["engine_args"] = std::move(arguments);
-  description["environment"] = std::move(environment);
   description["log_path"] = options.log_path;
   description["on_cpu"] = options.on_cpu;
   return description.dump();

@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/interrupt.h"
-#include "estep/rollout/engine_failure.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "estep/rollout/engine_failure.h"
 #include "estep/rollout/repeat_guard.h"
 #include "estep/rollout/sampler.h"
 #include "estep/rollout/vllm/engine_description.h"
@@ -27,7 +28,7 @@ constexpr uint64_t kVllmStream = 0x766c6c6d;
 
 const std::string kLogAdvice = "see the engine's log (vllm.log in the run directory)";
 
-std::string sample_of(const Prompt& prompt) { return fmt::format("sample {} ({})", prompt.sample_id, prompt.where); }
+std::string sample_of(const Prompt& prompt) { return sample_name(prompt.sample_id, prompt.where); }
 
 EngineFailure failure(ErrorKind kind, const std::string& error, const std::string& where, const std::string& what) {
   return EngineFailure(kind, {.error = error, .where = where, .what = what, .fix = kLogAdvice + ", or set rollout_backend: hf"});

@@ -143,7 +143,6 @@ class Engine:
         from vllm import EngineArgs, LLMEngine
 
         _log.open(description["log_path"])
-        os.environ.update(description["environment"])
         threads, set_num_threads, random_state = torch.get_num_threads(), torch.set_num_threads, torch.get_rng_state()
         self._pack_again = _keep_weights_beside_packed_ones() if description["on_cpu"] else lambda: None
         arguments = EngineArgs(**description["engine_args"])
