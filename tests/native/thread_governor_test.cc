@@ -40,13 +40,22 @@ TEST(ThreadGovernor, ComesBackWhenTheMachineIsQuietAgain) {
   EXPECT_EQ(on_one_thread(governor, 1000, 0.5, 1.0, 0), 0);
 }
 
-TEST(ThreadGovernor, ComparesStepsOfDifferentSizeByRow) {
+TEST(ThreadGovernor, ComparesStepsByRow) {
   ThreadGovernor governor;
   EXPECT_EQ(governor.num_threads(2), 2);
-  governor.observe({.seconds = 1.0, .num_rows = 1, .num_switches = 30});
+  governor.observe({.seconds = 1.0, .num_rows = 40, .num_switches = 30});
   EXPECT_EQ(governor.num_threads(2), 1);
-  governor.observe({.seconds = 10.0, .num_rows = 100});
-  EXPECT_EQ(governor.num_threads(2), 1) << "a tenth of a second a row";
+  governor.observe({.seconds = 0.9, .num_rows = 32});
+  EXPECT_EQ(governor.num_threads(2), 2) << "less time, but more for each row";
+}
+
+TEST(ThreadGovernor, LearnsNothingFromStepsOfAnotherSize) {
+  ThreadGovernor governor;
+  EXPECT_EQ(governor.num_threads(2), 2);
+  governor.observe({.seconds = 0.01, .num_rows = 40, .num_switches = 30});
+  EXPECT_EQ(governor.num_threads(2), 1);
+  governor.observe({.seconds = 0.1, .num_rows = 512});
+  EXPECT_EQ(governor.num_threads(2), 2) << "a prompt's row takes less than an answer's anyway";
 }
 
 TEST(ThreadGovernor, HasNoChoiceWithOneThread) {

@@ -98,18 +98,18 @@ class NativeEngine::Generation {
   }
 
   void step() {
-    const StepClock clock;
     const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
     const StepPlan plan = scheduler_.next();
     for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
     encode_images(plan);
     const Step step = make_step(plan);
+    const StepClock clock;
     const std::span<float> logits_KV = engine_.parts_.runner->forward(step);
+    engine_.governor_.observe({.seconds = clock.seconds(), .num_rows = plan.num_rows, .num_switches = clock.num_switches()});
     scheduler_.computed(plan);
     choose_tokens(plan, logits_KV);
     ++engine_.stats_.num_steps;
     engine_.stats_.num_rows += plan.num_rows;
-    engine_.governor_.observe({.seconds = clock.seconds(), .num_rows = plan.num_rows, .num_switches = clock.num_switches()});
   }
 
   LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }

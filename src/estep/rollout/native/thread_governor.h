@@ -26,11 +26,13 @@ class ThreadGovernor {
 
   /// To be told about every step.
   void observe(const Observation& step) {
-    const double cost = step.seconds / static_cast<double>(std::max<int64_t>(1, step.num_rows));
     if (num_left_ > 0) --num_left_;
     if (state_ == State::kTrying) {
-      const bool is_faster = cost < crowded_cost_;
-      state_ = is_faster ? State::kOne : State::kAll;
+      state_ = State::kAll;
+      if (!is_about_as_large(step, crowded_)) return;  // says nothing: a row of many costs less than one of few
+      if (step.seconds * static_cast<double>(crowded_.num_rows) < crowded_.seconds * static_cast<double>(step.num_rows)) {
+        state_ = State::kOne;
+      }
       num_left_ = patience_;
       patience_ = std::min(2 * patience_, kLongestPatience);
     } else if (state_ == State::kOne) {
@@ -40,7 +42,7 @@ class ThreadGovernor {
       if (!is_crowded) {
         if (num_left_ == 0) patience_ = kShortestPatience;
       } else if (num_left_ == 0) {
-        crowded_cost_ = cost;
+        crowded_ = step;
         state_ = State::kTrying;
       }
     }
@@ -48,12 +50,17 @@ class ThreadGovernor {
 
  private:
   enum class State { kAll, kTrying, kOne };
+
+  static bool is_about_as_large(const Observation& a, const Observation& b) {
+    return 4 * a.num_rows >= 3 * b.num_rows && 4 * b.num_rows >= 3 * a.num_rows;
+  }
+
   static constexpr int64_t kQuietSwitches = 2;  // of each thread: at the start and the end of a step
   static constexpr int64_t kShortestPatience = 16, kLongestPatience = 1024;
 
   State state_ = State::kAll;
   int used_ = 1;
-  double crowded_cost_ = 0;  ///< seconds a row of the step on all threads that was disturbed
+  Observation crowded_;  ///< the step on all threads that was disturbed
   int64_t patience_ = kShortestPatience;
   int64_t num_left_ = 0;  ///< steps before the decision is looked at again
 };
