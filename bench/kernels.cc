@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "estep/rollout/native/cpu_buffer.h"
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "kernels/isa.h"
@@ -55,7 +56,8 @@ struct Case {
 nlohmann::json measure(const Options& options, const Case& size, Storage storage, int64_t num_rows) {
   const int64_t bytes = size.num_outputs * size.num_inputs * kernels::storage_bytes(storage);
   const int64_t copies = std::max<int64_t>(1, size.total_bytes / bytes);
-  const std::vector<uint8_t> data(static_cast<size_t>(copies * bytes), 0);
+  const CpuBuffer<uint8_t> data(copies * bytes);
+  std::fill_n(data.data(), data.size(), uint8_t{0});
   const int64_t stride = size.num_inputs + 16;  // as the engine keeps its rows: not a power of two apart
   const std::vector<float> x(static_cast<size_t>(num_rows * stride), 0.5f);
   std::vector<float> y(static_cast<size_t>(num_rows * size.num_outputs));
@@ -63,9 +65,9 @@ nlohmann::json measure(const Options& options, const Case& size, Storage storage
   const auto start = Clock::now();
   do {
     kernels::run_team(options.threads, [&](const Worker& worker) {
-      const kernels::Range columns = kernels::share(size.num_outputs, kernels::kGemmUnit, worker.index, worker.count);
+      const kernels::Range columns = kernels::share(size.num_outputs, kernels::kPanel, worker.index, worker.count);
       for (int64_t i = 0; i < copies; ++i) {
-        const kernels::Weights w{data.data() + i * bytes, storage, size.num_outputs, size.num_inputs};
+        const kernels::PackedWeights w{data.data() + i * bytes, storage, size.num_outputs, size.num_inputs};
         const double begin = now(options);
         kernels::gemm(w, {x.data(), stride}, num_rows, {y.data(), size.num_outputs}, columns);
         worker.wait();

@@ -7,14 +7,37 @@ namespace rematch::kernels {
 
 // Shapes: M rows of activations, K inputs, N outputs.
 
-/// A matrix as training keeps it: [N, K], row by row, read in place.
-struct Weights {
+/// A matrix as training keeps it: [N, K], row by row.
+struct Matrix {
+  const void* data = nullptr;
+  Storage storage = Storage::kFloat;
+  int64_t num_outputs = 0;  ///< N
+  int64_t num_inputs = 0;   ///< K
+};
+
+/// Outputs of a panel: what lies together in packed weights. Shares of workers are multiples of it.
+inline constexpr int64_t kPanel = 32;
+
+/// A matrix in the order that products read it: panels of kPanel outputs, [ceil(N / kPanel), K, kPanel], zeros behind the last output. Each
+/// step along K is one or two loads for a whole panel; no sum over lanes is ever needed.
+struct PackedWeights {
   const void* data = nullptr;
   Storage storage = Storage::kFloat;
   int64_t num_outputs = 0;      ///< N
   int64_t num_inputs = 0;       ///< K
   const float* bias = nullptr;  ///< [N]; null = none
 };
+
+constexpr int64_t num_panels(int64_t num_outputs) { return (num_outputs + kPanel - 1) / kPanel; }
+
+/// Bytes of packed weights.
+constexpr int64_t packed_bytes(int64_t num_outputs, int64_t num_inputs, Storage storage) {
+  return num_panels(num_outputs) * kPanel * num_inputs * storage_bytes(storage);
+}
+
+/// Writes panels `panels` of what `parts` are below each other (all of one K and one storage) to `packed`, which has room for all panels.
+/// Cost: reads and writes each value once.
+void pack(const Matrix* parts, int num_parts, Range panels, void* packed);
 
 /// What becomes of a product.
 enum class Into {
@@ -25,11 +48,9 @@ enum class Into {
 /// Computes columns `columns` of y [M, N] from x [M, K].
 ///
 /// The bits of each output depend on its row of x and its row of w alone: not on M, not on columns computed with it, not on who computes
-/// them. (They do depend on the instruction set.) Cost: one pass over the rows of w for up to a few dozen rows of x; beyond, one for each
-/// block of them that stays in the L2 cache.
-void gemm(const Weights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into = Into::kStore);
-
-/// The number of outputs in a row that are computed together; shares of workers should be multiples of it.
-inline constexpr int64_t kGemmUnit = 8;
+/// them. (They do depend on whether the instruction set multiplies and adds in one step.) Cost: one pass over w for up to a dozen rows
+/// of x; beyond, panels stay in the L2 cache for all of them.
+/// @param columns  begins at a multiple of kPanel and ends at one, or at N
+void gemm(const PackedWeights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into = Into::kStore);
 
 }  // namespace rematch::kernels

@@ -69,7 +69,8 @@ void use_isa(Isa isa) {
   choice().store(isa);
 }
 
-void gemm(const Weights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
+void gemm(const PackedWeights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
+  REMATCH_CHECK(columns.begin % kPanel == 0 && (columns.end % kPanel == 0 || columns.end == w.num_outputs), "columns cut a panel");
   if (num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, num_rows, y, columns, into);
 }
 

@@ -9,7 +9,7 @@ namespace rematch::kernels {
 struct KernelTable {
   const char* name = "";
   /// One function for each Storage.
-  void (*gemm[2])(const Weights&, const ConstRows&, int64_t, const Rows&, Range, Into) = {};
+  void (*gemm[2])(const PackedWeights&, const ConstRows&, int64_t, const Rows&, Range, Into) = {};
   void (*attend[2])(const CacheLayer&, const AttentionTask&, const AttentionScratch&) = {};
   void (*attend_span[2])(const CacheLayer&, const AttentionTask&, int64_t, const AttentionScratch&, float*) = {};
   void (*combine_spans)(const CacheLayer&, const AttentionTask&, int64_t, const float*, const AttentionScratch&) = nullptr;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/isas.h"
@@ -14,7 +15,8 @@ namespace {
 using kernels::Into;
 using kernels::Isa;
 using kernels::Storage;
-using kernels::Weights;
+using kernels::Matrix;
+using kernels::PackedWeights;
 
 // A matrix, rows to multiply it with, and what a double says.
 struct Problem {
@@ -29,10 +31,13 @@ struct Problem {
     if (storage == Storage::kBfloat16) {
       for (size_t i = 0; i < w.size(); ++i) w[i] = test::from_bfloat16(halves[i]);
     }
-    weights = {.data = storage == Storage::kFloat ? static_cast<const void*>(w.data()) : halves.data(),
-               .storage = storage,
-               .num_outputs = n,
-               .num_inputs = k};
+    const Matrix matrix{.data = storage == Storage::kFloat ? static_cast<const void*>(w.data()) : halves.data(),
+                        .storage = storage,
+                        .num_outputs = n,
+                        .num_inputs = k};
+    packed.resize(static_cast<size_t>(kernels::packed_bytes(n, k, storage)), 0xFF);
+    kernels::pack(&matrix, 1, {0, kernels::num_panels(n)}, packed.data());
+    weights = {.data = packed.data(), .storage = storage, .num_outputs = n, .num_inputs = k};
   }
 
   std::vector<float> product(int64_t rows, Into into = Into::kStore, float before = 0) const {
@@ -52,7 +57,8 @@ struct Problem {
   int64_t num_rows, num_outputs, num_inputs;
   std::vector<float> x, w, bias;
   std::vector<uint16_t> halves;
-  Weights weights;
+  std::vector<uint8_t> packed;
+  PackedWeights weights;
 };
 
 void expect_exact(const Problem& problem, const std::vector<float>& y, double added, const std::string& what) {
@@ -69,9 +75,9 @@ void expect_exact(const Problem& problem, const std::vector<float>& y, double ad
 TEST(Gemm, IsTheProductOfEveryShape) {
   test::for_each_isa([](Isa isa) {
     for (const Storage storage : {Storage::kFloat, Storage::kBfloat16}) {
-      for (const int64_t k : {1, 3, 16, 31, 64, 97, 192}) {
-        for (const int64_t n : {1, 5, 8, 23}) {
-          for (const int64_t m : {1, 2, 3, 7, 13, 40, 41, 200}) {
+      for (const int64_t k : {1, 3, 16, 31, 192}) {
+        for (const int64_t n : {1, 5, 23, 32, 45, 65, 129}) {
+          for (const int64_t m : {1, 2, 3, 6, 7, 13, 14, 15, 41}) {
             const Problem problem(m, n, k, storage);
             expect_exact(problem, problem.product(m), 0, fmt::format("{} {}x{}x{}", kernels::isa_name(isa), m, n, k));
           }
@@ -81,11 +87,29 @@ TEST(Gemm, IsTheProductOfEveryShape) {
   });
 }
 
-TEST(Gemm, HoldsWeightsInBlocksWhenThereAreManyRows) {
+TEST(Gemm, AddsUpLongRowsInChains) {
   test::for_each_isa([](Isa isa) {
-    const Problem problem(64, 150, 1024, Storage::kFloat);  // 600 KB: three blocks
-    expect_exact(problem, problem.product(64), 0, kernels::isa_name(isa));
+    for (const int64_t k : {511, 512, 513, 1300}) {
+      const Problem problem(20, 50, k, Storage::kFloat);
+      expect_exact(problem, problem.product(20), 0, fmt::format("{}, {} inputs", kernels::isa_name(isa), k));
+    }
   });
+}
+
+TEST(Pack, PutsMatricesBelowEachOther) {
+  const std::vector<float> a = test::noise(45 * 7, 1), b = test::noise(3 * 7, 2), c = test::noise(20 * 7, 3);
+  const auto matrix = [](const std::vector<float>& values) {
+    return Matrix{.data = values.data(), .num_outputs = static_cast<int64_t>(values.size() / 7), .num_inputs = 7};
+  };
+  const Matrix parts[] = {matrix(a), matrix(b), matrix(c)};
+  std::vector<float> packed(static_cast<size_t>(kernels::packed_bytes(68, 7, Storage::kFloat)) / sizeof(float), -1.0f);
+  for (int64_t panel = 0; panel < 3; ++panel) kernels::pack(parts, 3, {panel, panel + 1}, packed.data());
+  std::vector<float> rows = a;
+  rows.insert(rows.end(), b.begin(), b.end());
+  rows.insert(rows.end(), c.begin(), c.end());
+  for (size_t n = 0; n < 96; ++n) {
+    for (size_t k = 0; k < 7; ++k) EXPECT_EQ(packed[(n / 32 * 7 + k) * 32 + n % 32], n < 68 ? rows[n * 7 + k] : 0.0f) << n << " " << k;
+  }
 }
 
 TEST(Gemm, AddsBiasAndWhatWasThere) {
@@ -115,16 +139,19 @@ TEST(Gemm, GivesARowTheSameBitsInAnyCompany) {
 TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t m : {1, 2, 5, 17, 90}) {
-      const Problem problem(m, 61, 77, Storage::kFloat);
+      const Problem problem(m, 189, 77, Storage::kFloat);
       const std::vector<float> whole = problem.product(m);
       for (const int threads : {2, 3, 5}) {
         std::vector<float> parts(whole.size());
         for (int i = 0; i < threads; ++i) {
-          kernels::gemm(problem.weights, {problem.x.data(), 77}, m, {parts.data(), 61}, kernels::share(61, kernels::kGemmUnit, i, threads));
+          kernels::gemm(problem.weights, {problem.x.data(), 77}, m, {parts.data(), 189},
+                        kernels::share(189, kernels::kPanel, i, threads));
         }
         ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, " << threads << " shares";
-        for (int64_t n = 0; n < 61; ++n) kernels::gemm(problem.weights, {problem.x.data(), 77}, m, {parts.data(), 61}, {n, n + 1});
-        ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, one output at a time";
+        for (int64_t n = 0; n < 189; n += 32) {
+          kernels::gemm(problem.weights, {problem.x.data(), 77}, m, {parts.data(), 189}, {n, std::min<int64_t>(189, n + 32)});
+        }
+        ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, one panel at a time";
       }
     }
   });
@@ -132,12 +159,14 @@ TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
 
 TEST(Gemm, LeavesTheRestOfARowAlone) {
   test::for_each_isa([](Isa) {
-    const Problem problem(3, 24, 40, Storage::kFloat);
-    std::vector<float> y(3 * 30, 7.0f);
-    kernels::gemm(problem.weights, {problem.x.data(), 40}, 3, {y.data(), 30}, {5, 17});
-    for (size_t i = 0; i < y.size(); ++i) {
-      const bool is_inside = i % 30 >= 5 && i % 30 < 17;
-      EXPECT_EQ(y[i] == 7.0f, !is_inside) << i;
+    const Problem problem(3, 100, 40, Storage::kFloat);
+    for (const kernels::Range columns : {kernels::Range{32, 64}, kernels::Range{96, 100}, kernels::Range{0, 100}}) {
+      std::vector<float> y(3 * 110, 7.0f);
+      kernels::gemm(problem.weights, {problem.x.data(), 40}, 3, {y.data(), 110}, columns);
+      for (size_t i = 0; i < y.size(); ++i) {
+        const auto column = static_cast<int64_t>(i % 110);
+        EXPECT_EQ(y[i] == 7.0f, column < columns.begin || column >= columns.end) << i;
+      }
     }
   });
 }

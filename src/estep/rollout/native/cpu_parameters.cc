@@ -1,22 +1,45 @@
 #include "estep/rollout/native/cpu_parameters.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
-#include "estep/rollout/native/cpu_pages.h"
 #include "model/adapter.h"
 
 namespace rematch {
 namespace {
 
-// Smaller matrices stay in the caches, with their page tables.
-constexpr int64_t kWorthLargePages = 1 << 20;
+constexpr int64_t kBytesPerTask = 256 << 10;  // of packing
+
+kernels::Storage storage_of(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
+}
+
+kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
+  REMATCH_CHECK(tensor.dim() >= 2 && tensor.is_contiguous() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16),
+                fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()), tensor.dim()));
+  return {.data = tensor.const_data_ptr(),
+          .storage = storage_of(tensor),
+          .num_outputs = tensor.size(0),
+          .num_inputs = tensor.numel() / tensor.size(0)};
+}
 
 }  // namespace
 
-CpuParameters::CpuParameters(const Qwen3VL& model) : model_(model) {
+CpuParameters::CpuParameters(const Qwen3VL& model, const std::string& prefix) : model_(model) {
   REMATCH_CHECK(model.device().is_cpu(), model.device().str());
-  for (const NamedParameter& parameter : model.parameters()) parameters_[parameter.name] = &parameter;
+  int64_t most_bytes = 0;
+  for (const NamedParameter& parameter : model.parameters()) {
+    parameters_[parameter.name] = &parameter;
+    const at::Tensor& tensor = parameter.tensor;
+    const bool is_head = parameter.name == "lm_head.weight";
+    if (tensor.dim() < 2 || !(is_head || parameter.name.starts_with(prefix))) continue;
+    most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
+  }
+  memory_.packed.reserve(most_bytes);  // what stays empty is never touched
 }
 
 at::Tensor CpuParameters::tensor(const std::string& name) const {
@@ -26,26 +49,34 @@ at::Tensor CpuParameters::tensor(const std::string& name) const {
   return (adapter == nullptr ? found->second->tensor : adapter->merged(*found->second)).detach().contiguous();
 }
 
-kernels::Weights CpuParameters::matrix(const std::string& name) {
-  const at::Tensor& kept = kept_.emplace_back(tensor(name));
-  const auto num_bytes = static_cast<int64_t>(kept.nbytes());
-  const bool is_float = kept.scalar_type() == at::kFloat;
-  REMATCH_CHECK(kept.dim() >= 2 && (is_float || kept.scalar_type() == at::kBFloat16),
-                fmt::format("{} is {} of {} dimensions", name, at::toString(kept.scalar_type()), kept.dim()));
-  // A merged matrix does not live long enough.
-  const bool is_in_place = kept.is_alias_of(parameters_.at(name)->tensor);
-  if (is_in_place && num_bytes >= kWorthLargePages) prefer_large_pages(kept.const_data_ptr(), num_bytes);
-  return {.data = kept.const_data_ptr(),
-          .storage = is_float ? kernels::Storage::kFloat : kernels::Storage::kBfloat16,
-          .num_outputs = kept.size(0),
-          .num_inputs = kept.numel() / kept.size(0)};
+kernels::PackedWeights CpuParameters::packed(const std::vector<std::string>& names) {
+  std::vector<at::Tensor> tensors;  // merged ones live no longer than this
+  std::vector<kernels::Matrix> parts;
+  int64_t num_outputs = 0;
+  for (const std::string& name : names) {
+    parts.push_back(as_matrix(tensors.emplace_back(tensor(name)), name));
+    num_outputs += parts.back().num_outputs;
+  }
+  const int64_t num_inputs = parts.front().num_inputs;
+  const kernels::Storage storage = parts.front().storage;
+  const int64_t num_bytes = kernels::packed_bytes(num_outputs, num_inputs, storage);
+  REMATCH_CHECK(num_packed_bytes_ + num_bytes <= memory_.packed.size(), names.front());
+  uint8_t* const data = memory_.packed.data() + std::exchange(num_packed_bytes_, num_packed_bytes_ + num_bytes);
+  const int64_t num_panels = kernels::num_panels(num_outputs);
+  at::parallel_for(0, num_panels, std::max<int64_t>(1, kBytesPerTask * num_panels / num_bytes), [&](int64_t begin, int64_t end) {
+    kernels::pack(parts.data(), static_cast<int>(parts.size()), {begin, end}, data);
+  });
+  return {.data = data, .storage = storage, .num_outputs = num_outputs, .num_inputs = num_inputs};
 }
 
-kernels::Weights CpuParameters::linear(const std::string& module) {
-  kernels::Weights weights = matrix(module + ".weight");
-  const at::Tensor& bias = kept_.emplace_back(tensor(module + ".bias").to(at::kFloat));
-  weights.bias = bias.const_data_ptr<float>();
+kernels::PackedWeights CpuParameters::linear(const std::string& module) {
+  kernels::PackedWeights weights = packed({module + ".weight"});
+  weights.bias = memory_.tensors.emplace_back(tensor(module + ".bias").to(at::kFloat)).const_data_ptr<float>();
   return weights;
+}
+
+kernels::Matrix CpuParameters::matrix(const std::string& name) {
+  return as_matrix(memory_.tensors.emplace_back(tensor(name)), name);
 }
 
 std::vector<float> CpuParameters::vector(const std::string& name) const {

@@ -2,37 +2,49 @@
 #include <ATen/ATen.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "estep/rollout/native/cpu_buffer.h"
 #include "kernels/gemm.h"
 #include "model/qwen3vl.h"
 
 namespace rematch {
 
-/// Finds a model's parameters by checkpoint name as the kernels read them, through the adapter if there is one: what it changes is a new,
-/// merged tensor; all other matrices are the training tensors where they lie.
+/// What kernels read: packed matrices in one piece of memory, and tensors that are read as they are.
+struct CpuMemory {
+  CpuBuffer<uint8_t> packed;
+  std::vector<at::Tensor> tensors;
+};
+
+/// Finds a model's parameters by checkpoint name and gives them to kernels, through the adapter if there is one. Products read packed
+/// copies (kernels/gemm.h): as much memory again as the matrices, while there is a rollout.
 class CpuParameters {
  public:
-  /// @param model  on the CPU
-  explicit CpuParameters(const Qwen3VL& model);
+  /// @param model   on the CPU, float32 or bfloat16
+  /// @param prefix  of all matrices that will be packed
+  CpuParameters(const Qwen3VL& model, const std::string& prefix);
 
-  /// A parameter with all dimensions but the first taken together. Large training tensors are put on large pages. Lives as long as kept().
-  kernels::Weights matrix(const std::string& name);
-  /// matrix(MODULE.weight) with MODULE.bias.
-  kernels::Weights linear(const std::string& module);
+  /// Parameters below each other, packed for products; all dimensions but the first are taken together. Cost: one pass over them.
+  kernels::PackedWeights packed(const std::vector<std::string>& names);
+  /// packed({MODULE.weight}) with MODULE.bias.
+  kernels::PackedWeights linear(const std::string& module);
+  /// A parameter row by row, for looking up.
+  kernels::Matrix matrix(const std::string& name);
   /// A copy as float32; for a few kilobytes.
   std::vector<float> vector(const std::string& name) const;
   /// The tensor itself.
   at::Tensor tensor(const std::string& name) const;
 
-  /// Owners of what the matrices point to.
-  std::vector<at::Tensor> kept() && { return std::move(kept_); }
+  /// Owner of everything the results point to.
+  CpuMemory memory() && { return std::move(memory_); }
 
  private:
   const Qwen3VL& model_;
   std::map<std::string, const NamedParameter*> parameters_;
-  std::vector<at::Tensor> kept_;
+  CpuMemory memory_;
+  int64_t num_packed_bytes_ = 0;
 };
 
 }  // namespace rematch

@@ -227,14 +227,12 @@ class CpuRunner : public StepRunner {
     kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(layer_idx - 1)], text_.hidden_size);
   }
 
-  void multiply(const kernels::Weights& w, const kernels::ConstRows& x, const Rows& y, kernels::Into into, const Worker& worker) const {
-    kernels::gemm(w, x, num_rows(), y, kernels::share(w.num_outputs, kernels::kGemmUnit, worker.index, worker.count), into);
+  void multiply(const kernels::PackedWeights& w, const kernels::ConstRows& x, const Rows& y, kernels::Into into, const Worker& worker) const {
+    kernels::gemm(w, x, num_rows(), y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
   }
 
   void project(const CpuLayer& layer, const Worker& worker) const {
-    multiply(layer.q, normed(), qkv(0), kernels::Into::kStore, worker);
-    multiply(layer.k, normed(), qkv(q_width()), kernels::Into::kStore, worker);
-    multiply(layer.v, normed(), qkv(q_width() + kv_width()), kernels::Into::kStore, worker);
+    multiply(layer.qkv, normed(), qkv(0), kernels::Into::kStore, worker);
     worker.wait();
   }
 
@@ -300,7 +298,7 @@ class CpuRunner : public StepRunner {
   }
 
   void feed_forward(const CpuLayer& layer, const Worker& worker) const {
-    const Range columns = kernels::share(text_.intermediate_size, kernels::kGemmUnit, worker.index, worker.count);
+    const Range columns = kernels::share(text_.intermediate_size, kernels::kPanel, worker.index, worker.count);
     kernels::gemm(layer.gate, normed(), num_rows(), gate(), columns);
     kernels::gemm(layer.up, normed(), num_rows(), up(), columns);
     for (int64_t t = 0; t < num_rows(); ++t) {
@@ -324,7 +322,7 @@ class CpuRunner : public StepRunner {
                         last.row(i));
     }
     worker.wait();
-    kernels::gemm(weights_.head, last, num_last, logits, kernels::share(text_.vocab_size, kernels::kGemmUnit, worker.index, worker.count));
+    kernels::gemm(weights_.head, last, num_last, logits, kernels::share(text_.vocab_size, kernels::kPanel, worker.index, worker.count));
   }
 
   int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }

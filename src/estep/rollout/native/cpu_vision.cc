@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ using kernels::Worker;
 // Shapes: N rows (patches), D hidden, F intermediate, M = N/merge² visual tokens, H text hidden, Dh head size.
 
 constexpr float kEps = 1e-6f;
+constexpr size_t kKeptGrids = 64;
 constexpr int64_t kBlockLen = 16;  // of the keys and values of a frame
 
 struct Norm {
@@ -36,22 +38,22 @@ struct Norm {
 
 struct Block {
   Norm norm1, norm2;
-  kernels::Weights qkv, proj, fc1, fc2;
+  kernels::PackedWeights qkv, proj, fc1, fc2;
 };
 
 struct Merger {
   Norm norm;
-  kernels::Weights fc1, fc2;
+  kernels::PackedWeights fc1, fc2;
   bool norm_after_shuffle = false;
 };
 
 struct Tower {
-  kernels::Weights patch_embed;
+  kernels::PackedWeights patch_embed;
   at::Tensor pos_embed;
   std::vector<Block> blocks;
   Merger merger;
   std::vector<Merger> deepstack;
-  std::vector<at::Tensor> kept;
+  CpuMemory memory;
 };
 
 Norm take_norm(const CpuParameters& parameters, const std::string& name) {
@@ -67,7 +69,7 @@ Tower take_tower(const Qwen3VL& model) {
   const at::NoGradGuard no_grad;
   const VisionConfig& config = model.config().vision;
   const std::string prefix = "model.visual.";
-  CpuParameters parameters(model);
+  CpuParameters parameters(model, prefix);
   Tower tower;
   tower.patch_embed = parameters.linear(prefix + "patch_embed.proj");
   tower.pos_embed = parameters.tensor(prefix + "pos_embed.weight");
@@ -81,7 +83,7 @@ Tower take_tower(const Qwen3VL& model) {
   for (size_t i = 0; i < config.deepstack_visual_indexes.size(); ++i) {
     tower.deepstack.push_back(take_merger(parameters, fmt::format("{}deepstack_merger_list.{}", prefix, i), true));
   }
-  tower.kept = std::move(parameters).kept();
+  tower.memory = std::move(parameters).memory();
   return tower;
 }
 
@@ -93,11 +95,25 @@ struct CpuVision::Impl {
   std::shared_ptr<const Qwen3VL> model;
   const VisionConfig config;
   Tower tower;
+  std::map<std::array<int64_t, 3>, VisionRows> rows_of_grid;  // with the tower's weights
   // Of one image. Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
   int64_t num_rows = 0, frame_len = 0;
   CpuBuffer<float> hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
   CpuBuffer<const void*> pointers;
   std::vector<int32_t> block_table;
+
+  // Positions of an image's patches. Images of one size share them.
+  const VisionRows& rows_of(const std::array<int64_t, 3>& grid) {
+    if (rows_of_grid.size() >= kKeptGrids) rows_of_grid.clear();
+    const auto [found, is_new] = rows_of_grid.try_emplace(grid);
+    VisionRows& rows = found->second;
+    if (is_new) {
+      rows = make_vision_rows({grid}, config, tower.pos_embed);
+      rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
+      rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
+    }
+    return rows;
+  }
 
   int64_t merge_area() const { return config.spatial_merge_size * config.spatial_merge_size; }
   int64_t head_dim() const { return config.hidden_size / config.num_heads; }
@@ -134,9 +150,9 @@ struct CpuVision::Impl {
 
   // ---- what one worker does; a barrier wherever somebody needs what another one made ----
 
-  void multiply(const kernels::Weights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into,
+  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into,
                 const Worker& worker) const {
-    kernels::gemm(w, x, rows, y, kernels::share(w.num_outputs, kernels::kGemmUnit, worker.index, worker.count), into);
+    kernels::gemm(w, x, rows, y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
   }
 
   void normalise(const Norm& norm, const Worker& worker) const {
@@ -204,7 +220,7 @@ struct CpuVision::Impl {
     multiply(block.proj, attended(), num_rows, hidden(), kernels::Into::kAdd, worker);
     worker.wait();
     normalise(block.norm2, worker);
-    const Range columns = kernels::share(config.intermediate_size, kernels::kGemmUnit, worker.index, worker.count);
+    const Range columns = kernels::share(config.intermediate_size, kernels::kPanel, worker.index, worker.count);
     kernels::gemm(block.fc1, normed(), num_rows, inner(), columns);
     for (int64_t i = 0; i < num_rows; ++i) kernels::gelu_tanh(inner().row(i) + columns.begin, columns.size());
     worker.wait();
@@ -225,7 +241,7 @@ struct CpuVision::Impl {
       }
     }
     worker.wait();
-    const Range columns = kernels::share(merged_width, kernels::kGemmUnit, worker.index, worker.count);
+    const Range columns = kernels::share(merged_width, kernels::kPanel, worker.index, worker.count);
     kernels::gemm(merger.fc1, shuffled, num_tokens, inner, columns);
     for (int64_t i = 0; i < num_tokens; ++i) kernels::gelu_erf(inner.row(i) + columns.begin, columns.size());
     worker.wait();
@@ -237,7 +253,10 @@ struct CpuVision::Impl {
 CpuVision::CpuVision(std::shared_ptr<const Qwen3VL> model) : impl_(std::make_unique<Impl>(std::move(model))) {}
 CpuVision::~CpuVision() = default;
 
-void CpuVision::refresh() { impl_->tower = take_tower(*impl_->model); }
+void CpuVision::refresh() {
+  impl_->tower = take_tower(*impl_->model);
+  impl_->rows_of_grid.clear();
+}
 
 void CpuVision::release() { impl_ = std::make_unique<Impl>(impl_->model); }
 
@@ -251,9 +270,7 @@ VisionFeatures CpuVision::encode(const float* pixels, const std::array<int64_t, 
                 fmt::format("{}x{}x{} patches", t, height, width));
   const int num_threads = std::max(1, at::get_num_threads());
   impl.reserve(grid_thw, num_threads);
-  VisionRows rows = make_vision_rows({grid_thw}, config, impl.tower.pos_embed);
-  rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
-  rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
+  const VisionRows& rows = impl.rows_of(grid_thw);
 
   const std::vector<int64_t>& taps = config.deepstack_visual_indexes;
   const auto new_features = [&] { return at::empty({impl.num_rows / impl.merge_area(), config.out_hidden_size}, at::kFloat); };

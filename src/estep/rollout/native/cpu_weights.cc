@@ -17,13 +17,12 @@ CpuLayer take_layer(CpuParameters& parameters, const std::string& prefix) {
   layer.post_attention_norm = parameters.vector(prefix + "post_attention_layernorm.weight");
   layer.q_norm = parameters.vector(prefix + "self_attn.q_norm.weight");
   layer.k_norm = parameters.vector(prefix + "self_attn.k_norm.weight");
-  layer.q = parameters.matrix(prefix + "self_attn.q_proj.weight");
-  layer.k = parameters.matrix(prefix + "self_attn.k_proj.weight");
-  layer.v = parameters.matrix(prefix + "self_attn.v_proj.weight");
-  layer.o = parameters.matrix(prefix + "self_attn.o_proj.weight");
-  layer.gate = parameters.matrix(prefix + "mlp.gate_proj.weight");
-  layer.up = parameters.matrix(prefix + "mlp.up_proj.weight");
-  layer.down = parameters.matrix(prefix + "mlp.down_proj.weight");
+  const std::string attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+  layer.qkv = parameters.packed({attention + "q_proj.weight", attention + "k_proj.weight", attention + "v_proj.weight"});
+  layer.o = parameters.packed({attention + "o_proj.weight"});
+  layer.gate = parameters.packed({mlp + "gate_proj.weight"});
+  layer.up = parameters.packed({mlp + "up_proj.weight"});
+  layer.down = parameters.packed({mlp + "down_proj.weight"});
   return layer;
 }
 
@@ -44,17 +43,17 @@ CpuWeights take_cpu_weights(const Qwen3VL& model) {
   const TextConfig& config = model.config().text;
   const std::string prefix = "model.language_model.";
   CpuWeights weights;
-  CpuParameters parameters(model);
+  CpuParameters parameters(model, prefix);
   for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
     weights.layers.push_back(take_layer(parameters, fmt::format("{}layers.{}.", prefix, i)));
   }
   weights.embedding = parameters.matrix(prefix + "embed_tokens.weight");
-  weights.head = model.tied() ? weights.embedding : parameters.matrix("lm_head.weight");
+  weights.head = parameters.packed({model.tied() ? prefix + "embed_tokens.weight" : "lm_head.weight"});
   weights.final_norm = parameters.vector(prefix + "norm.weight");
   const at::Tensor frequencies = inverse_frequencies(config.rope_theta, config.head_dim).contiguous();
   weights.inverse_frequencies.assign(frequencies.const_data_ptr<float>(), frequencies.const_data_ptr<float>() + frequencies.numel());
   weights.axis = axis_of_columns(config);
-  weights.kept = std::move(parameters).kept();
+  weights.memory = std::move(parameters).memory();
   return weights;
 }
 
