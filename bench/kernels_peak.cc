@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <ctime>
 #include <cstdint>
-#include <vector>
 
+#include "estep/rollout/native/cpu_buffer.h"
 #include "kernels/team.h"
 #include "kernels/types.h"
 
@@ -77,14 +77,14 @@ double fastest(int num_threads, double budget, const Run& run) {
 Peak measure_peak(int num_threads, double seconds) {
   const int64_t size = int64_t{64} << 20;
   constexpr int64_t kRounds = 500000;
-  const std::vector<float> memory(static_cast<size_t>(size) + 16, 1.0f);
-  const float* const aligned = reinterpret_cast<const float*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  const CpuBuffer<float> memory(size);  // on large pages, as the engine keeps its weights
+  std::fill_n(memory.data(), size, 1.0f);
   volatile float sink = 0;  // so that nothing is optimised away
   Peak peak;
   peak.gb_per_s = static_cast<double>(size) * 4 / 1e9 / fastest(num_threads, seconds, [&] {
                     kernels::run_team(num_threads, [&](const kernels::Worker& worker) {
                       const kernels::Range range = kernels::share(size, 128, worker.index, worker.count);
-                      sink = sink + read_all(aligned + range.begin, range.size());
+                      sink = sink + read_all(memory.data() + range.begin, range.size());
                     });
                   });
   peak.gflop_per_s = static_cast<double>(num_threads) * kRounds * 12 * 16 * 2 / 1e9 / fastest(num_threads, seconds, [&] {
