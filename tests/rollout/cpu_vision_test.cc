@@ -19,7 +19,8 @@ at::Tensor pixels_of(const Qwen3VL& model, const std::array<int64_t, 3>& grid) {
 }
 
 VisionFeatures encode(CpuVision& vision, const at::Tensor& pixels, const std::array<int64_t, 3>& grid) {
-  return vision.encode(pixels.const_data_ptr<float>(), grid);
+  const CpuVision::Image image{pixels.const_data_ptr<float>(), grid};
+  return vision.encode({&image, 1}).front();
 }
 
 std::vector<at::Tensor> all(const VisionFeatures& features) {
@@ -70,6 +71,27 @@ TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {
       at::set_num_threads(count);
       expect_same(encode(vision, pixels, grid), wanted);
     }
+  }
+  at::set_num_threads(before);
+}
+
+TEST(CpuVision, GivesEachImageOfManyWhatItGivesAlone) {
+  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::source_path("demo/model"), {});
+  const int before = at::get_num_threads();
+  CpuVision vision(model);
+  std::vector<at::Tensor> pixels;
+  std::vector<CpuVision::Image> images;
+  std::vector<VisionFeatures> alone;
+  for (const auto& grid : kGrids) {
+    pixels.push_back(pixels_of(*model, grid));
+    images.push_back({pixels.back().const_data_ptr<float>(), grid});
+    alone.push_back(encode(vision, pixels.back(), grid));
+  }
+  for (const int count : {1, 2, 3, 8}) {  // 8: threads share an image
+    at::set_num_threads(count);
+    const std::vector<VisionFeatures> together = vision.encode(images);
+    ASSERT_EQ(together.size(), images.size());
+    for (size_t i = 0; i < images.size(); ++i) expect_same(together[i], alone[i]);
   }
   at::set_num_threads(before);
 }

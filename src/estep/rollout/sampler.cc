@@ -28,6 +28,44 @@ constexpr uint64_t kRolloutStream = 0x726F6C6C6F7574ULL;
 // −log u ≥ w, so the noise is at most −log w, and w ≥ 2^−(leading ones + 1).
 double noise_bound(uint64_t bits) { return 0.693147180559945309 * (std::countl_one(bits) + 1); }
 
+struct Extremes {
+  float best = kRemoved, second = kRemoved, lowest = -kRemoved;  // second: of the others, equal ones included
+
+  void take(float logit) {
+    const float lesser = logit < best ? logit : best;
+    second = lesser > second ? lesser : second;
+    best = logit > best ? logit : best;
+    lowest = logit < lowest ? logit : lowest;
+  }
+};
+
+// Lane by lane, so that compilers take many at a time.
+Extremes extremes(std::span<const float> logits_V) {
+  constexpr size_t kLanes = 16;
+  float best[kLanes], second[kLanes], lowest[kLanes];
+  std::fill_n(best, kLanes, kRemoved);
+  std::fill_n(second, kLanes, kRemoved);
+  std::fill_n(lowest, kLanes, -kRemoved);
+  const size_t whole = logits_V.size() / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float logit = logits_V[i + lane];
+      const float lesser = logit < best[lane] ? logit : best[lane];
+      second[lane] = lesser > second[lane] ? lesser : second[lane];
+      best[lane] = logit > best[lane] ? logit : best[lane];
+      lowest[lane] = logit < lowest[lane] ? logit : lowest[lane];
+    }
+  }
+  Extremes all;
+  for (size_t lane = 0; lane < kLanes && whole > 0; ++lane) {
+    all.take(best[lane]);
+    all.second = std::max(all.second, second[lane]);
+    all.lowest = std::min(all.lowest, lowest[lane]);
+  }
+  for (size_t i = whole; i < logits_V.size(); ++i) all.take(logits_V[i]);
+  return all;
+}
+
 double gumbel_noise(uint64_t bits) {
   // u in (0, 1): the half step keeps both logarithms finite.
   const double u = (static_cast<double>(bits >> 11) + 0.5) * 0x1.0p-53;
@@ -75,11 +113,14 @@ int Sampler::next(std::span<float> logits_V, SamplerRow& row) {
 }
 
 void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
-  for (size_t i = 0; i < logits_V.size(); ++i) {
-    if (std::isfinite(logits_V[i])) continue;
+  const auto is_bad = [](float logit) { return !(std::abs(logit) <= std::numeric_limits<float>::max()); };
+  int num_bad = 0;
+  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;  // no way out early: compilers take many at a time
+  if (num_bad > 0) {
+    const auto i = std::find_if(logits_V.begin(), logits_V.end(), is_bad) - logits_V.begin();
     throw UserError(ErrorKind::kData, {.error = "the model gives a logit that is not finite",
                                        .where = row.who_,
-                                       .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[i]),
+                                       .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[static_cast<size_t>(i)]),
                                        .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
   }
   const auto penalty = static_cast<float>(options_.repetition_penalty);
@@ -148,22 +189,10 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
 
 int Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
   REMATCH_CHECK(!logits_V.empty(), row.who_);
-  size_t best = 0;
-  float second = kRemoved;
-  float lowest = logits_V[0];
-  for (size_t i = 1; i < logits_V.size(); ++i) {
-    const float logit = logits_V[i];
-    if (logit > logits_V[best]) {
-      second = logits_V[best];
-      best = i;
-    } else {
-      second = std::max(second, logit);
-    }
-    lowest = std::min(lowest, logit);
-  }
-  const double largest_magnitude = std::max(std::abs(static_cast<double>(logits_V[best])), std::abs(static_cast<double>(lowest)));
-  if (static_cast<double>(logits_V[best]) - second < kNearTie * largest_magnitude) ++num_near_ties_;
-  return static_cast<int>(best);
+  const Extremes found = extremes(logits_V);
+  const double largest_magnitude = std::max(std::abs(static_cast<double>(found.best)), std::abs(static_cast<double>(found.lowest)));
+  if (static_cast<double>(found.best) - found.second < kNearTie * largest_magnitude) ++num_near_ties_;
+  return static_cast<int>(std::find(logits_V.begin(), logits_V.end(), found.best) - logits_V.begin());
 }
 
 int Sampler::draw(std::span<const float> logits_V, const SamplerRow& row) const {

@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kBytesPerTask = 256 << 10;  // of packing
+constexpr int64_t kMostWaitingBytes = 64 << 20;
 
 kernels::Storage storage_of(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
@@ -50,23 +50,43 @@ at::Tensor CpuParameters::tensor(const std::string& name) const {
 }
 
 kernels::PackedWeights CpuParameters::packed(const std::vector<std::string>& names) {
-  std::vector<at::Tensor> tensors;  // merged ones live no longer than this
-  std::vector<kernels::Matrix> parts;
+  Packing packing;
   int64_t num_outputs = 0;
   for (const std::string& name : names) {
-    parts.push_back(as_matrix(tensors.emplace_back(tensor(name)), name));
-    num_outputs += parts.back().num_outputs;
+    packing.parts.push_back(as_matrix(packing.tensors.emplace_back(tensor(name)), name));
+    num_outputs += packing.parts.back().num_outputs;
   }
-  const int64_t num_inputs = parts.front().num_inputs;
-  const kernels::Storage storage = parts.front().storage;
+  const int64_t num_inputs = packing.parts.front().num_inputs;
+  const kernels::Storage storage = packing.parts.front().storage;
   const int64_t num_bytes = kernels::packed_bytes(num_outputs, num_inputs, storage);
   REMATCH_CHECK(num_packed_bytes_ + num_bytes <= memory_.packed.size(), names.front());
   uint8_t* const data = memory_.packed.data() + std::exchange(num_packed_bytes_, num_packed_bytes_ + num_bytes);
-  const int64_t num_panels = kernels::num_panels(num_outputs);
-  at::parallel_for(0, num_panels, std::max<int64_t>(1, kBytesPerTask * num_panels / num_bytes), [&](int64_t begin, int64_t end) {
-    kernels::pack(parts.data(), static_cast<int>(parts.size()), {begin, end}, data);
-  });
+  packing.num_panels = kernels::num_panels(num_outputs);
+  packing.packed = data;
+  waiting_.push_back(std::move(packing));
+  num_waiting_bytes_ += num_bytes;
+  if (num_waiting_bytes_ > kMostWaitingBytes) pack_waiting();
   return {.data = data, .storage = storage, .num_outputs = num_outputs, .num_inputs = num_inputs};
+}
+
+void CpuParameters::pack_waiting() {
+  std::vector<std::pair<const Packing*, int64_t>> panels;
+  for (const Packing& packing : waiting_) {
+    for (int64_t i = 0; i < packing.num_panels; ++i) panels.emplace_back(&packing, i);
+  }
+  at::parallel_for(0, static_cast<int64_t>(panels.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto& [packing, panel] = panels[static_cast<size_t>(i)];
+      kernels::pack(packing->parts.data(), static_cast<int>(packing->parts.size()), {panel, panel + 1}, packing->packed);
+    }
+  });
+  waiting_.clear();
+  num_waiting_bytes_ = 0;
+}
+
+CpuMemory CpuParameters::memory() && {
+  pack_waiting();
+  return std::move(memory_);
 }
 
 kernels::PackedWeights CpuParameters::linear(const std::string& module) {

@@ -26,7 +26,8 @@ class CpuParameters {
   /// @param prefix  of all matrices that will be packed
   CpuParameters(const Qwen3VL& model, const std::string& prefix);
 
-  /// Parameters below each other, packed for products; all dimensions but the first are taken together. Cost: one pass over them.
+  /// Parameters below each other, to be packed for products; all dimensions but the first are taken together. Cost: one pass over them,
+  /// at the latest in memory().
   kernels::PackedWeights packed(const std::vector<std::string>& names);
   /// packed({MODULE.weight}) with MODULE.bias.
   kernels::PackedWeights linear(const std::string& module);
@@ -37,14 +38,24 @@ class CpuParameters {
   /// The tensor itself.
   at::Tensor tensor(const std::string& name) const;
 
-  /// Owner of everything the results point to.
-  CpuMemory memory() && { return std::move(memory_); }
+  /// Owner of everything the results point to, complete now.
+  CpuMemory memory() &&;
 
  private:
+  struct Packing {
+    std::vector<at::Tensor> tensors;  ///< merged ones live no longer than this
+    std::vector<kernels::Matrix> parts;
+    int64_t num_panels = 0;
+    void* packed = nullptr;
+  };
+  void pack_waiting();
+
   const Qwen3VL& model_;
   std::map<std::string, const NamedParameter*> parameters_;
   CpuMemory memory_;
   int64_t num_packed_bytes_ = 0;
+  std::vector<Packing> waiting_;  ///< so that threads are called together once for many small matrices
+  int64_t num_waiting_bytes_ = 0;
 };
 
 }  // namespace rematch

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 #include <string>
@@ -87,33 +88,24 @@ Tower take_tower(const Qwen3VL& model) {
   return tower;
 }
 
-}  // namespace
+// What becomes of one image.
+struct Job {
+  CpuVision::Image image;
+  const VisionRows* rows = nullptr;
+  float* embeds_MH = nullptr;
+  std::vector<std::pair<const Merger*, float*>> merger_after;  // of each block; null where it feeds none
+};
 
-struct CpuVision::Impl {
-  explicit Impl(std::shared_ptr<const Qwen3VL> m) : model(std::move(m)), config(model->config().vision) {}
-
-  std::shared_ptr<const Qwen3VL> model;
-  const VisionConfig config;
-  Tower tower;
-  std::map<std::array<int64_t, 3>, VisionRows> rows_of_grid;  // with the tower's weights
-  // Of one image. Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
+// The way of one image through the tower: numbers of one image, and what one worker does; a barrier wherever somebody needs what another
+// one made.
+struct Pass {
+  const VisionConfig& config;
+  const Tower& tower;
+  // Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
   int64_t num_rows = 0, frame_len = 0;
   CpuBuffer<float> hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
   CpuBuffer<const void*> pointers;
   std::vector<int32_t> block_table;
-
-  // Positions of an image's patches. Images of one size share them.
-  const VisionRows& rows_of(const std::array<int64_t, 3>& grid) {
-    if (rows_of_grid.size() >= kKeptGrids) rows_of_grid.clear();
-    const auto [found, is_new] = rows_of_grid.try_emplace(grid);
-    VisionRows& rows = found->second;
-    if (is_new) {
-      rows = make_vision_rows({grid}, config, tower.pos_embed);
-      rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
-      rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
-    }
-    return rows;
-  }
 
   int64_t merge_area() const { return config.spatial_merge_size * config.spatial_merge_size; }
   int64_t head_dim() const { return config.hidden_size / config.num_heads; }
@@ -147,8 +139,6 @@ struct CpuVision::Impl {
   kernels::CacheLayer cache() const {
     return {keys.data(), values.data(), kernels::Storage::kFloat, config.num_heads, kBlockLen, head_dim()};
   }
-
-  // ---- what one worker does; a barrier wherever somebody needs what another one made ----
 
   void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into,
                 const Worker& worker) const {
@@ -248,6 +238,83 @@ struct CpuVision::Impl {
     multiply(merger.fc2, inner, num_tokens, out, kernels::Into::kStore, worker);
     worker.wait();
   }
+
+  void run(const Job& job, const Worker& worker) const {
+    embed(job.image.pixels, *job.rows, worker);
+    for (size_t i = 0; i < tower.blocks.size(); ++i) {
+      run_block(tower.blocks[i], *job.rows, worker);
+      const auto& [merger, out] = job.merger_after[i];
+      if (merger != nullptr) merge(*merger, {out, config.out_hidden_size}, worker);
+    }
+    merge(tower.merger, {job.embeds_MH, config.out_hidden_size}, worker);
+  }
+};
+
+}  // namespace
+
+struct CpuVision::Impl {
+  explicit Impl(std::shared_ptr<const Qwen3VL> m) : model(std::move(m)), config(model->config().vision) {}
+
+  // Positions of an image's patches. Images of one size share them.
+  const VisionRows& rows_of(const std::array<int64_t, 3>& grid) {
+    const auto [found, is_new] = rows_of_grid.try_emplace(grid);
+    VisionRows& rows = found->second;
+    if (is_new) {
+      rows = make_vision_rows({grid}, config, tower.pos_embed);
+      rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
+      rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
+    }
+    return rows;
+  }
+
+  // Features to be filled, and where from. Features come in block order; which merger makes them is the block's place in the list.
+  Job make_job(const Image& image, VisionFeatures& features) {
+    const auto& [t, height, width] = image.grid_thw;
+    REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % config.spatial_merge_size == 0 && width % config.spatial_merge_size == 0,
+                  fmt::format("{}x{}x{} patches", t, height, width));
+    const int64_t num_tokens = t * height * width / (config.spatial_merge_size * config.spatial_merge_size);
+    const auto new_features = [&] { return at::empty({num_tokens, config.out_hidden_size}, at::kFloat); };
+    const std::vector<int64_t>& taps = config.deepstack_visual_indexes;
+    Job job{image, &rows_of(image.grid_thw)};
+    job.merger_after.resize(tower.blocks.size());
+    for (size_t i = 0; i < tower.blocks.size(); ++i) {
+      const auto tap = std::find(taps.begin(), taps.end(), static_cast<int64_t>(i));
+      if (tap == taps.end()) continue;
+      features.deepstack_MH.push_back(new_features());
+      job.merger_after[i] = {&tower.deepstack[static_cast<size_t>(tap - taps.begin())], features.deepstack_MH.back().data_ptr<float>()};
+    }
+    features.embeds_MH = new_features();
+    job.embeds_MH = features.embeds_MH.data_ptr<float>();
+    return job;
+  }
+
+  void run(const std::vector<Job>& jobs, int num_threads) {
+    while (passes.size() < static_cast<size_t>(num_threads)) passes.push_back(Pass{config, tower});
+    if (jobs.size() < static_cast<size_t>(num_threads)) {
+      for (const Job& job : jobs) {
+        passes[0].reserve(job.image.grid_thw, num_threads);
+        kernels::run_team(num_threads, [&](const Worker& worker) { passes[0].run(job, worker); });
+      }
+      return;
+    }
+    for (const Job& job : jobs) {
+      for (int i = 0; i < num_threads; ++i) passes[static_cast<size_t>(i)].reserve(job.image.grid_thw, 1);
+    }
+    std::atomic<size_t> next{0};
+    kernels::run_team(num_threads, [&](const Worker& worker) {
+      Pass& pass = passes[static_cast<size_t>(worker.index)];
+      for (size_t i = next++; i < jobs.size(); i = next++) {
+        pass.reserve(jobs[i].image.grid_thw, 1);
+        pass.run(jobs[i], Worker{});
+      }
+    });
+  }
+
+  std::shared_ptr<const Qwen3VL> model;
+  const VisionConfig config;
+  Tower tower;
+  std::map<std::array<int64_t, 3>, VisionRows> rows_of_grid;  // with the tower's weights
+  std::vector<Pass> passes;
 };
 
 CpuVision::CpuVision(std::shared_ptr<const Qwen3VL> model) : impl_(std::make_unique<Impl>(std::move(model))) {}
@@ -260,39 +327,14 @@ void CpuVision::refresh() {
 
 void CpuVision::release() { impl_ = std::make_unique<Impl>(impl_->model); }
 
-VisionFeatures CpuVision::encode(const float* pixels, const std::array<int64_t, 3>& grid_thw) {
+std::vector<VisionFeatures> CpuVision::encode(std::span<const Image> images) {
   const at::NoGradGuard no_grad;
-  Impl& impl = *impl_;
-  if (impl.tower.blocks.empty()) refresh();
-  const VisionConfig& config = impl.config;
-  const auto& [t, height, width] = grid_thw;
-  REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % config.spatial_merge_size == 0 && width % config.spatial_merge_size == 0,
-                fmt::format("{}x{}x{} patches", t, height, width));
-  const int num_threads = std::max(1, at::get_num_threads());
-  impl.reserve(grid_thw, num_threads);
-  const VisionRows& rows = impl.rows_of(grid_thw);
-
-  const std::vector<int64_t>& taps = config.deepstack_visual_indexes;
-  const auto new_features = [&] { return at::empty({impl.num_rows / impl.merge_area(), config.out_hidden_size}, at::kFloat); };
-  // Features come in block order; which merger makes them is the block's place in the list.
-  std::vector<std::pair<const Merger*, float*>> merger_after(impl.tower.blocks.size());
-  VisionFeatures features{new_features(), {}};
-  for (size_t i = 0; i < impl.tower.blocks.size(); ++i) {
-    const auto tap = std::find(taps.begin(), taps.end(), static_cast<int64_t>(i));
-    if (tap == taps.end()) continue;
-    features.deepstack_MH.push_back(new_features());
-    merger_after[i] = {&impl.tower.deepstack[static_cast<size_t>(tap - taps.begin())], features.deepstack_MH.back().data_ptr<float>()};
-  }
-  float* const embeds = features.embeds_MH.data_ptr<float>();
-  kernels::run_team(num_threads, [&](const Worker& worker) {
-    impl.embed(pixels, rows, worker);
-    for (size_t i = 0; i < impl.tower.blocks.size(); ++i) {
-      impl.run_block(impl.tower.blocks[i], rows, worker);
-      const auto& [merger, out] = merger_after[i];
-      if (merger != nullptr) impl.merge(*merger, {out, config.out_hidden_size}, worker);
-    }
-    impl.merge(impl.tower.merger, {embeds, config.out_hidden_size}, worker);
-  });
+  if (impl_->tower.blocks.empty()) refresh();
+  if (impl_->rows_of_grid.size() > kKeptGrids) impl_->rows_of_grid.clear();
+  std::vector<VisionFeatures> features(images.size());
+  std::vector<Job> jobs;
+  for (size_t i = 0; i < images.size(); ++i) jobs.push_back(impl_->make_job(images[i], features[i]));
+  impl_->run(jobs, std::max(1, at::get_num_threads()));
   return features;
 }
 

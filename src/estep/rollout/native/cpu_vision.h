@@ -1,14 +1,15 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "model/qwen3vl.h"
 
 namespace rematch {
 
-/// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype, on the training weights where they lie. Equal to
-/// Qwen3VL::encode_images up to rounding. What an image gives depends on its pixels alone: not on images before it, not on the number of
-/// threads, which is at::get_num_threads().
+/// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype. Equal to Qwen3VL::encode_images up to rounding.
+/// What an image gives depends on its pixels alone: not on other images, not on the number of threads, which is at::get_num_threads().
 class CpuVision {
  public:
   /// @param model  on the CPU
@@ -17,8 +18,12 @@ class CpuVision {
 
   /// Takes over the training weights as they are now: before the first image, and after they have changed. Merges an adapter.
   void refresh();
-  /// Features of one image, float32. @param pixels  [t·h·w, patch width] as the processor gives them. @param grid_thw  its patches
-  VisionFeatures encode(const float* pixels, const std::array<int64_t, 3>& grid_thw);
+  struct Image {
+    const float* pixels = nullptr;      ///< [t·h·w, patch width] as the processor gives them
+    std::array<int64_t, 3> grid_thw{};  ///< patches
+  };
+  /// Features of each image, float32. As many as there are threads are worked on side by side; threads share one where there are fewer.
+  std::vector<VisionFeatures> encode(std::span<const Image> images);
   /// Gives memory back; refresh() comes before the next image.
   void release();
 

@@ -125,9 +125,11 @@ class NativeEngine::Generation {
   }
 
   void encode_images(const StepPlan& plan) {
+    std::vector<ContentKey> shown;
     for (const StepPlan::Item& item : plan.items) {
-      for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { images_.encode(image.content); });
+      for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
     }
+    images_.encode(shown);
   }
 
   Step make_step(const StepPlan& plan) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "estep/rollout/native/cpu_vision.h"
@@ -24,17 +25,26 @@ at::Tensor on_cpu(const at::Tensor& features) { return features.to(at::kCPU, at:
 ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model) {
   const auto vision = std::make_shared<CpuVision>(std::move(model));
   return {.refresh = [vision] { vision->refresh(); },
-          .encode = [vision](const Patches& patches) { return vision->encode(patches.pixel_values.data(), patches.grid_thw); },
+          .encode =
+              [vision](std::span<const Patches* const> images) {
+                std::vector<CpuVision::Image> pixels;
+                for (const Patches* patches : images) pixels.push_back({patches->pixel_values.data(), patches->grid_thw});
+                return vision->encode(pixels);
+              },
           .release = [vision] { vision->release(); }};
 }
 
 ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model) {
-  const auto encode = [model = std::move(model)](const Patches& patches) {
+  const auto encode = [model = std::move(model)](std::span<const Patches* const> images) {
     const at::NoGradGuard no_grad;
-    // from_blob takes a mutable pointer; the tower only reads.
-    float* const values = const_cast<float*>(patches.pixel_values.data());
-    return model->encode_images({.pixel_values_NC = at::from_blob(values, {patches.num_rows(), patches.row_width}, at::kFloat),
-                                 .grid_thw = {patches.grid_thw}});
+    std::vector<VisionFeatures> features;
+    for (const Patches* patches : images) {
+      // from_blob takes a mutable pointer; the tower only reads.
+      float* const values = const_cast<float*>(patches->pixel_values.data());
+      features.push_back(model->encode_images({.pixel_values_NC = at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat),
+                                               .grid_thw = {patches->grid_thw}}));
+    }
+    return features;
   };
   return {.refresh = [] {}, .encode = encode, .release = [] {}};
 }
@@ -80,14 +90,24 @@ std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
   return spans;
 }
 
-void PromptImages::encode(const ContentKey& content) {
-  Image& image = images_.at(content);
-  if (image.embeds_MH.defined()) return;
-  const VisionFeatures features = encoder_.encode(*image.patches);
-  image.embeds_MH = on_cpu(features.embeds_MH);
-  for (const at::Tensor& feature : features.deepstack_MH) image.deepstack_MH.push_back(on_cpu(feature));
-  image.patches.reset();
-  ++num_encoded_;
+void PromptImages::encode(std::span<const ContentKey> contents) {
+  std::set<Image*> wanted;
+  for (const ContentKey& content : contents) {
+    Image& image = images_.at(content);
+    if (!image.embeds_MH.defined()) wanted.insert(&image);
+  }
+  if (wanted.empty()) return;
+  std::vector<const Patches*> patches;
+  for (const Image* image : wanted) patches.push_back(image->patches.get());
+  const std::vector<VisionFeatures> all = encoder_.encode(patches);
+  auto features = all.begin();
+  for (Image* image : wanted) {
+    image->embeds_MH = on_cpu(features->embeds_MH);
+    for (const at::Tensor& feature : features->deepstack_MH) image->deepstack_MH.push_back(on_cpu(feature));
+    image->patches.reset();
+    ++features;
+    ++num_encoded_;
+  }
 }
 
 VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const {

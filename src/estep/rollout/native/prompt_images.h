@@ -20,7 +20,7 @@ namespace rematch {
 /// How an image becomes features.
 struct ImageEncoder {
   std::function<void()> refresh;  ///< takes over the training weights as they are now; before the first image
-  std::function<VisionFeatures(const Patches& patches)> encode;
+  std::function<std::vector<VisionFeatures>(std::span<const Patches* const> images)> encode;
   std::function<void()> release;  ///< gives memory back; refresh() comes before the next image
 };
 
@@ -30,7 +30,7 @@ ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model);
 ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model);
 
 /// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once
-/// and on its own, when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
+/// when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
 class PromptImages {
  public:
   PromptImages(const Qwen3VLConfig& config, PixelGetter pixels, const ImageEncoder& encoder)
@@ -42,8 +42,8 @@ class PromptImages {
   /// @param prompt  with as many pads as its images need (check_prompt)
   /// @throws UserError (data) when an image's pixels disagree with its reference
   std::vector<ImageSpan> spans(const Prompt& prompt);
-  /// Sees to the features of an image.
-  void encode(const ContentKey& content);
+  /// Sees to the features of images.
+  void encode(std::span<const ContentKey> contents);
   /// Features of one pad. @param pad_idx  of the image. Valid until the image is dropped
   VisualRow visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const;
   /// The prompt is answered.
