@@ -34,6 +34,7 @@ Decoder::Decoder(const TextConfig& config, const TensorSource& source) : config_
     layers_.push_back(take_layer(source, fmt::format("{}layers.{}.", prefix, i), config));
   }
   final_norm_ = source(prefix + "norm.weight", {config.hidden_size});
+  rope_columns_ = mrope_columns({.theta = config.rope_theta, .head_dim = config.head_dim, .section = config.mrope_section}, final_norm_.device());
 }
 
 void Decoder::visit_linears(const LinearVisitor& visit) {
@@ -69,8 +70,7 @@ at::Tensor Decoder::layer_forward(int64_t layer_idx, const at::Tensor& hidden, c
 
 at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
                             const DeepstackInput& deepstack) const {
-  const MropeOptions rope_options{.theta = config_.rope_theta, .head_dim = config_.head_dim, .section = config_.mrope_section};
-  const RopeTable rope = mrope_table(positions_3T, rope_options, embeds_TH.scalar_type(), embeds_TH.device());
+  const RopeTable rope = mrope_table(positions_3T, rope_columns_, embeds_TH.scalar_type());
   const std::shared_ptr<AttentionContext> again = checkpointing_ ? attention.for_recomputing() : nullptr;
   at::Tensor hidden = embeds_TH;
   for (size_t i = 0; i < layers_.size(); ++i) {

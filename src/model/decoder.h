@@ -52,6 +52,7 @@ class Decoder {
   TextConfig config_;
   std::vector<DecoderLayer> layers_;
   at::Tensor final_norm_;
+  MropeColumns rope_columns_;
   bool checkpointing_ = false;
 };
 

@@ -23,8 +23,7 @@ at::Tensor inverse_frequencies(double theta, int64_t dim) {
   return at::reciprocal(at::pow(theta, exponents));
 }
 
-RopeTable mrope_table(const at::Tensor& positions, const MropeOptions& options, at::ScalarType dtype, at::Device device) {
-  const at::NoGradGuard no_grad;
+MropeColumns mrope_columns(const MropeOptions& options, at::Device device) {
   const int64_t half = options.head_dim / 2;
   // Which of t, h, w turns column j; choosing before the multiplication gives the same bits as choosing after it.
   std::vector<int64_t> axis(static_cast<size_t>(half), 0);
@@ -32,9 +31,13 @@ RopeTable mrope_table(const at::Tensor& positions, const MropeOptions& options, 
     const int64_t a = j % 3;
     if (a != 0 && j < 3 * options.section[static_cast<size_t>(a)]) axis[static_cast<size_t>(j)] = a;
   }
-  const at::Tensor axis_of_column = at::tensor(axis, at::TensorOptions().dtype(at::kLong)).to(device);
-  const at::Tensor chosen = positions.to(device).index_select(0, axis_of_column).movedim(0, -1).to(at::kFloat);
-  RopeTable table = doubled((chosen * inverse_frequencies(options.theta, options.head_dim).to(device)).contiguous());
+  return {at::tensor(axis, at::TensorOptions().dtype(at::kLong)).to(device), inverse_frequencies(options.theta, options.head_dim).to(device)};
+}
+
+RopeTable mrope_table(const at::Tensor& positions, const MropeColumns& columns, at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor chosen = positions.to(columns.axis.device()).index_select(0, columns.axis).movedim(0, -1).to(at::kFloat);
+  const RopeTable table = doubled((chosen * columns.frequencies).contiguous());
   return {table.cos.to(dtype), table.sin.to(dtype)};
 }
 

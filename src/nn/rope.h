@@ -22,9 +22,16 @@ struct MropeOptions {
   std::array<int64_t, 3> section{24, 20, 20};
 };
 
-/// @param positions  [3, ...] int64, rows t, h, w; moved to `device`
+/// What mRoPE's columns are, on a device: made once, so that a step copies nothing from the host.
+struct MropeColumns {
+  at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that turns a column
+  at::Tensor frequencies;  ///< [head_dim/2] float32
+};
+MropeColumns mrope_columns(const MropeOptions& options, at::Device device);
+
+/// @param positions  [3, ...] int64, rows t, h, w; moved to the columns' device
 /// @return           tables [..., head_dim] computed in float32, then cast to `dtype`
-RopeTable mrope_table(const at::Tensor& positions, const MropeOptions& options, at::ScalarType dtype, at::Device device);
+RopeTable mrope_table(const at::Tensor& positions, const MropeColumns& columns, at::ScalarType dtype);
 
 /// Rotary table of vision patches (MODEL 3.3), float32 [N, head_dim].
 /// @param coordinates  [N, 2] int64: row and column of each patch

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "estep/rollout/native/decode_graphs.h"
 #include "nn/attention.h"
 
 namespace rematch {
@@ -19,9 +20,8 @@ namespace {
 struct AttentionPlan {
   at::Tensor slots_T;  ///< where each row's key and value go
   // Sequences with one row.
-  at::Tensor decode_rows_S;
-  at::Tensor decode_slots_SL;  ///< padded with a slot of the sequence's own, whose value is finite
-  at::Tensor decode_mask;      ///< [S, 1, 1, L]
+  at::Tensor decode_rows_S;  ///< undefined = all rows, in order
+  at::Tensor decode_slots_SL, decode_mask_S11L;  ///< as in DecodeInputs; undefined = nobody decodes
   struct Prefill {
     int64_t first_row = 0, num_rows = 0;
     at::Tensor slots_L;
@@ -44,7 +44,7 @@ class PagedAttention : public AttentionContext {
     keys.index_copy_(0, plan_.slots_T, k_TND);
     values.index_copy_(0, plan_.slots_T, v_TND);
     at::Tensor out = at::empty_like(q_TND);
-    if (plan_.decode_rows_S.defined()) decode(q_TND, keys, values, out);
+    if (plan_.decode_slots_SL.defined()) decode(q_TND, keys, values, out);
     for (const AttentionPlan::Prefill& prefill : plan_.prefills) {
       const at::Tensor q = q_TND.narrow(0, prefill.first_row, prefill.num_rows).transpose(0, 1).unsqueeze(0);
       const at::Tensor k = keys.index_select(0, prefill.slots_L).transpose(0, 1).unsqueeze(0);
@@ -63,10 +63,15 @@ class PagedAttention : public AttentionContext {
           .transpose(1, 2);
     };
     // The query heads that share a key head are laid out as its queries.
-    const at::Tensor q = q_TND.index_select(0, plan_.decode_rows_S);
+    const bool is_all = !plan_.decode_rows_S.defined();
+    const at::Tensor q = is_all ? q_TND : q_TND.index_select(0, plan_.decode_rows_S);
     const at::Tensor grouped = q.reshape({num_sequences, num_kv_heads, q.size(1) / num_kv_heads, head_dim});
-    const at::Tensor attended = masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask);
-    out.index_copy_(0, plan_.decode_rows_S, attended.reshape(q.sizes()));
+    const at::Tensor attended = masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask_S11L);
+    if (is_all) {
+      out.copy_(attended.reshape(q.sizes()));
+    } else {
+      out.index_copy_(0, plan_.decode_rows_S, attended.reshape(q.sizes()));
+    }
   }
 
   const at::Tensor& cache_;
@@ -75,7 +80,8 @@ class PagedAttention : public AttentionContext {
 
 class AtenRunner : public StepRunner {
  public:
-  explicit AtenRunner(std::shared_ptr<const Qwen3VL> model) : model_(std::move(model)) {}
+  AtenRunner(std::shared_ptr<const Qwen3VL> model, StepGraphMaker graphs)
+      : model_(std::move(model)), graphs_(std::move(graphs), [this](const DecodeInputs& inputs) { return decoded(inputs); }) {}
 
   int64_t block_bytes(int64_t block_len) const override {
     const TextConfig& text = model_->config().text;
@@ -87,7 +93,8 @@ class AtenRunner : public StepRunner {
     const TextConfig& text = model_->config().text;
     release();
     shape_ = shape;
-    cache_ = at::empty({text.num_hidden_layers, 2, shape.num_blocks * shape.block_len, text.num_key_value_heads, text.head_dim},
+    // One slot more: what fills a step up to a graph's size writes there.
+    cache_ = at::empty({text.num_hidden_layers, 2, shape.num_blocks * shape.block_len + 1, text.num_key_value_heads, text.head_dim},
                        at::TensorOptions(model_->device()).dtype(model_->dtype()));
   }
 
@@ -100,6 +107,11 @@ class AtenRunner : public StepRunner {
     const at::NoGradGuard no_grad;
     const auto num_rows = static_cast<int64_t>(step.token_ids.size());
     REMATCH_CHECK(static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows, fmt::format("{} rows", num_rows));
+    if (graphs_.can_run(step)) {
+      const std::vector<const StepSequence*> decodes = decoding(step);
+      const auto [rows, len] = DecodeGraphs::padded_size(num_rows, longest_of(decodes));
+      return on_host(graphs_.run(decode_inputs(step, decodes, rows, len), num_rows));
+    }
     const AttentionPlan plan = plan_attention(step);
     PagedAttention attention(cache_, plan);
     at::Tensor embeds_TH = model_->embed(at::tensor(step.token_ids, at::kInt).to(at::kLong));
@@ -119,7 +131,10 @@ class AtenRunner : public StepRunner {
     return logits_of(step, hidden_TH);
   }
 
-  void release() override { cache_ = logits_KV_ = at::Tensor(); }
+  void release() override {
+    graphs_.clear();
+    cache_ = logits_KV_ = at::Tensor();
+  }
 
  private:
   template <typename Get>
@@ -138,8 +153,19 @@ class AtenRunner : public StepRunner {
     }
     if (rows.empty()) return {};
     const at::Tensor hidden_KH = hidden_TH.index_select(0, at::tensor(rows, at::kLong).to(model_->device()));
-    logits_KV_ = model_->head_KV(hidden_KH).to(at::kCPU, at::kFloat).contiguous();
+    return on_host(model_->head_KV(hidden_KH));
+  }
+
+  std::span<float> on_host(const at::Tensor& logits_KV) {
+    logits_KV_ = logits_KV.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
     return {logits_KV_.data_ptr<float>(), static_cast<size_t>(logits_KV_.numel())};
+  }
+
+  // Logits of sequences that all decode.
+  at::Tensor decoded(const DecodeInputs& inputs) const {
+    const AttentionPlan plan{.slots_T = inputs.slots_S, .decode_slots_SL = inputs.cached_slots_SL, .decode_mask_S11L = inputs.mask_S11L};
+    PagedAttention attention(cache_, plan);
+    return model_->head_KV(model_->decode_TH(model_->embed(inputs.token_ids_S), inputs.positions_3S, attention, {}, {})).to(at::kFloat);
   }
 
   int64_t slot_of(const StepSequence& sequence, int64_t token_idx) const {
@@ -148,42 +174,73 @@ class AtenRunner : public StepRunner {
     return sequence.block_table[block] * shape_.block_len + token_idx % shape_.block_len;
   }
 
+  at::Tensor index(const std::vector<int64_t>& values) const { return at::tensor(values, at::kLong).to(model_->device()); }
+  at::TensorOptions float_options() const { return at::TensorOptions(model_->device()).dtype(model_->dtype()); }
+
+  static std::vector<const StepSequence*> decoding(const Step& step) {
+    std::vector<const StepSequence*> decodes;
+    for (const StepSequence& sequence : step.sequences) {
+      if (sequence.num_rows == 1) decodes.push_back(&sequence);
+    }
+    return decodes;
+  }
+
+  static int64_t longest_of(const std::vector<const StepSequence*>& decodes) {
+    int64_t longest = 0;
+    for (const StepSequence* sequence : decodes) longest = std::max(longest, sequence->num_cached + 1);
+    return longest;
+  }
+
+  // Of the decoding sequences, filled up with ones that see nothing but themselves, in the spare slot.
+  DecodeInputs decode_inputs(const Step& step, const std::vector<const StepSequence*>& decodes, int64_t num_rows, int64_t num_tokens) const {
+    const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
+    const int64_t spare_slot = shape_.num_blocks * shape_.block_len;
+    std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot), lens(size, 1);
+    std::vector<int64_t> cached(size * static_cast<size_t>(num_tokens), spare_slot);
+    for (size_t s = 0; s < decodes.size(); ++s) {
+      const StepSequence& sequence = *decodes[s];
+      const auto row = static_cast<size_t>(sequence.first_row);
+      token_ids[s] = step.token_ids[row];
+      for (size_t axis = 0; axis < 3; ++axis) positions[axis * size + s] = step.positions_3T[axis * count + row];
+      slots[s] = slot_of(sequence, sequence.num_cached);
+      lens[s] = sequence.num_cached + 1;
+      for (int64_t i = 0; i < num_tokens; ++i) {
+        cached[s * static_cast<size_t>(num_tokens) + static_cast<size_t>(i)] = slot_of(sequence, std::min(i, sequence.num_cached));
+      }
+    }
+    const at::Tensor visible = at::arange(num_tokens, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
+    return {.token_ids_S = index(token_ids),
+            .positions_3S = index(positions).view({3, num_rows}),
+            .slots_S = index(slots),
+            .cached_slots_SL = index(cached).view({num_rows, num_tokens}),
+            .mask_S11L = additive(visible, float_options()).view({num_rows, 1, 1, num_tokens})};
+  }
+
   AttentionPlan plan_attention(const Step& step) const {
-    const at::TensorOptions float_options = at::TensorOptions(model_->device()).dtype(model_->dtype());
-    const auto index = [&](const std::vector<int64_t>& values) { return at::tensor(values, at::kLong).to(model_->device()); };
     AttentionPlan plan;
     std::vector<int64_t> slots(step.token_ids.size());
-    std::vector<const StepSequence*> decodes;
-    int64_t longest = 0;
     for (const StepSequence& sequence : step.sequences) {
       const int64_t end = sequence.num_cached + sequence.num_rows;
       for (int64_t i = 0; i < sequence.num_rows; ++i) {
         slots[static_cast<size_t>(sequence.first_row + i)] = slot_of(sequence, sequence.num_cached + i);
       }
-      if (sequence.num_rows == 1) {
-        decodes.push_back(&sequence);
-        longest = std::max(longest, end);
-        continue;
-      }
+      if (sequence.num_rows == 1) continue;
       std::vector<int64_t> cached;
       for (int64_t i = 0; i < end; ++i) cached.push_back(slot_of(sequence, i));
       const at::Tensor query = at::arange(sequence.num_cached, end, at::kLong).unsqueeze(1);
-      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options).view({1, 1, sequence.num_rows, end});
+      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options()).view({1, 1, sequence.num_rows, end});
       plan.prefills.push_back({sequence.first_row, sequence.num_rows, index(cached), mask});
     }
     plan.slots_T = index(slots);
+    const std::vector<const StepSequence*> decodes = decoding(step);
     if (decodes.empty()) return plan;
-    std::vector<int64_t> rows, padded, lens;
-    for (const StepSequence* sequence : decodes) {
-      rows.push_back(sequence->first_row);
-      lens.push_back(sequence->num_cached + 1);
-      for (int64_t i = 0; i < longest; ++i) padded.push_back(slot_of(*sequence, std::min(i, sequence->num_cached)));
-    }
-    const auto num_decodes = static_cast<int64_t>(decodes.size());
+    const DecodeInputs inputs = decode_inputs(step, decodes, static_cast<int64_t>(decodes.size()), longest_of(decodes));
+    plan.decode_slots_SL = inputs.cached_slots_SL;
+    plan.decode_mask_S11L = inputs.mask_S11L;
+    if (decodes.size() == step.token_ids.size()) return plan;
+    std::vector<int64_t> rows;
+    for (const StepSequence* sequence : decodes) rows.push_back(sequence->first_row);
     plan.decode_rows_S = index(rows);
-    plan.decode_slots_SL = index(padded).view({num_decodes, longest});
-    const at::Tensor visible = at::arange(longest, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
-    plan.decode_mask = additive(visible, float_options).view({num_decodes, 1, 1, longest});
     return plan;
   }
 
@@ -191,12 +248,18 @@ class AtenRunner : public StepRunner {
   CacheShape shape_;
   at::Tensor cache_;  ///< [layer, 2, slots, nkv, D]
   at::Tensor logits_KV_;
+  DecodeGraphs graphs_;
 };
 
 }  // namespace
 
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model, StepGraphMaker graphs) {
+  return std::make_unique<AtenRunner>(std::move(model), std::move(graphs));
+}
+
 std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model) {
-  return std::make_unique<AtenRunner>(std::move(model));
+  StepGraphMaker graphs = device_graphs(model->device());
+  return make_aten_runner(std::move(model), std::move(graphs));
 }
 
 }  // namespace rematch

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "estep/rollout/native/step.h"
+#include "estep/rollout/native/step_graph.h"
 #include "model/qwen3vl.h"
 
 namespace rematch {
@@ -11,7 +12,11 @@ namespace rematch {
 ///
 /// Unlike the CPU kernels it leaves the order of sums to ATen: the same step gives the same bits, but a row's last bits may depend on which
 /// rows are beside it.
-/// @param model  shared with training; never written to
+/// Steps in which everybody decodes are replayed as graphs where the device has them (decode_graphs.h).
+/// @param model   shared with training; never written to
+/// @param graphs  empty = never replay
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model, StepGraphMaker graphs);
+/// With the graphs of the model's device.
 std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model);
 
 }  // namespace rematch

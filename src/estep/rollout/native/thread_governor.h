@@ -7,8 +7,8 @@ namespace rematch {
 /// Decides whether a step runs on all threads or on one. Threads that meet many times in a step lose more than they gain when other programs
 /// want the cores: whoever waits for a thread that is not running waits for a slice of the scheduler's time. Answers do not depend on it.
 ///
-/// On a quiet machine it does nothing. After a step in which threads were taken off their cores it tries one thread for a step, and stays
-/// with it for a while if that is faster, longer each time.
+/// On a quiet machine it does nothing. After steps in which threads were taken off their cores again and again it tries one thread for a
+/// step, and stays with it for a while if that is faster, longer each time until there is quiet.
 class ThreadGovernor {
  public:
   /// What a step took.
@@ -38,10 +38,10 @@ class ThreadGovernor {
     } else if (state_ == State::kOne) {
       if (num_left_ == 0) state_ = State::kAll;
     } else if (used_ > 1) {
-      const bool is_crowded = step.num_switches > kQuietSwitches * used_;
-      if (!is_crowded) {
-        if (num_left_ == 0) patience_ = kShortestPatience;
-      } else if (num_left_ == 0) {
+      if (static_cast<double>(step.num_switches) <= kQuietSwitches * used_ + kQuietSwitchesPerSecond * step.seconds) {
+        num_crowded_ = 0;
+        patience_ = kShortestPatience;
+      } else if (++num_crowded_ >= kCrowdedSteps && num_left_ == 0) {
         crowded_ = step;
         state_ = State::kTrying;
       }
@@ -55,11 +55,14 @@ class ThreadGovernor {
     return 4 * a.num_rows >= 3 * b.num_rows && 4 * b.num_rows >= 3 * a.num_rows;
   }
 
-  static constexpr int64_t kQuietSwitches = 2;  // of each thread: at the start and the end of a step
+  static constexpr int64_t kQuietSwitches = 2;              // of each thread: at the start and the end of a step
+  static constexpr double kQuietSwitchesPerSecond = 200.0;  // the system's own work
+  static constexpr int kCrowdedSteps = 2;                   // in a row: the first step of a process waits for its memory
   static constexpr int64_t kShortestPatience = 16, kLongestPatience = 1024;
 
   State state_ = State::kAll;
   int used_ = 1;
+  int num_crowded_ = 0;  ///< steps so far, one after the other
   Observation crowded_;  ///< the step on all threads that was disturbed
   int64_t patience_ = kShortestPatience;
   int64_t num_left_ = 0;  ///< steps before the decision is looked at again
