@@ -77,12 +77,11 @@ class CpuRunner : public StepRunner {
     const int num_threads = std::max(1, at::get_num_threads());
     reserve_workers(num_threads);
     mark_visual_rows(step);
+    find_last_rows(step);
     plan_.make(step, text_.num_key_value_heads, group(), num_threads);
-    scratch_.partials.reserve(plan_.num_partials() * kernels::attention_partial_floats(text_.head_dim));
-    last_rows_.clear();
-    for (const StepSequence& sequence : step.sequences) {
-      if (sequence.wants_logits) last_rows_.push_back(sequence.first_row + sequence.num_rows - 1);
-    }
+    last_plan_.make(last_step_, text_.num_key_value_heads, group(), num_threads);
+    scratch_.partials.reserve(std::max(plan_.num_partials(), last_plan_.num_partials()) *
+                              kernels::attention_partial_floats(text_.head_dim));
     const int64_t num_logits = static_cast<int64_t>(last_rows_.size()) * text_.vocab_size;
     scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * padded(text_.hidden_size));
     scratch_.logits_SV.reserve(num_logits);
@@ -160,6 +159,23 @@ class CpuRunner : public StepRunner {
     for (const VisualRow& visual : step.visual_rows) visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
   }
 
+  // The rows that want logits, and a step of these alone: all that is left to do once the last layer has its keys and values.
+  void find_last_rows(const Step& step) {
+    last_rows_.clear();
+    last_step_.sequences.clear();
+    for (const StepSequence& sequence : step.sequences) {
+      if (!sequence.wants_logits) continue;
+      const int64_t before = sequence.num_rows - 1;
+      last_rows_.push_back(sequence.first_row + before);
+      last_step_.sequences.push_back({.first_row = sequence.first_row + before,
+                                      .num_rows = 1,
+                                      .num_cached = sequence.num_cached + before,
+                                      .block_table = sequence.block_table,
+                                      .wants_logits = true});
+    }
+    is_narrowed_ = last_rows_.size() < step.token_ids.size();
+  }
+
   // ---- what one worker does in a step; a barrier wherever somebody needs what another one made ----
 
   void run(const Step& step, const Worker& worker) const {
@@ -168,14 +184,19 @@ class CpuRunner : public StepRunner {
     const auto num_layers = static_cast<int64_t>(weights_.layers.size());
     for (int64_t i = 0; i < num_layers; ++i) {
       const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
-      normalise(i, layer.input_norm, worker);
-      project(layer, worker);
-      store_heads(step, i, layer, worker);
-      attend(step, i, worker);
-      multiply(layer.o, attended(), hidden(), kernels::Into::kAdd, worker);
+      normalise(i, layer.input_norm, num_rows(), worker);
+      multiply(layer.qkv, normed(), num_rows(), qkv(0), kernels::Into::kStore, worker);
       worker.wait();
-      normalise(-1, layer.post_attention_norm, worker);
-      feed_forward(layer, worker);
+      store_heads(step, i, layer, worker);
+      const bool narrows = is_narrowed_ && i + 1 == num_layers;
+      if (narrows) keep_last_rows(worker);
+      attend(narrows ? last_step_ : step, narrows, i, worker);
+      const int64_t rows = narrows ? static_cast<int64_t>(last_rows_.size()) : num_rows();
+      if (rows == 0) return;
+      multiply(layer.o, attended(), rows, hidden(), kernels::Into::kAdd, worker);
+      worker.wait();
+      normalise(-1, layer.post_attention_norm, rows, worker);
+      feed_forward(layer, rows, worker);
     }
     answer(num_layers, worker);
   }
@@ -212,28 +233,25 @@ class CpuRunner : public StepRunner {
   }
 
   // Norm of every row, after the DeepStack features that follow the layer before (`layer_idx` ≥ 1).
-  void normalise(int64_t layer_idx, const std::vector<float>& weight, const Worker& worker) const {
-    const Range rows = kernels::share(num_rows(), 1, worker.index, worker.count);
+  void normalise(int64_t layer_idx, const std::vector<float>& weight, int64_t num_rows, const Worker& worker) const {
+    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
     for (int64_t t = rows.begin; t < rows.end; ++t) {
-      add_deepstack(layer_idx, t);
+      add_deepstack(layer_idx, t, t);
       kernels::rms_norm(hidden().row(t), weight.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps), normed().row(t));
     }
     worker.wait();
   }
 
-  void add_deepstack(int64_t layer_idx, int64_t row) const {
-    const VisualRow* const visual = visual_of_row_[static_cast<size_t>(row)];
+  // @param row  of the hidden rows, where step row `step_row` is
+  void add_deepstack(int64_t layer_idx, int64_t step_row, int64_t row) const {
+    const VisualRow* const visual = visual_of_row_[static_cast<size_t>(step_row)];
     if (visual == nullptr || layer_idx < 1 || layer_idx > static_cast<int64_t>(visual->deepstack_H.size())) return;
     kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(layer_idx - 1)], text_.hidden_size);
   }
 
-  void multiply(const kernels::PackedWeights& w, const kernels::ConstRows& x, const Rows& y, kernels::Into into, const Worker& worker) const {
-    kernels::gemm(w, x, num_rows(), y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
-  }
-
-  void project(const CpuLayer& layer, const Worker& worker) const {
-    multiply(layer.qkv, normed(), qkv(0), kernels::Into::kStore, worker);
-    worker.wait();
+  void multiply(const kernels::PackedWeights& w, const kernels::ConstRows& x, int64_t num_rows, const Rows& y, kernels::Into into,
+                const Worker& worker) const {
+    kernels::gemm(w, x, num_rows, y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
   }
 
   // Norms and rotates the heads of q and k, and puts k and v into the cache.
@@ -257,55 +275,69 @@ class CpuRunner : public StepRunner {
     worker.wait();
   }
 
-  kernels::AttentionTask attention_task(const Step& step, const CpuAttentionPlan::Task& task) const {
+  // Hidden rows that want logits move to the front. The first worker does it: it is little, and rows must move in order.
+  void keep_last_rows(const Worker& worker) const {
+    if (worker.index == 0) {
+      for (size_t i = 0; i < last_rows_.size(); ++i) {
+        const auto to = static_cast<int64_t>(i);
+        if (last_rows_[i] != to) std::copy_n(hidden().row(last_rows_[i]), text_.hidden_size, hidden().row(to));
+      }
+    }
+    worker.wait();
+  }
+
+  // @param narrows  `step` holds one row of each sequence, whose result goes to the front
+  kernels::AttentionTask attention_task(const Step& step, bool narrows, const CpuAttentionPlan::Task& task) const {
     const StepSequence& sequence = step.sequences[task.sequence];
+    const int64_t out_row = narrows ? static_cast<int64_t>(task.sequence) : sequence.first_row;
     return {.block_table = sequence.block_table.data(),
             .first_position = sequence.num_cached,
             .kv_head = task.kv_head,
             .group = group(),
             .queries = task.queries,
             .q = {qkv(0).row(sequence.first_row), qkv_width()},
-            .out = {attended().row(sequence.first_row), attended().stride}};
+            .out = {attended().row(out_row), attended().stride}};
   }
 
-  void attend(const Step& step, int64_t layer_idx, const Worker& worker) const {
+  void attend(const Step& step, bool narrows, int64_t layer_idx, const Worker& worker) const {
+    const CpuAttentionPlan& plan = narrows ? last_plan_ : plan_;
     const kernels::CacheLayer cache = cache_layer(layer_idx);
     const int64_t floats = kernels::attention_scratch_floats(text_.head_dim);
     const kernels::AttentionScratch scratch{scratch_.attention.data() + worker.index * floats,
                                             scratch_.pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const int64_t partial_floats = kernels::attention_partial_floats(text_.head_dim);
-    const Range items = plan_.share(worker.index, worker.count);
+    const Range items = plan.share(worker.index, worker.count);
     for (int64_t i = items.begin; i < items.end; ++i) {
-      const CpuAttentionPlan::Item& item = plan_.items()[static_cast<size_t>(i)];
-      const CpuAttentionPlan::Task& task = plan_.tasks()[item.task];
+      const CpuAttentionPlan::Item& item = plan.items()[static_cast<size_t>(i)];
+      const CpuAttentionPlan::Task& task = plan.tasks()[item.task];
       if (item.span < 0) {
-        kernels::attend(cache, attention_task(step, task), scratch);
+        kernels::attend(cache, attention_task(step, narrows, task), scratch);
       } else {
         float* const partial = scratch_.partials.data() + (task.first_partial + item.span) * partial_floats;
-        kernels::attend_span(cache, attention_task(step, task), item.span, scratch, partial);
+        kernels::attend_span(cache, attention_task(step, narrows, task), item.span, scratch, partial);
       }
     }
     worker.wait();
-    if (plan_.num_partials() == 0) return;
-    const Range tasks = kernels::share(static_cast<int64_t>(plan_.tasks().size()), 1, worker.index, worker.count);
+    if (plan.num_partials() == 0) return;
+    const Range tasks = kernels::share(static_cast<int64_t>(plan.tasks().size()), 1, worker.index, worker.count);
     for (int64_t i = tasks.begin; i < tasks.end; ++i) {
-      const CpuAttentionPlan::Task& task = plan_.tasks()[static_cast<size_t>(i)];
+      const CpuAttentionPlan::Task& task = plan.tasks()[static_cast<size_t>(i)];
       if (task.first_partial < 0) continue;
-      kernels::combine_spans(cache, attention_task(step, task), task.num_spans,
+      kernels::combine_spans(cache, attention_task(step, narrows, task), task.num_spans,
                              scratch_.partials.data() + task.first_partial * partial_floats, scratch);
     }
     worker.wait();
   }
 
-  void feed_forward(const CpuLayer& layer, const Worker& worker) const {
+  void feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker& worker) const {
     const Range columns = kernels::share(text_.intermediate_size, kernels::kPanel, worker.index, worker.count);
-    kernels::gemm(layer.gate, normed(), num_rows(), gate(), columns);
-    kernels::gemm(layer.up, normed(), num_rows(), up(), columns);
-    for (int64_t t = 0; t < num_rows(); ++t) {
+    kernels::gemm(layer.gate, normed(), num_rows, gate(), columns);
+    kernels::gemm(layer.up, normed(), num_rows, up(), columns);
+    for (int64_t t = 0; t < num_rows; ++t) {
       kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin, columns.size());
     }
     worker.wait();
-    multiply(layer.down, gate(), hidden(), kernels::Into::kAdd, worker);
+    multiply(layer.down, gate(), num_rows, hidden(), kernels::Into::kAdd, worker);
     worker.wait();
   }
 
@@ -316,9 +348,9 @@ class CpuRunner : public StepRunner {
     const Rows last{scratch_.last_SH.data(), padded(text_.hidden_size)}, logits{scratch_.logits_SV.data(), text_.vocab_size};
     const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
     for (int64_t i = rows.begin; i < rows.end; ++i) {
-      const int64_t t = last_rows_[static_cast<size_t>(i)];
-      add_deepstack(num_layers, t);
-      kernels::rms_norm(hidden().row(t), weights_.final_norm.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps),
+      const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
+      add_deepstack(num_layers, step_row, row);
+      kernels::rms_norm(hidden().row(row), weights_.final_norm.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps),
                         last.row(i));
     }
     worker.wait();
@@ -334,9 +366,11 @@ class CpuRunner : public StepRunner {
   CpuWeights weights_;
   CpuBuffer<uint8_t> cache_;  // [layer][keys, values][block][nkv][block_len][D]
   Scratch scratch_;
-  CpuAttentionPlan plan_;
+  CpuAttentionPlan plan_, last_plan_;
   std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
-  std::vector<int64_t> last_rows_;
+  std::vector<int64_t> last_rows_;  // that want logits
+  Step last_step_;                  // of these alone; sequences only
+  bool is_narrowed_ = false;        // there are others
 };
 
 }  // namespace
