@@ -27,6 +27,23 @@ int report_bug(const char* text) {
   return exit_code(ErrorKind::kBug);
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Torch's allocators say it in words of their own.
+bool is_out_of_memory(const std::string& text) {
+  return text.find("not enough memory") != std::string::npos || text.find("out of memory") != std::string::npos ||
+         text.find("can't allocate memory") != std::string::npos;
+}
+
+int report_out_of_memory(const std::string& what) {
+  std::cerr << format_problem({.error = "out of memory",
+                               .where = "this machine",
+                               .what = what,
+                               .fix = "lower training.per_device_train_batch_size, global_max_length, rollout_generate_batch_size (hf), "
+                                      "native.max_num_seqs or native.kv_cache_gib, or set training.gradient_checkpointing: true"});
+  return exit_code(ErrorKind::kEnvironment);
+}
+
 int guarded(const std::function<int()>& action) {
   try {
     return action();
@@ -37,13 +54,9 @@ int guarded(const std::function<int()>& action) {
     std::cerr << "interrupted\n";
     return exit_code(ErrorKind::kInterrupted);
   } catch (const std::bad_alloc&) {
-    std::cerr << format_problem({.error = "out of memory",
-                                 .where = "this machine",
-                                 .what = "an allocation failed",
-                                 .fix = "lower per_device_train_batch_size, rollout_generate_batch_size or global_max_length"});
-    return exit_code(ErrorKind::kEnvironment);
+    return report_out_of_memory("an allocation failed");
   } catch (const std::exception& error) {
-    return report_bug(error.what());
+    return is_out_of_memory(error.what()) ? report_out_of_memory(first_line(error.what())) : report_bug(error.what());
   }
 }
 

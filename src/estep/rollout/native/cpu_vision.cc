@@ -7,13 +7,12 @@
 #include <atomic>
 #include <map>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "estep/rollout/native/cpu_buffer.h"
-#include "estep/rollout/native/cpu_parameters.h"
+#include "estep/rollout/native/cpu_tower.h"
 #include "kernels/attention.h"
 #include "kernels/rows.h"
 #include "kernels/team.h"
@@ -33,74 +32,19 @@ constexpr float kEps = 1e-6f;
 constexpr size_t kKeptGrids = 64;
 constexpr int64_t kBlockLen = 16;  // of the keys and values of a frame
 
-struct Norm {
-  std::vector<float> weight, bias;
-};
-
-struct Block {
-  Norm norm1, norm2;
-  kernels::PackedWeights qkv, proj, fc1, fc2;
-};
-
-struct Merger {
-  Norm norm;
-  kernels::PackedWeights fc1, fc2;
-  bool norm_after_shuffle = false;
-};
-
-struct Tower {
-  kernels::PackedWeights patch_embed;
-  at::Tensor pos_embed;
-  std::vector<Block> blocks;
-  Merger merger;
-  std::vector<Merger> deepstack;
-  CpuMemory memory;
-};
-
-Norm take_norm(const CpuParameters& parameters, const std::string& name) {
-  return {parameters.vector(name + ".weight"), parameters.vector(name + ".bias")};
-}
-
-Merger take_merger(CpuParameters& parameters, const std::string& name, bool norm_after_shuffle) {
-  return {take_norm(parameters, name + ".norm"), parameters.linear(name + ".linear_fc1"), parameters.linear(name + ".linear_fc2"),
-          norm_after_shuffle};
-}
-
-Tower take_tower(const Qwen3VL& model) {
-  const at::NoGradGuard no_grad;
-  const VisionConfig& config = model.config().vision;
-  const std::string prefix = "model.visual.";
-  CpuParameters parameters(model, prefix);
-  Tower tower;
-  tower.patch_embed = parameters.linear(prefix + "patch_embed.proj");
-  tower.pos_embed = parameters.tensor(prefix + "pos_embed.weight");
-  for (int64_t i = 0; i < config.depth; ++i) {
-    const std::string name = fmt::format("{}blocks.{}.", prefix, i);
-    tower.blocks.push_back({take_norm(parameters, name + "norm1"), take_norm(parameters, name + "norm2"),
-                            parameters.linear(name + "attn.qkv"), parameters.linear(name + "attn.proj"),
-                            parameters.linear(name + "mlp.linear_fc1"), parameters.linear(name + "mlp.linear_fc2")});
-  }
-  tower.merger = take_merger(parameters, prefix + "merger", false);
-  for (size_t i = 0; i < config.deepstack_visual_indexes.size(); ++i) {
-    tower.deepstack.push_back(take_merger(parameters, fmt::format("{}deepstack_merger_list.{}", prefix, i), true));
-  }
-  tower.memory = std::move(parameters).memory();
-  return tower;
-}
-
 // What becomes of one image.
 struct Job {
   CpuVision::Image image;
   const VisionRows* rows = nullptr;
   float* embeds_MH = nullptr;
-  std::vector<std::pair<const Merger*, float*>> merger_after;  // of each block; null where it feeds none
+  std::vector<std::pair<const CpuMerger*, float*>> merger_after;  // of each block; null where it feeds none
 };
 
 // The way of one image through the tower: numbers of one image, and what one worker does; a barrier wherever somebody needs what another
 // one made.
 struct Pass {
   const VisionConfig& config;
-  const Tower& tower;
+  const CpuTower& tower;
   // Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
   int64_t num_rows = 0, frame_len = 0;
   CpuBuffer<float> hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
@@ -145,7 +89,7 @@ struct Pass {
     kernels::gemm(w, x, rows, y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
   }
 
-  void normalise(const Norm& norm, const Worker& worker) const {
+  void normalise(const CpuLayerNorm& norm, const Worker& worker) const {
     const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
     for (int64_t i = rows.begin; i < rows.end; ++i) {
       kernels::layer_norm(hidden().row(i), norm.weight.data(), norm.bias.data(), config.hidden_size, kEps, normed().row(i));
@@ -201,7 +145,7 @@ struct Pass {
     worker.wait();
   }
 
-  void run_block(const Block& block, const VisionRows& rows, const Worker& worker) const {
+  void run_block(const CpuVisionBlock& block, const VisionRows& rows, const Worker& worker) const {
     normalise(block.norm1, worker);
     multiply(block.qkv, normed(), num_rows, qkv(), kernels::Into::kStore, worker);
     worker.wait();
@@ -219,7 +163,7 @@ struct Pass {
   }
 
   // Rows are in block order, so merge² of them side by side are a visual token. Hidden rows are only read.
-  void merge(const Merger& merger, const Rows& out, const Worker& worker) const {
+  void merge(const CpuMerger& merger, const Rows& out, const Worker& worker) const {
     const int64_t num_tokens = num_rows / merge_area(), width = config.hidden_size, merged_width = width * merge_area();
     const Rows shuffled{merged.data(), padded(merged_width)}, inner{shuffled.row(num_tokens), padded(merged_width)};
     const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
@@ -312,7 +256,7 @@ struct CpuVision::Impl {
 
   std::shared_ptr<const Qwen3VL> model;
   const VisionConfig config;
-  Tower tower;
+  CpuTower tower;
   std::map<std::array<int64_t, 3>, VisionRows> rows_of_grid;  // with the tower's weights
   std::vector<Pass> passes;
 };
@@ -321,7 +265,7 @@ CpuVision::CpuVision(std::shared_ptr<const Qwen3VL> model) : impl_(std::make_uni
 CpuVision::~CpuVision() = default;
 
 void CpuVision::refresh() {
-  impl_->tower = take_tower(*impl_->model);
+  impl_->tower = take_cpu_tower(*impl_->model);
   impl_->rows_of_grid.clear();
 }
 
