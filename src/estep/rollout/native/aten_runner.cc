@@ -107,11 +107,7 @@ class AtenRunner : public StepRunner {
     const at::NoGradGuard no_grad;
     const auto num_rows = static_cast<int64_t>(step.token_ids.size());
     REMATCH_CHECK(static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows, fmt::format("{} rows", num_rows));
-    if (graphs_.can_run(step)) {
-      const std::vector<const StepSequence*> decodes = decoding(step);
-      const auto [rows, len] = DecodeGraphs::padded_size(num_rows, longest_of(decodes));
-      return on_host(graphs_.run(decode_inputs(step, decodes, rows, len), num_rows));
-    }
+    if (graphs_.can_run(step)) return on_host(graphs_.run(decode_inputs(step, decoding(step)), num_rows));
     const AttentionPlan plan = plan_attention(step);
     PagedAttention attention(cache_, plan);
     at::Tensor embeds_TH = model_->embed(at::tensor(step.token_ids, at::kInt).to(at::kLong));
@@ -175,6 +171,7 @@ class AtenRunner : public StepRunner {
   }
 
   at::Tensor index(const std::vector<int64_t>& values) const { return at::tensor(values, at::kLong).to(model_->device()); }
+  int64_t spare_slot() const { return shape_.num_blocks * shape_.block_len; }
   at::TensorOptions float_options() const { return at::TensorOptions(model_->device()).dtype(model_->dtype()); }
 
   static std::vector<const StepSequence*> decoding(const Step& step) {
@@ -191,29 +188,34 @@ class AtenRunner : public StepRunner {
     return longest;
   }
 
-  // Of the decoding sequences, filled up with ones that see nothing but themselves, in the spare slot.
-  DecodeInputs decode_inputs(const Step& step, const std::vector<const StepSequence*>& decodes, int64_t num_rows, int64_t num_tokens) const {
-    const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
-    const int64_t spare_slot = shape_.num_blocks * shape_.block_len;
-    std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot), lens(size, 1);
-    std::vector<int64_t> cached(size * static_cast<size_t>(num_tokens), spare_slot);
+  // What decoding sequences see, filled up with ones that see nothing but themselves, in the spare slot.
+  void see_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows, int64_t num_tokens, at::Tensor& slots_SL,
+                  at::Tensor& mask_S11L) const {
+    std::vector<int64_t> lens(static_cast<size_t>(num_rows), 1), cached(static_cast<size_t>(num_rows * num_tokens), spare_slot());
+    auto slot = cached.begin();
     for (size_t s = 0; s < decodes.size(); ++s) {
-      const StepSequence& sequence = *decodes[s];
-      const auto row = static_cast<size_t>(sequence.first_row);
-      token_ids[s] = step.token_ids[row];
-      for (size_t axis = 0; axis < 3; ++axis) positions[axis * size + s] = step.positions_3T[axis * count + row];
-      slots[s] = slot_of(sequence, sequence.num_cached);
-      lens[s] = sequence.num_cached + 1;
-      for (int64_t i = 0; i < num_tokens; ++i) {
-        cached[s * static_cast<size_t>(num_tokens) + static_cast<size_t>(i)] = slot_of(sequence, std::min(i, sequence.num_cached));
-      }
+      lens[s] = decodes[s]->num_cached + 1;
+      for (int64_t i = 0; i < num_tokens; ++i) *slot++ = slot_of(*decodes[s], std::min(i, decodes[s]->num_cached));
     }
     const at::Tensor visible = at::arange(num_tokens, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
-    return {.token_ids_S = index(token_ids),
-            .positions_3S = index(positions).view({3, num_rows}),
-            .slots_S = index(slots),
-            .cached_slots_SL = index(cached).view({num_rows, num_tokens}),
-            .mask_S11L = additive(visible, float_options()).view({num_rows, 1, 1, num_tokens})};
+    slots_SL = index(cached).view({num_rows, num_tokens});
+    mask_S11L = additive(visible, float_options()).view({num_rows, 1, 1, num_tokens});
+  }
+
+  // A step of decoding sequences alone, filled up likewise.
+  DecodeInputs decode_inputs(const Step& step, const std::vector<const StepSequence*>& decodes) const {
+    const auto [num_rows, num_tokens] = DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_of(decodes));
+    const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
+    std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot());
+    for (size_t s = 0; s < decodes.size(); ++s) {
+      const auto row = static_cast<size_t>(decodes[s]->first_row);
+      token_ids[s] = step.token_ids[row];
+      for (size_t axis = 0; axis < 3; ++axis) positions[axis * size + s] = step.positions_3T[axis * count + row];
+      slots[s] = slot_of(*decodes[s], decodes[s]->num_cached);
+    }
+    DecodeInputs inputs{.token_ids_S = index(token_ids), .positions_3S = index(positions).view({3, num_rows}), .slots_S = index(slots)};
+    see_cached(decodes, num_rows, num_tokens, inputs.cached_slots_SL, inputs.mask_S11L);
+    return inputs;
   }
 
   AttentionPlan plan_attention(const Step& step) const {
@@ -234,9 +236,7 @@ class AtenRunner : public StepRunner {
     plan.slots_T = index(slots);
     const std::vector<const StepSequence*> decodes = decoding(step);
     if (decodes.empty()) return plan;
-    const DecodeInputs inputs = decode_inputs(step, decodes, static_cast<int64_t>(decodes.size()), longest_of(decodes));
-    plan.decode_slots_SL = inputs.cached_slots_SL;
-    plan.decode_mask_S11L = inputs.mask_S11L;
+    see_cached(decodes, static_cast<int64_t>(decodes.size()), longest_of(decodes), plan.decode_slots_SL, plan.decode_mask_S11L);
     if (decodes.size() == step.token_ids.size()) return plan;
     std::vector<int64_t> rows;
     for (const StepSequence* sequence : decodes) rows.push_back(sequence->first_row);

@@ -29,14 +29,14 @@ kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
 
 }  // namespace
 
-CpuParameters::CpuParameters(const Qwen3VL& model, const std::string& prefix) : model_(model) {
+CpuParameters::CpuParameters(const Qwen3VL& model, const std::vector<std::string>& prefixes) : model_(model) {
   REMATCH_CHECK(model.device().is_cpu(), model.device().str());
   int64_t most_bytes = 0;
   for (const NamedParameter& parameter : model.parameters()) {
     parameters_[parameter.name] = &parameter;
     const at::Tensor& tensor = parameter.tensor;
-    const bool is_head = parameter.name == "lm_head.weight";
-    if (tensor.dim() < 2 || !(is_head || parameter.name.starts_with(prefix))) continue;
+    const auto begins = [&](const std::string& prefix) { return parameter.name.starts_with(prefix); };
+    if (tensor.dim() < 2 || std::none_of(prefixes.begin(), prefixes.end(), begins)) continue;
     most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
   }
   memory_.packed.reserve(most_bytes);  // what stays empty is never touched

@@ -22,9 +22,9 @@ struct CpuMemory {
 /// copies (kernels/gemm.h): as much memory again as the matrices, while there is a rollout.
 class CpuParameters {
  public:
-  /// @param model   on the CPU, float32 or bfloat16
-  /// @param prefix  of all matrices that will be packed
-  CpuParameters(const Qwen3VL& model, const std::string& prefix);
+  /// @param model     on the CPU, float32 or bfloat16
+  /// @param prefixes  of all matrices that will be packed
+  CpuParameters(const Qwen3VL& model, const std::vector<std::string>& prefixes);
 
   /// Parameters below each other, to be packed for products; all dimensions but the first are taken together. Cost: one pass over them,
   /// at the latest in memory().

@@ -23,7 +23,7 @@ CpuTower take_cpu_tower(const Qwen3VL& model) {
   const at::NoGradGuard no_grad;
   const VisionConfig& config = model.config().vision;
   const std::string prefix = "model.visual.";
-  CpuParameters parameters(model, prefix);
+  CpuParameters parameters(model, {prefix});
   CpuTower tower;
   tower.patch_embed = parameters.linear(prefix + "patch_embed.proj");
   tower.pos_embed = parameters.tensor(prefix + "pos_embed.weight");

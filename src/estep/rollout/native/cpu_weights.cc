@@ -43,7 +43,7 @@ CpuWeights take_cpu_weights(const Qwen3VL& model) {
   const TextConfig& config = model.config().text;
   const std::string prefix = "model.language_model.";
   CpuWeights weights;
-  CpuParameters parameters(model, prefix);
+  CpuParameters parameters(model, {prefix, "lm_head."});
   for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
     weights.layers.push_back(take_layer(parameters, fmt::format("{}layers.{}.", prefix, i)));
   }

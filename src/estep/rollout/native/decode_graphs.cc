@@ -49,7 +49,6 @@ at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) 
   if (size.graph != nullptr) {
     copy_inputs(padded, size.inputs);
     size.graph->replay();
-    ++num_replays_;
     return size.logits_SV.narrow(0, 0, num_sequences);
   }
   const at::Tensor logits_SV = compute_(padded);

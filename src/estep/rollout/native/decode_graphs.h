@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "estep/rollout/native/step.h"
@@ -40,9 +41,6 @@ class DecodeGraphs {
   /// Forgets all recordings: before the cache or weights move.
   void clear() { sizes_.clear(); }
 
-  int64_t num_replays() const { return num_replays_; }
-  bool is_off() const { return !make_graph_; }
-
  private:
   struct Size {
     int64_t num_uses = 0;
@@ -56,7 +54,6 @@ class DecodeGraphs {
   StepGraphMaker make_graph_;
   Compute compute_;
   std::map<std::pair<int64_t, int64_t>, Size> sizes_;
-  int64_t num_replays_ = 0;
 };
 
 }  // namespace rematch

@@ -301,7 +301,7 @@ void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, i
   release();
   const auto refuse = [&](const std::string& reason) {
     throw UserError(ErrorKind::kEnvironment,
-                    {.error = "there is no memory for the key/value cache of the native engine",
+                    {.error = "there is no memory for the native engine's weights and key/value cache",
                      .where = "custom.extra.rollout_matching.native.kv_cache_gib",
                      .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
                      .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});
