@@ -7,8 +7,9 @@
 
 namespace rematch::kernels {
 
-/// Weights that are used once are fetched this far ahead.
-inline constexpr int64_t kBytesAhead = 8192;
+/// Weights that are used once are fetched this far ahead, for this many rows of x and more. With fewer the processor's own prefetching is
+/// the faster one: nothing but weights is read, one line after the other.
+inline constexpr int64_t kBytesAhead = 8192, kRowsToFetchFor = 6;
 
 /// Panels, groups of rows: the outer to the inner loop. A panel stays in a cache for all groups, which fetch the next one meanwhile.
 template <class V, class W>
@@ -38,7 +39,7 @@ struct GemmKernel {
                     .x_stride = x.stride,
                     .num_inputs = weights.num_inputs};
     if (num_groups == 1) {
-      in.own_ahead = kBytesAhead / static_cast<int64_t>(sizeof(W));
+      if (num_rows >= kRowsToFetchFor) in.own_ahead = kBytesAhead / static_cast<int64_t>(sizeof(W));
     } else if (column % kPanel + registers * L >= kPanel && (panel + 1) * kPanel < columns.end) {
       const int64_t bytes = panel_stride * static_cast<int64_t>(sizeof(W));
       in.ahead = static_cast<const char*>(weights.data) + (panel + 1) * bytes + bytes * group / num_groups;
