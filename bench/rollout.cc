@@ -59,16 +59,7 @@ class Worker {
   explicit Worker(const std::string& dir)
       : scene_(read_scene(dir)),
         model_(Qwen3VL::load(dir, {})),
-        tokenizer_(Tokenizer::load(dir)),
-        engine_({.model = model_,
-                 .tokenizer = tokenizer_,
-                 .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
-                 .runner = make_cpu_runner(model_),
-                 .encoder = make_cpu_encoder(model_)},
-                {.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()), .stop_ids = {scene_.stop_id}}) {
-    engine_.observe_logits([this](size_t prompt_idx, size_t position, std::span<float> logits_V) {
-      end_answers(prompt_idx, position, logits_V);
-    });
+        tokenizer_(Tokenizer::load(dir)) {
     for (const NamedParameter& parameter : model_->parameters()) {
       if (parameter.name.starts_with("model.language_model.")) num_text_parameters_ += parameter.tensor.numel();
     }
@@ -80,11 +71,29 @@ class Worker {
       return {{"gb_per_s", peak.gb_per_s}, {"gflop_per_s", peak.gflop_per_s}, {"threads", at::get_num_threads()}};
     }
     if (command.contains("decode")) return decode(command.at("decode").get<int>(), command.at("tokens").get<int>());
-    return run(command.at("prompts").get<std::vector<size_t>>(), command.at("together").get<bool>());
+    return run(command.at("prompts").get<std::vector<size_t>>(), command.at("together").get<bool>(), command.value("drafts", true));
   }
 
  private:
-  Json run(const std::vector<size_t>& chosen, bool together) {
+  // A new one for every command: nothing that an earlier round answered helps a later one to guess.
+  std::unique_ptr<NativeEngine> make_engine(bool drafts) {
+    auto engine = std::make_unique<NativeEngine>(
+        NativeEngine::Parts{.model = model_,
+                            .tokenizer = tokenizer_,
+                            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
+                            .runner = make_cpu_runner(model_),
+                            .encoder = make_cpu_encoder(model_)},
+        GenerateOptions{.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()),
+                        .stop_ids = {scene_.stop_id},
+                        .native = {.drafts = drafts}});
+    engine->observe_logits([this](size_t prompt_idx, size_t position, std::span<float> logits_V) {
+      end_answers(prompt_idx, position, logits_V);
+    });
+    return engine;
+  }
+
+  Json run(const std::vector<size_t>& chosen, bool together, bool drafts) {
+    const auto engine = make_engine(drafts);
     Json ids = Json::array();
     int64_t num_tokens = 0;
     std::vector<std::vector<size_t>> groups;
@@ -92,8 +101,6 @@ class Worker {
       if (groups.empty() || !together) groups.emplace_back();
       groups.back().push_back(idx);
     }
-    const NativeEngine::Stats before = engine_.stats();
-    const int64_t near_ties_before = engine_.num_near_ties();
     const double cpu_begin = cpu_seconds();
     const auto begin = Clock::now();
     for (const std::vector<size_t>& group : groups) {
@@ -104,21 +111,24 @@ class Worker {
         limits_.push_back(scene_.limits.at(idx));
         num_tokens += limits_.back();
       }
-      for (const Rollout& rollout : engine_.generate(prompts, {})) ids.push_back(rollout.response_token_ids);
-      engine_.release();  // as the trainer does between two windows
+      for (const Rollout& rollout : engine->generate(prompts, {})) ids.push_back(rollout.response_token_ids);
+      engine->release();  // as the trainer does between two windows
     }
-    const NativeEngine::Stats& after = engine_.stats();
+    const NativeEngine::Stats& stats = engine->stats();
     return {{"seconds", seconds_since(begin)},
             {"cpu_s", cpu_seconds() - cpu_begin},
             {"tokens", num_tokens},
             {"ids", ids},
-            {"near_ties", engine_.num_near_ties() - near_ties_before},
-            {"steps", after.num_steps - before.num_steps},
-            {"rows", after.num_rows - before.num_rows}};
+            {"near_ties", engine->num_near_ties()},
+            {"steps", stats.num_steps},
+            {"rows", stats.num_rows},
+            {"drafts", stats.num_drafts},
+            {"right_drafts", stats.num_right_drafts}};
   }
 
   // Time of a step with `num_rows` answers under way, prompts long done.
   Json decode(int num_rows, int num_tokens) {
+    const auto engine = make_engine(/*drafts=*/false);
     constexpr size_t kFirst = 8;  // by then everybody decodes
     std::vector<Prompt> prompts;
     for (int i = 0; i < num_rows; ++i) prompts.push_back(scene_.prompts.at(static_cast<size_t>(i) % scene_.prompts.size()));
@@ -130,8 +140,7 @@ class Worker {
       cpu_last = cpu_seconds();
       if (position == kFirst) first = last, cpu_first = cpu_last;
     };
-    engine_.generate(prompts, {});
-    engine_.release();
+    engine->generate(prompts, {});
     on_first_answer_ = {};
     const auto num_steps = static_cast<double>(static_cast<size_t>(num_tokens) - 1 - kFirst);
     const double seconds = std::chrono::duration<double>(last - first).count() / num_steps;
@@ -152,7 +161,6 @@ class Worker {
   Scene scene_;
   std::shared_ptr<const Qwen3VL> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  NativeEngine engine_;
   std::vector<int> limits_;  ///< of the prompts being answered
   std::function<void(size_t position)> on_first_answer_;
   int64_t num_text_parameters_ = 0;

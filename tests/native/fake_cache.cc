@@ -8,12 +8,12 @@ namespace rematch::test {
 namespace {
 
 // What token `idx` leaves in the cache, given what the one before it left.
-uint64_t state_after(uint64_t before, const std::vector<int32_t>& token_ids, const std::vector<ImageSpan>& images, int64_t idx) {
+uint64_t state_after(uint64_t before, int32_t token_id, const std::vector<ImageSpan>& images, int64_t idx) {
   uint64_t shown = 0;
   for (const ImageSpan& image : images) {
     if (idx >= image.first_token && idx < image.first_token + image.num_tokens) shown = image.content.low + image.content.high + 1;
   }
-  return random_key({before, static_cast<uint64_t>(token_ids[static_cast<size_t>(idx)]), shown});
+  return random_key({before, static_cast<uint64_t>(token_id), shown});
 }
 
 // The last token before the stop id comes about one time in thirty.
@@ -42,7 +42,8 @@ std::vector<int32_t> FakeCache::run(const StepPlan& plan, const std::vector<std:
     const std::vector<ImageSpan>& images = images_by_arrival.at(static_cast<size_t>(sequence.arrival()));
     uint64_t state = weights_;
     for (int64_t i = 0; i < sequence.num_computed + item.num_rows; ++i) {
-      state = state_after(state, sequence.token_ids(), images, i);
+      state = state_after(state, sequence.token_at(i), images, i);
+      if (i >= sequence.len() - 1 && item.num_logits > 0) next.push_back(next_token(state));
       if (i < sequence.num_computed) {
         EXPECT_EQ(slot(sequence.block_table, i), state) << "token " << i << " of sequence " << sequence.arrival();
         continue;
@@ -51,7 +52,6 @@ std::vector<int32_t> FakeCache::run(const StepPlan& plan, const std::vector<std:
       slot(sequence.block_table, i) = state;
       ++num_rows_computed_;
     }
-    if (item.wants_logits) next.push_back(next_token(state));
   }
   return next;
 }
@@ -60,14 +60,14 @@ std::vector<int32_t> FakeCache::answer(const std::vector<int32_t>& prompt, const
                                        int64_t max_new_tokens) {
   std::vector<int32_t> token_ids = prompt;
   uint64_t state = weights;
-  for (int64_t i = 0; i < static_cast<int64_t>(prompt.size()); ++i) state = state_after(state, token_ids, images, i);
+  for (int64_t i = 0; i < static_cast<int64_t>(prompt.size()); ++i) state = state_after(state, token_ids[static_cast<size_t>(i)], images, i);
   std::vector<int32_t> generated;
   while (static_cast<int64_t>(generated.size()) < max_new_tokens) {
     const int32_t token_id = next_token(state);
     if (token_id == kStop) break;
     generated.push_back(token_id);
     token_ids.push_back(token_id);
-    state = state_after(state, token_ids, images, static_cast<int64_t>(token_ids.size()) - 1);
+    state = state_after(state, token_id, images, static_cast<int64_t>(token_ids.size()) - 1);
   }
   return generated;
 }

@@ -12,7 +12,7 @@ class FakeCache {
  public:
   FakeCache(const KvBlocks& blocks, uint64_t weights) : blocks_(blocks), weights_(weights) {}
 
-  /// Runs a step. @return for each item that wants logits, the next token id, 0 to 99
+  /// Runs a step. @return for each row that wants logits, the next token id, 0 to 99
   std::vector<int32_t> run(const StepPlan& plan, const std::vector<std::vector<ImageSpan>>& images_by_arrival);
 
   /// The answer to a prompt with an endless cache: what every schedule must give.

@@ -75,6 +75,7 @@ std::vector<Prompt> draw_prompts(uint64_t seed) {
 NativeOptions draw_setting(uint64_t seed) {
   NativeOptions native{.max_num_seqs = draw(seed, 2, 1, 6), .block_len = draw(seed, 3, 1, 32), .max_step_rows = draw(seed, 4, 1, 40)};
   native.prefix_cache = draw(seed, 5, 0, 3) > 0;
+  native.drafts = draw(seed, 9, 0, 3) > 0;
   if (draw(seed, 6, 0, 2) > 0) {  // little more than one sequence needs: 51 tokens, 3 layers, keys and values, 2 heads of 16 floats
     const int num_blocks = (51 + native.block_len - 1) / native.block_len + draw(seed, 7, 0, 2);
     native.kv_cache_gib = (num_blocks + 0.5) * native.block_len * 3 * 2 * 2 * 16 * 4 / (1 << 30);
@@ -87,10 +88,10 @@ NativeOptions draw_setting(uint64_t seed) {
 TEST(BatchInvariance, FiveHundredRandomSchedulesGiveTheSameBits) {
   std::map<int64_t, Answer> alone;
   for (const Prompt& prompt : golden_prompts()) {
-    const Outcome outcome = answer({prompt}, {.max_num_seqs = 1, .prefix_cache = false});
+    const Outcome outcome = answer({prompt}, {.max_num_seqs = 1, .prefix_cache = false, .drafts = false});
     alone[prompt.sample_id] = outcome.answers.at(prompt.sample_id);
   }
-  int64_t num_preemptions = 0, num_found_tokens = 0;
+  int64_t num_preemptions = 0, num_found_tokens = 0, num_drafts = 0, num_right_drafts = 0;
   for (uint64_t seed = 0; seed < 500; ++seed) {
     const std::vector<Prompt> prompts = draw_prompts(seed);
     at::set_num_threads(seed % 50 == 0 ? draw(seed, 8, 2, 3) : 1);  // threads wait for each other on a busy machine: seldom is enough
@@ -101,10 +102,14 @@ TEST(BatchInvariance, FiveHundredRandomSchedulesGiveTheSameBits) {
     }
     num_preemptions += outcome.stats.num_preemptions;
     num_found_tokens += outcome.stats.num_found_tokens;
+    num_drafts += outcome.stats.num_drafts;
+    num_right_drafts += outcome.stats.num_right_drafts;
   }
   at::set_num_threads(1);
   EXPECT_GT(num_preemptions, 100) << "the draw must force some";
   EXPECT_GT(num_found_tokens, 1000);
+  EXPECT_GT(num_right_drafts, 1000);
+  EXPECT_GT(num_drafts, num_right_drafts + 100) << "some must be wrong";
 }
 
 TEST(BatchInvariance, TheNumberOfThreadsChangesNoBit) {

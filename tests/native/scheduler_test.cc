@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -59,30 +60,46 @@ struct Play {
         open.erase(arrival);
       }
       if (!scheduler.has_work()) break;
-      const StepPlan plan = scheduler.next();
+      StepPlan plan = scheduler.next();
+      if (guess) add_drafts(scheduler, plan);
       check(plan, scheduler);
       const std::vector<int32_t> next = cache.run(plan, images);
       scheduler.computed(plan);
-      size_t next_idx = 0;
+      size_t first_of_item = 0;
       for (const StepPlan::Item& item : plan.items) {
-        if (!item.wants_logits) continue;
-        const int32_t token_id = next[next_idx++];
-        std::vector<int32_t>& answer = answers[static_cast<size_t>(item.sequence->arrival())];
-        const int64_t max_new_tokens = requests[static_cast<size_t>(item.sequence->arrival())].max_new_tokens;
-        if (token_id != FakeCache::kStop) answer.push_back(token_id);
-        if (token_id == FakeCache::kStop || static_cast<int64_t>(answer.size()) == max_new_tokens) {
-          scheduler.remove(*item.sequence);
-          finished.push_back(item.sequence->arrival());
-          open.erase(item.sequence->arrival());
-        } else {
-          item.sequence->append(token_id);
+        Sequence& sequence = *item.sequence;
+        std::vector<int32_t>& answer = answers[static_cast<size_t>(sequence.arrival())];
+        const int64_t max_new_tokens = requests[static_cast<size_t>(sequence.arrival())].max_new_tokens;
+        for (int64_t i = 0; i < item.num_logits; ++i) {
+          const int32_t token_id = next[first_of_item + static_cast<size_t>(i)];
+          if (token_id != FakeCache::kStop) answer.push_back(token_id);
+          if (token_id == FakeCache::kStop || static_cast<int64_t>(answer.size()) == max_new_tokens) {
+            open.erase(sequence.arrival());
+            finished.push_back(sequence.arrival());
+            scheduler.remove(sequence);
+            break;
+          }
+          if (!sequence.append(token_id)) break;
+          ++num_right_drafts;
         }
+        first_of_item += static_cast<size_t>(item.num_logits);
       }
     }
     num_preemptions += scheduler.num_preemptions();
     num_found_tokens += scheduler.num_found_tokens();
     EXPECT_EQ(blocks.num_used(), 0);
     return answers;
+  }
+
+  // Guesses for any item that wants logits, as far as they find room.
+  void add_drafts(Scheduler& scheduler, StepPlan& plan) {
+    for (StepPlan::Item& item : plan.items) {
+      while (item.num_logits > 0) {
+        const std::optional<int32_t> token_id = guess(*item.sequence);
+        if (!token_id || !scheduler.add_draft(plan, item, *token_id)) break;
+        ++num_drafts;
+      }
+    }
   }
 
   void check(const StepPlan& plan, const Scheduler& scheduler) {
@@ -92,7 +109,9 @@ struct Play {
       num_rows += item.num_rows;
       EXPECT_GE(item.num_rows, 1);
       const int64_t end = item.sequence->num_computed + item.num_rows;
-      EXPECT_EQ(item.wants_logits, end == item.sequence->len());
+      const auto drafts = static_cast<int64_t>(item.sequence->drafts().size());
+      EXPECT_EQ(item.num_logits, end == item.sequence->len() + drafts ? 1 + drafts : 0);
+      EXPECT_LT(end - item.sequence->prompt_len(), item.sequence->max_new_tokens()) << "the last token of an answer is never fed back";
       EXPECT_GE(static_cast<int64_t>(item.sequence->block_table.size()), blocks.blocks_for(end));
     }
     EXPECT_EQ(num_rows, plan.num_rows);
@@ -104,7 +123,9 @@ struct Play {
   KvBlocks blocks;
   FakeCache cache;
   std::vector<int64_t> finished;  ///< arrivals in the order they ended
-  int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0;
+  int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0, num_drafts = 0, num_right_drafts = 0;
+  /// The next draft of a sequence, or none; empty = nobody guesses.
+  std::function<std::optional<int32_t>(const Sequence&)> guess;
 };
 
 std::vector<std::vector<int32_t>> expected(const std::vector<Request>& requests) {
@@ -183,6 +204,71 @@ TEST(Scheduler, FiveHundredRandomSchedulesGiveTheSameIds) {
   EXPECT_GT(num_found_tokens, 5000);
 }
 
+TEST(Scheduler, DraftsRightAndWrongGiveTheSameIds) {
+  int64_t num_drafts = 0, num_right = 0, num_preemptions = 0, num_steps = 0, num_steps_without = 0;
+  for (uint64_t seed = 3000; seed < 3300; ++seed) {
+    const std::vector<Request> requests = draw_requests(seed);
+    const std::vector<std::vector<int32_t>> wanted = expected(requests);
+    Play without(draw_setting(seed, requests)), play(draw_setting(seed, requests));
+    uint64_t num_asked = 0;
+    play.guess = [&](const Sequence& sequence) -> std::optional<int32_t> {
+      const uint64_t one = random_key({seed, ++num_asked});
+      if (draw(one, 40, 0, 3) == 0) return std::nullopt;
+      const std::vector<int32_t>& answer = wanted[static_cast<size_t>(sequence.arrival())];
+      const auto next = static_cast<size_t>(sequence.len() - sequence.prompt_len()) + sequence.drafts().size();
+      const bool knows = next < answer.size() && draw(one, 41, 0, 3) > 0;
+      return knows ? answer[next] : static_cast<int32_t>(draw(one, 42, 0, 99));
+    };
+    ASSERT_EQ(without.answer(requests), wanted) << "seed " << seed;
+    ASSERT_EQ(play.answer(requests), wanted) << "seed " << seed;
+    ASSERT_EQ(play.answer(requests), wanted) << "seed " << seed << ": what drafts left in the cache is sound";
+    num_drafts += play.num_drafts;
+    num_right += play.num_right_drafts;
+    num_preemptions += play.num_preemptions;
+    num_steps += play.num_steps;
+    num_steps_without += 2 * without.num_steps;
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(num_right, 5000);
+  EXPECT_GT(num_drafts, num_right + 5000) << "some must be wrong";
+  EXPECT_GT(num_preemptions, 300);
+  EXPECT_LT(num_steps, num_steps_without);
+}
+
+TEST(Scheduler, ADraftTakesNothingFromAnybody) {
+  KvBlocks blocks({.num_blocks = 4, .block_len = 2, .prefix_cache = false});
+  Scheduler scheduler({.max_num_seqs = 2, .max_step_rows = 8}, blocks);
+  std::deque<Sequence> sequences;
+  for (int64_t i = 0; i < 2; ++i) {
+    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = tokens(static_cast<uint64_t>(i), 2), .max_new_tokens = 4}, 2);
+    scheduler.add(sequences.back());
+  }
+  StepPlan plan = scheduler.next();  // two prompts, a block each
+  ASSERT_EQ(plan.items.size(), 2u);
+  EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 1));
+  EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 2)) << "in the block of the first";
+  EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 3)) << "the last block";
+  EXPECT_FALSE(scheduler.add_draft(plan, plan.items[0], 4)) << "the fifth token of the answer would be the first too many";
+  EXPECT_FALSE(scheduler.add_draft(plan, plan.items[1], 1)) << "no block is left";
+  EXPECT_EQ(plan.num_rows, 7);
+  EXPECT_EQ(plan.items[0].num_logits, 4);
+  EXPECT_EQ(plan.items[1].num_logits, 1);
+  scheduler.computed(plan);
+  EXPECT_EQ(sequences[0].num_computed, 2) << "drafts count when they are right";
+  EXPECT_TRUE(sequences[0].append(1));
+  EXPECT_FALSE(sequences[0].append(9));
+  EXPECT_EQ(sequences[0].num_computed, 3);
+  EXPECT_TRUE(sequences[0].drafts().empty());
+  sequences[1].append(5);
+  plan = scheduler.next();
+  EXPECT_EQ(plan.items.size(), 1u) << "the younger has no block for its token, and waits";
+  StepPlan crowded;
+  EXPECT_EQ(scheduler.num_preemptions(), 1);
+  scheduler.remove(sequences[0]);
+  scheduler.remove(sequences[1]);
+  EXPECT_EQ(blocks.num_used(), 0);
+}
+
 TEST(Scheduler, SequencesThatAreGivenUpLeaveTheOthersAlone) {
   int64_t num_cancelled = 0;
   for (uint64_t seed = 1000; seed < 1200; ++seed) {
@@ -237,7 +323,7 @@ TEST(Scheduler, DecodesAllTogetherAndPrefillsInChunks) {
     for (const StepPlan::Item& item : plan.items) rows.emplace_back(item.sequence->arrival(), item.num_rows);
     scheduler.computed(plan);
     for (const StepPlan::Item& item : plan.items) {
-      if (item.wants_logits) item.sequence->append(1);
+      if (item.num_logits > 0) item.sequence->append(1);
     }
     return rows;
   };
@@ -278,7 +364,7 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
         << "the oldest goes on in every step";
     scheduler.computed(plan);
     for (const StepPlan::Item& item : plan.items) {
-      if (!item.wants_logits) continue;
+      if (item.num_logits == 0) continue;
       ++decoded_by[static_cast<size_t>(item.sequence->arrival())];
       if (item.sequence->len() == 19) {
         scheduler.remove(*item.sequence);

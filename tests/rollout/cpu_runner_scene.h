@@ -54,9 +54,10 @@ struct StepShare {
   int64_t begin = 0;
   int64_t end = 0;
   std::span<const int32_t> block_table;
+  int64_t num_logits = 1;
 };
 
-/// Side by side, in order; every share wants the logits of its last row.
+/// Side by side, in order.
 inline Step make_step(const std::vector<StepShare>& shares) {
   Step step;
   int64_t num_rows = 0;
@@ -64,7 +65,7 @@ inline Step make_step(const std::vector<StepShare>& shares) {
   step.positions_3T.resize(static_cast<size_t>(3 * num_rows));
   for (const StepShare& share : shares) {
     const auto first_row = static_cast<int64_t>(step.token_ids.size());
-    step.sequences.push_back({first_row, share.end - share.begin, share.begin, share.block_table, true});
+    step.sequences.push_back({first_row, share.end - share.begin, share.begin, share.block_table, share.num_logits});
     for (int64_t t = share.begin; t < share.end; ++t) {
       const auto row = static_cast<int64_t>(step.token_ids.size());
       for (int64_t axis = 0; axis < 3; ++axis) {

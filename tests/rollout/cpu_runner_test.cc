@@ -156,11 +156,36 @@ TEST(CpuRunner, GivesLogitsOnlyToThoseThatWantThem) {
   const std::vector<int32_t> tables{0, 1, 2, 3};
   runner->reserve({4, 16}, 40);
   Step step = test::make_step({{&prompt, 0, 20, std::span(tables).first(2)}, {&prompt, 0, 20, std::span(tables).last(2)}});
-  step.sequences[0].wants_logits = false;
+  step.sequences[0].num_logits = 0;
   const std::span<float> one = runner->forward(step);
   EXPECT_TRUE(Logits(one.begin(), one.end()) == wanted.at(19));
-  step.sequences[1].wants_logits = false;
+  step.sequences[1].num_logits = 0;
   EXPECT_TRUE(runner->forward(step).empty());
+}
+
+TEST(CpuRunner, GivesSeveralRowsOfASequenceTheLogitsTheyHaveAlone) {
+  // As with drafts: some sequences want the logits of their last rows, beside others that want one or none, in every order.
+  const StepPrompt first(*tiny(), 30, kNoImage, 11), second(*tiny(), 25, {1, 4, 4}, 12);
+  const auto runner = make_cpu_runner(tiny());
+  const auto wanted_first = run_alone(*runner, first, 1, 8), wanted_second = run_alone(*runner, second, 1, 8);
+  const std::vector<int32_t> tables{0, 1, 2, 3, 4, 5, 6, 7};
+  const auto table = [&](size_t i) { return std::span(tables).subspan(4 * i, 4); };
+  for (const int count : {1, 2}) {
+    const Threads threads(count);
+    for (const auto& [num_first, num_second] : std::vector<std::pair<int64_t, int64_t>>{{3, 1}, {1, 5}, {4, 4}, {10, 0}, {0, 6}}) {
+      runner->reserve({8, 8}, 64);
+      const int64_t begin = 20, end = 30, all = second.length();
+      runner->forward(test::make_step({{&first, 0, begin, table(0)}, {&second, 0, all - 8, table(1)}}));
+      const std::span<float> logits = runner->forward(
+          test::make_step({{&first, begin, end, table(0), num_first}, {&second, all - 8, all, table(1), num_second}}));
+      const size_t width = logits.size() / static_cast<size_t>(num_first + num_second);
+      for (int64_t i = 0; i < num_first + num_second; ++i) {
+        const Logits row(logits.begin() + i * static_cast<int64_t>(width), logits.begin() + (i + 1) * static_cast<int64_t>(width));
+        const int64_t position = i < num_first ? end - num_first + i : all - num_second + i - num_first;
+        EXPECT_TRUE(row == (i < num_first ? wanted_first : wanted_second).at(position)) << num_first << ", " << num_second << ": row " << i;
+      }
+    }
+  }
 }
 
 TEST(CpuRunner, GoesOnFromACopiedBlock) {

@@ -26,6 +26,7 @@ struct NativeOptions {
   int block_len = 16;        ///< tokens of a cache block, ≥ 1
   int max_step_rows = 0;     ///< tokens computed in one step at most; 0 = by device
   bool prefix_cache = true;  ///< equal starts of prompts are computed once
+  bool drafts = true;        ///< probable tokens are computed ahead of their turn (CPU)
 };
 
 /// How to decode; the same for every backend.

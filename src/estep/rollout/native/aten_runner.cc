@@ -145,7 +145,7 @@ class AtenRunner : public StepRunner {
   std::span<float> logits_of(const Step& step, const at::Tensor& hidden_TH) {
     std::vector<int64_t> rows;
     for (const StepSequence& sequence : step.sequences) {
-      if (sequence.wants_logits) rows.push_back(sequence.first_row + sequence.num_rows - 1);
+      for (int64_t i = sequence.num_rows - sequence.num_logits; i < sequence.num_rows; ++i) rows.push_back(sequence.first_row + i);
     }
     if (rows.empty()) return {};
     const at::Tensor hidden_KH = hidden_TH.index_select(0, at::tensor(rows, at::kLong).to(model_->device()));

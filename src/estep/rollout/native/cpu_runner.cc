@@ -11,6 +11,7 @@
 #include "estep/rollout/native/cpu_attention_plan.h"
 #include "estep/rollout/native/cpu_buffer.h"
 #include "estep/rollout/native/cpu_weights.h"
+#include "kernels/isa.h"
 #include "kernels/rows.h"
 #include "kernels/team.h"
 
@@ -55,6 +56,15 @@ class CpuRunner : public StepRunner {
   }
 
   void refresh() override { weights_ = take_cpu_weights(*model_); }
+
+  double rows_per_reading() const override {
+    switch (kernels::isa_in_use()) {
+      case kernels::Isa::kAvx512: return 16;
+      case kernels::Isa::kAvx2: return 8;
+      case kernels::Isa::kPortable: return 3;
+    }
+    return 0;
+  }
 
   void copy_block(int32_t from, int32_t to, int64_t num_tokens) override {
     REMATCH_CHECK(from >= 0 && from < shape_.num_blocks && to >= 0 && to < shape_.num_blocks && num_tokens <= shape_.block_len,
@@ -145,7 +155,7 @@ class CpuRunner : public StepRunner {
     int64_t next_row = 0;
     for (const StepSequence& sequence : step.sequences) {
       const int64_t num_tokens = sequence.num_cached + sequence.num_rows;
-      REMATCH_CHECK(sequence.first_row == next_row && sequence.num_rows >= 1 &&
+      REMATCH_CHECK(sequence.first_row == next_row && sequence.num_rows >= 1 && sequence.num_logits <= sequence.num_rows &&
                         static_cast<int64_t>(sequence.block_table.size()) * shape_.block_len >= num_tokens,
                     fmt::format("rows {} + {}, {} cached, {} blocks of {}", sequence.first_row, sequence.num_rows, sequence.num_cached,
                                 sequence.block_table.size(), shape_.block_len));
@@ -163,15 +173,17 @@ class CpuRunner : public StepRunner {
   void find_last_rows(const Step& step) {
     last_rows_.clear();
     last_step_.sequences.clear();
+    first_last_rows_.clear();
     for (const StepSequence& sequence : step.sequences) {
-      if (!sequence.wants_logits) continue;
-      const int64_t before = sequence.num_rows - 1;
-      last_rows_.push_back(sequence.first_row + before);
-      last_step_.sequences.push_back({.first_row = sequence.first_row + before,
-                                      .num_rows = 1,
+      if (sequence.num_logits == 0) continue;
+      const int64_t before = sequence.num_rows - sequence.num_logits, first_row = sequence.first_row + before;
+      first_last_rows_.push_back(static_cast<int64_t>(last_rows_.size()));
+      for (int64_t i = 0; i < sequence.num_logits; ++i) last_rows_.push_back(first_row + i);
+      last_step_.sequences.push_back({.first_row = first_row,
+                                      .num_rows = sequence.num_logits,
                                       .num_cached = sequence.num_cached + before,
                                       .block_table = sequence.block_table,
-                                      .wants_logits = true});
+                                      .num_logits = sequence.num_logits});
     }
     is_narrowed_ = last_rows_.size() < step.token_ids.size();
   }
@@ -286,10 +298,10 @@ class CpuRunner : public StepRunner {
     worker.wait();
   }
 
-  // @param narrows  `step` holds one row of each sequence, whose result goes to the front
+  // @param narrows  `step` holds the last rows of sequences, whose results go to the front
   kernels::AttentionTask attention_task(const Step& step, bool narrows, const CpuAttentionPlan::Task& task) const {
     const StepSequence& sequence = step.sequences[task.sequence];
-    const int64_t out_row = narrows ? static_cast<int64_t>(task.sequence) : sequence.first_row;
+    const int64_t out_row = narrows ? first_last_rows_[task.sequence] : sequence.first_row;
     return {.block_table = sequence.block_table.data(),
             .first_position = sequence.num_cached,
             .kv_head = task.kv_head,
@@ -368,9 +380,10 @@ class CpuRunner : public StepRunner {
   Scratch scratch_;
   CpuAttentionPlan plan_, last_plan_;
   std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
-  std::vector<int64_t> last_rows_;  // that want logits
-  Step last_step_;                  // of these alone; sequences only
-  bool is_narrowed_ = false;        // there are others
+  std::vector<int64_t> last_rows_;        // that want logits
+  Step last_step_;                        // of these alone; sequences only
+  std::vector<int64_t> first_last_rows_;  // of each sequence of last_step_, in last_rows_
+  bool is_narrowed_ = false;              // there are others
 };
 
 }  // namespace

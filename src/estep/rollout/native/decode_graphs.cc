@@ -34,7 +34,7 @@ bool is_near(const at::Tensor& found, const at::Tensor& wanted) {
 }  // namespace
 
 bool DecodeGraphs::can_run(const Step& step) const {
-  const auto decodes = [](const StepSequence& sequence) { return sequence.num_rows == 1 && sequence.wants_logits; };
+  const auto decodes = [](const StepSequence& sequence) { return sequence.num_rows == 1 && sequence.num_logits == 1; };
   return make_graph_ && step.visual_rows.empty() && std::all_of(step.sequences.begin(), step.sequences.end(), decodes);
 }
 

@@ -36,6 +36,15 @@ constexpr int kStepRowsOnDevices = 4096;
 // Logits one thread looks at before another one is worth waking.
 constexpr int64_t kLogitsPerTask = 1 << 15;
 
+std::vector<int> coord_ids(const Tokenizer* tokenizer) {
+  std::vector<int> ids;
+  if (tokenizer == nullptr) return ids;
+  for (const AddedToken& token : tokenizer->added_tokens()) {
+    if (token.content.starts_with("<|coord_")) ids.push_back(token.id);
+  }
+  return ids;
+}
+
 std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
   std::vector<int64_t> lens;
   for (const Prompt& prompt : prompts) lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
@@ -99,7 +108,8 @@ class NativeEngine::Generation {
 
   void step() {
     const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
-    const StepPlan plan = scheduler_.next();
+    StepPlan plan = scheduler_.next();
+    if (options_.native.drafts) engine_.drafter_.draft(scheduler_, plan, engine_.parts_.runner->rows_per_reading());
     for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
     encode_images(plan);
     const Step step = make_step(plan);
@@ -107,9 +117,11 @@ class NativeEngine::Generation {
     const std::span<float> logits_KV = engine_.parts_.runner->forward(step);
     engine_.governor_.observe({.seconds = clock.seconds(), .num_rows = plan.num_rows, .num_switches = clock.num_switches()});
     scheduler_.computed(plan);
-    choose_tokens(plan, logits_KV);
+    const auto [num_drafts, num_right] = choose_tokens(plan, logits_KV);
     ++engine_.stats_.num_steps;
-    engine_.stats_.num_rows += plan.num_rows;
+    engine_.stats_.num_rows += plan.num_rows - num_drafts + num_right;
+    engine_.stats_.num_drafts += num_drafts;
+    engine_.stats_.num_right_drafts += num_right;
   }
 
   LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
@@ -142,7 +154,7 @@ class NativeEngine::Generation {
       const auto first_row = static_cast<int64_t>(step.token_ids.size());
       for (int64_t i = 0; i < item.num_rows; ++i) {
         const int64_t token_idx = sequence.num_computed + i;
-        step.token_ids.push_back(sequence.token_ids()[static_cast<size_t>(token_idx)]);
+        step.token_ids.push_back(sequence.token_at(token_idx));
         for (int64_t axis = 0; axis < 3; ++axis) {
           step.positions_3T[static_cast<size_t>(axis * plan.num_rows + first_row + i)] = answer.position(axis, token_idx);
         }
@@ -156,36 +168,53 @@ class NativeEngine::Generation {
                                 .num_rows = item.num_rows,
                                 .num_cached = sequence.num_computed,
                                 .block_table = sequence.block_table,
-                                .wants_logits = item.wants_logits});
+                                .num_logits = item.num_logits});
     }
     return step;
   }
 
-  void choose_tokens(const StepPlan& plan, std::span<float> logits_KV) {
-    std::vector<LiveAnswer*> asking;
+  // An answer whose next token can be chosen.
+  struct Asking {
+    LiveAnswer* answer = nullptr;
+    std::span<float> logits_V;
+  };
+
+  // Returns the number of drafts, and of those that came true.
+  std::pair<int64_t, int64_t> choose_tokens(const StepPlan& plan, std::span<float> logits_KV) {
+    const auto vocab_size = static_cast<size_t>(engine_.parts_.model->config().text.vocab_size);
+    std::vector<Asking> asking;
+    int64_t num_logits = 0, num_right = 0;
     for (const StepPlan::Item& item : plan.items) {
-      if (item.wants_logits) asking.push_back(&answer_of(item));
+      if (item.num_logits == 0) continue;
+      asking.push_back({&answer_of(item), logits_KV.subspan(static_cast<size_t>(num_logits) * vocab_size, vocab_size)});
+      num_logits += item.num_logits;
     }
-    if (asking.empty()) return;
-    const size_t vocab_size = logits_KV.size() / asking.size();
-    REMATCH_CHECK(static_cast<int64_t>(vocab_size) == engine_.parts_.model->config().text.vocab_size, fmt::format("{}", vocab_size));
-    const auto logits_of = [&](size_t i) { return logits_KV.subspan(i * vocab_size, vocab_size); };
-    if (engine_.observer_) {
-      for (size_t i = 0; i < asking.size(); ++i) {
-        engine_.observer_(asking[i]->prompt_idx, static_cast<size_t>(asking[i]->sampler.num_generated()), logits_of(i));
+    REMATCH_CHECK(logits_KV.size() == static_cast<size_t>(num_logits) * vocab_size, fmt::format("{} logits", logits_KV.size()));
+    const int64_t num_drafts = num_logits - static_cast<int64_t>(asking.size());
+    const int num_done_before = num_done_;
+    while (!asking.empty()) {
+      if (engine_.observer_) {
+        for (const Asking& one : asking) {
+          engine_.observer_(one.answer->prompt_idx, static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
+        }
       }
+      const std::vector<int> token_ids = sample(asking);
+      // Those whose draft came true have the next row of logits, right behind.
+      std::vector<Asking> going_on;
+      for (size_t i = 0; i < asking.size(); ++i) {
+        if (take(*asking[i].answer, token_ids[i]) != Taken::kDrafted) continue;
+        going_on.push_back({asking[i].answer, {asking[i].logits_V.data() + vocab_size, vocab_size}});
+      }
+      asking = std::move(going_on);
+      num_right += static_cast<int64_t>(asking.size());
     }
-    const std::vector<int> token_ids = sample(asking, logits_of);
-    int num_finished = 0;
-    for (size_t i = 0; i < asking.size(); ++i) num_finished += take(*asking[i], token_ids[i]) ? 1 : 0;
-    num_done_ += num_finished;
-    if (num_finished > 0 && on_progress_) on_progress_(num_done_);
+    if (num_done_ > num_done_before && on_progress_) on_progress_(num_done_);
+    return {num_drafts, num_right};
   }
 
-  template <typename LogitsOf>
-  std::vector<int> sample(const std::vector<LiveAnswer*>& asking, const LogitsOf& logits_of) {
+  std::vector<int> sample(const std::vector<Asking>& asking) {
     const auto num_rows = static_cast<int64_t>(asking.size());
-    const int64_t rows_per_task = std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(logits_of(0).size()));
+    const int64_t rows_per_task = std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
     std::vector<int> token_ids(asking.size());
     std::vector<std::exception_ptr> errors(asking.size());
     engine_.need_samplers();
@@ -193,7 +222,7 @@ class NativeEngine::Generation {
       Sampler& sampler = engine_.samplers_.at(static_cast<size_t>(at::get_thread_num()));
       for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(end); ++i) {
         try {
-          token_ids[i] = sampler.next(logits_of(i), asking[i]->sampler);
+          token_ids[i] = sampler.next(asking[i].logits_V, asking[i].answer->sampler);
         } catch (...) {
           errors[i] = std::current_exception();
         }
@@ -205,18 +234,19 @@ class NativeEngine::Generation {
     return token_ids;
   }
 
-  // Adds a token to its answer. True when that ends it; the answer is gone then.
-  bool take(LiveAnswer& answer, int token_id) {
+  enum class Taken { kEnded, kWaits, kDrafted };
+
+  // Adds a token to its answer, which is gone when that ends it.
+  Taken take(LiveAnswer& answer, int token_id) {
+    if (options_.native.drafts) engine_.drafter_.learn(answer.sequence, token_id);
     const std::optional<FinishReason> reason = end_of(answer, token_id);
-    if (!reason) {
-      answer.sequence.append(token_id);
-      return false;
-    }
+    if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
     rollouts_[answer.prompt_idx].finish_reason = *reason;
     scheduler_.remove(answer.sequence);
     images_.finish(answer.prompt);
     live_.erase(answer.sequence.arrival());
-    return true;
+    ++num_done_;
+    return Taken::kEnded;
   }
 
   std::optional<FinishReason> end_of(LiveAnswer& answer, int token_id) {
@@ -241,7 +271,8 @@ class NativeEngine::Generation {
   int num_done_ = 0;
 };
 
-NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options) : parts_(std::move(parts)), options_(options) {
+NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options)
+    : parts_(std::move(parts)), options_(options), drafter_(coord_ids(parts_.tokenizer.get()), options.stop_ids) {
   check_sampling_options(options_);
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
   check_native_options(options_.native);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "estep/rollout/engine.h"
+#include "estep/rollout/native/drafter.h"
 #include "estep/rollout/native/kv_blocks.h"
 #include "estep/rollout/native/prompt_images.h"
 #include "estep/rollout/native/step.h"
@@ -36,7 +37,9 @@ class NativeEngine : public RolloutEngine {
   /// What generate() did so far.
   struct Stats {
     int64_t num_steps = 0;
-    int64_t num_rows = 0;          ///< tokens computed
+    int64_t num_rows = 0;          ///< tokens computed, wrong drafts apart
+    int64_t num_drafts = 0;        ///< guesses computed ahead of their turn
+    int64_t num_right_drafts = 0;  ///< that came true: steps saved
     int64_t num_found_tokens = 0;  ///< tokens found in the cache instead
     int64_t num_preemptions = 0;   ///< times a sequence lost its blocks and was computed again
     int64_t num_images = 0;        ///< that went through the vision tower
@@ -73,6 +76,7 @@ class NativeEngine : public RolloutEngine {
   Parts parts_;
   GenerateOptions options_;
   std::vector<Sampler> samplers_;  ///< one for each thread
+  Drafter drafter_;                ///< knows the answers of earlier calls too
   std::unique_ptr<KvBlocks> blocks_;
   int64_t weights_version_ = kWeightsOfNow;
   ThreadGovernor governor_;

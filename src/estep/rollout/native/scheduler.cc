@@ -55,7 +55,7 @@ StepPlan Scheduler::next() {
 }
 
 void Scheduler::plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows) {
-  plan.items.push_back({&sequence, num_rows, sequence.num_computed + num_rows == sequence.len()});
+  plan.items.push_back({&sequence, num_rows, sequence.num_computed + num_rows == sequence.len() ? 1 : 0});
   plan.num_rows += num_rows;
 }
 
@@ -166,10 +166,27 @@ bool Scheduler::copy_end_of_prompt(Sequence& sequence, StepPlan& plan) {
   return has_room;
 }
 
+bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id) {
+  Sequence& sequence = *item.sequence;
+  REMATCH_CHECK(item.num_logits >= 1, sequence.who());
+  const int64_t end = sequence.num_computed + item.num_rows + 1;
+  // The last token of an answer is never fed back.
+  if (plan.num_rows >= options_.max_step_rows || end - sequence.prompt_len() >= sequence.max_new_tokens()) return false;
+  if (blocks_.blocks_for(end) > static_cast<int64_t>(sequence.block_table.size())) {
+    if (blocks_.num_available() == 0) return false;
+    sequence.block_table.push_back(blocks_.allocate());
+  }
+  sequence.draft(token_id);
+  ++item.num_rows;
+  ++item.num_logits;
+  ++plan.num_rows;
+  return true;
+}
+
 void Scheduler::computed(const StepPlan& plan) {
   for (const StepPlan::Item& item : plan.items) {
     Sequence& sequence = *item.sequence;
-    sequence.num_computed += item.num_rows;
+    sequence.num_computed += item.num_rows - static_cast<int64_t>(sequence.drafts().size());
     REMATCH_CHECK(sequence.num_computed <= sequence.len(), sequence.who());
     publish_prompt(sequence);
   }

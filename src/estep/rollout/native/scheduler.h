@@ -20,8 +20,8 @@ struct BlockCopy {
 struct StepPlan {
   struct Item {
     Sequence* sequence = nullptr;
-    int64_t num_rows = 0;       ///< the tokens behind its num_computed
-    bool wants_logits = false;  ///< its last known token is among them: the next one can be chosen
+    int64_t num_rows = 0;    ///< the tokens behind its num_computed, drafts included
+    int64_t num_logits = 0;  ///< > 0: its last known token is among them, and so the next one can be chosen; one more for each draft
   };
   std::vector<Item> items;
   std::vector<BlockCopy> copies;  ///< in this order
@@ -41,8 +41,9 @@ void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& w
 ///
 ///     scheduler.add(a); scheduler.add(b);
 ///     while (scheduler.has_work()) {
-///       StepPlan plan = scheduler.next();     // copy blocks, compute rows
-///       scheduler.computed(plan);             // then per item that wanted logits: sequence.append(token) or scheduler.remove(sequence)
+///       StepPlan plan = scheduler.next();     // add_draft() where a guess is worth a row, copy blocks, compute rows
+///       scheduler.computed(plan);             // then per item that wanted logits: sequence.append(token), again while that returns true,
+///                                             // or scheduler.remove(sequence)
 ///     }
 class Scheduler {
  public:
@@ -63,7 +64,10 @@ class Scheduler {
   bool has_work() const { return !waiting_.empty() || !running_.empty(); }
   /// The next step; never empty while there is work. Cost O(sequences + blocks moved).
   StepPlan next();
-  /// The rows of a plan are in the cache.
+  /// Adds a guess at the token behind the last of an item that wants logits, as one more row of the step. False, and nothing changed, when
+  /// there is no row, no block or no token left for it: a draft never takes anything from anybody.
+  bool add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id);
+  /// The rows of a plan are in the cache. Those of drafts count once Sequence::append() finds them right.
   void computed(const StepPlan& plan);
   /// Takes a sequence out, finished or given up, wherever it is. Its prompt's blocks are kept for others as long as there is room.
   void remove(Sequence& sequence);

@@ -6,6 +6,18 @@
 
 namespace rematch {
 
+bool Sequence::append(int32_t token_id) {
+  token_ids_.push_back(token_id);
+  if (num_right_drafts_ < drafts_.size() && drafts_[num_right_drafts_] == token_id) {
+    ++num_right_drafts_;
+    ++num_computed;
+    return true;
+  }
+  drafts_.clear();
+  num_right_drafts_ = 0;
+  return false;
+}
+
 std::span<const int32_t> Sequence::tokens_of(int64_t block_idx, int64_t end_token) const {
   const int64_t first = block_idx * block_len_;
   REMATCH_CHECK(first < end_token && end_token <= len(), fmt::format("tokens {} to {} of {}", first, end_token, len()));

@@ -28,8 +28,17 @@ class Sequence {
   const std::vector<int32_t>& token_ids() const { return token_ids_; }
   int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
   int64_t max_new_tokens() const { return start_.max_new_tokens; }
-  /// The token that the logits of the last one gave.
-  void append(int32_t token_id) { token_ids_.push_back(token_id); }
+  /// The token that the logits of the last one gave. True when it was the next draft: it is computed already, and its own logits are there.
+  /// False forgets the drafts that are left.
+  bool append(int32_t token_id);
+
+  /// Guesses at the tokens behind the last, computed in the same step as that one.
+  const std::vector<int32_t>& drafts() const { return drafts_; }
+  void draft(int32_t token_id) { drafts_.push_back(token_id); }
+  /// Token of a row to compute: a known one, or behind those a draft.
+  int32_t token_at(int64_t token_idx) const {
+    return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)] : drafts_.at(static_cast<size_t>(token_idx - len()));
+  }
 
   /// Key of tokens [0, (block_idx + 1)·block_len), which must exist. Cost: once per block.
   const ContentKey& block_key(int64_t block_idx);
@@ -46,6 +55,8 @@ class Sequence {
 
   Start start_;
   std::vector<int32_t> token_ids_;
+  std::vector<int32_t> drafts_;
+  size_t num_right_drafts_ = 0;  ///< of drafts_, from the first on: they are tokens now
   int64_t block_len_;
   std::vector<ContentKey> block_keys_;
 };

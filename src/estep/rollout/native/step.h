@@ -10,11 +10,11 @@ namespace rematch {
 /// One sequence's share of a step: `num_rows` consecutive tokens that follow the `num_cached` ones whose keys and values are in its blocks.
 struct StepSequence {
   int64_t first_row = 0;   ///< of the step's T
-  int64_t num_rows = 0;    ///< ≥ 1; more than one only while prefilling
+  int64_t num_rows = 0;    ///< ≥ 1; more than one while prefilling, and where drafts follow the last known token
   int64_t num_cached = 0;  ///< tokens before them
   /// Cache blocks in the order of the tokens; token i lives in block i / block_len, slot i % block_len. Covers num_cached + num_rows tokens.
   std::span<const int32_t> block_table;
-  bool wants_logits = false;  ///< of its last row
+  int64_t num_logits = 0;  ///< wanted of its last rows, ≤ num_rows
 };
 
 /// A row whose embedding comes from an image.
@@ -46,9 +46,12 @@ class StepRunner {
   virtual void reserve(const CacheShape& shape, int64_t max_rows) = 0;
   /// Copies the first `num_tokens` tokens of a block to another (copy on write).
   virtual void copy_block(int32_t from, int32_t to, int64_t num_tokens) = 0;
-  /// Writes keys and values of the step's tokens and returns logits [S that want them, V] in the order of `sequences`, float32, valid and
+  /// Writes keys and values of the step's tokens and returns logits [rows that want them, V] in the order of the rows, float32, valid and
   /// writable until the next call. A row's result never depends on the other rows, on how a prompt is cut into steps or on the thread count.
   virtual std::span<float> forward(const Step& step) = 0;
+  /// How many rows' products take about as long as reading the weights once: what decides whether guessing a token ahead is worth a row.
+  /// 0 = drafts are never worth it.
+  virtual double rows_per_reading() const { return 0; }
   /// Takes over the training weights as they are now: call it before the first step, and after they have changed. Merges an adapter.
   virtual void refresh() {}
   /// Gives the cache's memory back, and merged weights; refresh() and reserve() come before the next step.
