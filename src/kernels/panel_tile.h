@@ -13,8 +13,8 @@ inline constexpr int64_t kChain = 512;
 /// Steps along K that are taken without looking at the count.
 inline constexpr int kUnrolled = 4;
 
-/// To the L2 cache: more fetches can be on their way there than to L1, which x needs for itself. Into L1 eight rows of x and more read a third
-/// less a second (Zen 4; docs/native.md).
+/// To the L2 cache: more fetches can be on their way there than to L1, which x needs for itself. With fetches to L1 products of eight rows
+/// and more read a third less a second (Zen 4; docs/native.md).
 inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 
 /// What a tile multiplies, and what it fetches for later.

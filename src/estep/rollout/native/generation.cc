@@ -24,6 +24,7 @@ NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Pro
       prompts_(prompts),
       on_progress_(on_progress),
       stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
+      rows_per_reading_(options_.native.drafts ? engine.parts_.runner->rows_per_reading() : 0),
       images_(engine.parts_.model->config(), engine.parts_.pixels, engine.parts_.encoder),
       rollouts_(prompts.size()),
       scheduler_({.max_num_seqs = engine.max_live(prompts.size()), .max_step_rows = engine.max_step_rows(prompts.size())},
@@ -60,7 +61,7 @@ void NativeEngine::Generation::queue_prompts() {
 void NativeEngine::Generation::step() {
   const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
   StepPlan plan = scheduler_.next();
-  if (options_.native.drafts) engine_.drafter_.draft(scheduler_, plan, engine_.parts_.runner->rows_per_reading());
+  engine_.drafter_.draft(scheduler_, plan, rows_per_reading_);
   for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
   encode_images(plan);
   const Step step = make_step(plan);
@@ -178,7 +179,7 @@ std::vector<int> NativeEngine::Generation::sample(const std::vector<Asking>& ask
 
 // Adds a token to its answer, which is gone when that ends it.
 NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, int token_id) {
-  if (options_.native.drafts) engine_.drafter_.learn(answer.sequence, token_id);
+  if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
   const std::optional<FinishReason> reason = end_of(answer, token_id);
   if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
   rollouts_[answer.prompt_idx].finish_reason = *reason;

@@ -56,6 +56,7 @@ class NativeEngine::Generation {
   const std::vector<Prompt>& prompts_;
   const std::function<void(int)>& on_progress_;
   const std::set<int> stop_ids_;
+  const double rows_per_reading_;  ///< 0 = no drafts
   PromptImages images_;
   std::vector<Rollout> rollouts_;
   std::map<int64_t, LiveAnswer> live_;  ///< by arrival; outlives the scheduler that knows their sequences

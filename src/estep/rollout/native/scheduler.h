@@ -42,8 +42,8 @@ void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& w
 ///     scheduler.add(a); scheduler.add(b);
 ///     while (scheduler.has_work()) {
 ///       StepPlan plan = scheduler.next();     // add_draft() where a guess is worth a row, copy blocks, compute rows
-///       scheduler.computed(plan);             // then per item that wanted logits: sequence.append(token), again while that returns true,
-///                                             // or scheduler.remove(sequence)
+///       scheduler.computed(plan);             // then per item that wanted logits: sequence.append(token), again while
+///                                             // that returns true, or scheduler.remove(sequence)
 ///     }
 class Scheduler {
  public:

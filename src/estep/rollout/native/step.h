@@ -10,7 +10,7 @@ namespace rematch {
 /// One sequence's share of a step: `num_rows` consecutive tokens that follow the `num_cached` ones whose keys and values are in its blocks.
 struct StepSequence {
   int64_t first_row = 0;   ///< of the step's T
-  int64_t num_rows = 0;    ///< ≥ 1; more than one while prefilling, and where drafts follow the last known token
+  int64_t num_rows = 0;    ///< ≥ 1; more than one while prefilling, and where drafts follow the last token
   int64_t num_cached = 0;  ///< tokens before them
   /// Cache blocks in the order of the tokens; token i lives in block i / block_len, slot i % block_len. Covers num_cached + num_rows tokens.
   std::span<const int32_t> block_table;
