@@ -58,9 +58,9 @@ nlohmann::json measure(const Options& options, const Case& size, Storage storage
   const int64_t copies = std::max<int64_t>(1, size.total_bytes / bytes);
   const CpuBuffer<uint8_t> data(copies * bytes);
   std::fill_n(data.data(), data.size(), uint8_t{0});
-  const int64_t stride = size.num_inputs + 16;  // as the engine keeps its rows: not a power of two apart
-  const std::vector<float> x(static_cast<size_t>(num_rows * stride), 0.5f);
-  std::vector<float> y(static_cast<size_t>(num_rows * size.num_outputs));
+  const std::vector<float> x(static_cast<size_t>(num_rows * size.num_inputs), 0.5f);
+  std::vector<float> y(static_cast<size_t>(num_rows * size.num_outputs)), interleaved(x.size());
+  const kernels::InterleavedRows in_order{interleaved.data(), num_rows, size.num_inputs};
   std::vector<double> times;
   const auto start = Clock::now();
   do {
@@ -69,7 +69,10 @@ nlohmann::json measure(const Options& options, const Case& size, Storage storage
       for (int64_t i = 0; i < copies; ++i) {
         const kernels::PackedWeights w{data.data() + i * bytes, storage, size.num_outputs, size.num_inputs};
         const double begin = now(options);
-        kernels::gemm(w, {x.data(), stride}, num_rows, {y.data(), size.num_outputs}, columns);
+        const kernels::Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+        kernels::interleave({x.data(), size.num_inputs}, mine, {0, size.num_inputs}, in_order);
+        worker.wait();
+        kernels::gemm(w, in_order, {y.data(), size.num_outputs}, columns);
         worker.wait();
         if (worker.index == 0) times.push_back(now(options) - begin);
       }

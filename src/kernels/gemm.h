@@ -30,6 +30,12 @@ struct PackedWeights {
 
 constexpr int64_t num_panels(int64_t num_outputs) { return (num_outputs + kPanel - 1) / kPanel; }
 
+/// Outputs that workers take at a time (Worker::deal): two panels, which few rows are multiplied with side by side, while that leaves
+/// everybody a few turns.
+constexpr int64_t run_of_panels(int64_t num_outputs, int num_workers) {
+  return num_outputs >= 16 * kPanel * num_workers ? 2 * kPanel : kPanel;
+}
+
 /// Bytes of packed weights.
 constexpr int64_t packed_bytes(int64_t num_outputs, int64_t num_inputs, Storage storage) {
   return num_panels(num_outputs) * kPanel * num_inputs * storage_bytes(storage);
@@ -45,12 +51,23 @@ enum class Into {
   kAdd,    ///< y = y + (x·wᵀ + bias): residuals
 };
 
+/// Rows of x in the order that products read them, one stream: groups of neighbouring rows, [K, rows of the group] each. How many rows a
+/// group has depends on the instruction set and on how many there are; one row is in order as it is.
+struct InterleavedRows {
+  float* data = nullptr;   ///< [M · K]
+  int64_t num_rows = 0;    ///< M
+  int64_t num_inputs = 0;  ///< K
+};
+
+/// Puts columns `columns` of rows `rows` of x [M, K] where they belong in `out`: workers share a matrix by rows or by columns. Cost: reads
+/// and writes each value once.
+void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out);
+
 /// Computes columns `columns` of y [M, N] from x [M, K].
 ///
 /// The bits of each output depend on its row of x and its row of w alone: not on M, not on columns computed with it, not on who computes
-/// them. (They do depend on whether the instruction set multiplies and adds in one step.) Cost: one pass over w for up to a dozen rows
-/// of x; beyond, panels stay in the L2 cache for all of them.
+/// them. (They do depend on whether the instruction set multiplies and adds in one step.) Cost: one pass over w, whatever M.
 /// @param columns  begins at a multiple of kPanel and ends at one, or at N
-void gemm(const PackedWeights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into = Into::kStore);
+void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns, Into into = Into::kStore);
 
 }  // namespace rematch::kernels

@@ -1,4 +1,7 @@
 #pragma once
+#include <algorithm>
+#include <utility>
+
 #include "kernels/gemm.h"
 #include "kernels/panel_tile.h"
 #include "kernels/types.h"
@@ -7,48 +10,132 @@
 
 namespace rematch::kernels {
 
-/// Weights that are used once are fetched this far ahead, for this many rows of x and more. With fewer the processor's own prefetching is
-/// the faster one: nothing but weights is read, one line after the other.
+/// This many products are added one after the other; their sums are added up in order. Fewer would cost time, more would cost digits.
+inline constexpr int64_t kChain = 512;
+/// Where several tiles use the same weights, they take strips in turn: the first finds them on their way from memory, the others in the L1
+/// cache, of which they fill half on most processors. Few tiles are faster with shorter ones.
+inline constexpr int64_t kMostStripBytes = 16384, kStripBytesOfTile = 2048;
+/// One tile alone fetches its weights this far ahead, for this many rows of x and more. With fewer the processor's own prefetching is the faster one:
+/// nothing but weights is read, one line after the other.
 inline constexpr int64_t kBytesAhead = 8192, kRowsToFetchFor = 6;
+/// Steps along K that rows are interleaved for at a time, so that all of them stay in the L1 cache.
+inline constexpr int64_t kInterleaved = 128;
+/// Groups of rows for which sums are kept at a time.
+inline constexpr int64_t kBlockGroups = 18;
 
-/// Panels, groups of rows: the outer to the inner loop. A panel stays in a cache for all groups, which fetch the next one meanwhile.
+/// Blocks of groups, panels, strips of K, tiles: the outer to the inner loop. Tiles share the fetching of weights evenly, so that memory is
+/// never idle while they multiply.
 template <class V, class W>
 struct GemmKernel {
   static constexpr PanelTiles<V, W> kTiles{};
   static constexpr int L = V::kLanes;
   static constexpr int kMostRows = tile_rows<V>(2), kFewRows = tile_rows<V>(4);
 
-  static void run(const PackedWeights& weights, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
-    GemmKernel kernel{weights, x, y, columns, into, num_rows};
-    kernel.num_groups = (num_rows + kMostRows - 1) / kMostRows;
+  /// Of the rows of x that one tile takes, as even as they can be.
+  struct Group {
+    int64_t first_row, num_rows;
+  };
+  static int64_t num_groups(int64_t num_rows) { return (num_rows + kMostRows - 1) / kMostRows; }
+  static Group group_at(int64_t index, int64_t num_rows, int64_t num_groups) {
+    const int64_t begin = num_rows * index / num_groups;
+    return {begin, num_rows * (index + 1) / num_groups - begin};
+  }
+
+  static void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out) {
+    const int64_t count = num_groups(out.num_rows);
+    for (int64_t i = 0; i < count; ++i) {
+      const Group group = group_at(i, out.num_rows, count);
+      const int64_t begin = std::max(rows.begin, group.first_row), end = std::min(rows.end, group.first_row + group.num_rows);
+      for (int64_t k = columns.begin; k < columns.end; k += kInterleaved) {
+        const int64_t num_steps = std::min(kInterleaved, columns.end - k);
+        float* const to = out.data + group.first_row * out.num_inputs + k * group.num_rows - group.first_row;
+        for (int64_t m = begin; m < end; ++m) {
+          const float* const row = x.row(m) + k;
+          for (int64_t j = 0; j < num_steps; ++j) to[j * group.num_rows + m] = row[j];
+        }
+      }
+    }
+  }
+
+  static void run(const PackedWeights& weights, const InterleavedRows& x, const Rows& y, Range columns, Into into) {
+    const int64_t count = num_groups(x.num_rows);
+    for (int64_t i = 0; i < count; i += kBlockGroups) {
+      GemmKernel kernel{weights, x, y, columns, into, std::min(kBlockGroups, count - i)};
+      for (int64_t j = 0; j < kernel.num_block_groups; ++j) kernel.groups[j] = group_at(i + j, x.num_rows, count);
+      const Group& last = kernel.groups[kernel.num_block_groups - 1];
+      kernel.first_row = kernel.groups[0].first_row;
+      kernel.num_rows = last.first_row + last.num_rows - kernel.first_row;
+      kernel.run_block();
+    }
+  }
+
+  void run_block() const {
     const int64_t widest = num_rows > kFewRows ? 2 : 4;
     for (int64_t n = columns.begin; n < columns.end;) {
       const int64_t left = (columns.end - n + L - 1) / L;
       const int64_t registers = left < widest ? 2 : widest;
-      for (int64_t group = 0; group < kernel.num_groups; ++group) kernel.tile(group, n, registers);
-      n += registers * L;
+      const int64_t width = std::max<int64_t>(registers * L, kPanel);
+      multiply(n, registers, std::min(width, columns.end - n));
+      n += width;
     }
   }
 
-  void tile(int64_t group, int64_t column, int64_t registers) const {
-    const int64_t begin = num_rows * group / num_groups, end = num_rows * (group + 1) / num_groups;
-    const int64_t panel = column / kPanel, panel_stride = weights.num_inputs * kPanel;
-    TileInput<W> in{.w = static_cast<const W*>(weights.data) + panel * panel_stride + column % kPanel,
-                    .panel_stride = panel_stride,
-                    .x = x.row(begin),
-                    .x_stride = x.stride,
-                    .num_inputs = weights.num_inputs};
-    if (num_groups == 1) {
-      if (num_rows >= kRowsToFetchFor) in.own_ahead = kBytesAhead / static_cast<int64_t>(sizeof(W));
-    } else if (column % kPanel + registers * L >= kPanel && (panel + 1) * kPanel < columns.end) {
-      const int64_t bytes = panel_stride * static_cast<int64_t>(sizeof(W));
-      in.ahead = static_cast<const char*>(weights.data) + (panel + 1) * bytes + bytes * group / num_groups;
-      in.ahead_step = kPanel * static_cast<int64_t>(sizeof(W)) / num_groups;
+  /// `num_columns` outputs from `column` on, which begins a panel.
+  void multiply(int64_t column, int64_t registers, int64_t num_columns) const {
+    const int64_t tile_width = registers * L, num_parts = (num_columns + tile_width - 1) / tile_width;
+    const int64_t num_tiles = num_parts * num_block_groups, num_inputs = weights.num_inputs;
+    const int64_t strip = num_tiles == 1 ? kChain : strip_length(num_tiles, tile_width);
+    alignas(64) float buffers[2][kBlockGroups * kMostRows * kPanel];
+    static_assert(kFewRows * kMaxTileRegisters * L <= kBlockGroups * kMostRows * kPanel);
+    float *sums = buffers[0], *totals = buffers[1];
+    for (int64_t k = 0; k < num_inputs; k += strip) {
+      const int64_t count = std::min(strip, num_inputs - k), end = k + count;
+      TileInput<W> in = input(column, k, count, num_tiles);
+      for (int64_t part = 0; part < num_parts; ++part, in.w += tile_width) {
+        for (int64_t i = 0; i < num_block_groups; ++i) {
+          const Group& group = groups[i];
+          in.x = x.data + group.first_row * num_inputs + k * group.num_rows;
+          kTiles.of[group.num_rows][registers](in, sums + (part * num_rows + group.first_row - first_row) * tile_width);
+          in.ahead += in.lines_ahead * kLineBytes;
+        }
+      }
+      if (end % kChain != 0 && end != num_inputs) continue;
+      if (end <= kChain) {
+        std::swap(sums, totals);
+      } else {
+        for (int64_t i = 0; i < num_parts * num_rows * tile_width; i += L) V::store(totals + i, V::add(V::load(totals + i), V::load(sums + i)));
+      }
     }
-    alignas(64) float sums[kMaxTileRows * kMaxTileRegisters * L];
-    kTiles.of[end - begin][registers](in, sums);
-    const int64_t count = columns.end - column < registers * L ? columns.end - column : registers * L;
-    for (int64_t m = begin; m < end; ++m) finish(y.row(m) + column, sums + (m - begin) * registers * L, column, count);
+    for (int64_t part = 0; part < num_parts; ++part) {
+      const int64_t first = part * tile_width, count = std::min(tile_width, num_columns - first);
+      for (int64_t m = 0; m < num_rows; ++m) {
+        finish(y.row(first_row + m) + column + first, totals + (part * num_rows + m) * tile_width, column + first, count);
+      }
+    }
+  }
+
+  /// Divides kChain.
+  static int64_t strip_length(int64_t num_tiles, int64_t tile_width) {
+    const int64_t bytes = std::min(kMostStripBytes, num_tiles * kStripBytesOfTile);
+    int64_t length = kChain;
+    while (length > kUnrolled && length * tile_width * static_cast<int64_t>(sizeof(W)) > bytes) length /= 2;
+    return length;
+  }
+
+  /// Of the first tile of a strip.
+  TileInput<W> input(int64_t column, int64_t k, int64_t count, int64_t num_tiles) const {
+    constexpr int64_t kBytes = static_cast<int64_t>(sizeof(W));
+    const int64_t panel_stride = weights.num_inputs * kPanel;
+    const W* const strip = static_cast<const W*>(weights.data) + column / kPanel * panel_stride + k * kPanel;
+    TileInput<W> in{.w = strip, .panel_stride = panel_stride, .count = count, .begins = k % kChain == 0};
+    if (num_tiles == 1) {
+      if (num_rows >= kRowsToFetchFor) in.own_ahead = kBytesAhead / kBytes;
+    } else {
+      in.ahead = reinterpret_cast<const char*>(strip + count * kPanel);  // the next strip
+      in.lines_ahead = (count * kPanel * kBytes / kLineBytes + num_tiles - 1) / num_tiles;
+      in.lines_a_step = (kUnrolled * kPanel * kBytes / kLineBytes + num_tiles - 1) / num_tiles;
+    }
+    return in;
   }
 
   void finish(float* out, const float* sums, int64_t column, int64_t count) const {
@@ -68,12 +155,13 @@ struct GemmKernel {
   }
 
   const PackedWeights& weights;
-  const ConstRows& x;
+  const InterleavedRows& x;
   const Rows& y;
   Range columns;
   Into into;
-  int64_t num_rows;
-  int64_t num_groups = 1;
+  int64_t num_block_groups;
+  int64_t first_row = 0, num_rows = 0;  // of the block
+  Group groups[kBlockGroups] = {};
 };
 
 }  // namespace rematch::kernels

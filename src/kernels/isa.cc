@@ -69,9 +69,12 @@ void use_isa(Isa isa) {
   choice().store(isa);
 }
 
-void gemm(const PackedWeights& w, const ConstRows& x, int64_t num_rows, const Rows& y, Range columns, Into into) {
+void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out) { table().interleave(x, rows, columns, out); }
+
+void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns, Into into) {
   REMATCH_CHECK(columns.begin % kPanel == 0 && (columns.end % kPanel == 0 || columns.end == w.num_outputs), "columns cut a panel");
-  if (num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, num_rows, y, columns, into);
+  REMATCH_CHECK(x.num_inputs == w.num_inputs, "rows and weights of different widths");
+  if (x.num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, y, columns, into);
 }
 
 void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot, const float* key, const float* value) {

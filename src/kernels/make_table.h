@@ -12,6 +12,7 @@ constexpr KernelTable make_table() {
   using Rows = RowKernels<V>;
   KernelTable table;
   table.name = V::kName;
+  table.interleave = GemmKernel<V, float>::interleave;
   table.gemm[0] = GemmKernel<V, float>::run;
   table.gemm[1] = GemmKernel<V, uint16_t>::run;
   table.attend[0] = AttentionKernel<V, float>::attend;

@@ -8,10 +8,9 @@
 
 namespace rematch::kernels {
 
-/// This many products are added one after the other; their sums are added up in order. Fewer would cost time, more would cost digits.
-inline constexpr int64_t kChain = 512;
 /// Steps along K that are taken without looking at the count.
 inline constexpr int kUnrolled = 4;
+inline constexpr int64_t kLineBytes = 64;
 
 /// To the L2 cache: more fetches can be on their way there than to L1, which x needs for itself. With fetches to L1 products of eight rows
 /// and more read a third less a second (Zen 4; docs/native.md).
@@ -20,14 +19,15 @@ inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 /// What a tile multiplies, and what it fetches for later.
 template <class W>
 struct TileInput {
-  const W* w = nullptr;           ///< the first of its registers at k = 0
-  int64_t panel_stride = 0;       ///< values from one panel to the next
-  const float* x = nullptr;       ///< MR rows
-  int64_t x_stride = 0;           ///< floats
-  int64_t num_inputs = 0;         ///< K
-  int64_t own_ahead = 0;          ///< > 0: the tile's weights are fetched this many values ahead
-  const char* ahead = nullptr;    ///< not null: something else is fetched from here on,
-  int64_t ahead_step = 0;         ///< this many bytes for each k
+  const W* w = nullptr;             ///< the first of its registers at the first k
+  int64_t panel_stride = 0;         ///< values from one panel to the next
+  const float* x = nullptr;         ///< [count, MR]
+  int64_t count = 0;                ///< steps along K
+  bool begins = true;               ///< a new sum; else one that goes on
+  int64_t own_ahead = 0;            ///< > 0: the tile's weights are fetched this many values ahead
+  const char* ahead = nullptr;  ///< what is fetched meanwhile:
+  int64_t lines_ahead = 0;      ///< this many cache lines,
+  int64_t lines_a_step = 0;     ///< so many every kUnrolled steps
 };
 
 /// MR rows of x times NV registers of outputs. Every product is added to one lane, k ascending: its bits depend on the two rows alone,
@@ -38,72 +38,57 @@ void panel_tile(const TileInput<W>& in, float* sums) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
   constexpr int kRegistersOfPanel = static_cast<int>(kPanel) / L;
-  // Three rows for each address: processors add one or two strides to it at no cost.
-  const float* rows[(MR + 2) / 3];
-#pragma GCC unroll 8
-  for (int m = 0; m < MR; m += 3) rows[m / 3] = in.x + m * in.x_stride;
-  const int64_t x_stride = in.x_stride;
+  const float* x = in.x;
   const W* w = in.w;
   const char* ahead = in.ahead;
-  for (int64_t begin = 0; begin < in.num_inputs; begin += kChain) {
-    const int64_t left = in.num_inputs - begin, count = left < kChain ? left : kChain;
-    F acc[MR][NV];
+  const char* const ahead_end = ahead + in.lines_ahead * kLineBytes;
+  F acc[MR][NV];
 #pragma GCC unroll 16
-    for (int m = 0; m < MR; ++m) {
+  for (int m = 0; m < MR; ++m) {
 #pragma GCC unroll 8
-      for (int v = 0; v < NV; ++v) acc[m][v] = V::zero();
-    }
-    const auto step = [&](int u) __attribute__((always_inline)) {
-      F values[NV];
+    for (int v = 0; v < NV; ++v) acc[m][v] = in.begins ? V::zero() : V::load(sums + (m * NV + v) * L);
+  }
+  const auto step = [&](int u) __attribute__((always_inline)) {
+    asm volatile("" ::: "memory");
+    F values[NV];
 #pragma GCC unroll 8
-      for (int v = 0; v < NV; ++v) {
-        values[v] = V::load(w + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel + (v % kRegistersOfPanel) * L);
-      }
-#pragma GCC unroll 16
-      for (int m = 0; m < MR; ++m) {
-        const F row = V::set1(rows[m / 3][(m % 3) * x_stride + u]);
-#pragma GCC unroll 8
-        for (int v = 0; v < NV; ++v) acc[m][v] = V::fma(row, values[v], acc[m][v]);
-      }
-    };
-    const auto advance = [&](int by) __attribute__((always_inline)) {
-      w += by * kPanel;
-#pragma GCC unroll 8
-      for (int m = 0; m < MR; m += 3) rows[m / 3] += by;
-    };
-    int64_t k = 0;
-    for (; k + kUnrolled <= count; k += kUnrolled) {
-      if (in.own_ahead > 0) {
-#pragma GCC unroll 4
-        for (int u = 0; u < kUnrolled; ++u) {
-#pragma GCC unroll 8
-          for (int v = 0; v < NV; ++v) {
-            prefetch_to_l2(w + in.own_ahead + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel + (v % kRegistersOfPanel) * L);
-          }
-        }
-      } else if (ahead != nullptr) {
-#pragma GCC unroll 4
-        for (int u = 0; u < kUnrolled; ++u) {
-          prefetch_to_l2(ahead);
-          ahead += in.ahead_step;
-        }
-      }
-#pragma GCC unroll 4
-      for (int u = 0; u < kUnrolled; ++u) step(u);
-      advance(kUnrolled);
-    }
-    for (; k < count; ++k) {
-      step(0);
-      advance(1);
+    for (int v = 0; v < NV; ++v) {
+      values[v] = V::load(w + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel + (v % kRegistersOfPanel) * L);
     }
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
+      const F row = V::set1(x[u * MR + m]);
 #pragma GCC unroll 8
-      for (int v = 0; v < NV; ++v) {
-        float* const sum = sums + (m * NV + v) * L;
-        V::store(sum, begin == 0 ? acc[m][v] : V::add(V::load(sum), acc[m][v]));
-      }
+      for (int v = 0; v < NV; ++v) acc[m][v] = V::fma(row, values[v], acc[m][v]);
     }
+  };
+  int64_t k = 0;
+  for (; k + kUnrolled <= in.count; k += kUnrolled) {
+    if (in.own_ahead > 0) {
+#pragma GCC unroll 4
+      for (int u = 0; u < kUnrolled; ++u) {
+#pragma GCC unroll 8
+        for (int v = 0; v < NV; ++v) {
+          prefetch_to_l2(w + in.own_ahead + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel + (v % kRegistersOfPanel) * L);
+        }
+      }
+    } else if (ahead < ahead_end) {
+      for (int64_t i = 0; i < in.lines_a_step; ++i, ahead += kLineBytes) prefetch_to_l2(ahead);
+    }
+#pragma GCC unroll 4
+    for (int u = 0; u < kUnrolled; ++u) step(u);
+    w += kUnrolled * kPanel;
+    x += kUnrolled * MR;
+  }
+  for (; k < in.count; ++k) {
+    step(0);
+    w += kPanel;
+    x += MR;
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m) {
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) V::store(sums + (m * NV + v) * L, acc[m][v]);
   }
 }
 

@@ -8,8 +8,9 @@ namespace rematch::kernels {
 /// Everything that exists once for each instruction set. The public functions (gemm.h, attention.h, rows.h) go through the table in use.
 struct KernelTable {
   const char* name = "";
+  void (*interleave)(const ConstRows&, Range, Range, const InterleavedRows&) = nullptr;
   /// One function for each Storage.
-  void (*gemm[2])(const PackedWeights&, const ConstRows&, int64_t, const Rows&, Range, Into) = {};
+  void (*gemm[2])(const PackedWeights&, const InterleavedRows&, const Rows&, Range, Into) = {};
   void (*attend[2])(const CacheLayer&, const AttentionTask&, const AttentionScratch&) = {};
   void (*attend_span[2])(const CacheLayer&, const AttentionTask&, int64_t, const AttentionScratch&, float*) = {};
   void (*combine_spans)(const CacheLayer&, const AttentionTask&, int64_t, const float*, const AttentionScratch&) = nullptr;

@@ -37,17 +37,39 @@ void Barrier::wait(int num_workers) {
   while (round_.load(std::memory_order_acquire) == round) round_.wait(round, std::memory_order_acquire);
 }
 
+int Deck::begin(int worker) {
+  Hand& hand = hands_[worker];
+  const int phase = hand.phase;
+  hand.phase = 1 - phase;
+  // Everybody is done with the phase before, which used it, and will wait for this worker before the next one does.
+  hand.taken[1 - phase].store(0, std::memory_order_relaxed);
+  return phase;
+}
+
+int64_t Deck::take(int phase, int owner, bool for_itself, int64_t size) {
+  std::atomic<uint64_t>& taken = hands_[owner].taken[phase];
+  uint64_t now = taken.load(std::memory_order_relaxed);
+  while (true) {
+    const auto front = static_cast<int64_t>(now & 0xFFFFFFFF), back = static_cast<int64_t>(now >> 32);
+    if (front + back >= size) return -1;
+    const uint64_t next = now + (for_itself ? 1 : uint64_t{1} << 32);
+    // Nothing else is told by it: what was computed is seen by all after the wait() that follows.
+    if (taken.compare_exchange_weak(now, next, std::memory_order_relaxed)) return for_itself ? front : size - 1 - back;
+  }
+}
+
 void run_team(int num_threads, const std::function<void(const Worker&)>& body) {
   Barrier barrier;
+  Deck deck;
 #ifdef _OPENMP
   if (num_threads > 1) {
 #pragma omp parallel num_threads(num_threads)
-    body({omp_get_thread_num(), omp_get_num_threads(), &barrier});
+    body({omp_get_thread_num(), omp_get_num_threads(), &barrier, &deck});
     return;
   }
 #endif
   static_cast<void>(num_threads);
-  body({0, 1, &barrier});
+  body({0, 1, &barrier, &deck});
 }
 
 }  // namespace rematch::kernels

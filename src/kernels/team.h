@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "kernels/types.h"
+
 namespace rematch::kernels {
 
 /// Where all workers of a team wait for each other.
@@ -16,14 +18,57 @@ class Barrier {
   alignas(64) std::atomic<int> round_{0};
 };
 
+/// How much of every worker's share is taken, in one phase of work after the other.
+class Deck {
+ public:
+  static constexpr int kMostWorkers = 64;
+
+  /// Begins the next phase for a worker. @returns its number, for take()
+  int begin(int worker);
+  /// Place of the next of the `size` units in a worker's share: the first that is left for itself, the last one for others. -1 when none is.
+  int64_t take(int phase, int owner, bool for_itself, int64_t size);
+
+ private:
+  struct alignas(64) Hand {
+    std::atomic<uint64_t> taken[2] = {};  // from the front, and from the back · 2^32; of this phase and of the next
+    int phase = 0;                        // its owner's own
+  };
+  Hand hands_[kMostWorkers];
+};
+
 /// One thread of a team, inside of run_team.
 struct Worker {
   int index = 0;
   int count = 1;
   Barrier* barrier = nullptr;
+  Deck* deck = nullptr;
   /// Returns when every worker has come here: what they wrote before is seen by all.
   void wait() const {
     if (count > 1) barrier->wait(count);
+  }
+
+  /// Calls body(Range) until all of `size` items are dealt out among the workers in runs of `unit`: first this worker's share() from the
+  /// front, then what others have not got to, from their ends. So nobody waits for one who is slower today. Every worker must call it
+  /// alike, and wait() before the next call.
+  template <class Body>
+  void deal(int64_t size, int64_t unit, const Body& body) const {
+    if (count == 1 || count > Deck::kMostWorkers) {
+      const Range mine = share(size, unit, index, count);
+      if (mine.size() > 0) body(mine);
+      return;
+    }
+    const int phase = deck->begin(index);
+    for (int i = 0; i < count; ++i) {
+      const int owner = (index + i) % count;
+      const Range range = share(size, unit, owner, count);
+      const int64_t num_units = (range.size() + unit - 1) / unit;
+      while (true) {
+        const int64_t place = deck->take(phase, owner, owner == index, num_units);
+        if (place < 0) break;
+        const int64_t begin = range.begin + place * unit;
+        body(Range{begin, begin + unit < range.end ? begin + unit : range.end});
+      }
+    }
   }
 };
 

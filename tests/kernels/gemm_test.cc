@@ -40,9 +40,21 @@ struct Problem {
     weights = {.data = packed.data(), .storage = storage, .num_outputs = n, .num_inputs = k};
   }
 
+  // In two parts each way, as workers share it.
+  kernels::InterleavedRows rows_of_x(int64_t rows) const {
+    interleaved.assign(static_cast<size_t>(rows * num_inputs), NAN);
+    const kernels::InterleavedRows out{interleaved.data(), rows, num_inputs};
+    for (const kernels::Range some_rows : {kernels::Range{0, rows / 3}, kernels::Range{rows / 3, rows}}) {
+      for (const kernels::Range columns : {kernels::Range{0, num_inputs / 2}, kernels::Range{num_inputs / 2, num_inputs}}) {
+        kernels::interleave({x.data(), num_inputs}, some_rows, columns, out);
+      }
+    }
+    return out;
+  }
+
   std::vector<float> product(int64_t rows, Into into = Into::kStore, float before = 0) const {
     std::vector<float> y(static_cast<size_t>(rows * num_outputs), before);
-    kernels::gemm(weights, {x.data(), num_inputs}, rows, {y.data(), num_outputs}, {0, num_outputs}, into);
+    kernels::gemm(weights, rows_of_x(rows), {y.data(), num_outputs}, {0, num_outputs}, into);
     return y;
   }
 
@@ -58,6 +70,7 @@ struct Problem {
   std::vector<float> x, w, bias;
   std::vector<uint16_t> halves;
   std::vector<uint8_t> packed;
+  mutable std::vector<float> interleaved;
   PackedWeights weights;
 };
 
@@ -124,10 +137,10 @@ TEST(Gemm, AddsBiasAndWhatWasThere) {
 TEST(Gemm, GivesARowTheSameBitsInAnyCompany) {
   test::for_each_isa([](Isa isa) {
     for (const Storage storage : {Storage::kFloat, Storage::kBfloat16}) {
-      for (const int64_t k : {33, 160}) {
-        const Problem problem(200, 37, k, storage);
-        const std::vector<float> all = problem.product(200);
-        for (int64_t m = 1; m <= 66; ++m) {
+      for (const int64_t k : {33, 160, 1300}) {
+        const Problem problem(300, 37, k, storage);
+        const std::vector<float> all = problem.product(300);
+        for (int64_t m = 1; m <= 66; m += k < 1000 ? 1 : 5) {
           const std::vector<float> some = problem.product(m);
           for (size_t i = 0; i < some.size(); ++i) ASSERT_EQ(some[i], all[i]) << kernels::isa_name(isa) << " " << m << " rows, value " << i;
         }
@@ -144,12 +157,12 @@ TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
       for (const int threads : {2, 3, 5}) {
         std::vector<float> parts(whole.size());
         for (int i = 0; i < threads; ++i) {
-          kernels::gemm(problem.weights, {problem.x.data(), 77}, m, {parts.data(), 189},
+          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189},
                         kernels::share(189, kernels::kPanel, i, threads));
         }
         ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, " << threads << " shares";
         for (int64_t n = 0; n < 189; n += 32) {
-          kernels::gemm(problem.weights, {problem.x.data(), 77}, m, {parts.data(), 189}, {n, std::min<int64_t>(189, n + 32)});
+          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189}, {n, std::min<int64_t>(189, n + 32)});
         }
         ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, one panel at a time";
       }
@@ -162,7 +175,7 @@ TEST(Gemm, LeavesTheRestOfARowAlone) {
     const Problem problem(3, 100, 40, Storage::kFloat);
     for (const kernels::Range columns : {kernels::Range{32, 64}, kernels::Range{96, 100}, kernels::Range{0, 100}}) {
       std::vector<float> y(3 * 110, 7.0f);
-      kernels::gemm(problem.weights, {problem.x.data(), 40}, 3, {y.data(), 110}, columns);
+      kernels::gemm(problem.weights, problem.rows_of_x(3), {y.data(), 110}, columns);
       for (size_t i = 0; i < y.size(); ++i) {
         const auto column = static_cast<int64_t>(i % 110);
         EXPECT_EQ(y[i] == 7.0f, column < columns.begin || column >= columns.end) << i;

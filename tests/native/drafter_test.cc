@@ -77,6 +77,24 @@ void teach(Drafter& drafter, const Sequence& like, const std::vector<int32_t>& t
   }
 }
 
+struct Limits {
+  int64_t max_new_tokens = 100;
+  double rows_per_reading = 16;
+};
+
+// What is drafted for one answer once `token_ids` have often followed what it holds. Every draft is a row of the step.
+std::vector<int32_t> drafts_after(const std::vector<int32_t>& token_ids, const Limits& limits = {}) {
+  Decoding decoding(1, limits.max_new_tokens);
+  const std::vector<int> stop_ids{kStop};
+  Drafter drafter({}, stop_ids);
+  teach(drafter, decoding.sequences[0], token_ids);
+  StepPlan plan = decoding.scheduler.next();
+  drafter.draft(decoding.scheduler, plan, limits.rows_per_reading);
+  const std::vector<int32_t> drafts = decoding.sequences[0].drafts();
+  EXPECT_EQ(plan.num_rows, 1 + static_cast<int64_t>(drafts.size()));
+  return drafts;
+}
+
 }  // namespace
 
 TEST(DraftTable, GuessesNothingBeforeItHasSeenAnything) {
@@ -126,32 +144,14 @@ TEST(DraftTable, BelievesWhatCameTrueBefore) {
 }
 
 TEST(Drafter, DraftsWhatItKnowsAndStopsBeforeTheEnd) {
-  Decoding decoding(1);
-  const std::vector<int> stop_ids{kStop};
-  Drafter drafter({}, stop_ids);
-  teach(drafter, decoding.sequences[0], {61, 62, 63, kStop});
-  StepPlan plan = decoding.scheduler.next();
-  drafter.draft(decoding.scheduler, plan, 16);
-  EXPECT_EQ(decoding.sequences[0].drafts(), (std::vector<int32_t>{61, 62, 63}));
-  EXPECT_EQ(plan.num_rows, 4);
+  EXPECT_EQ(drafts_after({61, 62, 63, kStop}), (std::vector<int32_t>{61, 62, 63}));
 }
 
-TEST(Drafter, DraftsNothingWhereEveryRowCosts) {
-  Decoding decoding(1);
-  Drafter drafter({}, {});
-  teach(drafter, decoding.sequences[0], {61, 62, 63});
-  StepPlan plan = decoding.scheduler.next();
-  drafter.draft(decoding.scheduler, plan, 0);
-  EXPECT_EQ(plan.num_rows, 1);
-}
+TEST(Drafter, DraftsNothingWhereEveryRowCosts) { EXPECT_EQ(drafts_after({61, 62, 63}, {.rows_per_reading = 0}), std::vector<int32_t>{}); }
 
 TEST(Drafter, KeepsToTheLimitOfTheAnswer) {
-  Decoding decoding(1, 3);
-  Drafter drafter({}, {});
-  teach(drafter, decoding.sequences[0], {61, 62, 63, 64});
-  StepPlan plan = decoding.scheduler.next();
-  drafter.draft(decoding.scheduler, plan, 16);
-  EXPECT_EQ(decoding.sequences[0].drafts(), std::vector<int32_t>{61}) << "of three tokens one is known, and the third is never fed back";
+  EXPECT_EQ(drafts_after({61, 62, 63, 64}, {.max_new_tokens = 3}), std::vector<int32_t>{61})
+      << "of three tokens one is known, and the third is never fed back";
 }
 
 TEST(Drafter, TakesTheMostProbableAndFewerTheMoreRowsThereAre) {

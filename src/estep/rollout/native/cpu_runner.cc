@@ -28,6 +28,7 @@ using kernels::Worker;
 // Everything a step writes to besides the cache.
 struct Scratch {
   CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
+  CpuBuffer<float> inputs, down_inputs;  // of products, interleaved: of hidden states and heads, of the feed-forward network
   CpuBuffer<float> cos_T, sin_T;  // [T, D / 2]
   CpuBuffer<float> last_SH, logits_SV;
   CpuBuffer<float> attention;       // of each worker
@@ -95,7 +96,7 @@ class CpuRunner : public StepRunner {
     scratch_.partials.reserve(std::max(plan_.num_partials(), last_plan_.num_partials()) *
                               kernels::attention_partial_floats(text_.head_dim));
     const int64_t num_logits = static_cast<int64_t>(last_rows_.size()) * text_.vocab_size;
-    scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * padded(text_.hidden_size));
+    scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * text_.hidden_size);
     scratch_.logits_SV.reserve(num_logits);
     kernels::run_team(num_threads, [&](const Worker& worker) { run(step, worker); });
     return {scratch_.logits_SV.data(), static_cast<size_t>(num_logits)};
@@ -109,17 +110,16 @@ class CpuRunner : public StepRunner {
   }
 
  private:
-  // Rows that products read start at different places of a page: a power of two apart they would push each other out of the L1 cache.
-  static int64_t padded(int64_t width) { return width + 16; }
   int64_t group() const { return text_.num_attention_heads / text_.num_key_value_heads; }
   int64_t q_width() const { return text_.num_attention_heads * text_.head_dim; }
   int64_t kv_width() const { return text_.num_key_value_heads * text_.head_dim; }
   int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
   Rows hidden() const { return {scratch_.hidden_TH.data(), text_.hidden_size}; }
-  Rows normed() const { return {scratch_.normed_TH.data(), padded(text_.hidden_size)}; }
+  Rows normed() const { return {scratch_.normed_TH.data(), text_.hidden_size}; }
   Rows qkv(int64_t first_column) const { return {scratch_.qkv_T.data() + first_column, qkv_width()}; }
-  Rows attended() const { return {scratch_.attended_T.data(), padded(q_width())}; }
-  Rows gate() const { return {scratch_.gate_TI.data(), padded(text_.intermediate_size)}; }
+  Rows attended() const { return {scratch_.attended_T.data(), q_width()}; }
+  Rows gate() const { return {scratch_.gate_TI.data(), text_.intermediate_size}; }
+  kernels::InterleavedRows inputs(int64_t num_rows, int64_t width) const { return {scratch_.inputs.data(), num_rows, width}; }
   Rows up() const { return {scratch_.up_TI.data(), text_.intermediate_size}; }
 
   kernels::CacheLayer cache_layer(int64_t layer_idx) const {
@@ -134,10 +134,12 @@ class CpuRunner : public StepRunner {
 
   void reserve_rows(int64_t num_rows) {
     scratch_.hidden_TH.reserve(num_rows * text_.hidden_size);
-    scratch_.normed_TH.reserve(num_rows * padded(text_.hidden_size));
+    scratch_.normed_TH.reserve(num_rows * text_.hidden_size);
     scratch_.qkv_T.reserve(num_rows * qkv_width());
-    scratch_.attended_T.reserve(num_rows * padded(q_width()));
-    scratch_.gate_TI.reserve(num_rows * padded(text_.intermediate_size));
+    scratch_.attended_T.reserve(num_rows * q_width());
+    scratch_.gate_TI.reserve(num_rows * text_.intermediate_size);
+    scratch_.inputs.reserve(num_rows * std::max(text_.hidden_size, q_width()));
+    scratch_.down_inputs.reserve(num_rows * text_.intermediate_size);
     scratch_.up_TI.reserve(num_rows * text_.intermediate_size);
     scratch_.cos_T.reserve(num_rows * text_.head_dim / 2);
     scratch_.sin_T.reserve(num_rows * text_.head_dim / 2);
@@ -199,7 +201,7 @@ class CpuRunner : public StepRunner {
     for (int64_t i = 0; i < num_layers; ++i) {
       const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
       normalise(i, layer.input_norm, num_rows(), worker);
-      multiply(layer.qkv, normed(), num_rows(), qkv(0), kernels::Into::kStore, worker);
+      multiply(layer.qkv, inputs(num_rows(), text_.hidden_size), qkv(0), kernels::Into::kStore, worker);
       worker.wait();
       store_heads(step, i, layer, worker);
       const bool narrows = is_narrowed_ && i + 1 == num_layers;
@@ -207,7 +209,8 @@ class CpuRunner : public StepRunner {
       attend(narrows ? last_step_ : step, narrows, i, worker);
       const int64_t rows = narrows ? static_cast<int64_t>(last_rows_.size()) : num_rows();
       if (rows == 0) return;
-      multiply(layer.o, attended(), rows, hidden(), kernels::Into::kAdd, worker);
+      interleave_attended(rows, worker);
+      multiply(layer.o, inputs(rows, q_width()), hidden(), kernels::Into::kAdd, worker);
       worker.wait();
       normalise(-1, layer.post_attention_norm, rows, worker);
       feed_forward(layer, rows, worker);
@@ -246,13 +249,14 @@ class CpuRunner : public StepRunner {
     }
   }
 
-  // Norm of every row, after the DeepStack features that follow the layer before (`layer_idx` ≥ 1).
+  // Norm of every row, ready for products, after the DeepStack features that follow the layer before (`layer_idx` ≥ 1).
   void normalise(int64_t layer_idx, const std::vector<float>& weight, int64_t num_rows, const Worker& worker) const {
     const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
     for (int64_t t = rows.begin; t < rows.end; ++t) {
       add_deepstack(layer_idx, t, t);
       kernels::rms_norm(hidden().row(t), weight.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps), normed().row(t));
     }
+    kernels::interleave(normed(), rows, {0, text_.hidden_size}, inputs(num_rows, text_.hidden_size));
     worker.wait();
   }
 
@@ -263,9 +267,10 @@ class CpuRunner : public StepRunner {
     kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(layer_idx - 1)], text_.hidden_size);
   }
 
-  void multiply(const kernels::PackedWeights& w, const kernels::ConstRows& x, int64_t num_rows, const Rows& y, kernels::Into into,
+  void multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x, const Rows& y, kernels::Into into,
                 const Worker& worker) const {
-    kernels::gemm(w, x, num_rows, y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
+    worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count),
+                [&](Range columns) { kernels::gemm(w, x, y, columns, into); });
   }
 
   // Norms and rotates the heads of q and k, and puts k and v into the cache.
@@ -343,15 +348,25 @@ class CpuRunner : public StepRunner {
     worker.wait();
   }
 
-  void feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker& worker) const {
-    const Range columns = kernels::share(text_.intermediate_size, kernels::kPanel, worker.index, worker.count);
-    kernels::gemm(layer.gate, normed(), num_rows, gate(), columns);
-    kernels::gemm(layer.up, normed(), num_rows, up(), columns);
-    for (int64_t t = 0; t < num_rows; ++t) {
-      kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin, columns.size());
-    }
+  void interleave_attended(int64_t num_rows, const Worker& worker) const {
+    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+    kernels::interleave(attended(), rows, {0, q_width()}, inputs(num_rows, q_width()));
     worker.wait();
-    multiply(layer.down, gate(), num_rows, hidden(), kernels::Into::kAdd, worker);
+  }
+
+  void feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker& worker) const {
+    const kernels::InterleavedRows x = inputs(num_rows, text_.hidden_size);
+    const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows, text_.intermediate_size};
+    worker.deal(text_.intermediate_size, kernels::run_of_panels(text_.intermediate_size, worker.count), [&](Range columns) {
+      kernels::gemm(layer.gate, x, gate(), columns);
+      kernels::gemm(layer.up, x, up(), columns);
+      for (int64_t t = 0; t < num_rows; ++t) {
+        kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin, columns.size());
+      }
+      kernels::interleave(gate(), {0, num_rows}, columns, down_x);
+    });
+    worker.wait();
+    multiply(layer.down, down_x, hidden(), kernels::Into::kAdd, worker);
     worker.wait();
   }
 
@@ -359,7 +374,7 @@ class CpuRunner : public StepRunner {
   void answer(int64_t num_layers, const Worker& worker) const {
     const auto num_last = static_cast<int64_t>(last_rows_.size());
     if (num_last == 0) return;
-    const Rows last{scratch_.last_SH.data(), padded(text_.hidden_size)}, logits{scratch_.logits_SV.data(), text_.vocab_size};
+    const Rows last{scratch_.last_SH.data(), text_.hidden_size}, logits{scratch_.logits_SV.data(), text_.vocab_size};
     const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
     for (int64_t i = rows.begin; i < rows.end; ++i) {
       const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
@@ -367,8 +382,9 @@ class CpuRunner : public StepRunner {
       kernels::rms_norm(hidden().row(row), weights_.final_norm.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps),
                         last.row(i));
     }
+    kernels::interleave(last, rows, {0, text_.hidden_size}, inputs(num_last, text_.hidden_size));
     worker.wait();
-    kernels::gemm(weights_.head, last, num_last, logits, kernels::share(text_.vocab_size, kernels::kPanel, worker.index, worker.count));
+    multiply(weights_.head, inputs(num_last, text_.hidden_size), logits, kernels::Into::kStore, worker);
   }
 
   int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }

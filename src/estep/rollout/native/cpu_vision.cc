@@ -47,31 +47,31 @@ struct Pass {
   const CpuTower& tower;
   // Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
   int64_t num_rows = 0, frame_len = 0;
-  CpuBuffer<float> hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
+  CpuBuffer<float> inputs, hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
   CpuBuffer<const void*> pointers;
   std::vector<int32_t> block_table;
 
   int64_t merge_area() const { return config.spatial_merge_size * config.spatial_merge_size; }
   int64_t head_dim() const { return config.hidden_size / config.num_heads; }
   int64_t blocks_of_frame() const { return (frame_len + kBlockLen - 1) / kBlockLen; }
-  // Rows that products read are padded: a power of two apart they would push each other out of the L1 cache.
-  static int64_t padded(int64_t width) { return width + 16; }
-  Rows hidden() const { return {hidden_ND.data(), config.hidden_size}; }  // unpadded: merge² rows are one row of a merger
-  Rows normed() const { return {normed_ND.data(), padded(config.hidden_size)}; }
+  Rows hidden() const { return {hidden_ND.data(), config.hidden_size}; }  // merge² rows are one row of a merger
+  Rows normed() const { return {normed_ND.data(), config.hidden_size}; }
   Rows qkv() const { return {qkv_N.data(), 3 * config.hidden_size}; }
-  Rows attended() const { return {attended_ND.data(), padded(config.hidden_size)}; }
-  Rows inner() const { return {inner_NF.data(), padded(config.intermediate_size)}; }
+  Rows attended() const { return {attended_ND.data(), config.hidden_size}; }
+  Rows inner() const { return {inner_NF.data(), config.intermediate_size}; }
 
   void reserve(const std::array<int64_t, 3>& grid, int num_workers) {
     num_rows = grid[0] * grid[1] * grid[2];
     frame_len = grid[1] * grid[2];
     const int64_t width = config.hidden_size, merged_width = width * merge_area();
+    // Products read pixels, rows, and merged ones, which are as many numbers.
+    inputs.reserve(num_rows * std::max({tower.patch_embed.num_inputs, width, config.intermediate_size}));
     hidden_ND.reserve(num_rows * width);
-    normed_ND.reserve(num_rows * padded(width));
+    normed_ND.reserve(num_rows * width);
     qkv_N.reserve(num_rows * 3 * width);
-    attended_ND.reserve(num_rows * padded(width));
-    inner_NF.reserve(num_rows * padded(config.intermediate_size));
-    merged.reserve(2 * (num_rows / merge_area()) * padded(merged_width));
+    attended_ND.reserve(num_rows * width);
+    inner_NF.reserve(num_rows * config.intermediate_size);
+    merged.reserve(2 * (num_rows / merge_area()) * merged_width);
     keys.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
     values.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
     attention.reserve(num_workers * kernels::attention_scratch_floats(head_dim()));
@@ -84,9 +84,31 @@ struct Pass {
     return {keys.data(), values.data(), kernels::Storage::kFloat, config.num_heads, kBlockLen, head_dim()};
   }
 
+  // Calls finish(columns) for all outputs of a product once they are there.
+  template <class Finish>
+  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into, const Worker& worker,
+                const Finish& finish) const {
+    const kernels::InterleavedRows in_order{inputs.data(), rows, w.num_inputs};
+    kernels::interleave(x, kernels::share(rows, 1, worker.index, worker.count), {0, w.num_inputs}, in_order);
+    worker.wait();
+    worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count), [&](Range columns) {
+      kernels::gemm(w, in_order, y, columns, into);
+      finish(columns);
+    });
+    worker.wait();
+  }
+
   void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into,
                 const Worker& worker) const {
-    kernels::gemm(w, x, rows, y, kernels::share(w.num_outputs, kernels::kPanel, worker.index, worker.count), into);
+    multiply(w, x, rows, y, into, worker, [](Range) {});
+  }
+
+  // A product and what `activate` makes of it.
+  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, void (*activate)(float*, int64_t),
+                const Worker& worker) const {
+    multiply(w, x, rows, y, kernels::Into::kStore, worker, [&](Range columns) {
+      for (int64_t i = 0; i < rows; ++i) activate(y.row(i) + columns.begin, columns.size());
+    });
   }
 
   void normalise(const CpuLayerNorm& norm, const Worker& worker) const {
@@ -100,7 +122,6 @@ struct Pass {
   void embed(const float* pixels, const VisionRows& rows, const Worker& worker) const {
     const int64_t width = tower.patch_embed.num_inputs;
     multiply(tower.patch_embed, {pixels, width}, num_rows, hidden(), kernels::Into::kStore, worker);
-    worker.wait();
     const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
     const float* const positions = rows.position_ND.const_data_ptr<float>();
     for (int64_t i = mine.begin; i < mine.end; ++i) kernels::add(hidden().row(i), positions + i * config.hidden_size, config.hidden_size);
@@ -148,24 +169,18 @@ struct Pass {
   void run_block(const CpuVisionBlock& block, const VisionRows& rows, const Worker& worker) const {
     normalise(block.norm1, worker);
     multiply(block.qkv, normed(), num_rows, qkv(), kernels::Into::kStore, worker);
-    worker.wait();
     rotate(rows, worker);
     attend(worker);
     multiply(block.proj, attended(), num_rows, hidden(), kernels::Into::kAdd, worker);
-    worker.wait();
     normalise(block.norm2, worker);
-    const Range columns = kernels::share(config.intermediate_size, kernels::kPanel, worker.index, worker.count);
-    kernels::gemm(block.fc1, normed(), num_rows, inner(), columns);
-    for (int64_t i = 0; i < num_rows; ++i) kernels::gelu_tanh(inner().row(i) + columns.begin, columns.size());
-    worker.wait();
+    multiply(block.fc1, normed(), num_rows, inner(), kernels::gelu_tanh, worker);
     multiply(block.fc2, inner(), num_rows, hidden(), kernels::Into::kAdd, worker);
-    worker.wait();
   }
 
   // Rows are in block order, so merge² of them side by side are a visual token. Hidden rows are only read.
   void merge(const CpuMerger& merger, const Rows& out, const Worker& worker) const {
     const int64_t num_tokens = num_rows / merge_area(), width = config.hidden_size, merged_width = width * merge_area();
-    const Rows shuffled{merged.data(), padded(merged_width)}, inner{shuffled.row(num_tokens), padded(merged_width)};
+    const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
     const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
@@ -175,12 +190,8 @@ struct Pass {
       }
     }
     worker.wait();
-    const Range columns = kernels::share(merged_width, kernels::kPanel, worker.index, worker.count);
-    kernels::gemm(merger.fc1, shuffled, num_tokens, inner, columns);
-    for (int64_t i = 0; i < num_tokens; ++i) kernels::gelu_erf(inner.row(i) + columns.begin, columns.size());
-    worker.wait();
+    multiply(merger.fc1, shuffled, num_tokens, inner, kernels::gelu_erf, worker);
     multiply(merger.fc2, inner, num_tokens, out, kernels::Into::kStore, worker);
-    worker.wait();
   }
 
   void run(const Job& job, const Worker& worker) const {

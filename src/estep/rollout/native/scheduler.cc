@@ -173,7 +173,8 @@ bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id
   // The last token of an answer is never fed back.
   if (plan.num_rows >= options_.max_step_rows || end - sequence.prompt_len() >= sequence.max_new_tokens()) return false;
   if (blocks_.blocks_for(end) > static_cast<int64_t>(sequence.block_table.size())) {
-    if (blocks_.num_available() == 0) return false;
+    // Everybody's next token finds a block as if there were no drafts.
+    if (blocks_.num_available() <= num_running()) return false;
     sequence.block_table.push_back(blocks_.allocate());
   }
   sequence.draft(token_id);
