@@ -182,6 +182,11 @@ class Side:
         self.process.wait()
 
 
+def tell(text):
+    """Where a run of half an hour is; on a terminal one line that changes."""
+    print(f"\r\033[K{text}" if sys.stderr.isatty() else text, end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
+
+
 def agreement(ours, theirs):
     """Prompts whose ids are equal as far as both go, and where the others part."""
     parted = [next(k for k, (a, b) in enumerate(zip(mine, other)) if a != b) for mine, other in zip(ours, theirs)
@@ -189,7 +194,7 @@ def agreement(ours, theirs):
     return len(ours) - len(parted), parted
 
 
-def measure(directory, options):
+def measure(size, directory, options):
     prompts = json.loads((directory / "prompts.json").read_text())["prompts"]
     python = [sys.executable, __file__, "--threads", str(options.threads), "--side"]
     sides = [Side("native", [options.program, "--dir", str(directory), "--threads", str(options.threads)], options.threads),
@@ -200,13 +205,16 @@ def measure(directory, options):
               "one": dict(prompts=list(range(min(NUM_ALONE, len(prompts)))), together=False)}
     variants = [("native", sides[0], {}), ("no drafts", sides[0], {"drafts": False})] + [(side.name, side, {}) for side in sides[1:]]
     runs = {(name, shape): [] for name, _, _ in variants for shape in shapes}
-    for _ in range(options.rounds + 1):
+    for turn in range(options.rounds + 1):
         for shape, command in shapes.items():
             for name, side, more in variants:
                 runs[name, shape].append(side.ask(**command, **more))
+                tell(f"{size}, {f'round {turn} of {options.rounds}' if turn else 'warming up'}: {shape}, {name}: {runs[name, shape][-1]['seconds']:.2f} s")
     # What the machine reads changes with its neighbours from minute to minute: the two are measured in turns.
+    tell(f"{size}: decoding")
     decode = {rows: [dict(sides[0].ask(decode=rows, tokens=64), peak=sides[0].ask(peak=0.2)) for _ in range(7)] for rows in (1, 8)}
     decode = {rows: sorted(turns, key=lambda one: one["gb_per_s"] / one["peak"]["gb_per_s"])[3] for rows, turns in decode.items()}
+    tell(f"{size}: done")
     for side in sides:
         side.close()
     report = {"answers": [prompt["limit"] for prompt in prompts], "shapes": {}, "decode": decode}
@@ -266,7 +274,7 @@ def main():
             directory = pathlib.Path(name)
             num_parameters, demo = make_checkpoint(directory, size)
             make_prompts(directory, demo, options.prompts)
-            one = dict(measure(directory, options), parameters=num_parameters)
+            one = dict(measure(size, directory, options), parameters=num_parameters)
         report["sizes"][size] = one
         show(size, num_parameters, one)
     if options.json:

@@ -66,7 +66,7 @@ void interleave(const ConstRows& x, Range rows, Range columns, const Interleaved
 /// Computes columns `columns` of y [M, N] from x [M, K].
 ///
 /// The bits of each output depend on its row of x and its row of w alone: not on M, not on columns computed with it, not on who computes
-/// them. (They do depend on whether the instruction set multiplies and adds in one step.) Cost: one pass over w, whatever M.
+/// them. (They do depend on whether the instruction set multiplies and adds in one step.) Cost: w is read from memory once, whatever M.
 /// @param columns  begins at a multiple of kPanel and ends at one, or at N
 void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns, Into into = Into::kStore);
 

@@ -12,11 +12,11 @@ namespace rematch::kernels {
 
 /// This many products are added one after the other; their sums are added up in order. Fewer would cost time, more would cost digits.
 inline constexpr int64_t kChain = 512;
-/// Where several tiles use the same weights, they take strips in turn: the first finds them on their way from memory, the others in the L1
-/// cache, of which they fill half on most processors. Few tiles are faster with shorter ones.
-inline constexpr int64_t kMostStripBytes = 16384, kStripBytesOfTile = 2048;
-/// One tile alone fetches its weights this far ahead, for this many rows of x and more. With fewer the processor's own prefetching is the faster one:
-/// nothing but weights is read, one line after the other.
+/// Where several tiles use the same weights, they take strips of K in turn: the first tile finds a strip on its way from memory, the
+/// others in the L1 cache, of which a tile's columns fill half at most. Each fetches this much of the next strip: few tiles take short ones.
+inline constexpr int64_t kMostStripBytes = 16384, kFetchedBytesOfTile = 4096;
+/// One tile alone fetches its weights this far ahead, for this many rows of x and more. With fewer the processor's own prefetching is the
+/// faster one: nothing but weights is read, one line after the other.
 inline constexpr int64_t kBytesAhead = 8192, kRowsToFetchFor = 6;
 /// Steps along K that rows are interleaved for at a time, so that all of them stay in the L1 cache.
 inline constexpr int64_t kInterleaved = 128;
@@ -35,6 +35,7 @@ struct GemmKernel {
   struct Group {
     int64_t first_row, num_rows;
   };
+  /// @param num_rows  of the whole of x, here and below
   static int64_t num_groups(int64_t num_rows) { return (num_rows + kMostRows - 1) / kMostRows; }
   static Group group_at(int64_t index, int64_t num_rows, int64_t num_groups) {
     const int64_t begin = num_rows * index / num_groups;
@@ -103,7 +104,8 @@ struct GemmKernel {
       if (end <= kChain) {
         std::swap(sums, totals);
       } else {
-        for (int64_t i = 0; i < num_parts * num_rows * tile_width; i += L) V::store(totals + i, V::add(V::load(totals + i), V::load(sums + i)));
+        const int64_t size = num_parts * num_rows * tile_width;
+        for (int64_t i = 0; i < size; i += L) V::store(totals + i, V::add(V::load(totals + i), V::load(sums + i)));
       }
     }
     for (int64_t part = 0; part < num_parts; ++part) {
@@ -114,11 +116,11 @@ struct GemmKernel {
     }
   }
 
-  /// Divides kChain.
+  /// Steps along K of a strip; divides kChain.
   static int64_t strip_length(int64_t num_tiles, int64_t tile_width) {
-    const int64_t bytes = std::min(kMostStripBytes, num_tiles * kStripBytesOfTile);
+    constexpr int64_t kBytes = static_cast<int64_t>(sizeof(W));
     int64_t length = kChain;
-    while (length > kUnrolled && length * tile_width * static_cast<int64_t>(sizeof(W)) > bytes) length /= 2;
+    while (length * tile_width * kBytes > kMostStripBytes || length * kPanel * kBytes > num_tiles * kFetchedBytesOfTile) length /= 2;
     return length;
   }
 

@@ -19,20 +19,20 @@ inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 /// What a tile multiplies, and what it fetches for later.
 template <class W>
 struct TileInput {
-  const W* w = nullptr;             ///< the first of its registers at the first k
-  int64_t panel_stride = 0;         ///< values from one panel to the next
-  const float* x = nullptr;         ///< [count, MR]
-  int64_t count = 0;                ///< steps along K
-  bool begins = true;               ///< a new sum; else one that goes on
-  int64_t own_ahead = 0;            ///< > 0: the tile's weights are fetched this many values ahead
-  const char* ahead = nullptr;  ///< what is fetched meanwhile:
+  const W* w = nullptr;         ///< the first of its registers at the first k
+  int64_t panel_stride = 0;     ///< values from one panel to the next
+  const float* x = nullptr;     ///< [count, MR]
+  int64_t count = 0;            ///< steps along K
+  bool begins = true;           ///< a new sum; else one that goes on
+  int64_t own_ahead = 0;        ///< > 0: the tile's weights are fetched this many values ahead
+  const char* ahead = nullptr;  ///< what else is fetched meanwhile:
   int64_t lines_ahead = 0;      ///< this many cache lines,
   int64_t lines_a_step = 0;     ///< so many every kUnrolled steps
 };
 
 /// MR rows of x times NV registers of outputs. Every product is added to one lane, k ascending: its bits depend on the two rows alone,
 /// whatever MR and NV.
-/// @param sums  [MR, NV registers]
+/// @param sums  [MR, NV registers]; read unless the sum begins
 template <class V, class W, int MR, int NV>
 void panel_tile(const TileInput<W>& in, float* sums) {
   using F = typename V::F;
@@ -49,7 +49,7 @@ void panel_tile(const TileInput<W>& in, float* sums) {
     for (int v = 0; v < NV; ++v) acc[m][v] = in.begins ? V::zero() : V::load(sums + (m * NV + v) * L);
   }
   const auto step = [&](int u) __attribute__((always_inline)) {
-    asm volatile("" ::: "memory");
+    asm volatile("" ::: "memory");  // or GCC loads for several steps at once, more than the registers hold
     F values[NV];
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {

@@ -25,7 +25,8 @@ class Deck {
 
   /// Begins the next phase for a worker. @returns its number, for take()
   int begin(int worker);
-  /// Place of the next of the `size` units in a worker's share: the first that is left for itself, the last one for others. -1 when none is.
+  /// Place of the next of the `size` units in a worker's share: the first that is left for itself, the last one for others; -1 when none
+  /// is left.
   int64_t take(int phase, int owner, bool for_itself, int64_t size);
 
  private:
