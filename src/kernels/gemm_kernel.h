@@ -23,8 +23,8 @@ inline constexpr int64_t kInterleaved = 128;
 /// Groups of rows for which sums are kept at a time.
 inline constexpr int64_t kBlockGroups = 18;
 
-/// Blocks of groups, panels, strips of K, tiles: the outer to the inner loop. Tiles share the fetching of weights evenly, so that memory is
-/// never idle while they multiply.
+/// Blocks of groups, panels, strips of K, tiles: the outer to the inner loop. Tiles share the fetching of weights evenly, so that memory works
+/// while they multiply.
 template <class V, class W>
 struct GemmKernel {
   static constexpr PanelTiles<V, W> kTiles{};

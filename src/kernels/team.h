@@ -49,8 +49,8 @@ struct Worker {
   }
 
   /// Calls body(Range) until all of `size` items are dealt out among the workers in runs of `unit`: first this worker's share() from the
-  /// front, then what others have not got to, from their ends. So nobody waits for one who is slower today. Every worker must call it
-  /// alike, and wait() before the next call.
+  /// front, then what others have not got to, from their ends. So others wait for a slow worker's last run only. Every worker must
+  /// call it alike, and wait() before the next call.
   template <class Body>
   void deal(int64_t size, int64_t unit, const Body& body) const {
     if (count == 1 || count > Deck::kMostWorkers) {

@@ -236,7 +236,7 @@ TEST(Scheduler, DraftsRightAndWrongGiveTheSameIds) {
 }
 
 TEST(Scheduler, ADraftTakesNothingFromAnybody) {
-  KvBlocks blocks({.num_blocks = 6, .block_len = 2, .prefix_cache = false});
+  KvBlocks blocks({.num_blocks = 4, .block_len = 2, .prefix_cache = false});
   Scheduler scheduler({.max_num_seqs = 2, .max_step_rows = 8}, blocks);
   std::deque<Sequence> sequences;
   for (int64_t i = 0; i < 2; ++i) {
@@ -247,9 +247,9 @@ TEST(Scheduler, ADraftTakesNothingFromAnybody) {
   ASSERT_EQ(plan.items.size(), 2u);
   EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 1));
   EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 2)) << "in the block of the first";
-  EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 3)) << "two blocks are left then, one for each";
+  EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 3)) << "the last block";
   EXPECT_FALSE(scheduler.add_draft(plan, plan.items[0], 4)) << "the last of four tokens is never fed back";
-  EXPECT_FALSE(scheduler.add_draft(plan, plan.items[1], 1)) << "the blocks that are left are for the next tokens";
+  EXPECT_FALSE(scheduler.add_draft(plan, plan.items[1], 1)) << "no block is left";
   EXPECT_EQ(plan.num_rows, 7);
   EXPECT_EQ(plan.items[0].num_logits, 4);
   EXPECT_EQ(plan.items[1].num_logits, 1);
@@ -261,7 +261,7 @@ TEST(Scheduler, ADraftTakesNothingFromAnybody) {
   EXPECT_TRUE(sequences[0].drafts().empty());
   sequences[1].append(5);
   plan = scheduler.next();
-  EXPECT_EQ(plan.items.size(), 2u);
+  EXPECT_EQ(plan.items.size(), 2u) << "the younger gets the block that a wrong draft had";
   EXPECT_EQ(scheduler.num_preemptions(), 0);
   scheduler.remove(sequences[0]);
   scheduler.remove(sequences[1]);

@@ -47,11 +47,22 @@ void Scheduler::add(Sequence& sequence) {
 StepPlan Scheduler::next() {
   StepPlan plan;
   has_preempted_ = false;
+  return_draft_blocks();
   plan_decodes(plan);
   plan_prefills(plan);
   if (!has_preempted_) admit_waiting(plan);
   REMATCH_CHECK(!has_work() || plan.num_rows > 0, fmt::format("{} running, {} waiting", num_running(), num_waiting()));
   return plan;
+}
+
+// What drafts took that came to nothing: everybody's next token finds the blocks that it would find without them.
+void Scheduler::return_draft_blocks() {
+  for (const auto& [arrival, sequence] : running_) {
+    while (static_cast<int64_t>(sequence->block_table.size()) > blocks_.blocks_for(sequence->len())) {
+      blocks_.release(sequence->block_table.back());
+      sequence->block_table.pop_back();
+    }
+  }
 }
 
 void Scheduler::plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows) {
@@ -173,8 +184,7 @@ bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id
   // The last token of an answer is never fed back.
   if (plan.num_rows >= options_.max_step_rows || end - sequence.prompt_len() >= sequence.max_new_tokens()) return false;
   if (blocks_.blocks_for(end) > static_cast<int64_t>(sequence.block_table.size())) {
-    // Everybody's next token finds a block as if there were no drafts.
-    if (blocks_.num_available() <= num_running()) return false;
+    if (blocks_.num_available() == 0) return false;
     sequence.block_table.push_back(blocks_.allocate());
   }
   sequence.draft(token_id);

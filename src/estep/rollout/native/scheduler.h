@@ -65,7 +65,7 @@ class Scheduler {
   /// The next step; never empty while there is work. Cost O(sequences + blocks moved).
   StepPlan next();
   /// Adds a guess at the token behind the last of an item that wants logits, as one more row of the step. False, and nothing changed, when
-  /// there is no row or no token left for it, or no block beyond one for each running sequence: nobody loses its own because of a draft.
+  /// there is no row, no block or no token left for it. Blocks of drafts that prove wrong are free again before the next step takes any.
   bool add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id);
   /// The rows of a plan are in the cache. Those of drafts count once Sequence::append() finds them right.
   void computed(const StepPlan& plan);
@@ -82,6 +82,7 @@ class Scheduler {
  private:
   using Queue = std::map<int64_t, Sequence*>;  ///< by arrival
 
+  void return_draft_blocks();
   void plan_decodes(StepPlan& plan);
   void plan_prefills(StepPlan& plan);
   void plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows);
