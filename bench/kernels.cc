@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "estep/rollout/native/cpu_buffer.h"
+#include "rollout/native/cpu_buffer.h"
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "kernels/isa.h"

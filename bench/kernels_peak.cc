@@ -4,7 +4,7 @@
 #include <ctime>
 #include <cstdint>
 
-#include "estep/rollout/native/cpu_buffer.h"
+#include "rollout/native/cpu_buffer.h"
 #include "kernels/team.h"
 #include "kernels/types.h"
 

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "estep/rollout/native/cpu_runner.h"
-#include "estep/rollout/native/native_engine.h"
+#include "rollout/native/cpu_runner.h"
+#include "rollout/native/native_engine.h"
 #include "kernels_peak.h"
 #include "text/tokenizer.h"
 #include "vision/image.h"

@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "estep/rollout/engine_factory.h"
+#include "rollout/engine_factory.h"
 #include "text/chat_template.h"
 #include "text/prompt.h"
 #include "text/tokenizer.h"

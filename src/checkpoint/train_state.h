@@ -12,7 +12,7 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// What a checkpoint holds beside the model, so that a run can go on from it: `checkpoint-N/training_state/`.
 struct TrainState {
-  std::string document;    ///< `state.json`: one JSON document; what is in it is up to train/run_state.h
+  std::string document;    ///< `state.json`: one JSON document; what is in it is up to resume/run_state.h
   NamedTensors optimizer;  ///< `optimizer.safetensors`
   NamedTensors segments;   ///< `segments.safetensors`
 };

@@ -6,9 +6,9 @@
 #include "cli/commands.h"
 #include "config/config.h"
 #include "dist/device.h"
-#include "estep/rollout/engine_factory.h"
-#include "estep/rollout/vllm/plugin_loader.h"
-#include "train/session.h"
+#include "rollout/engine_factory.h"
+#include "rollout/vllm/plugin_loader.h"
+#include "assembly/session.h"
 
 namespace rematch {
 namespace {

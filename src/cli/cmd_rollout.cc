@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "train/session.h"
+#include "assembly/session.h"
 
 namespace rematch {
 namespace {

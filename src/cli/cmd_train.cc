@@ -1,6 +1,6 @@
 #include "cli/commands.h"
 #include "config/config.h"
-#include "train/run.h"
+#include "assembly/run.h"
 
 namespace rematch {
 

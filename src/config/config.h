@@ -182,7 +182,7 @@ struct MonitorDumpConfig {
   bool write_markdown = true;
 };
 
-/// A whole configuration, checked and resolved. Included by train/run.cc and cli/ only; every part has its own Options.
+/// A whole configuration, checked and resolved. Included by assembly/run.cc and cli/ only; every part has its own Options.
 struct Config {
   TrainerVariant variant = TrainerVariant::kSft;
   ModelConfig model;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "estep/examiner.h"
-#include "estep/rollout/offload.h"
+#include "rollout/offload.h"
 #include "estep/segment_source.h"
 #include "estep/target/target_builder.h"
 

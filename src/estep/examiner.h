@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "data/ordering.h"
 #include "estep/match/matcher.h"
-#include "estep/rollout/engine.h"
+#include "rollout/engine.h"
 #include "flow/parsed.h"
 #include "flow/rollout.h"
 #include "text/prompt.h"

@@ -54,4 +54,12 @@ struct Window {
   bool is_partial = false;  ///< fewer micro-batches than gradient_accumulation_steps (end of an epoch)
 };
 
+/// The window at work: made by one E-step, trained on for one or more optimizer steps, never changed in between.
+struct OpenWindow {
+  Window window;
+  bool last_of_epoch = false;
+  int64_t step0 = 0;            ///< optimizer steps that were done when it was made
+  int64_t completed_steps = 0;  ///< optimizer steps done on it
+};
+
 }  // namespace rematch

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "train/resume.h"
+#include "resume/resume.h"
 
 namespace rematch {
 namespace {

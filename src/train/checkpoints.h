@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/trainer_state.h"
+#include "resume/trainer_state.h"
 
 namespace rematch {
 

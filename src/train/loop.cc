@@ -9,7 +9,7 @@
 #include "train/loop.h"
 
 #include "base/interrupt.h"
-#include "estep/rollout/engine_failure.h"
+#include "rollout/engine_failure.h"
 
 namespace rematch {
 namespace {

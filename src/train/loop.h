@@ -11,7 +11,7 @@
 
 namespace rematch {
 
-/// Everything the loop speaks with; assembled in train/run.cc.
+/// Everything the loop speaks with; assembled in assembly/run.cc.
 struct TrainParts {
   WindowStream& windows;   ///< which samples come next
   SegmentSource& source;   ///< E-step: samples → segments

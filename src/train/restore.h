@@ -3,7 +3,7 @@
 #include <string>
 
 #include "train/loop.h"
-#include "train/run_state.h"
+#include "resume/run_state.h"
 
 namespace rematch {
 

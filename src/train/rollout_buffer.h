@@ -9,14 +9,6 @@
 
 namespace rematch {
 
-/// The window at work: made by one E-step, trained on for one or more optimizer steps, never changed in between.
-struct OpenWindow {
-  Window window;
-  bool last_of_epoch = false;
-  int64_t step0 = 0;            ///< optimizer steps that were done when it was made
-  int64_t completed_steps = 0;  ///< optimizer steps done on it
-};
-
 /// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10). A partial window is used once.
 class RolloutBuffer {
  public:

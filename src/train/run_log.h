@@ -7,7 +7,7 @@
 #include "evaluate/evaluate.h"
 #include "observe/sinks.h"
 #include "observe/terminal.h"
-#include "train/trainer_state.h"
+#include "resume/trainer_state.h"
 
 namespace rematch {
 

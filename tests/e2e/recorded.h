@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "estep/estep.h"
-#include "estep/rollout/engine.h"
+#include "rollout/engine.h"
 #include "mstep/mstep.h"
 
 namespace rematch::test {

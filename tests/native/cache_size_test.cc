@@ -1,4 +1,4 @@
-#include "estep/rollout/native/cache_size.h"
+#include "rollout/native/cache_size.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "estep/rollout/native/decode_graphs.h"
+#include "rollout/native/decode_graphs.h"
 
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "estep/rollout/native/aten_runner.h"
-#include "estep/rollout/native/native_engine.h"
+#include "rollout/native/aten_runner.h"
+#include "rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/paths.h"
 

@@ -1,4 +1,4 @@
-#include "estep/rollout/native/drafter.h"
+#include "rollout/native/drafter.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "estep/rollout/native/scheduler.h"
+#include "rollout/native/scheduler.h"
 
 namespace rematch::test {
 

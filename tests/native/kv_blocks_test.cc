@@ -1,4 +1,4 @@
-#include "estep/rollout/native/kv_blocks.h"
+#include "rollout/native/kv_blocks.h"
 
 #include <gtest/gtest.h>
 

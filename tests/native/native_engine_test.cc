@@ -1,4 +1,4 @@
-#include "estep/rollout/native/native_engine.h"
+#include "rollout/native/native_engine.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 
 #include "base/interrupt.h"
 #include "base/random.h"
-#include "estep/rollout/hf_engine.h"
-#include "estep/rollout/native/aten_runner.h"
-#include "estep/rollout/native/cpu_runner.h"
+#include "rollout/hf_engine.h"
+#include "rollout/native/aten_runner.h"
+#include "rollout/native/cpu_runner.h"
 #include "model/adapter.h"
 #include "rollout/generate_golden.h"
 #include "support/capture.h"

@@ -1,4 +1,4 @@
-#include "estep/rollout/native/scheduler.h"
+#include "rollout/native/scheduler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "estep/rollout/native/thread_governor.h"
+#include "rollout/native/thread_governor.h"
 
 #include <gtest/gtest.h>
 

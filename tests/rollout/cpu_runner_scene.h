@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "estep/rollout/native/step.h"
+#include "rollout/native/step.h"
 #include "model/qwen3vl.h"
 
 namespace rematch::test {

@@ -1,4 +1,4 @@
-#include "estep/rollout/native/cpu_runner.h"
+#include "rollout/native/cpu_runner.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "estep/rollout/engine_factory.h"
+#include "rollout/engine_factory.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "estep/rollout/hf_engine.h"
+#include "rollout/hf_engine.h"
 
 namespace rematch::test {
 

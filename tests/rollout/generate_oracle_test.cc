@@ -6,8 +6,8 @@
 #include <iostream>
 #include <string>
 
-#include "estep/rollout/native/cpu_runner.h"
-#include "estep/rollout/native/native_engine.h"
+#include "rollout/native/cpu_runner.h"
+#include "rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/capture.h"
 #include "support/paths.h"

@@ -1,4 +1,4 @@
-#include "estep/rollout/hf_engine.h"
+#include "rollout/hf_engine.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "dist/device.h"
-#include "estep/rollout/offload.h"
+#include "rollout/offload.h"
 #include "mstep/optim/adamw.h"
 #include "mstep/optim/float32_gradients.h"
 

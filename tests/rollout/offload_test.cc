@@ -1,4 +1,4 @@
-#include "estep/rollout/offload.h"
+#include "rollout/offload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "estep/rollout/offload.h"
+#include "rollout/offload.h"
 
 namespace rematch::test {
 

@@ -1,4 +1,4 @@
-#include "estep/rollout/repeat_guard.h"
+#include "rollout/repeat_guard.h"
 
 #include <gtest/gtest.h>
 

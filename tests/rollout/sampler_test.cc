@@ -1,4 +1,4 @@
-#include "estep/rollout/sampler.h"
+#include "rollout/sampler.h"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,10 @@
 #include "config/config.h"
 #include "e2e/program.h"
 #include "e2e/recorded.h"
-#include "estep/rollout/engine_factory.h"
+#include "rollout/engine_factory.h"
 #include "pack/packer.h"
 #include "rollout/recording_mover.h"
-#include "train/session.h"
+#include "assembly/session.h"
 
 namespace rematch {
 namespace {

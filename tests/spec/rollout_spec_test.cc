@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "estep/rollout/engine_factory.h"
+#include "rollout/engine_factory.h"
 #include "rollout/generate_golden.h"
 #include "support/capture.h"
 #include "support/paths.h"

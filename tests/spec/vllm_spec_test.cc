@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "config/config.h"
 #include "e2e/program.h"
-#include "estep/rollout/vllm/vllm_engine.h"
+#include "rollout/vllm/vllm_engine.h"
 #include "support/capture.h"
-#include "train/run.h"
+#include "assembly/run.h"
 #include "vllm/toy_plugin.h"
 
 namespace rematch {

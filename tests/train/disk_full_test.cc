@@ -13,7 +13,7 @@
 #include "run_states.h"
 #include "support/paths.h"
 #include "train/checkpoints.h"
-#include "train/resume.h"
+#include "resume/resume.h"
 
 namespace rematch {
 namespace {

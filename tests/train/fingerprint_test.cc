@@ -1,4 +1,4 @@
-#include "train/fingerprint.h"
+#include "resume/fingerprint.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/resume.h"
+#include "resume/resume.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

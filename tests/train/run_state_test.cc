@@ -1,4 +1,4 @@
-#include "train/run_state.h"
+#include "resume/run_state.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

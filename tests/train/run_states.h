@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/run_state.h"
+#include "resume/run_state.h"
 
 namespace rematch::test {
 

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "train/trainer_state.h"
+#include "resume/trainer_state.h"
 
 namespace rematch {
 

@@ -1,4 +1,4 @@
-#include "train/trainer_state.h"
+#include "resume/trainer_state.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "estep/rollout/vllm/plugin_api.h"
+#include "rollout/vllm/plugin_api.h"
 
 namespace rematch::test {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "estep/rollout/vllm/plugin_loader.h"
+#include "rollout/vllm/plugin_loader.h"
 #include "model/row.h"
 #include "model/tiny_checkpoint.h"
 #include "support/paths.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "estep/rollout/engine_factory.h"
+#include "rollout/engine_factory.h"
 
 namespace rematch::test {
 

@@ -1,11 +1,11 @@
-#include "estep/rollout/vllm/plugin_loader.h"
+#include "rollout/vllm/plugin_loader.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "estep/rollout/engine_factory.h"
+#include "rollout/engine_factory.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

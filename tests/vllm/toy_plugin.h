@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "estep/rollout/engine_factory.h"
-#include "estep/rollout/vllm/plugin_api.h"
+#include "rollout/engine_factory.h"
+#include "rollout/vllm/plugin_api.h"
 #include "vision/patches.h"
 
 namespace rematch::test {

@@ -1,4 +1,4 @@
-#include "estep/rollout/vllm/vllm_checks.h"
+#include "rollout/vllm/vllm_checks.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "config/config.h"
-#include "estep/rollout/vllm/engine_description.h"
-#include "estep/rollout/vllm/rgb_image.h"
+#include "rollout/vllm/engine_description.h"
+#include "rollout/vllm/rgb_image.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -1,5 +1,5 @@
 // The engine over a plug-in of the test's own: what is handed over, and what is believed of what comes back.
-#include "estep/rollout/vllm/vllm_engine.h"
+#include "rollout/vllm/vllm_engine.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "estep/rollout/engine_failure.h"
+#include "rollout/engine_failure.h"
 #include "model/adapter.h"
 #include "support/capture.h"
 #include "support/paths.h"

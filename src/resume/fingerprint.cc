@@ -1,0 +1,170 @@
+#include "resume/fingerprint.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/train_state.h"
+#include "model/save.h"
+
+namespace rematch {
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Settings that cannot change what is learnt: a name, or with a trailing dot or underscore the beginning of several.
+constexpr const char* kHarmless[] = {"model.model",  // where the model lies; what it is, is fixed
+                                     "custom.train_jsonl",
+                                     "custom.train_sample_limit",
+                                     "custom.val_",
+                                     "data.dataloader_num_workers",
+                                     "data.dataloader_prefetch_factor",
+                                     "debug.",
+                                     "training.output_dir",
+                                     "training.run_name",
+                                     "training.add_version",
+                                     "training.logging_",
+                                     "training.report_to",
+                                     "training.eval_",
+                                     "training.save_",
+                                     "training.metric_for_best_model",
+                                     "training.greater_is_better",
+                                     "training.resume_from_checkpoint",
+                                     "training.per_device_eval_batch_size",
+                                     "training.effective_batch_size",
+                                     "custom.extra.rollout_matching.monitor_dump.",
+                                     "custom.extra.rollout_matching.offload.",
+                                     "custom.extra.rollout_matching.rollout_buffer."};
+
+bool is_harmless(const std::string& key) {
+  return std::any_of(std::begin(kHarmless), std::end(kHarmless), [&](const std::string name) {
+    return name.back() == '.' || name.back() == '_' ? key.rfind(name, 0) == 0 : key == name;
+  });
+}
+
+const std::string* find(const Pairs& pairs, const std::string& name) {
+  const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.first == name; });
+  return found == pairs.end() ? nullptr : &found->second;
+}
+
+struct Difference {
+  std::string name, before, now;
+};
+
+/// What differs, in the order of `now`, then what only `saved` has.
+std::vector<Difference> differences(const Pairs& saved, const Pairs& now) {
+  std::vector<Difference> list;
+  for (const auto& [name, value] : now) {
+    const std::string* before = find(saved, name);
+    if (before == nullptr || *before != value) list.push_back({name, before == nullptr ? "absent" : *before, value});
+  }
+  for (const auto& [name, value] : saved) {
+    if (find(now, name) == nullptr) list.push_back({name, value, "absent"});
+  }
+  return list;
+}
+
+/// Names, shapes and dtype of all parameters.
+std::string parameters_text(const std::vector<NamedParameter>& parameters) {
+  std::string layout;
+  int64_t num_values = 0;
+  for (const NamedParameter& parameter : parameters) {
+    layout += fmt::format("{} {}", parameter.name, at::toString(parameter.tensor.scalar_type()));
+    for (const int64_t size : parameter.tensor.sizes()) layout += fmt::format(" {}", size);
+    layout += '\n';
+    num_values += parameter.tensor.numel();
+  }
+  const char* dtype = parameters.empty() ? "none" : at::toString(parameters.front().tensor.scalar_type());
+  return fmt::format("{} tensors, {} values, {}, layout {}", parameters.size(), num_values, dtype, content_hash_of(layout));
+}
+
+/// One hash over names and values.
+std::string values_hash(const std::vector<NamedParameter>& parameters) {
+  std::string all;
+  for (const NamedParameter& parameter : parameters) {
+    const at::Tensor values = parameter.tensor.detach().cpu().contiguous();
+    all += fmt::format("{} {}\n", parameter.name, content_hash_of({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
+  }
+  return content_hash_of(all);
+}
+
+std::string config_hash(const FingerprintInput& input) {
+  const std::string path = join_path(input.model_dir, "config.json");
+  const bool is_bfloat16 = !input.parameters.empty() && input.parameters.front().tensor.scalar_type() == at::kBFloat16;
+  // As a checkpoint of ours keeps it, so that going on with `model.model` set to the checkpoint itself is no difference.
+  return content_hash_of(config_with_dtype(read_file(path), is_bfloat16 ? "bfloat16" : "float32", path));
+}
+
+/// Hash over the files that say how a prompt and its pixels are made.
+std::string prompt_files_hash(const std::string& model_dir) {
+  std::string all;
+  for (const char* name :
+       {"tokenizer_config.json", "chat_template.json", "chat_template.jinja", "processor_config.json", "preprocessor_config.json"}) {
+    const std::string path = join_path(model_dir, name);
+    std::error_code error;
+    const bool exists = std::filesystem::is_regular_file(path, error);
+    all += fmt::format("{} {}\n", name, exists ? content_hash_of(read_file(path)) : "absent");
+  }
+  return content_hash_of(all);
+}
+
+std::string yes_no(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
+Fingerprint make_fingerprint(const FingerprintInput& input) {
+  Fingerprint print;
+  const auto fix = [&](const char* name, const auto& value) { print.fixed.emplace_back(name, fmt::format("{}", value)); };
+  fix("model (parameters)", parameters_text(input.parameters));
+  if (!input.base_parameters.empty()) fix("model (values of the adapter's base)", values_hash(input.base_parameters));
+  fix("model (config.json)", config_hash(input));
+  fix("model (tokenizer.json)", content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
+  fix("custom.train_jsonl (content)", input.dataset_hash);
+  fix("training samples", input.num_samples);
+  fix("WORLD_SIZE", input.world_size);
+  fix("training.per_device_train_batch_size", input.per_device_train_batch_size);
+  fix("training.gradient_accumulation_steps", input.gradient_accumulation_steps);
+  fix("training.dataloader_drop_last", yes_no(input.drop_last));
+  fix("training.seed", input.seed);
+  fix("custom.trainer_variant", input.trainer_variant);
+  fix("training.packing", yes_no(input.packing));
+  if (input.packing) {
+    fix("custom.extra.rollout_matching.post_rollout_pack_scope", input.pack_scope);
+    fix("global_max_length", input.packing_length);
+    if (!input.stream_rows.empty()) fix("packing of the data stream", input.stream_rows);
+  }
+  fix("rollout_buffer m_steps", input.m_steps);
+  fix("tuner.freeze_llm", yes_no(input.freeze_llm));
+  fix("tuner.freeze_vit", yes_no(input.freeze_vit));
+  fix("tuner.freeze_aligner", yes_no(input.freeze_aligner));
+  print.settings.emplace_back("model (chat template and processor)", prompt_files_hash(input.model_dir));
+  for (const auto& [key, value] : input.settings) {
+    if (find(print.fixed, key) == nullptr && find(print.settings, key) == nullptr) print.settings.emplace_back(key, value);
+  }
+  return print;
+}
+
+std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint) {
+  std::vector<Problem> problems;
+  for (const Difference& difference : differences(saved.fixed, now.fixed)) {
+    problems.push_back({.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
+                        .where = checkpoint,
+                        .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
+                        .fix = fmt::format("give {} the checkpoint's value; or start a new run from its weights: `model.model: {}` "
+                                           "without resume_from_checkpoint",
+                                           difference.name, checkpoint)});
+  }
+  if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
+  std::vector<std::string> warnings;
+  for (const Difference& difference : differences(saved.settings, now.settings)) {
+    if (is_harmless(difference.name)) continue;
+    warnings.push_back(fmt::format("resumed with another {}: {} → {}", difference.name, difference.before, difference.now));
+  }
+  return warnings;
+}
+
+}  // namespace rematch

@@ -1,0 +1,224 @@
+#include "resume/resume.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "checkpoint/train_state.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "checkpoint-";
+constexpr std::string_view kLeftoverPrefix = ".tmp-checkpoint-";
+constexpr std::string_view kAside = ".old";
+
+/// A number of at most 17 digits, or nothing.
+std::optional<int64_t> number_in(std::string_view text) {
+  if (text.empty() || text.size() > 17 || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return std::stoll(std::string(text));
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool has_trainer_state(const std::string& checkpoint) {
+  std::error_code error;
+  return fs::is_regular_file(join_path(checkpoint, "trainer_state.json"), error);
+}
+
+Problem incomplete(const std::string& checkpoint) {
+  return {.error = "a checkpoint is incomplete",
+          .where = checkpoint,
+          .what = "trainer_state.json, which is written last, is missing",
+          .fix = "resume from another checkpoint"};
+}
+
+/// What is wrong with a checkpoint that cannot be resumed from; nothing when all is well.
+std::optional<Problem> problem_of(const std::string& checkpoint) {
+  if (!has_trainer_state(checkpoint)) return incomplete(checkpoint);
+  try {
+    verify_train_state(checkpoint);
+  } catch (const UserError& error) {
+    if (error.kind() != ErrorKind::kData) throw;  // a disk that cannot be read is no damage of the checkpoint
+    return error.problems()[0];
+  }
+  return std::nullopt;
+}
+
+std::string passed_over(const Problem& problem) {
+  return fmt::format("passed over {}: {} ({})", problem.where, problem.error, problem.what);
+}
+
+/// The checkpoint that `.tmp-checkpoint-N-PID[.old]` stands for and the process it belongs to.
+struct Leftover {
+  int64_t step = 0;
+  int64_t pid = 0;
+  bool is_aside = false;  ///< it was a finished checkpoint, moved out of the way of its replacement
+};
+
+std::optional<Leftover> leftover_of(std::string_view name) {
+  if (name.substr(0, kLeftoverPrefix.size()) != kLeftoverPrefix) return std::nullopt;
+  name.remove_prefix(kLeftoverPrefix.size());
+  Leftover leftover;
+  leftover.is_aside = name.size() > kAside.size() && name.substr(name.size() - kAside.size()) == kAside;
+  if (leftover.is_aside) name.remove_suffix(kAside.size());
+  const size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto step = number_in(name.substr(0, dash)), pid = number_in(name.substr(dash + 1));
+  if (!step || !pid || *pid <= 0 || *pid > 0x7FFFFFFF) return std::nullopt;
+  leftover.step = *step;
+  leftover.pid = *pid;
+  return leftover;
+}
+
+/// True for a process that has ended and only waits to be reaped: in a container without an init that may be for ever.
+bool is_zombie(int64_t pid) {
+  try {
+    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+    const size_t after_name = stat.rfind(") ");
+    return after_name != std::string::npos && after_name + 2 < stat.size() && stat[after_name + 2] == 'Z';
+  } catch (const UserError&) {
+    return false;  // no /proc, or gone meanwhile
+  }
+}
+
+/// The process of a half-written file of the run directory itself, as write_file_atomic names them.
+std::optional<int64_t> writer_of(std::string_view name) {
+  for (const std::string_view file : {"args.json.tmp-", "logging.jsonl.tmp-"}) {
+    if (name.substr(0, file.size()) == file) return number_in(name.substr(file.size()));
+  }
+  return std::nullopt;
+}
+
+bool is_another_living_process(int64_t pid) {
+  if (pid == ::getpid() || pid <= 0 || pid > 0x7FFFFFFF) return false;
+  return (::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) && !is_zombie(pid);
+}
+
+[[noreturn]] void throw_missing(const std::string& value, const std::string& run_dir) {
+  std::vector<std::string> there;
+  for (const CheckpointName& checkpoint : list_checkpoints(run_dir)) there.insert(there.begin(), checkpoint.path);
+  const std::string name = fs::path(value).filename().string();
+  const std::string parent = fs::path(value).parent_path().string();
+  for (const std::string& near : near_names(name, names_in(parent.empty() ? "." : parent))) {
+    const std::string path = parent.empty() ? near : join_path(parent, near);
+    if (is_directory(path) && std::find(there.begin(), there.end(), path) == there.end()) there.push_back(path);
+  }
+  if (there.size() > 5) there.resize(5);
+  std::error_code error;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the checkpoint to resume from is not there",
+                   .where = "training.resume_from_checkpoint",
+                   .what = fmt::format("{}: {}{}", value, fs::exists(value, error) ? "not a directory" : "no such directory",
+                                       there.empty() ? "" : "; there are " + join(there, ", ")),
+                   .fix = "give the path of a checkpoint-N directory, relative to the current directory, or `latest`"});
+}
+
+}  // namespace
+
+std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
+  std::vector<CheckpointName> checkpoints;
+  for (const std::string& name : names_in(run_dir)) {
+    if (name.rfind(kPrefix, 0) != 0) continue;
+    const std::optional<int64_t> step = number_in(std::string_view(name).substr(kPrefix.size()));
+    const std::string path = join_path(run_dir, name);
+    if (step && is_directory(path)) checkpoints.push_back({.step = *step, .path = path});
+  }
+  std::sort(checkpoints.begin(), checkpoints.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  return checkpoints;
+}
+
+ResumeChoice latest_complete(const std::string& run_dir) {
+  std::vector<CheckpointName> checkpoints = list_checkpoints(run_dir);
+  std::reverse(checkpoints.begin(), checkpoints.end());
+  ResumeChoice choice;
+  std::vector<Problem> damages;
+  for (const CheckpointName& checkpoint : checkpoints) {
+    // Without any training state: written with save_only_model. Going back to an older one would throw finished work away unasked.
+    if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainStateDir))) {
+      verify_train_state(checkpoint.path);
+    }
+    const std::optional<Problem> problem = problem_of(checkpoint.path);
+    if (!problem) {
+      choice.checkpoint = checkpoint.path;
+      return choice;
+    }
+    choice.warnings.push_back(passed_over(*problem));
+    if (has_trainer_state(checkpoint.path)) damages.push_back(*problem);
+  }
+  if (!damages.empty()) throw UserError(ErrorKind::kData, std::move(damages));
+  return choice;
+}
+
+ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir) {
+  if (value == "latest") return latest_complete(run_dir);
+  std::string path = value;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  if (!is_directory(path)) throw_missing(path, run_dir);
+  const std::vector<CheckpointName> inside = list_checkpoints(path);
+  if (!inside.empty() && !has_trainer_state(path)) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "a run directory is no checkpoint",
+                     .where = "training.resume_from_checkpoint",
+                     .what = fmt::format("{} holds {} checkpoints, the newest is {}", path, inside.size(), inside.back().path),
+                     .fix = fmt::format("give one of them, e.g. {}", inside.back().path)});
+  }
+  verify_train_state(path);
+  if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete(path));
+  ResumeChoice choice{.checkpoint = path, .warnings = {}};
+  const std::vector<CheckpointName> siblings = list_checkpoints(run_dir);
+  const auto same = [&](const CheckpointName& checkpoint) {
+    std::error_code error;
+    return fs::equivalent(checkpoint.path, path, error);
+  };
+  const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
+  if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
+    choice.warnings.push_back(
+        fmt::format("{} lies behind {}; `latest` would go on from there until the run has passed it", chosen->path, siblings.back().path));
+  }
+  return choice;
+}
+
+std::vector<std::string> remove_leftovers(const std::string& run_dir) {
+  std::vector<std::string> done;
+  for (const std::string& name : names_in(run_dir)) {
+    const std::string path = join_path(run_dir, name);
+    std::error_code error;
+    if (const std::optional<int64_t> writer = writer_of(name); writer && !is_another_living_process(*writer)) {
+      if (fs::remove(path, error)) done.push_back(name);
+      continue;
+    }
+    const std::optional<Leftover> leftover = leftover_of(name);
+    if (!leftover || is_another_living_process(leftover->pid)) continue;
+    const std::string home = join_path(run_dir, fmt::format("{}{}", kPrefix, leftover->step));
+    if (leftover->is_aside && !fs::exists(home, error)) {
+      fs::rename(path, home, error);
+    } else {
+      fs::remove_all(path, error);
+    }
+    if (!error) done.push_back(name);
+  }
+  return done;
+}
+
+}  // namespace rematch

@@ -1,0 +1,200 @@
+#include "resume/segment_store.h"
+
+#include <ATen/ATen.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "estep/target/segment_checks.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kTokenIds = "token_ids";
+constexpr const char* kIsLabel = "is_label";
+constexpr const char* kCoordSlots = "coord_slots";
+constexpr int64_t kSlotWidth = 3;  ///< position, bin, source
+constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
+
+Json description_of(const Segment& segment) {
+  Json images = Json::array();
+  for (const ImageRef& image : segment.images) images.push_back({{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}});
+  return {{"sample_id", segment.sample_id},   {"num_tokens", segment.encoded_len()}, {"prompt_len", segment.prompt_len},
+          {"prefix_len", segment.prefix_len}, {"append_len", segment.append_len},    {"num_coord_slots", segment.coord_slots.size()},
+          {"images", std::move(images)},      {"where", bytes_json(segment.where)}};
+}
+
+/// The tensors of a store, one after another segment.
+class TensorReader {
+ public:
+  TensorReader(const NamedTensors& tensors, const JsonOrigin& origin) : origin_(origin) {
+    token_ids_ = find(tensors, kTokenIds, at::kInt, {-1});
+    is_label_ = find(tensors, kIsLabel, at::kBool, {-1});
+    slots_ = find(tensors, kCoordSlots, at::kInt, {-1, kSlotWidth});
+    if (is_label_.size(0) != token_ids_.size(0)) {
+      fail(kIsLabel, fmt::format("{} marks for {} tokens", is_label_.size(0), token_ids_.size(0)));
+    }
+    if (tensors.size() != 3) fail("tensors", fmt::format("3 tensors are expected, found {}", tensors.size()));
+  }
+
+  int64_t tokens_left() const { return token_ids_.size(0) - next_token_; }
+  int64_t slots_left() const { return slots_.size(0) - next_slot_; }
+
+  /// Fills in the next `num_tokens` tokens with their labels. @param num_tokens  ≤ tokens_left()
+  void take_tokens(Segment& segment, int64_t num_tokens, int64_t vocab_size, const std::string& place) {
+    const int32_t* ids = token_ids_.const_data_ptr<int32_t>() + next_token_;
+    const bool* marks = is_label_.const_data_ptr<bool>() + next_token_;
+    for (int64_t i = 0; i < num_tokens; ++i) {
+      if (ids[i] < 0 || ids[i] >= vocab_size) fail(place, fmt::format("token {} has id {}, the vocabulary has {}", i, ids[i], vocab_size));
+      segment.labels.push_back(marks[i] ? ids[i] : kIgnoreLabel);
+    }
+    segment.token_ids.assign(ids, ids + num_tokens);
+    next_token_ += num_tokens;
+  }
+
+  /// @param num_slots  ≤ slots_left()
+  void take_slots(Segment& segment, int64_t num_slots, const std::string& place) {
+    const int32_t* slot = slots_.const_data_ptr<int32_t>() + next_slot_ * kSlotWidth;
+    for (int64_t i = 0; i < num_slots; ++i, slot += kSlotWidth) {
+      if (slot[2] != 0 && slot[2] != 1) fail(place, fmt::format("coord slot {} has source {}, expected 0 or 1", i, slot[2]));
+      segment.coord_slots.push_back(
+          {.position = slot[0], .bin = slot[1], .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+    }
+    next_slot_ += num_slots;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& place, const std::string& what) const { throw_json_error(origin_, place, what); }
+
+  /// @param shape  -1 = any size
+  at::Tensor find(const NamedTensors& tensors, const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) const {
+    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& item) { return item.first == name; });
+    if (found == tensors.end()) fail(name, "this tensor of the segments is missing");
+    const at::Tensor& tensor = found->second;
+    bool fits = tensor.scalar_type() == dtype && tensor.dim() == static_cast<int64_t>(shape.size());
+    for (size_t d = 0; fits && d < shape.size(); ++d) fits = shape[d] < 0 || tensor.size(static_cast<int64_t>(d)) == shape[d];
+    if (!fits) {
+      fail(name, fmt::format("this tensor of the segments has {} dimensions of {}", tensor.dim(), at::toString(tensor.scalar_type())));
+    }
+    return tensor.contiguous();
+  }
+
+  const JsonOrigin& origin_;
+  at::Tensor token_ids_, is_label_, slots_;
+  int64_t next_token_ = 0, next_slot_ = 0;
+};
+
+ImageRef read_image(const Json& value, const JsonOrigin& origin, const std::string& place) {
+  JsonFields fields(value, origin, place);
+  ImageRef image;
+  image.path = bytes_of(fields.at("path"), origin, fields.place_of("path"));
+  if (image.path.empty()) fields.fail("path", "a path is expected, found none");
+  const Json& grid = fields.list("grid_thw", image.grid_thw.size());
+  if (grid.size() != image.grid_thw.size()) fields.fail("grid_thw", fmt::format("3 numbers are expected, found {}", grid.size()));
+  for (size_t i = 0; i < grid.size(); ++i) image.grid_thw[i] = json_integer(grid[i], origin, fields.place_of("grid_thw"), 1, kMaxInt);
+  fields.finish();
+  return image;
+}
+
+Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_size, const JsonOrigin& origin, const std::string& place) {
+  JsonFields fields(value, origin, place);
+  Segment segment;
+  segment.sample_id = fields.integer("sample_id", 0);
+  const int64_t num_tokens = fields.integer("num_tokens", 1, std::min(kMaxInt, tensors.tokens_left()));
+  segment.prompt_len = static_cast<int>(fields.integer("prompt_len", 0, num_tokens));
+  segment.prefix_len = static_cast<int>(fields.integer("prefix_len", 0, num_tokens - segment.prompt_len));
+  segment.append_len = static_cast<int>(fields.integer("append_len", 0, num_tokens - segment.prompt_len - segment.prefix_len));
+  tensors.take_tokens(segment, num_tokens, vocab_size, place);
+  tensors.take_slots(segment, fields.integer("num_coord_slots", 0, tensors.slots_left()), place);
+  const Json& images = fields.list("images");
+  for (size_t i = 0; i < images.size(); ++i) {
+    segment.images.push_back(read_image(images[i], origin, fmt::format("{}.images[{}]", place, i)));
+  }
+  segment.where = bytes_of(fields.at("where"), origin, fields.place_of("where"));
+  fields.finish();
+  try {
+    check_supervision(segment);
+  } catch (const UserError& error) {
+    throw_json_error(origin, place, error.problems()[0].error);
+  }
+  return segment;
+}
+
+}  // namespace
+
+int64_t SegmentWriter::number_of(const std::shared_ptr<const Segment>& segment) {
+  const auto [found, is_new] = numbers_.emplace(segment.get(), static_cast<int64_t>(segments_.size()));
+  if (is_new) segments_.push_back(segment);
+  return found->second;
+}
+
+Json SegmentWriter::numbers_of(const std::vector<std::shared_ptr<const Segment>>& segments) {
+  Json numbers = Json::array();
+  for (const auto& segment : segments) numbers.push_back(number_of(segment));
+  return numbers;
+}
+
+Json SegmentWriter::descriptions() const {
+  Json list = Json::array();
+  for (const auto& segment : segments_) list.push_back(description_of(*segment));
+  return list;
+}
+
+NamedTensors SegmentWriter::tensors() const {
+  std::vector<int32_t> ids, slots;
+  std::vector<uint8_t> marks;
+  for (const auto& segment : segments_) {
+    REMATCH_CHECK(segment->labels.size() == segment->token_ids.size(),
+                  fmt::format("{} {}", segment->labels.size(), segment->token_ids.size()));
+    for (size_t i = 0; i < segment->token_ids.size(); ++i) {
+      const int id = segment->token_ids[i], label = segment->labels[i];
+      REMATCH_CHECK(label == id || label == kIgnoreLabel, fmt::format("label {} of token {}", label, id));
+      ids.push_back(id);
+      marks.push_back(label == id ? 1 : 0);
+    }
+    for (const CoordSlot& slot : segment->coord_slots) {
+      slots.insert(slots.end(), {slot.position, slot.bin, slot.source == SlotSource::kPrefix ? 0 : 1});
+    }
+  }
+  const auto num_tokens = static_cast<int64_t>(ids.size());
+  const auto num_slots = static_cast<int64_t>(slots.size()) / kSlotWidth;
+  return {{kTokenIds, at::from_blob(ids.data(), {num_tokens}, at::kInt).clone()},
+          {kIsLabel, at::from_blob(marks.data(), {num_tokens}, at::kByte).to(at::kBool)},
+          {kCoordSlots, at::from_blob(slots.data(), {num_slots, kSlotWidth}, at::kInt).clone()}};
+}
+
+std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions, const NamedTensors& tensors, int64_t vocab_size,
+                                                          const JsonOrigin& origin) {
+  TensorReader reader(tensors, origin);
+  std::vector<std::shared_ptr<const Segment>> segments;
+  for (size_t i = 0; i < descriptions.size(); ++i) {
+    segments.push_back(
+        std::make_shared<const Segment>(read_segment(descriptions[i], reader, vocab_size, origin, fmt::format("segments[{}]", i))));
+  }
+  if (reader.tokens_left() > 0 || reader.slots_left() > 0) {
+    throw_json_error(
+        origin, "segments",
+        fmt::format("{} segments leave {} tokens and {} coord slots over", segments.size(), reader.tokens_left(), reader.slots_left()));
+  }
+  return segments;
+}
+
+std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
+                                                               const std::vector<std::shared_ptr<const Segment>>& segments,
+                                                               const JsonOrigin& origin, const std::string& place) {
+  if (!numbers.is_array()) throw_json_error(origin, place, "a list of segment numbers is expected");
+  std::vector<std::shared_ptr<const Segment>> chosen;
+  std::unordered_set<int64_t> seen;
+  for (const Json& value : numbers) {
+    const int64_t number = json_integer(value, origin, place, 0, static_cast<int64_t>(segments.size()) - 1);
+    if (!seen.insert(number).second) throw_json_error(origin, place, fmt::format("segment {} stands twice in it", number));
+    chosen.push_back(segments[static_cast<size_t>(number)]);
+  }
+  return chosen;
+}
+
+}  // namespace rematch

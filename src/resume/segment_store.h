@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/json.h"
+#include "checkpoint/train_state.h"
+#include "flow/segment.h"
+#include "base/json_fields.h"
+
+namespace rematch {
+
+/// Segments on their way into a checkpoint, each stored once however often it is named: token ids as int32, labels as a mask (a label is
+/// the token itself or kIgnoreLabel), coord slots as rows of (position, bin, source); the rest as JSON.
+class SegmentWriter {
+ public:
+  /// Number of a segment in the store; the same object has the same number.
+  int64_t number_of(const std::shared_ptr<const Segment>& segment);
+  /// Numbers of a list of segments, as JSON.
+  Json numbers_of(const std::vector<std::shared_ptr<const Segment>>& segments);
+
+  /// One object for each segment, in the order of their numbers.
+  Json descriptions() const;
+  NamedTensors tensors() const;
+
+ private:
+  std::unordered_map<const Segment*, int64_t> numbers_;
+  std::vector<std::shared_ptr<const Segment>> segments_;
+};
+
+/// Reads what SegmentWriter gave. Everything is checked, so that what comes out can be trained on: counts, ids, spans, supervision.
+/// @param descriptions  value of the key "segments". @param vocab_size  token ids lie below it
+/// @throws UserError (data)
+std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions, const NamedTensors& tensors, int64_t vocab_size,
+                                                          const JsonOrigin& origin);
+
+/// Segments by their numbers. @param place  of the list, for errors; no number may stand twice in it
+std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
+                                                               const std::vector<std::shared_ptr<const Segment>>& segments,
+                                                               const JsonOrigin& origin, const std::string& place);
+
+}  // namespace rematch

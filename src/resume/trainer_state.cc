@@ -1,0 +1,157 @@
+#include "resume/trainer_state.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/json_fields.h"
+
+namespace rematch {
+namespace {
+
+Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+
+// Python writes NaN, Infinity and -Infinity, which JSON does not know; put between quotes here, they survive the strict parser.
+constexpr std::pair<const char*, double> kNotFinite[] = {{"NaN", std::numeric_limits<double>::quiet_NaN()},
+                                                         {"Infinity", std::numeric_limits<double>::infinity()},
+                                                         {"-Infinity", -std::numeric_limits<double>::infinity()}};
+
+std::string_view constant_at(std::string_view text) {
+  for (const auto& [word, value] : kNotFinite) {
+    const std::string_view name(word);
+    if (text.substr(0, name.size()) == name) return name;
+  }
+  return {};
+}
+
+std::string with_quoted_constants(std::string_view text) {
+  std::string out;
+  bool in_string = false;
+  while (!text.empty()) {
+    const std::string_view constant = in_string ? std::string_view{} : constant_at(text);
+    if (!constant.empty()) {
+      out += fmt::format("\"{}\"", constant);
+      text.remove_prefix(constant.size());
+      continue;
+    }
+    const size_t length = in_string && text[0] == '\\' && text.size() > 1 ? 2 : 1;
+    if (text[0] == '"') in_string = !in_string;
+    out += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+double number_of(const Json& value, const JsonOrigin& origin, const std::string& place) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) {
+    for (const auto& [word, number] : kNotFinite) {
+      if (value.get_ref<const std::string&>() == word) return number;
+    }
+  }
+  throw_json_error(origin, place, fmt::format("a number is expected, found {}", value.type_name()));
+}
+
+// transformers writes some step counts as floats.
+int64_t whole_number(JsonFields& fields, const std::string& key) {
+  const Json& value = fields.at(key);
+  if (!value.is_number_float()) return fields.integer(key);
+  const double number = value.get<double>();
+  if (std::floor(number) != number || std::abs(number) > 1e15) {
+    fields.fail(key, fmt::format("a whole number is expected, found {}", number));
+  }
+  return static_cast<int64_t>(number);
+}
+
+bool is_given(JsonFields& fields, const std::string& key) { return fields.has(key) && !fields.at(key).is_null(); }
+
+LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::string& place) {
+  JsonFields fields(value, origin, place);
+  LogEntry entry{.step = fields.integer("step"), .values = {}};
+  for (const auto& item : value.items()) {
+    if (item.key() != "step") entry.values.emplace_back(item.key(), number_of(item.value(), origin, fields.place_of(item.key())));
+  }
+  return entry;
+}
+
+}  // namespace
+
+MetricName::MetricName(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  text_ = &*names.insert(text).first;
+}
+
+bool TrainerState::update_best(double value, bool greater_is_better, int64_t step) {
+  if (std::isnan(value)) return false;
+  if (best_metric && !(greater_is_better ? value > *best_metric : value < *best_metric)) return false;
+  best_metric = value;
+  best_global_step = step;
+  return true;
+}
+
+std::string TrainerState::to_json() const {
+  Json state;
+  state["best_global_step"] = optional_json(best_global_step);
+  state["best_metric"] = optional_json(best_metric);
+  state["best_model_checkpoint"] = optional_json(best_model_checkpoint);
+  state["epoch"] = epoch;
+  state["eval_steps"] = eval_steps;
+  state["global_step"] = global_step;
+  state["is_hyper_param_search"] = false;
+  state["is_local_process_zero"] = true;
+  state["is_world_process_zero"] = true;
+  Json history = Json::array();
+  for (const LogEntry& entry : log_history) {
+    Json line = Json::object();
+    for (const auto& [name, value] : entry.values) line[std::string(name)] = value;
+    line["step"] = entry.step;
+    history.push_back(std::move(line));
+  }
+  state["log_history"] = std::move(history);
+  state["logging_steps"] = logging_steps;
+  state["max_steps"] = max_steps;
+  state["num_input_tokens_seen"] = num_input_tokens_seen;
+  state["num_train_epochs"] = static_cast<int64_t>(std::ceil(num_train_epochs));
+  state["save_steps"] = save_steps;
+  state["stateful_callbacks"] = Json::object();
+  state["total_flos"] = 0.0;
+  state["train_batch_size"] = train_batch_size;
+  state["trial_name"] = nullptr;
+  state["trial_params"] = nullptr;
+  return python_json(state, 2) + "\n";
+}
+
+TrainerState TrainerState::from_json(std::string_view text, const std::string& path) {
+  const JsonOrigin origin{
+      .path = path,
+      .error = "a trainer_state.json cannot be read",
+      .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint"};
+  const Json root = parse_document(with_quoted_constants(text), origin);
+  JsonFields fields(root, origin);
+  TrainerState state;
+  state.global_step = fields.integer("global_step", 0);
+  state.epoch = number_of(fields.at("epoch"), origin, "epoch");
+  state.max_steps = whole_number(fields, "max_steps");
+  state.num_train_epochs = number_of(fields.at("num_train_epochs"), origin, "num_train_epochs");
+  state.logging_steps = whole_number(fields, "logging_steps");
+  state.eval_steps = whole_number(fields, "eval_steps");
+  state.save_steps = whole_number(fields, "save_steps");
+  state.train_batch_size = whole_number(fields, "train_batch_size");
+  state.num_input_tokens_seen = whole_number(fields, "num_input_tokens_seen");
+  if (is_given(fields, "best_metric")) state.best_metric = number_of(fields.at("best_metric"), origin, "best_metric");
+  if (is_given(fields, "best_global_step")) state.best_global_step = fields.integer("best_global_step", 0);
+  if (is_given(fields, "best_model_checkpoint")) state.best_model_checkpoint = fields.text("best_model_checkpoint");
+  const Json& history = fields.list("log_history");
+  for (size_t i = 0; i < history.size(); ++i) state.log_history.push_back(log_entry(history[i], origin, fmt::format("log_history[{}]", i)));
+  return state;
+}
+
+}  // namespace rematch

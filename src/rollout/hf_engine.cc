@@ -1,0 +1,185 @@
+#include "rollout/hf_engine.h"
+
+#include <ATen/ATen.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "rollout/kv_cache.h"
+#include "rollout/padded_batch.h"
+#include "rollout/repeat_guard.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+namespace {
+
+// Shapes: B rows in the cache, P prompt columns, H hidden, V vocabulary.
+
+// Columns reserved at a time behind the prompt: rollouts usually end long before max_new_tokens.
+constexpr int64_t kColumnChunk = 128;
+// Finished rows leave the cache when they are at least 1/kCompactFraction of it; before that they are computed along and ignored.
+constexpr int64_t kCompactFraction = 4;
+
+// One prompt being answered.
+struct DecodingRow {
+  DecodingRow(const Prompt& prompt, Rollout& rollout, const GenerateOptions& options, const Tokenizer* tokenizer, int64_t vocab_size)
+      : rollout(&rollout), sampler(prompt, options, vocab_size), guard(options.repeat_terminate, tokenizer) {
+    rollout.sample_id = prompt.sample_id;
+    rollout.prompt_token_ids = prompt.token_ids;
+  }
+
+  Rollout* rollout;
+  SamplerRow sampler;
+  RepeatGuard guard;
+  int64_t next_position = 0;
+  int last_token_id = 0;
+  bool finished = false;
+};
+
+// Answers one padded batch: prefill, then one token of every live row per step.
+class BatchDecoder {
+ public:
+  BatchDecoder(const Qwen3VL& model, Sampler& sampler, const GenerateOptions& options)
+      : model_(model), sampler_(sampler), options_(options), stop_ids_(options.stop_ids.begin(), options.stop_ids.end()) {}
+
+  void run(std::span<const Prompt> prompts, std::span<Rollout> rollouts, const Tokenizer* tokenizer, const PixelGetter& pixels,
+           const std::function<void(int)>& on_finished) {
+    const int64_t vocab_size = model_.config().text.vocab_size;
+    for (size_t i = 0; i < prompts.size(); ++i) rows_.emplace_back(prompts[i], rollouts[i], options_, tokenizer, vocab_size);
+    at::Tensor logits_BV = prefill(pad_prompts(prompts, model_, pixels));
+    while (true) {
+      const int num_finished = choose_tokens(logits_BV);
+      if (num_finished > 0) on_finished(num_finished);
+      if (std::all_of(rows_.begin(), rows_.end(), [](const DecodingRow& row) { return row.finished; })) return;
+      throw_if_interrupted();
+      make_room();
+      logits_BV = step();
+    }
+  }
+
+ private:
+  at::Tensor prefill(const PaddedBatch& batch) {
+    const TextConfig& text = model_.config().text;
+    max_columns_ = batch.num_columns() + options_.max_new_tokens;
+    const KvCache::Shape shape{text.num_hidden_layers, text.num_key_value_heads, text.head_dim};
+    cache_ = std::make_unique<KvCache>(shape, batch.paddings, std::min(max_columns_, batch.num_columns() + kColumnChunk),
+                                       at::TensorOptions(model_.device()).dtype(model_.dtype()));
+    for (size_t i = 0; i < rows_.size(); ++i) rows_[i].next_position = batch.next_positions[i];
+    at::Tensor embeds_BPH = model_.embed(batch.token_ids_BP);
+    if (batch.visual_idx_M.defined()) {
+      const at::Tensor flat = embeds_BPH.reshape({-1, text.hidden_size});
+      embeds_BPH = flat.index_copy(0, batch.visual_idx_M, batch.vision.embeds_MH.to(flat.scalar_type())).view(embeds_BPH.sizes());
+    }
+    return forward(embeds_BPH, batch.positions_3BP, batch.visual_idx_M, batch.vision.deepstack_MH);
+  }
+
+  at::Tensor step() {
+    const auto num_rows = static_cast<int64_t>(rows_.size());
+    at::Tensor token_ids = at::empty({num_rows, 1}, at::kLong);
+    at::Tensor positions = at::empty({num_rows, 1}, at::kLong);
+    for (int64_t i = 0; i < num_rows; ++i) {
+      DecodingRow& row = rows_[static_cast<size_t>(i)];
+      token_ids.data_ptr<int64_t>()[i] = row.last_token_id;
+      positions.data_ptr<int64_t>()[i] = row.next_position++;
+    }
+    return forward(model_.embed(token_ids.to(model_.device())), positions.unsqueeze(0).expand({3, num_rows, 1}), {}, {});
+  }
+
+  // Logits [B, V] behind the last column; float32 on the CPU, where the sampler works.
+  at::Tensor forward(const at::Tensor& embeds_BTH, const at::Tensor& positions_3BT, const at::Tensor& visual_idx_M,
+                     const std::vector<at::Tensor>& deepstack_MH) {
+    const int64_t num_new = embeds_BTH.size(1);
+    CachedAttention attention(*cache_, num_new, model_.dtype(), model_.device());
+    const at::Tensor hidden_BTH = model_.decode_TH(embeds_BTH, positions_3BT, attention, visual_idx_M, deepstack_MH);
+    cache_->advance(num_new);
+    return model_.head_KV(hidden_BTH.select(1, num_new - 1)).to(at::kCPU, at::kFloat).contiguous();
+  }
+
+  // Takes the next token of every live row. Returns how many rows finished with it.
+  int choose_tokens(const at::Tensor& logits_BV) {
+    const int64_t vocab_size = logits_BV.size(1);
+    float* const logits = logits_BV.data_ptr<float>();
+    int num_finished = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      DecodingRow& row = rows_[i];
+      if (row.finished) continue;
+      row.last_token_id = sampler_.next({logits + static_cast<int64_t>(i) * vocab_size, static_cast<size_t>(vocab_size)}, row.sampler);
+      row.finished = ends(row);
+      if (row.finished) ++num_finished;
+    }
+    return num_finished;
+  }
+
+  bool ends(DecodingRow& row) const {
+    if (stop_ids_.count(row.last_token_id) > 0) {
+      row.rollout->finish_reason = FinishReason::kStop;
+      return true;
+    }
+    std::vector<int>& response = row.rollout->response_token_ids;
+    response.push_back(row.last_token_id);
+    if (row.guard.push(row.last_token_id)) {
+      row.rollout->finish_reason = FinishReason::kRepeat;
+      return true;
+    }
+    if (static_cast<int64_t>(response.size()) < options_.max_new_tokens) return false;
+    row.rollout->finish_reason = FinishReason::kLength;
+    return true;
+  }
+
+  // Drops finished rows when that pays, and sees to a free column.
+  void make_room() {
+    std::vector<int64_t> live;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (!rows_[i].finished) live.push_back(static_cast<int64_t>(i));
+    }
+    const auto num_rows = static_cast<int64_t>(rows_.size());
+    const int64_t num_finished = num_rows - static_cast<int64_t>(live.size());
+    const bool is_full = cache_->len() == cache_->capacity();
+    if (!is_full && num_finished * kCompactFraction < num_rows) return;
+    const int64_t growth = is_full ? std::max(kColumnChunk, cache_->len() / 4) : 0;
+    cache_->rebuild(live, std::min(max_columns_, cache_->capacity() + growth));
+    std::erase_if(rows_, [](const DecodingRow& row) { return row.finished; });
+  }
+
+  const Qwen3VL& model_;
+  Sampler& sampler_;
+  const GenerateOptions& options_;
+  const std::set<int> stop_ids_;
+  std::vector<DecodingRow> rows_;  // row i of the cache; live or not yet dropped
+  std::unique_ptr<KvCache> cache_;
+  int64_t max_columns_ = 0;
+};
+
+}  // namespace
+
+HfEngine::HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
+                   const GenerateOptions& options)
+    : model_(std::move(model)), tokenizer_(std::move(tokenizer)), pixels_(std::move(pixels)), options_(options), sampler_(options) {
+  if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
+}
+
+std::vector<Rollout> HfEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
+  const at::NoGradGuard no_grad;
+  for (const Prompt& prompt : prompts) check_prompt(prompt, model_->config());
+  std::vector<Rollout> rollouts(prompts.size());
+  int num_done = 0;
+  const auto on_finished = [&](int num_finished) {
+    num_done += num_finished;
+    if (on_progress) on_progress(num_done);
+  };
+  const auto batch_size = static_cast<size_t>(options_.batch_size);
+  for (size_t first = 0; first < prompts.size(); first += batch_size) {
+    throw_if_interrupted();
+    const size_t count = std::min(batch_size, prompts.size() - first);
+    BatchDecoder decoder(*model_, sampler_, options_);
+    decoder.run(std::span(prompts).subspan(first, count), std::span(rollouts).subspan(first, count), tokenizer_.get(), pixels_,
+                on_finished);
+  }
+  return rollouts;
+}
+
+}  // namespace rematch

@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "rollout/native/step.h"
+#include "kernels/attention.h"
+
+namespace rematch {
+
+/// How the workers of a step share its attention; the same for every layer. Which worker does what changes no bit.
+class CpuAttentionPlan {
+ public:
+  /// A task without its pointers to activations, which change from layer to layer.
+  struct Task {
+    size_t sequence = 0;
+    int64_t kv_head = 0;
+    kernels::Range queries;
+    int64_t num_spans = 0;
+    int64_t first_partial = -1;  ///< ≥ 0: its spans are items of their own, and combined afterwards
+  };
+  struct Item {
+    size_t task = 0;
+    int64_t span = -1;  ///< -1: all of the task's
+  };
+
+  /// @param group  query heads of a key/value head. Cost: O(items)
+  void make(const Step& step, int64_t num_kv_heads, int64_t group, int num_workers);
+
+  const std::vector<Task>& tasks() const { return tasks_; }
+  const std::vector<Item>& items() const { return items_; }
+  int64_t num_partials() const { return num_partials_; }  ///< spans done apart; 0 = nothing to combine
+  /// The items of one worker: contiguous, and about as much work as the others'.
+  kernels::Range share(int worker, int num_workers) const;
+
+ private:
+  std::vector<Task> tasks_;
+  std::vector<Item> items_;
+  std::vector<int64_t> work_until_;  ///< [items] keys times queries up to and with an item
+  int64_t num_partials_ = 0;
+};
+
+}  // namespace rematch

@@ -1,0 +1,107 @@
+#include "rollout/native/cpu_parameters.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "model/adapter.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kMostWaitingBytes = 64 << 20;
+
+kernels::Storage storage_of(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
+}
+
+kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
+  REMATCH_CHECK(tensor.dim() >= 2 && tensor.is_contiguous() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16),
+                fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()), tensor.dim()));
+  return {.data = tensor.const_data_ptr(),
+          .storage = storage_of(tensor),
+          .num_outputs = tensor.size(0),
+          .num_inputs = tensor.numel() / tensor.size(0)};
+}
+
+}  // namespace
+
+CpuParameters::CpuParameters(const Qwen3VL& model, const std::vector<std::string>& prefixes) : model_(model) {
+  REMATCH_CHECK(model.device().is_cpu(), model.device().str());
+  int64_t most_bytes = 0;
+  for (const NamedParameter& parameter : model.parameters()) {
+    parameters_[parameter.name] = &parameter;
+    const at::Tensor& tensor = parameter.tensor;
+    const auto begins = [&](const std::string& prefix) { return parameter.name.starts_with(prefix); };
+    if (tensor.dim() < 2 || std::none_of(prefixes.begin(), prefixes.end(), begins)) continue;
+    most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
+  }
+  memory_.packed.reserve(most_bytes);  // what stays empty is never touched
+}
+
+at::Tensor CpuParameters::tensor(const std::string& name) const {
+  const auto found = parameters_.find(name);
+  REMATCH_CHECK(found != parameters_.end(), name);
+  const auto& adapter = model_.adapter();
+  return (adapter == nullptr ? found->second->tensor : adapter->merged(*found->second)).detach().contiguous();
+}
+
+kernels::PackedWeights CpuParameters::packed(const std::vector<std::string>& names) {
+  Packing packing;
+  int64_t num_outputs = 0;
+  for (const std::string& name : names) {
+    packing.parts.push_back(as_matrix(packing.tensors.emplace_back(tensor(name)), name));
+    num_outputs += packing.parts.back().num_outputs;
+  }
+  const int64_t num_inputs = packing.parts.front().num_inputs;
+  const kernels::Storage storage = packing.parts.front().storage;
+  const int64_t num_bytes = kernels::packed_bytes(num_outputs, num_inputs, storage);
+  REMATCH_CHECK(num_packed_bytes_ + num_bytes <= memory_.packed.size(), names.front());
+  uint8_t* const data = memory_.packed.data() + std::exchange(num_packed_bytes_, num_packed_bytes_ + num_bytes);
+  packing.num_panels = kernels::num_panels(num_outputs);
+  packing.packed = data;
+  waiting_.push_back(std::move(packing));
+  num_waiting_bytes_ += num_bytes;
+  if (num_waiting_bytes_ > kMostWaitingBytes) pack_waiting();
+  return {.data = data, .storage = storage, .num_outputs = num_outputs, .num_inputs = num_inputs};
+}
+
+void CpuParameters::pack_waiting() {
+  std::vector<std::pair<const Packing*, int64_t>> panels;
+  for (const Packing& packing : waiting_) {
+    for (int64_t i = 0; i < packing.num_panels; ++i) panels.emplace_back(&packing, i);
+  }
+  at::parallel_for(0, static_cast<int64_t>(panels.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto& [packing, panel] = panels[static_cast<size_t>(i)];
+      kernels::pack(packing->parts.data(), static_cast<int>(packing->parts.size()), {panel, panel + 1}, packing->packed);
+    }
+  });
+  waiting_.clear();
+  num_waiting_bytes_ = 0;
+}
+
+CpuMemory CpuParameters::memory() && {
+  pack_waiting();
+  return std::move(memory_);
+}
+
+kernels::PackedWeights CpuParameters::linear(const std::string& module) {
+  kernels::PackedWeights weights = packed({module + ".weight"});
+  weights.bias = memory_.tensors.emplace_back(tensor(module + ".bias").to(at::kFloat)).const_data_ptr<float>();
+  return weights;
+}
+
+kernels::Matrix CpuParameters::matrix(const std::string& name) {
+  return as_matrix(memory_.tensors.emplace_back(tensor(name)), name);
+}
+
+std::vector<float> CpuParameters::vector(const std::string& name) const {
+  const at::Tensor values = tensor(name).to(at::kFloat).contiguous();
+  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+}  // namespace rematch

@@ -1,0 +1,61 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rollout/native/cpu_buffer.h"
+#include "kernels/gemm.h"
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// What kernels read: packed matrices in one piece of memory, and tensors that are read as they are.
+struct CpuMemory {
+  CpuBuffer<uint8_t> packed;
+  std::vector<at::Tensor> tensors;
+};
+
+/// Finds a model's parameters by checkpoint name and gives them to kernels, through the adapter if there is one. Products read packed
+/// copies (kernels/gemm.h): as much memory again as the matrices, while there is a rollout.
+class CpuParameters {
+ public:
+  /// @param model     on the CPU, float32 or bfloat16
+  /// @param prefixes  of all matrices that will be packed
+  CpuParameters(const Qwen3VL& model, const std::vector<std::string>& prefixes);
+
+  /// Parameters below each other, to be packed for products; all dimensions but the first are taken together. Cost: one pass over them,
+  /// at the latest in memory().
+  kernels::PackedWeights packed(const std::vector<std::string>& names);
+  /// packed({MODULE.weight}) with MODULE.bias.
+  kernels::PackedWeights linear(const std::string& module);
+  /// A parameter row by row, for looking up.
+  kernels::Matrix matrix(const std::string& name);
+  /// A copy as float32; for a few kilobytes.
+  std::vector<float> vector(const std::string& name) const;
+  /// The tensor itself.
+  at::Tensor tensor(const std::string& name) const;
+
+  /// Owner of everything the results point to, complete now.
+  CpuMemory memory() &&;
+
+ private:
+  struct Packing {
+    std::vector<at::Tensor> tensors;  ///< merged ones live no longer than this
+    std::vector<kernels::Matrix> parts;
+    int64_t num_panels = 0;
+    void* packed = nullptr;
+  };
+  void pack_waiting();
+
+  const Qwen3VL& model_;
+  std::map<std::string, const NamedParameter*> parameters_;
+  CpuMemory memory_;
+  int64_t num_packed_bytes_ = 0;
+  std::vector<Packing> waiting_;  ///< so that threads are called together once for many small matrices
+  int64_t num_waiting_bytes_ = 0;
+};
+
+}  // namespace rematch

@@ -1,0 +1,43 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "rollout/native/cpu_parameters.h"
+#include "kernels/gemm.h"
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// A LayerNorm.
+struct CpuLayerNorm {
+  std::vector<float> weight, bias;
+};
+
+/// A transformer block.
+struct CpuVisionBlock {
+  CpuLayerNorm norm1, norm2;
+  kernels::PackedWeights qkv, proj, fc1, fc2;
+};
+
+/// What makes one visual token of merge² rows.
+struct CpuMerger {
+  CpuLayerNorm norm;
+  kernels::PackedWeights fc1, fc2;
+  bool norm_after_shuffle = false;  ///< over all rows of a token, not each
+};
+
+/// The vision tower as the kernels read it: matrices are packed copies, merged with the adapter if there is one.
+struct CpuTower {
+  kernels::PackedWeights patch_embed;
+  at::Tensor pos_embed;  ///< the learned table, for looking up
+  std::vector<CpuVisionBlock> blocks;
+  CpuMerger merger;
+  std::vector<CpuMerger> deepstack;  ///< in the order of deepstack_visual_indexes
+  CpuMemory memory;  ///< owner of what the pointers point to
+};
+
+/// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the tower's weights
+CpuTower take_cpu_tower(const Qwen3VL& model);
+
+}  // namespace rematch

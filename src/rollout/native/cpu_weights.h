@@ -1,0 +1,32 @@
+#pragma once
+#include <vector>
+
+#include "rollout/native/cpu_parameters.h"
+#include "kernels/gemm.h"
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// One decoder layer as the kernels read it.
+struct CpuLayer {
+  std::vector<float> input_norm, post_attention_norm, q_norm, k_norm;
+  kernels::PackedWeights qkv;  ///< queries, keys and values below each other
+  kernels::PackedWeights o, gate, up, down;
+};
+
+/// The text tower of a model as the kernels read it: matrices are packed copies, merged with the adapter if there is one; norms, a few
+/// kilobytes, are copied as float32. The embedding is the training tensor itself.
+struct CpuWeights {
+  std::vector<CpuLayer> layers;
+  kernels::Matrix embedding;    ///< [V, H], looked up
+  kernels::PackedWeights head;  ///< [V, H], multiplied with
+  std::vector<float> final_norm;
+  std::vector<float> inverse_frequencies;  ///< [D / 2]
+  std::vector<int> axis;                   ///< [D / 2]: which of temporal, height, width turns a column
+  CpuMemory memory;                        ///< owner of what the pointers point to
+};
+
+/// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the weights, and as much memory again
+CpuWeights take_cpu_weights(const Qwen3VL& model);
+
+}  // namespace rematch

@@ -1,0 +1,59 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rollout/native/step.h"
+#include "rollout/native/step_graph.h"
+
+namespace rematch {
+
+/// What a step in which every sequence decodes one token reads. S sequences, L tokens of the longest, both perhaps padded.
+struct DecodeInputs {
+  at::Tensor token_ids_S;      ///< int64
+  at::Tensor positions_3S;     ///< int64
+  at::Tensor slots_S;          ///< int64; where each row's key and value go
+  at::Tensor cached_slots_SL;  ///< int64; behind a sequence's end a slot of its own, whose value is finite
+  at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ behind the end
+};
+
+/// Replays decoding steps where the device can. A step is padded to one of a few sizes, and each size is recorded when it has come often
+/// enough to be worth it. The first replay of a size must give what computing gave, or there are no more replays: a graph that reads stale
+/// memory answers without a complaint.
+class DecodeGraphs {
+ public:
+  /// Logits of a step's sequences, float32 on the device: [S, V].
+  using Compute = std::function<at::Tensor(const DecodeInputs&)>;
+
+  /// @param make_graph  empty = never replay
+  DecodeGraphs(StepGraphMaker make_graph, Compute compute) : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
+
+  /// Whether a step may be run() at all: every sequence decodes, and wants to know what.
+  bool can_run(const Step& step) const;
+  /// Sizes to which a step of this many sequences and tokens is padded.
+  static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens);
+  /// Logits [num_sequences, V] of a padded step: replayed, or computed.
+  at::Tensor run(const DecodeInputs& padded, int64_t num_sequences);
+  /// Forgets all recordings: before the cache or weights move.
+  void clear() { sizes_.clear(); }
+
+ private:
+  struct Size {
+    int64_t num_uses = 0;
+    DecodeInputs inputs;  ///< what the recording reads
+    at::Tensor logits_SV;
+    std::unique_ptr<StepGraph> graph;
+  };
+  void record(Size& size, const DecodeInputs& padded, const at::Tensor& logits_SV);
+  void turn_off(const std::string& reason);
+
+  StepGraphMaker make_graph_;
+  Compute compute_;
+  std::map<std::pair<int64_t, int64_t>, Size> sizes_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,72 @@
+#include "rollout/native/draft_table.h"
+
+#include <algorithm>
+
+namespace rematch {
+namespace {
+
+// Older counts fade: the model learns, and answers change.
+constexpr double kMostTried = 512;
+
+}  // namespace
+
+DraftTable::DraftTable(std::span<const int> coord_ids) {
+  for (const int id : coord_ids) {
+    if (id < 0) continue;
+    if (static_cast<size_t>(id) >= is_coord_.size()) is_coord_.resize(static_cast<size_t>(id) + 1);
+    is_coord_[static_cast<size_t>(id)] = true;
+  }
+  for (std::vector<Slot>& slots : slots_) slots.resize(kNumSlots);
+}
+
+uint64_t DraftTable::hash(size_t rule, const DraftContext& context) const {
+  uint64_t mixed = 0x9E3779B97F4A7C15ULL;
+  for (const int32_t id : context.last(kRules[rule].length)) {
+    const bool is_coord = id >= 0 && static_cast<size_t>(id) < is_coord_.size() && is_coord_[static_cast<size_t>(id)];
+    mixed = (mixed ^ static_cast<uint32_t>(is_coord && kRules[rule].folds_coords ? -2 : id)) * 0xD6E8FEB86659FD93ULL;
+    mixed ^= mixed >> 32;
+  }
+  return mixed;
+}
+
+const DraftTable::Slot* DraftTable::find(size_t rule, uint64_t hash) const {
+  const Slot& slot = slots_[rule][hash % kNumSlots];
+  return slot.token_id >= 0 && slot.tag == static_cast<uint32_t>(hash >> 32) ? &slot : nullptr;
+}
+
+DraftTable::Guess DraftTable::guess(const DraftContext& context) const {
+  Guess best;
+  for (size_t rule = 0; rule < kRules.size(); ++rule) {
+    const Slot* const slot = find(rule, hash(rule, context));
+    if (slot == nullptr) continue;
+    const double probability = counts_[rule][slot->num_right].probability();
+    if (probability > best.probability) best = {slot->token_id, probability};
+  }
+  return best;
+}
+
+void DraftTable::learn(const DraftContext& context, int32_t token_id) {
+  for (size_t rule = 0; rule < kRules.size(); ++rule) {
+    const uint64_t hashed = hash(rule, context);
+    const Slot* const known = find(rule, hashed);
+    Slot& slot = slots_[rule][hashed % kNumSlots];
+    if (known == nullptr) {
+      slot = {static_cast<uint32_t>(hashed >> 32), token_id, 0};
+      continue;
+    }
+    const bool is_right = slot.token_id == token_id;
+    Count& count = counts_[rule][slot.num_right];
+    count.right += is_right ? 1 : 0;
+    count.tried += 1;
+    if (count.tried > kMostTried) count = {count.right / 2, count.tried / 2};
+    if (is_right) {
+      slot.num_right = std::min<uint32_t>(slot.num_right + 1, kMostInARow);
+    } else if (slot.num_right > 1) {
+      slot.num_right = 1;  // one surprise does not make it forgotten
+    } else {
+      slot = {slot.tag, token_id, 0};
+    }
+  }
+}
+
+}  // namespace rematch

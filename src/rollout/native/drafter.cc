@@ -1,0 +1,63 @@
+#include "rollout/native/drafter.h"
+
+#include <algorithm>
+#include <queue>
+#include <vector>
+
+namespace rematch {
+namespace {
+
+// Beyond, little is left to win, and logits take memory: rows of a whole vocabulary.
+constexpr int64_t kMostRows = 64;
+
+DraftContext context_of(const Sequence& sequence) {
+  DraftContext context;
+  for (int64_t i = std::max<int64_t>(0, sequence.len() - static_cast<int64_t>(DraftContext::kLength)); i < sequence.len(); ++i) {
+    context.push(sequence.token_at(i));
+  }
+  return context;
+}
+
+// The next guess at an item's tokens, and the probability that it and all before it are right.
+struct Candidate {
+  double probability = 0;
+  size_t item_idx = 0;
+  int32_t token_id = -1;
+  DraftContext context;  // of the tokens before it
+  bool operator<(const Candidate& other) const { return probability < other.probability; }
+};
+
+}  // namespace
+
+Drafter::Drafter(std::span<const int> coord_ids, std::span<const int> stop_ids)
+    : table_(coord_ids), stop_ids_(stop_ids.begin(), stop_ids.end()) {}
+
+void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_reading) const {
+  if (rows_per_reading <= 0) return;
+  auto num_useful = static_cast<double>(plan.num_rows);
+  std::priority_queue<Candidate> candidates;
+  const auto offer = [&](Candidate candidate) {
+    const DraftTable::Guess guess = table_.guess(candidate.context);
+    if (guess.token_id < 0 || stop_ids_.count(guess.token_id) > 0) return;
+    candidate.token_id = guess.token_id;
+    candidate.probability *= guess.probability;
+    // The bar only rises.
+    if (candidate.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) > num_useful) candidates.push(candidate);
+  };
+  for (size_t i = 0; i < plan.items.size() && plan.num_rows < kMostRows; ++i) {
+    if (plan.items[i].num_logits > 0) offer({.probability = 1, .item_idx = i, .context = context_of(*plan.items[i].sequence)});
+  }
+  while (!candidates.empty() && plan.num_rows < kMostRows) {
+    Candidate best = candidates.top();
+    candidates.pop();
+    if (best.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) <= num_useful) return;
+    if (!scheduler.add_draft(plan, plan.items[best.item_idx], best.token_id)) continue;
+    num_useful += best.probability;
+    best.context.push(best.token_id);
+    offer(best);
+  }
+}
+
+void Drafter::learn(const Sequence& sequence, int32_t token_id) { table_.learn(context_of(sequence), token_id); }
+
+}  // namespace rematch

@@ -1,0 +1,202 @@
+#include "rollout/native/generation.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "rollout/native/step_clock.h"
+
+namespace rematch {
+namespace {
+
+// Logits one thread looks at before another one is worth waking.
+constexpr int64_t kLogitsPerTask = 1 << 15;
+
+}  // namespace
+
+NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress)
+    : engine_(engine),
+      options_(engine.options_),
+      prompts_(prompts),
+      on_progress_(on_progress),
+      stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
+      rows_per_reading_(options_.native.drafts ? engine.parts_.runner->rows_per_reading() : 0),
+      images_(engine.parts_.model->config(), engine.parts_.pixels, engine.parts_.encoder),
+      rollouts_(prompts.size()),
+      scheduler_({.max_num_seqs = engine.max_live(prompts.size()), .max_step_rows = engine.max_step_rows(prompts.size())},
+                 *engine.blocks_) {
+  images_.expect(prompts);
+}
+
+std::vector<Rollout> NativeEngine::Generation::run() {
+  while (true) {
+    throw_if_interrupted();
+    queue_prompts();
+    if (!scheduler_.has_work()) break;
+    step();
+  }
+  engine_.stats_.num_found_tokens += scheduler_.num_found_tokens();
+  engine_.stats_.num_preemptions += scheduler_.num_preemptions();
+  engine_.stats_.num_images += images_.num_encoded();
+  return std::move(rollouts_);
+}
+
+// More than can run at the same time need not be loaded.
+void NativeEngine::Generation::queue_prompts() {
+  while (next_prompt_ < prompts_.size() && scheduler_.num_running() + scheduler_.num_waiting() < engine_.max_live(prompts_.size())) {
+    const size_t idx = next_prompt_++;
+    const Prompt& prompt = prompts_[idx];
+    rollouts_[idx].sample_id = prompt.sample_id;
+    rollouts_[idx].prompt_token_ids = prompt.token_ids;
+    const auto [at, is_new] = live_.try_emplace(static_cast<int64_t>(idx), idx, prompt, options_, engine_.parts_.tokenizer.get(),
+                                                *engine_.parts_.model, images_.spans(prompt));
+    scheduler_.add(at->second.sequence);
+  }
+}
+
+void NativeEngine::Generation::step() {
+  const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
+  StepPlan plan = scheduler_.next();
+  engine_.drafter_.draft(scheduler_, plan, rows_per_reading_);
+  for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
+  encode_images(plan);
+  const Step step = make_step(plan);
+  const StepClock clock;
+  const std::span<float> logits_KV = engine_.parts_.runner->forward(step);
+  engine_.governor_.observe({.seconds = clock.seconds(), .num_rows = plan.num_rows, .num_switches = clock.num_switches()});
+  scheduler_.computed(plan);
+  const auto [num_drafts, num_right] = choose_tokens(plan, logits_KV);
+  ++engine_.stats_.num_steps;
+  engine_.stats_.num_rows += plan.num_rows - num_drafts + num_right;
+  engine_.stats_.num_drafts += num_drafts;
+  engine_.stats_.num_right_drafts += num_right;
+}
+
+// Calls visit(image, first, end) for the tokens of an item that show an image.
+template <typename Visit>
+void NativeEngine::Generation::for_shown(const StepPlan::Item& item, const Visit& visit) {
+  const int64_t first = item.sequence->num_computed, end = first + item.num_rows;
+  for (const ImageSpan& image : answer_of(item).images) {
+    const int64_t from = std::max(first, image.first_token), to = std::min(end, image.first_token + image.num_tokens);
+    if (from < to) visit(image, from, to);
+  }
+}
+
+void NativeEngine::Generation::encode_images(const StepPlan& plan) {
+  std::vector<ContentKey> shown;
+  for (const StepPlan::Item& item : plan.items) {
+    for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
+  }
+  images_.encode(shown);
+}
+
+Step NativeEngine::Generation::make_step(const StepPlan& plan) {
+  Step step;
+  step.token_ids.reserve(static_cast<size_t>(plan.num_rows));
+  step.positions_3T.resize(static_cast<size_t>(3 * plan.num_rows));
+  for (const StepPlan::Item& item : plan.items) {
+    const LiveAnswer& answer = answer_of(item);
+    const Sequence& sequence = answer.sequence;
+    const auto first_row = static_cast<int64_t>(step.token_ids.size());
+    for (int64_t i = 0; i < item.num_rows; ++i) {
+      const int64_t token_idx = sequence.num_computed + i;
+      step.token_ids.push_back(sequence.token_at(token_idx));
+      for (int64_t axis = 0; axis < 3; ++axis) {
+        step.positions_3T[static_cast<size_t>(axis * plan.num_rows + first_row + i)] = answer.position(axis, token_idx);
+      }
+    }
+    for_shown(item, [&](const ImageSpan& image, int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        step.visual_rows.push_back(images_.visual_row(image.content, i - image.first_token, first_row + i - sequence.num_computed));
+      }
+    });
+    step.sequences.push_back({.first_row = first_row,
+                              .num_rows = item.num_rows,
+                              .num_cached = sequence.num_computed,
+                              .block_table = sequence.block_table,
+                              .num_logits = item.num_logits});
+  }
+  return step;
+}
+
+NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(const StepPlan& plan, std::span<float> logits_KV) {
+  const auto vocab_size = static_cast<size_t>(engine_.parts_.model->config().text.vocab_size);
+  std::vector<Asking> asking;
+  int64_t num_logits = 0, num_right = 0;
+  for (const StepPlan::Item& item : plan.items) {
+    if (item.num_logits == 0) continue;
+    asking.push_back({&answer_of(item), logits_KV.subspan(static_cast<size_t>(num_logits) * vocab_size, vocab_size)});
+    num_logits += item.num_logits;
+  }
+  REMATCH_CHECK(logits_KV.size() == static_cast<size_t>(num_logits) * vocab_size, fmt::format("{} logits", logits_KV.size()));
+  const int64_t num_drafts = num_logits - static_cast<int64_t>(asking.size());
+  const int num_done_before = num_done_;
+  while (!asking.empty()) {
+    if (engine_.observer_) {
+      for (const Asking& one : asking) {
+        engine_.observer_(one.answer->prompt_idx, static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
+      }
+    }
+    const std::vector<int> token_ids = sample(asking);
+    // Those whose draft came true have the next row of logits, right behind.
+    std::vector<Asking> going_on;
+    for (size_t i = 0; i < asking.size(); ++i) {
+      if (take(*asking[i].answer, token_ids[i]) != Taken::kDrafted) continue;
+      going_on.push_back({asking[i].answer, {asking[i].logits_V.data() + vocab_size, vocab_size}});
+    }
+    asking = std::move(going_on);
+    num_right += static_cast<int64_t>(asking.size());
+  }
+  if (num_done_ > num_done_before && on_progress_) on_progress_(num_done_);
+  return {num_drafts, num_right};
+}
+
+std::vector<int> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
+  const auto num_rows = static_cast<int64_t>(asking.size());
+  const int64_t rows_per_task = std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
+  std::vector<int> token_ids(asking.size());
+  std::vector<std::exception_ptr> errors(asking.size());
+  engine_.need_samplers();
+  at::parallel_for(0, num_rows, rows_per_task, [&](int64_t first, int64_t end) {
+    Sampler& sampler = engine_.samplers_.at(static_cast<size_t>(at::get_thread_num()));
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(end); ++i) {
+      try {
+        token_ids[i] = sampler.next(asking[i].logits_V, asking[i].answer->sampler);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return token_ids;
+}
+
+// Adds a token to its answer, which is gone when that ends it.
+NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, int token_id) {
+  if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
+  const std::optional<FinishReason> reason = end_of(answer, token_id);
+  if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
+  rollouts_[answer.prompt_idx].finish_reason = *reason;
+  scheduler_.remove(answer.sequence);
+  images_.finish(answer.prompt);
+  live_.erase(answer.sequence.arrival());
+  ++num_done_;
+  return Taken::kEnded;
+}
+
+std::optional<FinishReason> NativeEngine::Generation::end_of(LiveAnswer& answer, int token_id) {
+  if (stop_ids_.count(token_id) > 0) return FinishReason::kStop;
+  std::vector<int>& response = rollouts_[answer.prompt_idx].response_token_ids;
+  response.push_back(token_id);
+  if (answer.guard.push(token_id)) return FinishReason::kRepeat;
+  if (static_cast<int64_t>(response.size()) >= options_.max_new_tokens) return FinishReason::kLength;
+  return std::nullopt;
+}
+
+}  // namespace rematch

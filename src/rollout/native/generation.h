@@ -1,0 +1,68 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rollout/native/live_answer.h"
+#include "rollout/native/native_engine.h"
+#include "rollout/native/prompt_images.h"
+#include "rollout/native/scheduler.h"
+#include "rollout/native/step.h"
+
+namespace rematch {
+
+/// One call of NativeEngine::generate(): prompts come in as room allows, all live answers take step after step together, and each leaves
+/// when it ends.
+class NativeEngine::Generation {
+ public:
+  /// All arguments must outlive this. @param on_progress  as in RolloutEngine::generate()
+  Generation(NativeEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress);
+
+  /// Answers all prompts, in order. @throws as NativeEngine::generate(); no block is lost then
+  std::vector<Rollout> run();
+
+ private:
+  /// An answer whose next token can be chosen.
+  struct Asking {
+    LiveAnswer* answer = nullptr;
+    std::span<float> logits_V;
+  };
+  /// What becomes of an answer with its new token.
+  enum class Taken { kEnded, kWaits, kDrafted };
+  struct DraftCount {
+    int64_t num_drafts = 0;
+    int64_t num_right = 0;
+  };
+
+  void queue_prompts();
+  void step();
+  void encode_images(const StepPlan& plan);
+  Step make_step(const StepPlan& plan);
+  DraftCount choose_tokens(const StepPlan& plan, std::span<float> logits_KV);
+  std::vector<int> sample(const std::vector<Asking>& asking);
+  Taken take(LiveAnswer& answer, int token_id);
+  std::optional<FinishReason> end_of(LiveAnswer& answer, int token_id);
+  LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
+  template <typename Visit>
+  void for_shown(const StepPlan::Item& item, const Visit& visit);
+
+  NativeEngine& engine_;
+  const GenerateOptions& options_;
+  const std::vector<Prompt>& prompts_;
+  const std::function<void(int)>& on_progress_;
+  const std::set<int> stop_ids_;
+  const double rows_per_reading_;  ///< 0 = no drafts
+  PromptImages images_;
+  std::vector<Rollout> rollouts_;
+  std::map<int64_t, LiveAnswer> live_;  ///< by arrival; outlives the scheduler that knows their sequences
+  Scheduler scheduler_;
+  size_t next_prompt_ = 0;
+  int num_done_ = 0;
+};
+
+}  // namespace rematch

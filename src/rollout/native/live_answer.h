@@ -1,0 +1,56 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rollout/native/sequence.h"
+#include "rollout/repeat_guard.h"
+#include "rollout/sampler.h"
+#include "model/qwen3vl.h"
+
+namespace rematch {
+
+/// One prompt being answered by the native engine.
+struct LiveAnswer {
+  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options, const Tokenizer* tokenizer, const Qwen3VL& model,
+             std::vector<ImageSpan> spans)
+      : prompt_idx(prompt_index),
+        prompt(prompt_),
+        images(std::move(spans)),
+        sampler(prompt_, options, model.config().text.vocab_size),
+        guard(options.repeat_terminate, tokenizer),
+        sequence({.arrival = static_cast<int64_t>(prompt_index),
+                  .prompt_token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
+                  .images = images,
+                  .max_new_tokens = options.max_new_tokens,
+                  .who = sample_name(prompt_.sample_id, prompt_.where)},
+                 options.native.block_len) {
+    RowInput row{.token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
+                 .segment_lens = {static_cast<int64_t>(prompt_.token_ids.size())},
+                 .grids = {{}}};
+    for (const ImageRef& image : prompt_.images) row.grids.back().push_back(image.grid_thw);
+    positions_3T = model.positions_3T(row).contiguous();
+    first_new_position = positions_3T.max().item<int64_t>() + 1;
+  }
+
+  /// mRoPE position of a token, prompt or answer, on one of the three axes.
+  int64_t position(int64_t axis, int64_t token_idx) const {
+    const int64_t prompt_len = sequence.prompt_len();
+    if (token_idx >= prompt_len) return first_new_position + token_idx - prompt_len;
+    return positions_3T.const_data_ptr<int64_t>()[axis * prompt_len + token_idx];
+  }
+
+  size_t prompt_idx;  ///< also its arrival at the scheduler
+  const Prompt& prompt;
+  std::vector<ImageSpan> images;
+  SamplerRow sampler;
+  RepeatGuard guard;
+  Sequence sequence;
+  at::Tensor positions_3T;
+  int64_t first_new_position = 0;
+};
+
+}  // namespace rematch

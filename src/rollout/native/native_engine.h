@@ -1,0 +1,87 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rollout/engine.h"
+#include "rollout/native/drafter.h"
+#include "rollout/native/kv_blocks.h"
+#include "rollout/native/prompt_images.h"
+#include "rollout/native/step.h"
+#include "rollout/native/thread_governor.h"
+#include "rollout/sampler.h"
+#include "model/qwen3vl.h"
+#include "model/row.h"
+
+namespace rematch {
+
+class Tokenizer;
+
+/// Checks ranges. @throws UserError (config) naming the key
+void check_native_options(const NativeOptions& options);
+
+/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step carries the next token of
+/// all live answers and pieces of waiting prompts side by side, without padding; equal starts of prompts are computed once.
+/// The same answers as `hf`.
+class NativeEngine : public RolloutEngine {
+ public:
+  struct Parts {
+    std::shared_ptr<const Qwen3VL> model;
+    std::shared_ptr<const Tokenizer> tokenizer;
+    PixelGetter pixels;
+    std::unique_ptr<StepRunner> runner;  ///< on that model
+    ImageEncoder encoder;                ///< of that model
+  };
+  /// What generate() did so far.
+  struct Stats {
+    int64_t num_steps = 0;
+    int64_t num_rows = 0;          ///< tokens computed, wrong drafts apart
+    int64_t num_drafts = 0;        ///< guesses computed ahead of their turn
+    int64_t num_right_drafts = 0;  ///< that came true: steps saved
+    int64_t num_found_tokens = 0;  ///< tokens found in the cache instead
+    int64_t num_preemptions = 0;   ///< times a sequence lost its blocks and was computed again
+    int64_t num_images = 0;        ///< that went through the vision tower
+  };
+  /// @throws UserError (config) for options out of range
+  NativeEngine(Parts parts, const GenerateOptions& options);
+  ~NativeEngine() override;
+
+  /// Content of the cache is only good for the weights it was computed with.
+  void sync_weights(int64_t version) override;
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not fit together or a logit is not finite, (config) naming
+  /// it when it does not fit the cache; Interrupted
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
+  void release() override;
+
+  /// Greedy choices so far where the two best logits nearly tied (Sampler::num_near_ties).
+  int64_t num_near_ties() const;
+  const Stats& stats() const { return stats_; }
+  /// Blocks of the cache as it is; null before the first generate() and after release().
+  const KvBlocks* blocks() const { return blocks_.get(); }
+
+  /// For tests and benches: sees every row of logits before a token is chosen, and may change it. @param position  of the answer
+  using LogitsObserver = std::function<void(size_t prompt_idx, size_t position, std::span<float> logits_V)>;
+  void observe_logits(LogitsObserver observer) { observer_ = std::move(observer); }
+
+ private:
+  class Generation;
+  int64_t max_live(size_t num_prompts) const;
+  int64_t max_step_rows(size_t num_prompts) const;
+  void need_samplers();
+  void reserve_cache(std::span<const Prompt> prompts);
+  void reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, int64_t max_rows);
+
+  Parts parts_;
+  GenerateOptions options_;
+  std::vector<Sampler> samplers_;  ///< one for each thread
+  Drafter drafter_;                ///< knows the answers of earlier calls too
+  std::unique_ptr<KvBlocks> blocks_;
+  int64_t weights_version_ = kWeightsOfNow;
+  ThreadGovernor governor_;
+  Stats stats_;
+  LogitsObserver observer_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,134 @@
+#include "rollout/native/prompt_images.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "rollout/native/cpu_vision.h"
+
+namespace rematch {
+namespace {
+
+ContentKey content_key(const Patches& patches) {
+  ContentHasher hasher;
+  hasher.feed_value(patches.grid_thw);
+  hasher.feed(patches.pixel_values.data(), patches.pixel_values.size() * sizeof(float));
+  return hasher.key();
+}
+
+at::Tensor on_cpu(const at::Tensor& features) { return features.to(at::kCPU, at::kFloat).contiguous(); }
+
+}  // namespace
+
+ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model) {
+  const auto vision = std::make_shared<CpuVision>(std::move(model));
+  return {.refresh = [vision] { vision->refresh(); },
+          .encode =
+              [vision](std::span<const Patches* const> images) {
+                std::vector<CpuVision::Image> pixels;
+                for (const Patches* patches : images) pixels.push_back({patches->pixel_values.data(), patches->grid_thw});
+                return vision->encode(pixels);
+              },
+          .release = [vision] { vision->release(); }};
+}
+
+ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model) {
+  const auto encode = [model = std::move(model)](std::span<const Patches* const> images) {
+    const at::NoGradGuard no_grad;
+    std::vector<VisionFeatures> features;
+    for (const Patches* patches : images) {
+      // from_blob takes a mutable pointer; the tower only reads.
+      float* const values = const_cast<float*>(patches->pixel_values.data());
+      features.push_back(model->encode_images({.pixel_values_NC = at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat),
+                                               .grid_thw = {patches->grid_thw}}));
+    }
+    return features;
+  };
+  return {.refresh = [] {}, .encode = encode, .release = [] {}};
+}
+
+void PromptImages::expect(std::span<const Prompt> prompts) {
+  for (const Prompt& prompt : prompts) {
+    for (const ImageRef& image : prompt.images) ++uses_[{image.path, image.grid_thw}].num_left;
+  }
+}
+
+const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& prompt) {
+  Use& use = uses_.at({image.path, image.grid_thw});
+  if (use.is_loaded) return use.content;
+  std::shared_ptr<const Patches> patches = pixels_(image);
+  if (patches->grid_thw != image.grid_thw) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image is not of the size that its prompt was made for",
+                     .where = sample_name(prompt.sample_id, prompt.where),
+                     .what = fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
+                                         image.grid_thw[1], image.grid_thw[2]),
+                     .fix = "do not change image files during a run"});
+  }
+  use.content = content_key(*patches);
+  use.is_loaded = true;
+  Image& known = images_[use.content];
+  known.num_uses += use.num_left;
+  if (!known.embeds_MH.defined()) known.patches = std::move(patches);
+  return use.content;
+}
+
+std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
+  const int64_t merge = config_.vision.spatial_merge_size;
+  const auto pad_id = static_cast<int>(config_.image_token_id);
+  std::vector<ImageSpan> spans;
+  auto at = prompt.token_ids.begin();
+  for (const ImageRef& image : prompt.images) {
+    const int64_t num_pads = image.grid_thw[0] * image.grid_thw[1] * image.grid_thw[2] / (merge * merge);
+    at = std::find(at, prompt.token_ids.end(), pad_id);
+    spans.push_back({at - prompt.token_ids.begin(), num_pads, content_of(image, prompt)});
+    REMATCH_CHECK(spans.back().first_token + num_pads <= static_cast<int64_t>(prompt.token_ids.size()), prompt.where);
+    at += num_pads;
+  }
+  return spans;
+}
+
+void PromptImages::encode(std::span<const ContentKey> contents) {
+  std::set<Image*> wanted;
+  for (const ContentKey& content : contents) {
+    Image& image = images_.at(content);
+    if (!image.embeds_MH.defined()) wanted.insert(&image);
+  }
+  if (wanted.empty()) return;
+  std::vector<const Patches*> patches;
+  for (const Image* image : wanted) patches.push_back(image->patches.get());
+  const std::vector<VisionFeatures> all = encoder_.encode(patches);
+  auto features = all.begin();
+  for (Image* image : wanted) {
+    image->embeds_MH = on_cpu(features->embeds_MH);
+    for (const at::Tensor& feature : features->deepstack_MH) image->deepstack_MH.push_back(on_cpu(feature));
+    image->patches.reset();
+    ++features;
+    ++num_encoded_;
+  }
+}
+
+VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const {
+  const Image& image = images_.at(content);
+  const auto row_of = [&](const at::Tensor& features_MH) {
+    return features_MH.const_data_ptr<float>() + pad_idx * features_MH.size(1);
+  };
+  REMATCH_CHECK(image.embeds_MH.defined() && pad_idx < image.embeds_MH.size(0), fmt::format("pad {}", pad_idx));
+  VisualRow visual{.row = row, .embed_H = row_of(image.embeds_MH), .deepstack_H = {}};
+  for (const at::Tensor& feature : image.deepstack_MH) visual.deepstack_H.push_back(row_of(feature));
+  return visual;
+}
+
+void PromptImages::finish(const Prompt& prompt) {
+  for (const ImageRef& image : prompt.images) {
+    const auto use = uses_.find({image.path, image.grid_thw});
+    REMATCH_CHECK(use != uses_.end() && use->second.is_loaded, prompt.where);
+    const auto shown = images_.find(use->second.content);
+    if (--shown->second.num_uses == 0) images_.erase(shown);
+    if (--use->second.num_left == 0) uses_.erase(use);
+  }
+}
+
+}  // namespace rematch

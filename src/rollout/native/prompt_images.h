@@ -1,0 +1,77 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rollout/native/kv_blocks.h"
+#include "rollout/native/step.h"
+#include "flow/rollout.h"
+#include "model/row.h"
+
+namespace rematch {
+
+/// How an image becomes features.
+struct ImageEncoder {
+  std::function<void()> refresh;  ///< takes over the training weights as they are now; before the first image
+  std::function<std::vector<VisionFeatures>(std::span<const Patches* const> images)> encode;
+  std::function<void()> release;  ///< gives memory back; refresh() comes before the next image
+};
+
+/// The tower on the CPU's kernels: what an image gives depends on its pixels alone.
+ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model);
+/// The model's own tower on ATen operators, on any device.
+ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model);
+
+/// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once
+/// when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
+class PromptImages {
+ public:
+  PromptImages(const Qwen3VLConfig& config, PixelGetter pixels, const ImageEncoder& encoder)
+      : config_(config), pixels_(std::move(pixels)), encoder_(encoder) {}
+
+  /// Announces all prompts that will be shown: what they share is kept for the last of them.
+  void expect(std::span<const Prompt> prompts);
+  /// Pads of a prompt's images with their content. Loads pixels that were not seen before.
+  /// @param prompt  with as many pads as its images need (check_prompt)
+  /// @throws UserError (data) when an image's pixels disagree with its reference
+  std::vector<ImageSpan> spans(const Prompt& prompt);
+  /// Sees to the features of images.
+  void encode(std::span<const ContentKey> contents);
+  /// Features of one pad. @param pad_idx  of the image. Valid until the image is dropped
+  VisualRow visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const;
+  /// The prompt is answered.
+  void finish(const Prompt& prompt);
+
+  int64_t num_encoded() const { return num_encoded_; }  ///< images that went through the tower
+
+ private:
+  using Reference = std::pair<std::string, std::array<int64_t, 3>>;  ///< an ImageRef as a key
+  struct Image {
+    int64_t num_uses = 0;                    ///< of prompts not yet answered
+    std::shared_ptr<const Patches> patches;  ///< until encoded
+    at::Tensor embeds_MH;                    ///< float32 on CPU
+    std::vector<at::Tensor> deepstack_MH;
+  };
+  struct Use {
+    int64_t num_left = 0;
+    bool is_loaded = false;
+    ContentKey content;
+  };
+  const ContentKey& content_of(const ImageRef& image, const Prompt& prompt);
+
+  const Qwen3VLConfig& config_;
+  PixelGetter pixels_;
+  const ImageEncoder& encoder_;
+  std::map<Reference, Use> uses_;
+  std::map<ContentKey, Image> images_;
+  int64_t num_encoded_ = 0;
+};
+
+}  // namespace rematch

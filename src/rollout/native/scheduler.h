@@ -1,0 +1,108 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rollout/native/kv_blocks.h"
+#include "rollout/native/sequence.h"
+
+namespace rematch {
+
+/// The first tokens of a block to be copied into another one before the step.
+struct BlockCopy {
+  int32_t from = 0;
+  int32_t to = 0;
+  int64_t num_tokens = 0;
+};
+
+/// What the next forward pass computes.
+struct StepPlan {
+  struct Item {
+    Sequence* sequence = nullptr;
+    int64_t num_rows = 0;    ///< the tokens behind its num_computed, drafts included
+    int64_t num_logits = 0;  ///< > 0: its last known token is among them, and so the next one can be chosen; one more for each draft
+  };
+  std::vector<Item> items;
+  std::vector<BlockCopy> copies;  ///< in this order
+  int64_t num_rows = 0;
+};
+
+/// Refuses a prompt that could not finish even alone in the cache.
+/// @param who  sample and place. @throws UserError (config) naming it, with the numbers
+void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who, const KvBlocks& blocks);
+
+/// Decides what the engine computes next: all sequences that decode, one token each, then pieces of prompts up to a budget of rows.
+/// Torch-free.
+///
+/// The longest-waiting sequence comes in first; only one whose prompt somebody is computing right now lets others pass until it can be found.
+/// When blocks run out the youngest running sequence gives up its own and waits again in its old place; what it had generated is computed
+/// again like a prompt. So a running sequence never loses blocks to a younger one, and every sequence ends.
+///
+///     scheduler.add(a); scheduler.add(b);
+///     while (scheduler.has_work()) {
+///       StepPlan plan = scheduler.next();     // add_draft() where a guess is worth a row, copy blocks, compute rows
+///       scheduler.computed(plan);             // then per item that wanted logits: sequence.append(token), again while
+///                                             // that returns true, or scheduler.remove(sequence)
+///     }
+class Scheduler {
+ public:
+  struct Options {
+    int64_t max_num_seqs = 64;    ///< sequences that hold blocks at the same time, ≥ 1
+    int64_t max_step_rows = 512;  ///< rows of one step, ≥ 1; raised to max_num_seqs
+  };
+  /// @param blocks  shared with former and later schedulers, whose kept content is found again; must outlive this
+  Scheduler(const Options& options, KvBlocks& blocks);
+  /// Gives back all blocks.
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  /// Queues a sequence by its arrival. It must stay where it is until it is removed or the scheduler is gone.
+  /// @throws UserError (config) as check_fits()
+  void add(Sequence& sequence);
+  bool has_work() const { return !waiting_.empty() || !running_.empty(); }
+  /// The next step; never empty while there is work. Cost O(sequences + blocks moved).
+  StepPlan next();
+  /// Adds a guess at the token behind the last of an item that wants logits, as one more row of the step. False, and nothing changed, when
+  /// there is no row, no block or no token left for it. Blocks of drafts that prove wrong are free again before the next step takes any.
+  bool add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id);
+  /// The rows of a plan are in the cache. Those of drafts count once Sequence::append() finds them right.
+  void computed(const StepPlan& plan);
+  /// Takes a sequence out, finished or given up, wherever it is. Its prompt's blocks are kept for others as long as there is room.
+  void remove(Sequence& sequence);
+
+  int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
+  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  /// Times a sequence lost its blocks so far.
+  int64_t num_preemptions() const { return num_preemptions_; }
+  /// Tokens found in the cache in the place of being computed.
+  int64_t num_found_tokens() const { return num_found_tokens_; }
+
+ private:
+  using Queue = std::map<int64_t, Sequence*>;  ///< by arrival
+
+  void return_draft_blocks();
+  void plan_decodes(StepPlan& plan);
+  void plan_prefills(StepPlan& plan);
+  void plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows);
+  bool make_room_for_next_token(Sequence& sequence);
+  void preempt(Sequence& sequence);
+  void admit_waiting(StepPlan& plan);
+  bool waits_for_same_prompt(Sequence& sequence);
+  bool give_blocks(Sequence& sequence, StepPlan& plan);
+  bool copy_end_of_prompt(Sequence& sequence, StepPlan& plan);
+  int64_t num_spare_blocks() const;
+  void publish_prompt(Sequence& sequence);
+  void drop_blocks(Sequence& sequence);
+
+  Options options_;
+  KvBlocks& blocks_;
+  Queue waiting_;
+  Queue running_;
+  bool has_preempted_ = false;  ///< in this step: nobody new comes in
+  int64_t num_preemptions_ = 0;
+  int64_t num_found_tokens_ = 0;
+};
+
+}  // namespace rematch

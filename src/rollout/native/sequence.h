@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rollout/native/kv_blocks.h"
+
+namespace rematch {
+
+/// One prompt on its way to an answer, as the scheduler sees it: tokens, and how many of them are in which blocks.
+class Sequence {
+ public:
+  struct Start {
+    int64_t arrival = 0;  ///< place in the queue, unique
+    std::vector<int32_t> prompt_token_ids;
+    std::vector<ImageSpan> images;
+    int64_t max_new_tokens = 1;
+    std::string who;  ///< sample and place, for errors
+  };
+  /// @param block_len  of the cache it will live in
+  Sequence(Start start, int64_t block_len) : start_(std::move(start)), token_ids_(start_.prompt_token_ids), block_len_(block_len) {}
+
+  int64_t arrival() const { return start_.arrival; }
+  const std::string& who() const { return start_.who; }
+  int64_t prompt_len() const { return static_cast<int64_t>(start_.prompt_token_ids.size()); }
+  /// Prompt and what was generated so far.
+  const std::vector<int32_t>& token_ids() const { return token_ids_; }
+  int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
+  int64_t max_new_tokens() const { return start_.max_new_tokens; }
+  /// The token that the logits of the last one gave. True when it was the next draft: it is computed already, and its own logits are there.
+  /// False forgets the drafts that are left.
+  bool append(int32_t token_id);
+
+  /// Guesses at the tokens behind the last, computed in the same step as that one.
+  const std::vector<int32_t>& drafts() const { return drafts_; }
+  void draft(int32_t token_id) { drafts_.push_back(token_id); }
+  /// Token of a row to compute: a known one, or behind those a draft.
+  int32_t token_at(int64_t token_idx) const {
+    return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)] : drafts_.at(static_cast<size_t>(token_idx - len()));
+  }
+
+  /// Key of tokens [0, (block_idx + 1)·block_len), which must exist. Cost: once per block.
+  const ContentKey& block_key(int64_t block_idx);
+  /// Key of the whole prompt, for the block that holds its last tokens; block_key() when that block is full.
+  ContentKey prompt_key();
+
+  // The scheduler's own notes.
+  std::vector<int32_t> block_table;
+  int64_t num_computed = 0;   ///< tokens whose keys and values are in the blocks
+  int64_t num_published = 0;  ///< blocks of the prompt whose content others can find
+
+ private:
+  std::span<const int32_t> tokens_of(int64_t block_idx, int64_t end_token) const;
+
+  Start start_;
+  std::vector<int32_t> token_ids_;
+  std::vector<int32_t> drafts_;
+  size_t num_right_drafts_ = 0;  ///< of drafts_, from the first on: they are tokens now
+  int64_t block_len_;
+  std::vector<ContentKey> block_keys_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,58 @@
+#include "rollout/native/step_graph.h"
+
+#include <ATen/core/GraphImplInterface.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace rematch {
+namespace {
+
+class DeviceGraph : public StepGraph {
+ public:
+  explicit DeviceGraph(const c10::Device& device) : device_(device), graph_(at::create_graph_impl(device.type())) {}
+
+  void capture(const std::function<void()>& work) override {
+    // Devices record streams other than the default one only; it waits for what is under way, and what follows waits for it.
+    const c10::DeviceGuard on_device(device_);
+    const c10::impl::VirtualGuardImpl guard(device_.type());
+    guard.synchronizeDevice(device_.index());
+    {
+      const c10::StreamGuard side(guard.getStreamFromGlobalPool(device_));
+      work();  // what kernels set up at their first call must not be recorded
+      guard.synchronizeDevice(device_.index());
+      graph_->capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+      try {
+        work();
+      } catch (...) {
+        abandon();
+        throw;
+      }
+      graph_->capture_end();
+    }
+    guard.synchronizeDevice(device_.index());
+  }
+
+  void replay() override { graph_->replay(); }
+
+ private:
+  // Ends a recording that something broke; the device may say so once more.
+  void abandon() {
+    try {
+      graph_->capture_end();
+    } catch (const std::exception&) {
+    }
+  }
+
+  c10::Device device_;
+  std::unique_ptr<at::GraphImplInterface> graph_;
+};
+
+}  // namespace
+
+StepGraphMaker device_graphs(const c10::Device& device) {
+  if (!at::has_graph_impl(device.type())) return {};
+  return [device] { return std::make_unique<DeviceGraph>(device); };
+}
+
+}  // namespace rematch

@@ -1,0 +1,103 @@
+#include "rollout/padded_batch.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what, const std::string& fix) {
+  return UserError(ErrorKind::kData,
+                   {.error = error, .where = sample_name(prompt.sample_id, prompt.where), .what = what, .fix = fix});
+}
+
+RowInput row_of(const Prompt& prompt) {
+  RowInput row;
+  row.token_ids.assign(prompt.token_ids.begin(), prompt.token_ids.end());
+  row.segment_lens = {static_cast<int64_t>(prompt.token_ids.size())};
+  row.grids.emplace_back();
+  for (const ImageRef& image : prompt.images) row.grids.back().push_back(image.grid_thw);
+  return row;
+}
+
+// Pixels of every image of the batch, one below the other. `keep_alive` owns the memory that the copy reads.
+VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pixels) {
+  VisionInput input;
+  std::vector<std::shared_ptr<const Patches>> keep_alive;
+  std::vector<at::Tensor> parts;
+  for (const Prompt& prompt : prompts) {
+    for (const ImageRef& image : prompt.images) {
+      auto patches = pixels(image);
+      if (patches->grid_thw != image.grid_thw) {
+        throw bad_prompt(prompt, "an image is not of the size that its prompt was made for",
+                         fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
+                                     image.grid_thw[1], image.grid_thw[2]),
+                         "do not change image files during a run");
+      }
+      input.grid_thw.push_back(patches->grid_thw);
+      // from_blob takes a mutable pointer; cat below only reads.
+      float* const values = const_cast<float*>(patches->pixel_values.data());
+      parts.push_back(at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat));
+      keep_alive.push_back(std::move(patches));
+    }
+  }
+  if (!parts.empty()) input.pixel_values_NC = at::cat(parts);
+  return input;
+}
+
+}  // namespace
+
+void check_prompt(const Prompt& prompt, const Qwen3VLConfig& config) {
+  if (prompt.token_ids.empty()) throw bad_prompt(prompt, "a prompt is empty", "no token ids", "give it at least one token");
+  for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
+    const int id = prompt.token_ids[i];
+    if (id >= 0 && id < config.text.vocab_size) continue;
+    throw bad_prompt(prompt, "a prompt has a token the model does not know",
+                     fmt::format("id {} at position {}, vocab_size {}", id, i, config.text.vocab_size),
+                     "use the tokenizer of this checkpoint");
+  }
+  const int64_t merge = config.vision.spatial_merge_size;
+  int64_t num_wanted = 0;
+  for (const ImageRef& image : prompt.images) num_wanted += image.grid_thw[0] * image.grid_thw[1] * image.grid_thw[2] / (merge * merge);
+  const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(), static_cast<int>(config.image_token_id));
+  if (num_pads == num_wanted) return;
+  throw bad_prompt(prompt, "image pads and images of a prompt do not fit together",
+                   fmt::format("{} pads, {} images that need {}", num_pads, prompt.images.size(), num_wanted),
+                   "give one image per image placeholder of the messages");
+}
+
+PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Qwen3VL& model, const PixelGetter& pixels) {
+  const auto num_rows = static_cast<int64_t>(prompts.size());
+  int64_t num_columns = 0;
+  for (const Prompt& prompt : prompts) num_columns = std::max(num_columns, static_cast<int64_t>(prompt.token_ids.size()));
+
+  PaddedBatch batch;
+  at::Tensor token_ids = at::zeros({num_rows, num_columns}, at::kLong);
+  batch.positions_3BP = at::zeros({3, num_rows, num_columns}, at::kLong);
+  std::vector<int64_t> visual_idx;
+  for (int64_t row = 0; row < num_rows; ++row) {
+    const Prompt& prompt = prompts[static_cast<size_t>(row)];
+    const auto len = static_cast<int64_t>(prompt.token_ids.size());
+    const int64_t padding = num_columns - len;
+    batch.paddings.push_back(padding);
+    int64_t* const ids = token_ids.data_ptr<int64_t>() + row * num_columns + padding;
+    std::copy(prompt.token_ids.begin(), prompt.token_ids.end(), ids);
+    for (int64_t i = 0; i < len; ++i) {
+      if (ids[i] == model.config().image_token_id) visual_idx.push_back(row * num_columns + padding + i);
+    }
+    const at::Tensor positions_3T = model.positions_3T(row_of(prompt));
+    batch.positions_3BP.select(1, row).narrow(1, padding, len).copy_(positions_3T);
+    batch.next_positions.push_back(positions_3T.max().item<int64_t>() + 1);
+  }
+  batch.token_ids_BP = token_ids.to(model.device());
+  if (!visual_idx.empty()) {
+    batch.visual_idx_M = at::tensor(visual_idx, at::kLong).to(model.device());
+    batch.vision = model.encode_images(gather_pixels(prompts, pixels));
+  }
+  return batch;
+}
+
+}  // namespace rematch

@@ -1,0 +1,102 @@
+#include "rollout/repeat_guard.h"
+
+#include <fmt/core.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "text/tokenizer.h"
+
+namespace rematch {
+namespace {
+
+constexpr std::string_view kKeyStart = "object_";
+
+void require_at_least(const char* key, int value, int least) {
+  if (value >= least) return;
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("repeat_terminate.{} is out of range", key),
+                                       .where = fmt::format("repeat_terminate.{}", key),
+                                       .what = fmt::format("{}", value),
+                                       .fix = fmt::format("use {} or more", least)});
+}
+
+}  // namespace
+
+void ObjectKeyCounter::feed(std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (in_string_) {
+      feed_string(byte);
+    } else {
+      feed_outside(byte);
+    }
+  }
+}
+
+void ObjectKeyCounter::feed_outside(char byte) {
+  if (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') return;
+  if (byte == '"') {
+    // Text that goes in circles need not be JSON: everything but a sure value counts as a key.
+    is_candidate_ = previous_ != ':' && (containers_.empty() || containers_.back() == '{');
+    in_string_ = true;
+    escaped_ = false;
+    string_len_ = 0;
+    matches_ = true;
+  } else if (byte == '{' || byte == '[') {
+    containers_.push_back(byte);
+  } else if ((byte == '}' || byte == ']') && !containers_.empty()) {
+    containers_.pop_back();
+  }
+  previous_ = byte;
+}
+
+void ObjectKeyCounter::feed_string(char byte) {
+  if (!escaped_ && byte == '"') {
+    if (is_candidate_ && matches_ && string_len_ >= kKeyStart.size()) ++count_;
+    in_string_ = false;
+    return;
+  }
+  escaped_ = !escaped_ && byte == '\\';
+  if (string_len_ < kKeyStart.size() && byte != kKeyStart[string_len_]) matches_ = false;
+  ++string_len_;
+}
+
+void check_repeat_guard_options(const RepeatGuardOptions& options) {
+  require_at_least("min_new_tokens", options.min_new_tokens, 0);
+  require_at_least("max_consecutive_token_repeats", options.max_consecutive_token_repeats, 1);
+  require_at_least("ngram_size", options.ngram_size, 1);
+  // One block has nothing to repeat: it would end every row.
+  require_at_least("ngram_repeats", options.ngram_repeats, 2);
+  require_at_least("max_object_keys", options.max_object_keys, 0);
+}
+
+RepeatGuard::RepeatGuard(const RepeatGuardOptions& options, const Tokenizer* tokenizer) : options_(options), tokenizer_(tokenizer) {
+  if (!options_.enabled) return;
+  check_repeat_guard_options(options_);
+  REMATCH_CHECK(options_.max_object_keys == 0 || tokenizer_ != nullptr, "max_object_keys needs token bytes");
+}
+
+bool RepeatGuard::push(int token_id) {
+  if (!options_.enabled) return false;
+  run_len_ = !ids_.empty() && ids_.back() == token_id ? run_len_ + 1 : 1;
+  const auto period = static_cast<size_t>(options_.ngram_size);
+  const bool repeats = ids_.size() >= period && ids_[ids_.size() - period] == token_id;
+  period_len_ = repeats ? period_len_ + 1 : 0;
+  ids_.push_back(token_id);
+  if (options_.max_object_keys > 0 && tokenizer_->has_token(token_id)) keys_.feed(tokenizer_->token_bytes(token_id));
+
+  if (static_cast<int64_t>(ids_.size()) < options_.min_new_tokens) return false;
+  if (run_len_ >= options_.max_consecutive_token_repeats) return true;
+  // The last n ids equal each of the r − 1 blocks before them exactly when n·(r − 1) ids in a row equal the id n earlier.
+  if (period_len_ >= static_cast<int64_t>(options_.ngram_size) * (options_.ngram_repeats - 1)) return true;
+  return options_.max_object_keys > 0 && keys_.count() >= options_.max_object_keys;
+}
+
+RepeatGuard::Cut RepeatGuard::cut(const std::vector<int>& generated_ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer) {
+  RepeatGuard guard(options, tokenizer);
+  for (size_t i = 0; i < generated_ids.size(); ++i) {
+    if (guard.push(generated_ids[i])) return {.num_kept = i + 1, .triggered = true};
+  }
+  return {.num_kept = generated_ids.size(), .triggered = false};
+}
+
+}  // namespace rematch

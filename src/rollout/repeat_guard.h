@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "rollout/engine.h"
+
+namespace rematch {
+
+class Tokenizer;
+
+/// Counts completed `"object_…"` keys in text that arrives in pieces. A key counts at its closing quote; a string that is a value (behind
+/// a colon or inside an array) is none, whatever it says.
+class ObjectKeyCounter {
+ public:
+  /// @param bytes  the next piece; may cut characters, escapes and keys anywhere
+  void feed(std::string_view bytes);
+  int count() const { return count_; }
+
+ private:
+  void feed_outside(char byte);
+  void feed_string(char byte);
+
+  std::vector<char> containers_;  ///< open '{' and '[', innermost last
+  char previous_ = '\0';          ///< last byte outside strings that is no white space
+  bool in_string_ = false;
+  bool escaped_ = false;
+  bool is_candidate_ = false;  ///< the open string stands where a key may
+  size_t string_len_ = 0;
+  bool matches_ = false;  ///< the open string began with `object_`, as far as it was read
+  int count_ = 0;
+};
+
+/// Watches one row's generated ids and says when it goes round in circles (BEHAVIOUR 4.5). Torch-free, O(1) per token and byte.
+class RepeatGuard {
+ public:
+  /// @param tokenizer  gives token bytes for `max_object_keys`; must outlive the guard; may be null when there is no such cap
+  /// @throws UserError (config) for options out of range
+  RepeatGuard(const RepeatGuardOptions& options, const Tokenizer* tokenizer);
+
+  /// Takes the next generated id. @return true when the row ends with this token (which is kept)
+  bool push(int token_id);
+
+  /// The same rule for an engine that returns whole answers. @return how many of the first ids are kept; `ids.size()` and
+  /// `triggered = false` when the guard never fires
+  struct Cut {
+    size_t num_kept = 0;
+    bool triggered = false;
+  };
+  static Cut cut(const std::vector<int>& generated_ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer);
+
+ private:
+  RepeatGuardOptions options_;
+  const Tokenizer* tokenizer_;
+  std::vector<int> ids_;
+  int64_t run_len_ = 0;     ///< equal ids at the end
+  int64_t period_len_ = 0;  ///< ids at the end that equal the id `ngram_size` before them
+  ObjectKeyCounter keys_;
+};
+
+/// Checks ranges. @throws UserError (config) naming the key
+void check_repeat_guard_options(const RepeatGuardOptions& options);
+
+}  // namespace rematch

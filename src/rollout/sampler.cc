@@ -1,0 +1,217 @@
+#include "rollout/sampler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace rematch {
+namespace {
+
+constexpr float kRemoved = -std::numeric_limits<float>::infinity();
+constexpr double kNearTie = 1e-5;
+// Keeps this stream apart from others that use (seed, epoch, sample), such as the random object ordering.
+constexpr uint64_t kRolloutStream = 0x726F6C6C6F7574ULL;
+
+[[noreturn]] void refuse(const char* key, const std::string& found, const char* legal) {
+  throw UserError(ErrorKind::kConfig,
+                  {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
+}
+
+// An upper bound of −log(−log u) for u = (bits >> 11)·2⁻⁵³, from the leading ones of `bits` alone: with w = 1 − u,
+// −log u ≥ w, so the noise is at most −log w, and w ≥ 2^−(leading ones + 1).
+double noise_bound(uint64_t bits) { return 0.693147180559945309 * (std::countl_one(bits) + 1); }
+
+struct Extremes {
+  float best = kRemoved, second = kRemoved, lowest = -kRemoved;  // second: of the others, equal ones included
+
+  void take(float logit) {
+    const float lesser = logit < best ? logit : best;
+    second = lesser > second ? lesser : second;
+    best = logit > best ? logit : best;
+    lowest = logit < lowest ? logit : lowest;
+  }
+};
+
+// Lane by lane, so that compilers take many at a time.
+Extremes extremes(std::span<const float> logits_V) {
+  constexpr size_t kLanes = 16;
+  float best[kLanes], second[kLanes], lowest[kLanes];
+  std::fill_n(best, kLanes, kRemoved);
+  std::fill_n(second, kLanes, kRemoved);
+  std::fill_n(lowest, kLanes, -kRemoved);
+  const size_t whole = logits_V.size() / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float logit = logits_V[i + lane];
+      const float lesser = logit < best[lane] ? logit : best[lane];
+      second[lane] = lesser > second[lane] ? lesser : second[lane];
+      best[lane] = logit > best[lane] ? logit : best[lane];
+      lowest[lane] = logit < lowest[lane] ? logit : lowest[lane];
+    }
+  }
+  Extremes all;
+  for (size_t lane = 0; lane < kLanes && whole > 0; ++lane) {
+    all.take(best[lane]);
+    all.second = std::max(all.second, second[lane]);
+    all.lowest = std::min(all.lowest, lowest[lane]);
+  }
+  for (size_t i = whole; i < logits_V.size(); ++i) all.take(logits_V[i]);
+  return all;
+}
+
+double gumbel_noise(uint64_t bits) {
+  // u in (0, 1): the half step keeps both logarithms finite.
+  const double u = (static_cast<double>(bits >> 11) + 0.5) * 0x1.0p-53;
+  return -std::log(-std::log(u));
+}
+
+}  // namespace
+
+void check_sampling_options(const GenerateOptions& options) {
+  if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) {
+    refuse("temperature", fmt::format("{}", options.temperature), "0 (greedy) or more");
+  }
+  if (!(options.top_p >= 0 && options.top_p <= 1)) refuse("top_p", fmt::format("{}", options.top_p), "a value from 0 to 1 (1 = off)");
+  if (options.top_k < 0) refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or leave it off");
+  if (!(options.repetition_penalty > 0) || !std::isfinite(options.repetition_penalty)) {
+    refuse("repetition_penalty", fmt::format("{}", options.repetition_penalty), "a value above 0 (1.0 = off)");
+  }
+  if (options.max_new_tokens < 1) refuse("max_new_tokens", fmt::format("{}", options.max_new_tokens), "1 or more");
+  if (options.batch_size < 1) refuse("rollout_generate_batch_size", fmt::format("{}", options.batch_size), "1 or more");
+}
+
+SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size)
+    : key_(random_key({options.seed, kRolloutStream, static_cast<uint64_t>(prompt.epoch), static_cast<uint64_t>(prompt.sample_id)})),
+      penalises_(options.repetition_penalty != 1.0),
+      who_(sample_name(prompt.sample_id, prompt.where)) {
+  if (!penalises_) return;
+  seen_.resize(static_cast<size_t>(vocab_size), false);
+  for (const int id : prompt.token_ids) remember(id);
+}
+
+void SamplerRow::remember(int token_id) {
+  if (token_id < 0 || static_cast<size_t>(token_id) >= seen_.size() || seen_[static_cast<size_t>(token_id)]) return;
+  seen_[static_cast<size_t>(token_id)] = true;
+  seen_ids_.push_back(token_id);
+}
+
+Sampler::Sampler(const GenerateOptions& options) : options_(options) { check_sampling_options(options); }
+
+int Sampler::next(std::span<float> logits_V, SamplerRow& row) {
+  process(logits_V, row);
+  const int token_id = options_.temperature == 0 ? greedy(logits_V, row) : draw(logits_V, row);
+  if (row.penalises_) row.remember(token_id);
+  ++row.num_generated_;
+  return token_id;
+}
+
+void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
+  const auto is_bad = [](float logit) { return !(std::abs(logit) <= std::numeric_limits<float>::max()); };
+  int num_bad = 0;
+  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;  // no way out early: compilers take many at a time
+  if (num_bad > 0) {
+    const auto i = std::find_if(logits_V.begin(), logits_V.end(), is_bad) - logits_V.begin();
+    throw UserError(ErrorKind::kData, {.error = "the model gives a logit that is not finite",
+                                       .where = row.who_,
+                                       .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[static_cast<size_t>(i)]),
+                                       .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
+  }
+  const auto penalty = static_cast<float>(options_.repetition_penalty);
+  for (const int id : row.seen_ids_) {
+    float& logit = logits_V[static_cast<size_t>(id)];
+    logit = logit < 0 ? logit * penalty : logit / penalty;
+  }
+  if (options_.temperature == 0) return;
+  cool(logits_V);
+  if (options_.top_k > 0) keep_top_k(logits_V);
+  if (options_.top_p < 1) keep_top_p(logits_V);
+}
+
+void Sampler::cool(std::span<float> logits_V) const {
+  const auto temperature = static_cast<float>(options_.temperature);
+  if (temperature == 1.0f) return;
+  const auto [lowest, highest] = std::minmax_element(logits_V.begin(), logits_V.end());
+  if (std::isfinite(*lowest / temperature) && std::isfinite(*highest / temperature)) {
+    for (float& logit : logits_V) logit /= temperature;
+    return;
+  }
+  // So cold that float32 overflows: the limit is greedy.
+  const auto best = std::max_element(logits_V.begin(), logits_V.end()) - logits_V.begin();
+  std::fill(logits_V.begin(), logits_V.end(), kRemoved);
+  logits_V[static_cast<size_t>(best)] = 0;
+}
+
+// Equal values at the boundary all stay, as there.
+void Sampler::keep_top_k(std::span<float> logits_V) {
+  const auto k = std::min(static_cast<size_t>(options_.top_k), logits_V.size());
+  scratch_.assign(logits_V.begin(), logits_V.end());
+  std::nth_element(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(k - 1), scratch_.end(), std::greater<>());
+  const float threshold = scratch_[k - 1];
+  for (float& logit : logits_V) {
+    if (logit < threshold) logit = kRemoved;
+  }
+}
+
+// Removes, from the least likely up, every token at which the cumulated probability is still ≤ 1 − top_p; the best one always stays.
+void Sampler::keep_top_p(std::span<float> logits_V) {
+  const float largest = *std::max_element(logits_V.begin(), logits_V.end());
+  double total = 0;
+  for (const float logit : logits_V) total += std::exp(static_cast<double>(logit) - largest);
+  const double removable = (1 - options_.top_p) * total;
+  // Tokens that would be removed even if all V were as likely need no sorting.
+  const double floor = removable / static_cast<double>(logits_V.size());
+  double cumulated = 0;
+  order_.clear();
+  for (size_t i = 0; i < logits_V.size(); ++i) {
+    const double weight = std::exp(static_cast<double>(logits_V[i]) - largest);
+    if (weight > floor || logits_V[i] == largest) {
+      order_.push_back(static_cast<int>(i));
+    } else {
+      cumulated += weight;
+      logits_V[i] = kRemoved;
+    }
+  }
+  const auto logit_of = [&](int id) { return logits_V[static_cast<size_t>(id)]; };
+  std::sort(order_.begin(), order_.end(), [&](int a, int b) { return logit_of(a) != logit_of(b) ? logit_of(a) < logit_of(b) : a < b; });
+  for (size_t i = 0; i + 1 < order_.size(); ++i) {
+    cumulated += std::exp(static_cast<double>(logit_of(order_[i])) - largest);
+    if (cumulated > removable) break;
+    logits_V[static_cast<size_t>(order_[i])] = kRemoved;
+  }
+}
+
+int Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
+  REMATCH_CHECK(!logits_V.empty(), row.who_);
+  const Extremes found = extremes(logits_V);
+  const double largest_magnitude = std::max(std::abs(static_cast<double>(found.best)), std::abs(static_cast<double>(found.lowest)));
+  if (static_cast<double>(found.best) - found.second < kNearTie * largest_magnitude) ++num_near_ties_;
+  return static_cast<int>(std::find(logits_V.begin(), logits_V.end(), found.best) - logits_V.begin());
+}
+
+int Sampler::draw(std::span<const float> logits_V, const SamplerRow& row) const {
+  const uint64_t position_key = random_bits(row.key_, static_cast<uint64_t>(row.num_generated_));
+  double best_score = -std::numeric_limits<double>::infinity();
+  int best = -1;
+  for (size_t i = 0; i < logits_V.size(); ++i) {
+    if (logits_V[i] == kRemoved) continue;
+    const double logit = logits_V[i];
+    const uint64_t bits = random_bits(position_key, i);
+    if (logit + noise_bound(bits) < best_score) continue;
+    const double score = logit + gumbel_noise(bits);
+    if (score > best_score) {
+      best_score = score;
+      best = static_cast<int>(i);
+    }
+  }
+  REMATCH_CHECK(best >= 0, row.who_);
+  return best;
+}
+
+}  // namespace rematch

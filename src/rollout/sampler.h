@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rollout/engine.h"
+#include "flow/rollout.h"
+
+namespace rematch {
+
+/// What the sampler remembers of one sequence: whose it is and which ids the repetition penalty has seen.
+class SamplerRow {
+ public:
+  /// @param prompt      names the sequence (epoch, sample_id, where) and gives the first ids of the penalty
+  /// @param vocab_size  ids beyond it cannot be generated and are not remembered
+  SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size);
+
+  int64_t num_generated() const { return num_generated_; }
+
+ private:
+  friend class Sampler;
+  void remember(int token_id);
+
+  uint64_t key_ = 0;
+  int64_t num_generated_ = 0;
+  bool penalises_ = false;
+  std::vector<bool> seen_;     ///< by id, only kept when there is a penalty
+  std::vector<int> seen_ids_;  ///< the set bits of seen_, each once
+  std::string who_;            ///< sample and place, for errors
+};
+
+/// Chooses the next token of a sequence from its logits (BEHAVIOUR 4.1, 4.7). Torch-free; works in place on float32 logits.
+///
+/// Order and arithmetic are those of transformers' processors: repetition penalty, then (only when sampling) temperature, top_k, top_p.
+/// Greedy takes the first of equal maxima. Sampling takes argmax(logit + Gumbel noise), which draws from the same distribution as a
+/// walk along the cumulative sum but lets rounding differences between batch sizes matter only where two perturbed logits nearly tie.
+/// Noise is keyed by (seed, epoch, sample_id, position, token id): the same sample gives the same tokens whatever its batch.
+/// One sampler serves any number of rows; not thread-safe.
+class Sampler {
+ public:
+  /// @throws UserError (config) for options out of range, see check_sampling_options()
+  explicit Sampler(const GenerateOptions& options);
+
+  /// Next token of `row`; `logits_V` is overwritten. @throws UserError (data) naming the sample when a logit is not finite.
+  /// Cost: O(V), with top_p O(V + k log k) for the k tokens that can matter.
+  int next(std::span<float> logits_V, SamplerRow& row);
+
+  /// What `next` draws from: logits after penalty, temperature, top_k and top_p; removed entries are -inf. For tests and other engines.
+  void process(std::span<float> logits_V, const SamplerRow& row);
+
+  /// Greedy choices so far where the two best logits differed by less than 1e-5 of the largest magnitude: only there may another
+  /// implementation choose differently.
+  int64_t num_near_ties() const { return num_near_ties_; }
+
+ private:
+  int greedy(std::span<const float> logits_V, const SamplerRow& row);
+  int draw(std::span<const float> logits_V, const SamplerRow& row) const;
+  void cool(std::span<float> logits_V) const;
+  void keep_top_k(std::span<float> logits_V);
+  void keep_top_p(std::span<float> logits_V);
+
+  GenerateOptions options_;
+  std::vector<float> scratch_;
+  std::vector<int> order_;
+  int64_t num_near_ties_ = 0;
+};
+
+/// Checks ranges: temperature ≥ 0, 0 ≤ top_p ≤ 1, top_k ≥ 0, repetition_penalty > 0, max_new_tokens ≥ 1, batch_size ≥ 1.
+/// @throws UserError (config) naming the key
+void check_sampling_options(const GenerateOptions& options);
+
+}  // namespace rematch

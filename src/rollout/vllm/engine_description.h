@@ -1,0 +1,13 @@
+#pragma once
+#include <string>
+
+#include "rollout/vllm/vllm_checks.h"
+#include "rollout/vllm/vllm_options.h"
+
+namespace rematch {
+
+/// What the engine is started with, as JSON for the plug-in: vLLM's arguments, environment variables, log. The same options give the same
+/// text. @param memory  of this machine; what is free is asked only where the cache is sized by it
+std::string engine_description(const VllmOptions& options, const MemoryBytes& memory);
+
+}  // namespace rematch

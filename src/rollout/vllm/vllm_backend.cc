@@ -1,0 +1,31 @@
+// The two functions of backend `vllm` in the table of engine_factory.cc; alone here, so that tests can stand in for them.
+#include <ATen/ATen.h>
+
+#include "rollout/engine_factory.h"
+#include "rollout/vllm/plugin_loader.h"
+#include "rollout/vllm/vllm_checks.h"
+#include "rollout/vllm/vllm_engine.h"
+#include "rollout/vllm/vllm_errors.h"
+
+namespace rematch {
+
+void check_vllm_available(const VllmOptions& options) {
+  check_vllm_arithmetic(options, options.on_cpu ? host_memory() : MemoryBytes{});
+  const Interpreter interpreter = find_interpreter(options.python);
+  check_interpreter(interpreter);
+  VllmPlugin& plugin = open_plugin(interpreter);
+  if (options.on_cpu) return;
+  try {
+    check_vllm_arithmetic(options, {.total = plugin.cuda_memory_bytes()});
+  } catch (const PythonError& error) {
+    throw vllm_error(ErrorKind::kEnvironment, "vLLM's torch sees no GPU", kVllmSection, error.what(),
+                     "use a CUDA build of torch and vLLM (scripts/setup-vllm), or --device cpu");
+  }
+}
+
+std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions& options) {
+  return std::make_unique<VllmEngine>(open_plugin(find_interpreter(parts.vllm.python)), parts, options,
+                                      PatchOptions::from_model_dir(parts.vllm.model_dir));
+}
+
+}  // namespace rematch

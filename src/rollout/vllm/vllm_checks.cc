@@ -1,0 +1,153 @@
+#include "rollout/vllm/vllm_checks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "rollout/vllm/vllm_errors.h"
+#include "model/qwen3vl_config.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+// What an engine needs beside weights and cache: its workspace and Python.
+constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
+
+std::optional<Qwen3VLConfig> model_config(const std::string& model_dir) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(join_path(model_dir, "config.json"), ignored)) return std::nullopt;
+  return Qwen3VLConfig::from_model_dir(model_dir);
+}
+
+// `max_position_embeddings`: vLLM has tables for so many positions. 0 = not said.
+int64_t num_positions(const std::string& model_dir) {
+  std::error_code ignored;
+  const std::string path = join_path(model_dir, "config.json");
+  if (!fs::is_regular_file(path, ignored)) return 0;
+  const Json config = read_json_file(path);
+  const Json text = config.value("text_config", Json::object());
+  return text.is_object() && text.contains("max_position_embeddings") && text["max_position_embeddings"].is_number_integer()
+             ? text["max_position_embeddings"].get<int64_t>()
+             : 0;
+}
+
+int64_t bytes_per_value(const VllmOptions& options) { return options.bfloat16 ? 2 : 4; }
+
+// The engine's copy of the weights: as large as the files, but for another dtype; on a CPU it is kept as it came and packed.
+int64_t weight_bytes(const VllmOptions& options) {
+  std::error_code ignored;
+  int64_t stored = 0;
+  for (const auto& entry : fs::directory_iterator(options.model_dir, ignored)) {
+    if (entry.path().extension() == ".safetensors") stored += static_cast<int64_t>(entry.file_size(ignored));
+  }
+  const Json config = read_json_file(join_path(options.model_dir, "config.json"));
+  const auto says_half = [&config](const char* key) { return config.contains(key) && config[key].is_string() && config[key] != "float32"; };
+  const int64_t stored_bytes_per_value = says_half("dtype") || says_half("torch_dtype") ? 2 : 4;
+  return stored / stored_bytes_per_value * bytes_per_value(options) * (options.on_cpu ? 2 : 1) / options.tensor_parallel_size;
+}
+
+int64_t cache_bytes_per_token(const VllmOptions& options, const TextConfig& text) {
+  const int64_t kv_heads = std::max<int64_t>(1, text.num_key_value_heads / options.tensor_parallel_size);
+  return text.num_hidden_layers * 2 * kv_heads * text.head_dim * bytes_per_value(options);
+}
+
+void check_ranks(const VllmOptions& options) {
+  const int tp = options.tensor_parallel_size;
+  const std::string where = kVllmSection + ".tensor_parallel_size";
+  if (options.on_cpu && tp > 1) {
+    throw vllm_error(
+        ErrorKind::kEnvironment, "vLLM cannot split a model over several processes on a CPU", where,
+        fmt::format("tensor_parallel_size is {} (the default is 4), device is the CPU, {} process(es)", tp, options.world_size),
+        "set vllm.tensor_parallel_size: 1");
+  }
+  if (options.world_size % tp != 0) {
+    throw vllm_error(
+        ErrorKind::kEnvironment, "the ranks of this run cannot be divided into engines", where,
+        fmt::format("world_size {} is no multiple of tensor_parallel_size {} (the default is 4)", options.world_size, tp),
+        fmt::format("set vllm.tensor_parallel_size: 1 or another divisor of {}, or start {} processes", options.world_size, tp));
+  }
+}
+
+void check_heads(const VllmOptions& options, const Qwen3VLConfig& model) {
+  const int64_t tp = options.tensor_parallel_size;
+  const int64_t heads = model.text.num_attention_heads, kv_heads = model.text.num_key_value_heads, vision = model.vision.num_heads;
+  const bool splits = heads % tp == 0 && (kv_heads % tp == 0 || tp % kv_heads == 0) && vision % tp == 0;
+  if (splits) return;
+  throw vllm_error(ErrorKind::kEnvironment, "the model's heads cannot be divided among the ranks of an engine",
+                   kVllmSection + ".tensor_parallel_size",
+                   fmt::format("tensor_parallel_size {}; {} attention heads, {} key/value heads, {} heads of the vision tower", tp, heads,
+                               kv_heads, vision),
+                   "set vllm.tensor_parallel_size: 1 or another divisor of the heads");
+}
+
+void check_memory(const VllmOptions& options, const Qwen3VLConfig& model, const MemoryBytes& memory) {
+  if (memory.total <= 0) return;
+  const int64_t weights = weight_bytes(options);
+  const int64_t sequence = std::max<int64_t>(options.max_model_len, 1) * cache_bytes_per_token(options, model.text);
+  const int64_t needed = weights + sequence + kWorkspaceBytes;
+  const auto granted = static_cast<int64_t>(options.memory_utilization * static_cast<double>(memory.total));
+  const bool fits = needed <= granted && (memory.available <= 0 || needed <= memory.available);
+  if (fits) return;
+  throw vllm_error(
+      ErrorKind::kEnvironment, "memory is short for a vLLM engine beside training", kVllmSection + ".gpu_memory_utilization",
+      fmt::format("needed: {:.2f} GiB (weights {:.2f}, cache of one sequence of {} tokens {:.2f}, workspace {:.2f}); granted: "
+                  "{:.2f} of {:.2f} GiB; free: {:.2f}",
+                  static_cast<double>(needed) / kGib, static_cast<double>(weights) / kGib, options.max_model_len,
+                  static_cast<double>(sequence) / kGib, static_cast<double>(kWorkspaceBytes) / kGib, static_cast<double>(granted) / kGib,
+                  static_cast<double>(memory.total) / kGib, static_cast<double>(memory.available) / kGib),
+      "raise vllm.gpu_memory_utilization, lower vllm.max_model_len, enable offload");
+}
+
+}  // namespace
+
+void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory) {
+  REMATCH_CHECK(options.tensor_parallel_size >= 1 && options.world_size >= 1);
+  check_ranks(options);
+  const std::optional<Qwen3VLConfig> model = model_config(options.model_dir);
+  if (!model) return;
+  check_heads(options, *model);
+  check_memory(options, *model, memory);
+}
+
+void settle_model_len(VllmOptions& options, int64_t prompt_tokens, int max_new_tokens, const std::string& where) {
+  const int64_t positions = num_positions(options.model_dir);
+  if (options.max_model_len == 0) options.max_model_len = prompt_tokens + max_new_tokens;
+  if (positions > 0) options.max_model_len = std::min(options.max_model_len, positions);
+  check_vllm_lengths(options, prompt_tokens, max_new_tokens, where);
+}
+
+void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int max_new_tokens, const std::string& where) {
+  const int64_t needed = prompt_tokens + max_new_tokens;
+  if (options.max_model_len == 0 || needed <= options.max_model_len) return;
+  const std::string sum = fmt::format("prompt {} + max_new_tokens {} = {} tokens", prompt_tokens, max_new_tokens, needed);
+  if (needed > num_positions(options.model_dir) && options.max_model_len == num_positions(options.model_dir)) {
+    throw vllm_error(ErrorKind::kConfig, "the model has no positions for a prompt and its answer", where,
+                     fmt::format("{}; max_position_embeddings of {} is {}", sum, options.model_dir, options.max_model_len),
+                     "lower max_new_tokens, use smaller images");
+  }
+  throw vllm_error(ErrorKind::kConfig, "vllm.max_model_len cannot hold a prompt and its answer", where,
+                   fmt::format("{}; vllm.max_model_len (from global_max_length) {}", sum, options.max_model_len),
+                   fmt::format("set vllm.max_model_len: {} or more, lower max_new_tokens, use smaller images", needed));
+}
+
+int64_t kv_cache_bytes(const VllmOptions& options, const MemoryBytes& memory) {
+  const std::optional<Qwen3VLConfig> model = model_config(options.model_dir);
+  REMATCH_CHECK(model.has_value(), options.model_dir);
+  const int64_t per_token = cache_bytes_per_token(options, model->text);
+  // Blocks are of up to 128 tokens; a few more keep the engine's own bookkeeping out of the way.
+  const int64_t sequence = (options.max_model_len + 1024) * per_token;
+  const int64_t wanted = sequence * std::max(1, options.max_num_seqs);
+  if (memory.total <= 0) return wanted;
+  const auto granted = static_cast<int64_t>(options.memory_utilization * static_cast<double>(memory.total)) - weight_bytes(options);
+  return std::max(sequence, std::min({wanted, granted, memory.available / 2}));
+}
+
+}  // namespace rematch

@@ -1,0 +1,274 @@
+#include "rollout/vllm/vllm_engine.h"
+
+#include <ATen/ATen.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/host_memory.h"
+#include "base/interrupt.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "rollout/engine_failure.h"
+#include "rollout/repeat_guard.h"
+#include "rollout/sampler.h"
+#include "rollout/vllm/engine_description.h"
+#include "rollout/vllm/rgb_image.h"
+#include "rollout/vllm/vllm_checks.h"
+#include "rollout/vllm/vllm_errors.h"
+#include "model/adapter.h"
+
+namespace rematch {
+namespace {
+
+// Sampling of this backend: a stream of its own, as it draws otherwise than ours.
+constexpr uint64_t kVllmStream = 0x766c6c6d;
+
+const std::string kLogAdvice = "see the engine's log (vllm.log in the run directory)";
+
+std::string sample_of(const Prompt& prompt) { return sample_name(prompt.sample_id, prompt.where); }
+
+EngineFailure failure(ErrorKind kind, const std::string& error, const std::string& where, const std::string& what) {
+  return EngineFailure(kind, {.error = error, .where = where, .what = what, .fix = kLogAdvice + ", or set rollout_backend: hf"});
+}
+
+// Layers are what stands before the number's end in "model.language_model.layers.12.mlp…"; what has none is a list of its own.
+std::string layer_of(const std::string& name) {
+  for (const char* const stem : {".layers.", ".blocks.", "deepstack_merger_list."}) {
+    const size_t start = name.find(stem);
+    if (start != std::string::npos) return name.substr(0, name.find('.', start + std::string(stem).size()));
+  }
+  return name.substr(0, name.rfind('.'));
+}
+
+std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) {
+  Json sampling;
+  sampling["max_tokens"] = options.max_new_tokens;
+  sampling["temperature"] = options.temperature;
+  sampling["top_p"] = options.top_p;
+  if (options.top_k > 0) sampling["top_k"] = options.top_k;
+  sampling["repetition_penalty"] = options.repetition_penalty;
+  sampling["stop_token_ids"] = options.stop_ids;
+  sampling["ignore_eos"] = true;  // the stop ids say it all
+  sampling["detokenize"] = false;
+  if (options.temperature > 0) {
+    const uint64_t key =
+        random_key({options.seed, kVllmStream, static_cast<uint64_t>(prompt.epoch), static_cast<uint64_t>(prompt.sample_id)});
+    sampling["seed"] = static_cast<int64_t>(key >> 1);
+  }
+  return sampling.dump();
+}
+
+}  // namespace
+
+VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches)
+    : plugin_(plugin), parts_(parts), options_(options), patches_(patches), synced_version_(kWeightsOfNow) {
+  check_sampling_options(options_);
+  if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
+  start();
+  hand_over_weights();
+}
+
+void VllmEngine::start() {
+  try {
+    engine_number_ = plugin_.start(engine_description(parts_.vllm, host_memory()));
+  } catch (const PythonError& error) {
+    throw_if_interrupted();  // a helper process of the start took the signal
+    throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine does not start", kVllmSection, error.what(),
+                     kLogAdvice + "; lower vllm.gpu_memory_utilization or vllm.max_model_len when it is memory");
+  }
+}
+
+void VllmEngine::hand_over_weights() {
+  const at::NoGradGuard no_grad;
+  const Qwen3VL& model = *parts_.model;
+  std::vector<std::string> missing;
+  try {
+    plugin_.begin_sync();
+    std::vector<std::pair<std::string, at::Tensor>> layer;
+    const auto hand_over = [&] {
+      if (!layer.empty()) plugin_.load_weights(layer);
+      layer.clear();  // merged tensors live for one layer
+    };
+    for (const NamedParameter& parameter : model.parameters()) {
+      if (!layer.empty() && layer_of(layer.back().first) != layer_of(parameter.name)) hand_over();
+      layer.emplace_back(parameter.name, model.adapter() ? model.adapter()->merged(parameter) : parameter.tensor);
+    }
+    hand_over();
+    missing = plugin_.end_sync(++num_syncs_);
+  } catch (const PythonError& error) {
+    throw_if_interrupted();
+    throw vllm_error(ErrorKind::kEnvironment, "vLLM does not take the weights", kVllmSection, error.what(),
+                     kLogAdvice + "; use the release that scripts/setup-vllm installs");
+  }
+  if (missing.empty()) return;
+  throw vllm_error(ErrorKind::kEnvironment, "vLLM does not take all of the weights", kVllmSection,
+                   fmt::format("{} of its parameters got no value, the first is {}", missing.size(), missing.front()),
+                   "use the release that scripts/setup-vllm installs");
+}
+
+void VllmEngine::sync_weights(int64_t version) {
+  if (version != kWeightsOfNow && version == synced_version_ && plugin_.weights_version() == num_syncs_) return;
+  synced_version_ = kWeightsOfNow;
+  if (plugin_.running() != engine_number_) start();
+  hand_over_weights();
+  synced_version_ = version;
+}
+
+void VllmEngine::check_weights() const {
+  const int64_t found = plugin_.running() == engine_number_ ? plugin_.weights_version() : -1;
+  if (found == num_syncs_) return;
+  throw failure(ErrorKind::kEnvironment, "the vLLM engine has other weights than it was given", kVllmSection,
+                fmt::format("weights_version {}, expected {}", found, num_syncs_));
+}
+
+VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) const {
+  VllmRequest request{.id = id, .sampling_json = sampling_json(prompt, options_)};
+  const auto pad = static_cast<int>(parts_.model->config().image_token_id);
+  size_t image_idx = 0;
+  for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
+    request.prompt_token_ids.push_back(prompt.token_ids[i]);
+    if (prompt.token_ids[i] != pad || image_idx >= prompt.images.size()) continue;
+    // vLLM expands a pad itself, to as many as we have here.
+    const auto& grid = prompt.images[image_idx++].grid_thw;
+    const int64_t num_pads = grid[0] * grid[1] * grid[2] / (int64_t{patches_.merge_size} * patches_.merge_size);
+    i += static_cast<size_t>(std::max<int64_t>(num_pads - 1, 0));
+  }
+  for (const ImageRef& image : prompt.images) {
+    Image picture = rgb_image(*parts_.pixels(image), patches_);
+    request.images.push_back({picture.width_px, picture.height_px, std::move(picture.rgb)});
+  }
+  return request;
+}
+
+void VllmEngine::check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer) const {
+  const auto [ours, theirs] =
+      std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(), answer.prompt_token_ids.begin(), answer.prompt_token_ids.end());
+  if (ours == prompt.token_ids.end() && theirs == answer.prompt_token_ids.end()) return;
+  const auto shown = [](auto at, auto end) { return at == end ? std::string("the end") : std::to_string(*at); };
+  throw failure(ErrorKind::kData, "vLLM used another prompt than the one that is trained on", sample_of(prompt),
+                fmt::format("first difference at position {}: ours {}, vLLM's {}; {} and {} ids", ours - prompt.token_ids.begin(),
+                            shown(ours, prompt.token_ids.end()), shown(theirs, answer.prompt_token_ids.end()), prompt.token_ids.size(),
+                            answer.prompt_token_ids.size()));
+}
+
+Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) const {
+  const auto refuse = [&](const std::string& error, const std::string& what) {
+    return failure(ErrorKind::kEnvironment, error, sample_of(prompt), what);
+  };
+  check_prompt_ids(prompt, answer);
+  if (answer.token_ids.empty()) {
+    throw refuse("vLLM returned no token at all",
+                 fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token", answer.finish_reason));
+  }
+  if (static_cast<int64_t>(answer.token_ids.size()) > options_.max_new_tokens) {
+    throw refuse("vLLM returned more tokens than asked for",
+                 fmt::format("{} ids, max_new_tokens {}", answer.token_ids.size(), options_.max_new_tokens));
+  }
+  Rollout rollout{.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids};
+  const int64_t vocab_size = parts_.model->config().text.vocab_size;
+  bool stopped = false;
+  for (size_t i = 0; i < answer.token_ids.size() && !stopped; ++i) {
+    const int64_t id = answer.token_ids[i];
+    if (id < 0 || id >= vocab_size) {
+      throw refuse("vLLM returned an id beyond the vocabulary", fmt::format("position {}: id {}, {} tokens", i, id, vocab_size));
+    }
+    stopped = std::find(options_.stop_ids.begin(), options_.stop_ids.end(), id) != options_.stop_ids.end();
+    if (!stopped) rollout.response_token_ids.push_back(static_cast<int>(id));
+  }
+  const bool is_full = static_cast<int64_t>(answer.token_ids.size()) == options_.max_new_tokens;
+  if (!stopped && !is_full) {
+    throw refuse("vLLM ended an answer for no reason of ours",
+                 fmt::format("finish reason \"{}\" after {} of {} tokens, the last is {}", answer.finish_reason, answer.token_ids.size(),
+                             options_.max_new_tokens, answer.token_ids.back()));
+  }
+  rollout.finish_reason = stopped ? FinishReason::kStop : FinishReason::kLength;
+  if (options_.repeat_terminate.enabled) {
+    const RepeatGuard::Cut cut = RepeatGuard::cut(rollout.response_token_ids, options_.repeat_terminate, parts_.tokenizer.get());
+    if (cut.triggered) {
+      rollout.response_token_ids.resize(cut.num_kept);
+      rollout.finish_reason = FinishReason::kRepeat;
+    }
+  }
+  return rollout;
+}
+
+void VllmEngine::generate_together(const Prompt* prompts, Rollout* rollouts, size_t count, const std::function<void(int)>& on_finished) {
+  std::map<std::string, size_t> pending;
+  try {
+    for (size_t i = 0; i < count; ++i) {
+      const std::string id = fmt::format("rematch-{}", ++num_requests_);
+      pending[id] = i;
+      try {
+        plugin_.add(request_of(prompts[i], id));
+      } catch (const PythonError& error) {
+        throw failure(ErrorKind::kEnvironment, "vLLM refuses a prompt", sample_of(prompts[i]), error.what());
+      }
+    }
+    while (!pending.empty()) {
+      throw_if_interrupted();
+      if (!plugin_.has_unfinished()) break;
+      for (const VllmAnswer& answer : plugin_.step()) {
+        const auto found = pending.find(answer.id);
+        if (found == pending.end()) {
+          throw failure(ErrorKind::kEnvironment, "vLLM answered a request that is not waiting", sample_of(prompts[0]), answer.id);
+        }
+        rollouts[found->second] = checked(prompts[found->second], answer);
+        pending.erase(found);
+        on_finished(1);
+      }
+    }
+  } catch (const PythonError& error) {
+    throw_if_interrupted();
+    const size_t first = pending.empty() ? 0 : std::min_element(pending.begin(), pending.end(), [](const auto& left, const auto& right) {
+                                                 return left.second < right.second;
+                                               })->second;
+    throw failure(ErrorKind::kEnvironment, "vLLM failed while generating", sample_of(prompts[first]), error.what());
+  }
+  if (pending.empty()) return;
+  size_t first = count;
+  for (const auto& [id, index] : pending) first = std::min(first, index);
+  throw failure(ErrorKind::kEnvironment, "vLLM left a prompt without an answer", sample_of(prompts[first]),
+                fmt::format("{} of {} requests were never answered", pending.size(), count));
+}
+
+std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
+  for (const Prompt& prompt : prompts) {
+    check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_of(prompt));
+  }
+  check_weights();
+  std::vector<Rollout> rollouts(prompts.size());
+  int num_done = 0;
+  const auto on_finished = [&](int num_finished) {
+    num_done += num_finished;
+    if (on_progress) on_progress(num_done);
+  };
+  const size_t together =
+      parts_.vllm.infer_batch_size > 0 ? static_cast<size_t>(parts_.vllm.infer_batch_size) : std::max<size_t>(prompts.size(), 1);
+  try {
+    for (size_t first = 0; first < prompts.size(); first += together) {
+      generate_together(prompts.data() + first, rollouts.data() + first, std::min(together, prompts.size() - first), on_finished);
+    }
+  } catch (...) {
+    // Whatever happened, the next call starts with an empty engine. What abort itself says is less than what happened.
+    try {
+      plugin_.abort();
+    } catch (const PythonError&) {
+    }
+    throw;
+  }
+  return rollouts;
+}
+
+void VllmEngine::release() {
+  if (parts_.vllm.sleep_level == 0 || plugin_.running() != engine_number_) return;
+  try {
+    plugin_.sleep(parts_.vllm.sleep_level);
+  } catch (const PythonError& error) {
+    throw failure(ErrorKind::kEnvironment, "vLLM does not give back its memory", kVllmSection + ".sleep_level", error.what());
+  }
+}
+
+}  // namespace rematch
