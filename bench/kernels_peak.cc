@@ -66,8 +66,12 @@ struct Multiply {
 
 float multiply_portable(int64_t rounds) { return multiply<Lanes4>(rounds); }
 #if defined(__x86_64__)
-[[gnu::target("avx2,fma"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx2(int64_t rounds) { return multiply<Lanes8>(rounds); }
-[[gnu::target("avx512f"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx512(int64_t rounds) { return multiply<Lanes>(rounds); }
+[[gnu::target("avx2,fma"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx2(int64_t rounds) {
+  return multiply<Lanes8>(rounds);
+}
+[[gnu::target("avx512f"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx512(int64_t rounds) {
+  return multiply<Lanes>(rounds);
+}
 #endif
 
 Multiply widest_multiply() {
@@ -118,9 +122,8 @@ Peak measure_peak(int num_threads, double seconds) {
     peak.gb_per_s = std::max(peak.gb_per_s, static_cast<double>(size) * 4 / 1e9 / s);
   }
   const Multiply multiply = widest_multiply();
-  const double s = fastest(num_threads, seconds, [&] {
-    kernels::run_team(num_threads, [&](const kernels::Worker&) { sink = sink + multiply.run(kRounds); });
-  });
+  const double s = fastest(num_threads, seconds,
+                           [&] { kernels::run_team(num_threads, [&](const kernels::Worker&) { sink = sink + multiply.run(kRounds); }); });
   peak.gflop_per_s = static_cast<double>(num_threads) * kRounds * 12 * multiply.lanes * 2 / 1e9 / s;
   return peak;
 }

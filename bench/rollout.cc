@@ -56,10 +56,7 @@ Scene read_scene(const std::string& dir) {
 
 class Worker {
  public:
-  explicit Worker(const std::string& dir)
-      : scene_(read_scene(dir)),
-        model_(Qwen3VL::load(dir, {})),
-        tokenizer_(Tokenizer::load(dir)) {
+  explicit Worker(const std::string& dir) : scene_(read_scene(dir)), model_(Qwen3VL::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
     for (const NamedParameter& parameter : model_->parameters()) {
       if (parameter.name.starts_with("model.language_model.")) num_text_parameters_ += parameter.tensor.numel();
     }
@@ -77,18 +74,17 @@ class Worker {
  private:
   // A new one for every command: nothing that an earlier round answered helps a later one to guess.
   std::unique_ptr<NativeEngine> make_engine(bool drafts) {
-    auto engine = std::make_unique<NativeEngine>(
-        NativeEngine::Parts{.model = model_,
-                            .tokenizer = tokenizer_,
-                            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
-                            .runner = make_cpu_runner(model_),
-                            .encoder = make_cpu_encoder(model_)},
-        GenerateOptions{.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()),
-                        .stop_ids = {scene_.stop_id},
-                        .native = {.drafts = drafts}});
-    engine->observe_logits([this](size_t prompt_idx, size_t position, std::span<float> logits_V) {
-      end_answers(prompt_idx, position, logits_V);
-    });
+    auto engine =
+        std::make_unique<NativeEngine>(NativeEngine::Parts{.model = model_,
+                                                           .tokenizer = tokenizer_,
+                                                           .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
+                                                           .runner = make_cpu_runner(model_),
+                                                           .encoder = make_cpu_encoder(model_)},
+                                       GenerateOptions{.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()),
+                                                       .stop_ids = {scene_.stop_id},
+                                                       .native = {.drafts = drafts}});
+    engine->observe_logits(
+        [this](size_t prompt_idx, size_t position, std::span<float> logits_V) { end_answers(prompt_idx, position, logits_V); });
     return engine;
   }
 

@@ -186,12 +186,10 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   const GenerateOptions generate = generate_options(config, read_stop_ids(config.model.directory, *tokenizer));
   offload = make_offload(needs.make_mover());
   OffloadScope offload_scope(offload.get());
-  engine = make_engine(config.rollout.backend,
-                       {.model = model,
-                        .tokenizer = tokenizer,
-                        .pixels = [this](const ImageRef& image) { return pixels->get(image); },
-                        .vllm = vllm},
-                       generate);
+  engine = make_engine(
+      config.rollout.backend,
+      {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels->get(image); }, .vllm = vllm},
+      generate);
   offload_scope.restore();
   Examiner::Options options = examiner_options();
   options.stop_ids = generate.stop_ids;

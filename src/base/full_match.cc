@@ -51,10 +51,11 @@ bool FullMatch::matches(std::string_view text) const {
   const int found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0, impl_->data, nullptr);
   if (found >= 0) return true;
   if (found == PCRE2_ERROR_NOMATCH) return false;
-  throw UserError(ErrorKind::kConfig, {.error = "a regular expression cannot be matched",
-                                       .where = impl_->where,
-                                       .what = fmt::format("{} on `{}` with `{}`", pcre2_message(found), text, impl_->pattern.substr(0, 300)),
-                                       .fix = "write the pattern without nested repetitions such as `(a*)*`"});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "a regular expression cannot be matched",
+                   .where = impl_->where,
+                   .what = fmt::format("{} on `{}` with `{}`", pcre2_message(found), text, impl_->pattern.substr(0, 300)),
+                   .fix = "write the pattern without nested repetitions such as `(a*)*`"});
 }
 
 }  // namespace rematch

@@ -30,7 +30,8 @@ int64_t number_of(const char* path, const std::string& name) {
 }  // namespace
 
 MemoryBytes host_memory() {
-  MemoryBytes memory{.total = number_of("/proc/meminfo", "MemTotal:") * 1024, .available = number_of("/proc/meminfo", "MemAvailable:") * 1024};
+  MemoryBytes memory{.total = number_of("/proc/meminfo", "MemTotal:") * 1024,
+                     .available = number_of("/proc/meminfo", "MemAvailable:") * 1024};
   // A container's own limit; what it keeps of files it gives back when asked.
   const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
   if (!limit || !used) return memory;

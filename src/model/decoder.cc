@@ -34,7 +34,8 @@ Decoder::Decoder(const TextConfig& config, const TensorSource& source) : config_
     layers_.push_back(take_layer(source, fmt::format("{}layers.{}.", prefix, i), config));
   }
   final_norm_ = source(prefix + "norm.weight", {config.hidden_size});
-  rope_columns_ = mrope_columns({.theta = config.rope_theta, .head_dim = config.head_dim, .section = config.mrope_section}, final_norm_.device());
+  rope_columns_ =
+      mrope_columns({.theta = config.rope_theta, .head_dim = config.head_dim, .section = config.mrope_section}, final_norm_.device());
 }
 
 void Decoder::visit_linears(const LinearVisitor& visit) {

@@ -57,7 +57,8 @@ at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
 }
 
 struct AffineFunction : torch::autograd::Function<AffineFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias) {
     context->saved_data["biased"] = bias.has_value();
     context->save_for_backward({x, weight});
     at::Tensor y_MN = product_MN(x.reshape({-1, x.size(-1)}), weight);
@@ -94,7 +95,8 @@ at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
   const at::NoGradGuard no_grad;
   if (!goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
-  return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none", c10::List<std::optional<at::Scalar>>(), std::nullopt);
+  return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none", c10::List<std::optional<at::Scalar>>(),
+                               std::nullopt);
 }
 
 at::Tensor plain_affine_weight(const at::Tensor& result) {

@@ -31,7 +31,8 @@ MropeColumns mrope_columns(const MropeOptions& options, at::Device device) {
     const int64_t a = j % 3;
     if (a != 0 && j < 3 * options.section[static_cast<size_t>(a)]) axis[static_cast<size_t>(j)] = a;
   }
-  return {at::tensor(axis, at::TensorOptions().dtype(at::kLong)).to(device), inverse_frequencies(options.theta, options.head_dim).to(device)};
+  return {at::tensor(axis, at::TensorOptions().dtype(at::kLong)).to(device),
+          inverse_frequencies(options.theta, options.head_dim).to(device)};
 }
 
 RopeTable mrope_table(const at::Tensor& positions, const MropeColumns& columns, at::ScalarType dtype) {

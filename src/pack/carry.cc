@@ -40,9 +40,7 @@ void check_insertion(std::span<const int> encoded_lens, const std::function<std:
 }
 
 void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {
-  const auto name_of = [&](size_t i) {
-    return sample_name(segments[i]->sample_id, segments[i]->where);
-  };
+  const auto name_of = [&](size_t i) { return sample_name(segments[i]->sample_id, segments[i]->where); };
   check_insertion(lengths_of(segments), name_of, waiting_.size(), limits_);
   std::move(segments.begin(), segments.end(), std::back_inserter(waiting_));
 }

@@ -10,8 +10,7 @@ namespace rematch {
 namespace {
 
 UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what, const std::string& fix) {
-  return UserError(ErrorKind::kData,
-                   {.error = error, .where = sample_name(prompt.sample_id, prompt.where), .what = what, .fix = fix});
+  return UserError(ErrorKind::kData, {.error = error, .where = sample_name(prompt.sample_id, prompt.where), .what = what, .fix = fix});
 }
 
 RowInput row_of(const Prompt& prompt) {

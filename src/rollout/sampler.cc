@@ -118,10 +118,11 @@ void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
   for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;  // no way out early: compilers take many at a time
   if (num_bad > 0) {
     const auto i = std::find_if(logits_V.begin(), logits_V.end(), is_bad) - logits_V.begin();
-    throw UserError(ErrorKind::kData, {.error = "the model gives a logit that is not finite",
-                                       .where = row.who_,
-                                       .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[static_cast<size_t>(i)]),
-                                       .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the model gives a logit that is not finite",
+                     .where = row.who_,
+                     .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[static_cast<size_t>(i)]),
+                     .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
   }
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const int id : row.seen_ids_) {

@@ -186,7 +186,7 @@ struct PixelStore::Impl {
   uint64_t num_prefetches_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
   std::deque<std::weak_ptr<Entry>> queue_;  // some were loaded, or dropped, meanwhile
-  std::list<std::string> recent_;  // ready images, least recently used first
+  std::list<std::string> recent_;           // ready images, least recently used first
   size_t cached_bytes_ = 0;
   std::vector<std::thread> workers_;
 };

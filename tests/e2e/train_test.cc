@@ -79,8 +79,9 @@ TEST(Train, TheNumberOfDataWorkersChangesNothing) {
 TEST(Train, TheNativeEngineTrainsAsTheOracleDoes) {
   const std::string lines = "training: {max_steps: 2, eval_strategy: steps, eval_steps: 1}\n";
   const Outcome oracle = train(lines + "custom: {extra: {rollout_matching: {max_new_tokens: 40}}}\n");
-  const Outcome native = train(lines + "custom: {extra: {rollout_matching: {max_new_tokens: 40, rollout_backend: native, "
-                                       "native: {max_num_seqs: 3, kv_cache_gib: 0.001}}}}\n");
+  const Outcome native = train(lines +
+                               "custom: {extra: {rollout_matching: {max_new_tokens: 40, rollout_backend: native, "
+                               "native: {max_num_seqs: 3, kv_cache_gib: 0.001}}}}\n");
   EXPECT_EQ(native.weights, oracle.weights) << "equal rollouts, equal steps";
   EXPECT_EQ(native.log, oracle.log);
 }

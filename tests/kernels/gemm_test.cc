@@ -14,9 +14,9 @@ namespace {
 
 using kernels::Into;
 using kernels::Isa;
-using kernels::Storage;
 using kernels::Matrix;
 using kernels::PackedWeights;
+using kernels::Storage;
 
 // A matrix, rows to multiply it with, and what a double says.
 struct Problem {
@@ -157,8 +157,7 @@ TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
       for (const int threads : {2, 3, 5}) {
         std::vector<float> parts(whole.size());
         for (int i = 0; i < threads; ++i) {
-          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189},
-                        kernels::share(189, kernels::kPanel, i, threads));
+          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189}, kernels::share(189, kernels::kPanel, i, threads));
         }
         ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, " << threads << " shares";
         for (int64_t n = 0; n < 189; n += 32) {

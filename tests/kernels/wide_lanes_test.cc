@@ -66,8 +66,8 @@ TEST(WideGemm, AddsEveryProductInOrderWhateverTheTiles) {
         const kernels::InterleavedRows rows{interleaved.data(), num_rows, num_inputs};
         Kernel::interleave({x.data(), num_inputs}, {0, num_rows}, {0, num_inputs}, rows);
         std::vector<float> y(static_cast<size_t>(num_rows * num_outputs), 0.5f);
-        Kernel::run({.data = packed.data(), .num_outputs = num_outputs, .num_inputs = num_inputs, .bias = bias.data()},
-                    rows, {y.data(), num_outputs}, {0, num_outputs}, Into::kAdd);
+        Kernel::run({.data = packed.data(), .num_outputs = num_outputs, .num_inputs = num_inputs, .bias = bias.data()}, rows,
+                    {y.data(), num_outputs}, {0, num_outputs}, Into::kAdd);
         for (int64_t i = 0; i < num_rows * num_outputs; ++i) {
           const int64_t row = i / num_outputs, output = i % num_outputs;
           const float sum = expected(x.data() + row * num_inputs, w.data() + output * num_inputs, num_inputs);

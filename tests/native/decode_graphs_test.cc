@@ -64,7 +64,8 @@ NativeEngine engine_with(Recorder& recorder, const NativeOptions& native = {}) {
 
 TEST(DecodeGraphs, AnswersWithReplaysAreThoseWithout) {
   // All answers side by side; fewer, so that steps are filled up; pieces of prompts beside answers.
-  for (const NativeOptions& native : {NativeOptions{}, NativeOptions{.max_num_seqs = 3}, NativeOptions{.max_num_seqs = 5, .max_step_rows = 7}}) {
+  for (const NativeOptions& native :
+       {NativeOptions{}, NativeOptions{.max_num_seqs = 3}, NativeOptions{.max_num_seqs = 5, .max_step_rows = 7}}) {
     Recorder recorder;
     NativeEngine engine = engine_with(recorder, native);
     EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain) << native.max_num_seqs;

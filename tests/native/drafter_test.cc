@@ -49,10 +49,12 @@ std::vector<int> coord_ids() {
 
 // Sequences that decode: their prompts are computed, and one token is known beyond.
 struct Decoding {
-  explicit Decoding(int num, int64_t max_new_tokens = 100) : blocks({.num_blocks = 1000, .block_len = 4, .prefix_cache = false}), scheduler({}, blocks) {
+  explicit Decoding(int num, int64_t max_new_tokens = 100)
+      : blocks({.num_blocks = 1000, .block_len = 4, .prefix_cache = false}), scheduler({}, blocks) {
     for (int64_t i = 0; i < num; ++i) {
       sequences.emplace_back(
-          Sequence::Start{.arrival = i, .prompt_token_ids = {1, 2, 3, 4, 5, static_cast<int32_t>(20 + i)}, .max_new_tokens = max_new_tokens},
+          Sequence::Start{
+              .arrival = i, .prompt_token_ids = {1, 2, 3, 4, 5, static_cast<int32_t>(20 + i)}, .max_new_tokens = max_new_tokens},
           4);
       scheduler.add(sequences.back());
     }
@@ -136,16 +138,15 @@ TEST(DraftTable, BelievesWhatCameTrueBefore) {
   EXPECT_GT(table.guess(context_of({13, 14, 15, 1999, 16, 1998, 16, 1997})).probability, 0.9);
   EXPECT_LT(table.guess(context_of({18, 10, 11, 12, 100, 13, 14, 15})).probability, 0.3) << "a coordinate";
   for (int i = 0; i < 100000; ++i) {
-    table.learn(context_of({1, 2, static_cast<int32_t>(i % 3000), 5}), static_cast<int32_t>(random_below(5, static_cast<uint64_t>(i), 1000)));
+    table.learn(context_of({1, 2, static_cast<int32_t>(i % 3000), 5}),
+                static_cast<int32_t>(random_below(5, static_cast<uint64_t>(i), 1000)));
   }
   const DraftTable::Guess guess = table.guess(context_of({1, 2, 7, 5}));
   EXPECT_GE(guess.probability, 0);
   EXPECT_LE(guess.probability, 0.2);
 }
 
-TEST(Drafter, DraftsWhatItKnowsAndStopsBeforeTheEnd) {
-  EXPECT_EQ(drafts_after({61, 62, 63, kStop}), (std::vector<int32_t>{61, 62, 63}));
-}
+TEST(Drafter, DraftsWhatItKnowsAndStopsBeforeTheEnd) { EXPECT_EQ(drafts_after({61, 62, 63, kStop}), (std::vector<int32_t>{61, 62, 63})); }
 
 TEST(Drafter, DraftsNothingWhereEveryRowCosts) { EXPECT_EQ(drafts_after({61, 62, 63}, {.rows_per_reading = 0}), std::vector<int32_t>{}); }
 

@@ -60,7 +60,8 @@ std::vector<int32_t> FakeCache::answer(const std::vector<int32_t>& prompt, const
                                        int64_t max_new_tokens) {
   std::vector<int32_t> token_ids = prompt;
   uint64_t state = weights;
-  for (int64_t i = 0; i < static_cast<int64_t>(prompt.size()); ++i) state = state_after(state, token_ids[static_cast<size_t>(i)], images, i);
+  for (int64_t i = 0; i < static_cast<int64_t>(prompt.size()); ++i)
+    state = state_after(state, token_ids[static_cast<size_t>(i)], images, i);
   std::vector<int32_t> generated;
   while (static_cast<int64_t>(generated.size()) < max_new_tokens) {
     const int32_t token_id = next_token(state);

@@ -29,8 +29,7 @@ struct Outcome {
 };
 
 const std::vector<Prompt>& golden_prompts() {
-  static const std::vector<Prompt> prompts =
-      test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json")).prompts;
+  static const std::vector<Prompt> prompts = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json")).prompts;
   return prompts;
 }
 

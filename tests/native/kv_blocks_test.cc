@@ -22,8 +22,8 @@ ContentKey key_of(const std::vector<int32_t>& ids, const std::vector<ImageSpan>&
 }  // namespace
 
 TEST(ChainKey, DependsOnTokensTheirNumberAndTheParent) {
-  const std::vector<ContentKey> keys{key_of({1, 2}),       key_of({2, 1}),          key_of({1}),
-                                     key_of({1, 2, 0}),    key_of({1, 2}, {}, key(1)), key_of({1, 2}, {}, {0, 1})};
+  const std::vector<ContentKey> keys{
+      key_of({1, 2}), key_of({2, 1}), key_of({1}), key_of({1, 2, 0}), key_of({1, 2}, {}, key(1)), key_of({1, 2}, {}, {0, 1})};
   EXPECT_EQ(std::set<ContentKey>(keys.begin(), keys.end()).size(), keys.size());
   EXPECT_EQ(key_of({1, 2}), key_of({1, 2}));
 }

@@ -114,8 +114,8 @@ TEST_P(NativeEngineOn, AnswersInOrderWhateverTheOrder) {
 
 TEST_P(NativeEngineOn, EndsAnswersAsTheOracleDoes) {
   GenerateOptions options = greedy({.max_num_seqs = 3});
-  options.stop_ids = {golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9], golden().plain[1][0],
-                      1 << 30,              -5};
+  options.stop_ids = {
+      golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9], golden().plain[1][0], 1 << 30, -5};
   options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
   options.max_new_tokens = 60;
   HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
@@ -381,8 +381,7 @@ TEST_P(NativeEngineOn, DecodesInBfloat16) {
 
 TEST(NativeEngine, ChecksItsOptions) {
   const auto refused = [](const NativeOptions& native) {
-    const UserError error =
-        test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {.native = native}); });
+    const UserError error = test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {.native = native}); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     return error.problems().front().where;
   };

@@ -55,7 +55,8 @@ TEST(InverseFrequencies, AreComputedInFloat32) {
 TEST(MropeTable, ColumnsAlternateBetweenRows) {
   // head_dim 16: columns 0..7 of the half; section h 2, w 1.
   const at::Tensor positions = at::tensor({10, 100, 1000}, at::kLong).view({3, 1});
-  const RopeTable table = mrope_table(positions, mrope_columns({.theta = 10000, .head_dim = 16, .section = {9, 2, 1}}, at::kCPU), at::kFloat);
+  const RopeTable table =
+      mrope_table(positions, mrope_columns({.theta = 10000, .head_dim = 16, .section = {9, 2, 1}}, at::kCPU), at::kFloat);
   const at::Tensor frequencies = inverse_frequencies(10000, 16);
   const std::vector<int64_t> wanted = {10, 100, 1000, 10, 100, 10, 10, 10};
   for (size_t j = 0; j < wanted.size(); ++j) {
@@ -68,14 +69,15 @@ TEST(MropeTable, ColumnsAlternateBetweenRows) {
 TEST(MropeTable, EqualRowsAreOrdinaryRopeForAnySection) {
   const at::Tensor positions = at::arange(5, at::kLong).expand({3, 5});
   const RopeTable a = mrope_table(positions, mrope_columns({.theta = 500000, .head_dim = 24, .section = {1, 2, 3}}, at::kCPU), at::kFloat);
-  const RopeTable b = mrope_table(positions, mrope_columns({.theta = 500000, .head_dim = 24, .section = {24, 20, 20}}, at::kCPU), at::kFloat);
+  const RopeTable b =
+      mrope_table(positions, mrope_columns({.theta = 500000, .head_dim = 24, .section = {24, 20, 20}}, at::kCPU), at::kFloat);
   EXPECT_TRUE(at::equal(a.cos, b.cos));
   EXPECT_TRUE(at::equal(a.sin, b.sin));
 }
 
 TEST(MropeTable, BatchesKeepTheirShapeAndTakeTheDtypeLast) {
-  const RopeTable table =
-      mrope_table(at::ones({3, 2, 4}, at::kLong), mrope_columns({.theta = 10000, .head_dim = 8, .section = {2, 1, 1}}, at::kCPU), at::kBFloat16);
+  const RopeTable table = mrope_table(at::ones({3, 2, 4}, at::kLong),
+                                      mrope_columns({.theta = 10000, .head_dim = 8, .section = {2, 1, 1}}, at::kCPU), at::kBFloat16);
   EXPECT_EQ(table.cos.sizes(), (std::vector<int64_t>{2, 4, 8}));
   EXPECT_EQ(table.cos.scalar_type(), at::kBFloat16);
   EXPECT_EQ(table.cos[0][0][0].item<float>(), static_cast<float>(c10::BFloat16(std::cos(1.0f))));

@@ -176,8 +176,8 @@ TEST(CpuRunner, GivesSeveralRowsOfASequenceTheLogitsTheyHaveAlone) {
       runner->reserve({8, 8}, 64);
       const int64_t begin = 20, end = 30, all = second.length();
       runner->forward(test::make_step({{&first, 0, begin, table(0)}, {&second, 0, all - 8, table(1)}}));
-      const std::span<float> logits = runner->forward(
-          test::make_step({{&first, begin, end, table(0), num_first}, {&second, all - 8, all, table(1), num_second}}));
+      const std::span<float> logits =
+          runner->forward(test::make_step({{&first, begin, end, table(0), num_first}, {&second, all - 8, all, table(1), num_second}}));
       const size_t width = logits.size() / static_cast<size_t>(num_first + num_second);
       for (int64_t i = 0; i < num_first + num_second; ++i) {
         const Logits row(logits.begin() + i * static_cast<int64_t>(width), logits.begin() + (i + 1) * static_cast<int64_t>(width));

@@ -20,7 +20,7 @@ namespace {
 struct AttentionPlan {
   at::Tensor slots_T;  ///< where each row's key and value go
   // Sequences with one row.
-  at::Tensor decode_rows_S;  ///< undefined = all rows, in order
+  at::Tensor decode_rows_S;                      ///< undefined = all rows, in order
   at::Tensor decode_slots_SL, decode_mask_S11L;  ///< as in DecodeInputs; undefined = nobody decodes
   struct Prefill {
     int64_t first_row = 0, num_rows = 0;

@@ -19,8 +19,9 @@ kernels::Storage storage_of(const at::Tensor& tensor) {
 }
 
 kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
-  REMATCH_CHECK(tensor.dim() >= 2 && tensor.is_contiguous() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16),
-                fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()), tensor.dim()));
+  REMATCH_CHECK(
+      tensor.dim() >= 2 && tensor.is_contiguous() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16),
+      fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()), tensor.dim()));
   return {.data = tensor.const_data_ptr(),
           .storage = storage_of(tensor),
           .num_outputs = tensor.size(0),
@@ -95,9 +96,7 @@ kernels::PackedWeights CpuParameters::linear(const std::string& module) {
   return weights;
 }
 
-kernels::Matrix CpuParameters::matrix(const std::string& name) {
-  return as_matrix(memory_.tensors.emplace_back(tensor(name)), name);
-}
+kernels::Matrix CpuParameters::matrix(const std::string& name) { return as_matrix(memory_.tensors.emplace_back(tensor(name)), name); }
 
 std::vector<float> CpuParameters::vector(const std::string& name) const {
   const at::Tensor values = tensor(name).to(at::kFloat).contiguous();

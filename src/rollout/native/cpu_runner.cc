@@ -29,7 +29,7 @@ using kernels::Worker;
 struct Scratch {
   CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
   CpuBuffer<float> inputs, down_inputs;  // of products, interleaved: of hidden states and heads, of the feed-forward network
-  CpuBuffer<float> cos_T, sin_T;  // [T, D / 2]
+  CpuBuffer<float> cos_T, sin_T;         // [T, D / 2]
   CpuBuffer<float> last_SH, logits_SV;
   CpuBuffer<float> attention;       // of each worker
   CpuBuffer<const void*> pointers;  // of each worker
@@ -398,10 +398,10 @@ class CpuRunner : public StepRunner {
   Scratch scratch_;
   CpuAttentionPlan plan_, last_plan_;
   std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
-  std::vector<int64_t> last_rows_;        // that want logits
-  Step last_step_;                        // of these alone; sequences only
-  std::vector<int64_t> first_last_rows_;  // of each sequence of last_step_, in last_rows_
-  bool is_narrowed_ = false;              // there are others
+  std::vector<int64_t> last_rows_;               // that want logits
+  Step last_step_;                               // of these alone; sequences only
+  std::vector<int64_t> first_last_rows_;         // of each sequence of last_step_, in last_rows_
+  bool is_narrowed_ = false;                     // there are others
 };
 
 }  // namespace

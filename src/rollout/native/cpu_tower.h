@@ -34,7 +34,7 @@ struct CpuTower {
   std::vector<CpuVisionBlock> blocks;
   CpuMerger merger;
   std::vector<CpuMerger> deepstack;  ///< in the order of deepstack_visual_indexes
-  CpuMemory memory;  ///< owner of what the pointers point to
+  CpuMemory memory;                  ///< owner of what the pointers point to
 };
 
 /// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the tower's weights

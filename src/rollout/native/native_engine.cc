@@ -103,7 +103,8 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
                          : std::make_unique<KvBlocks>(KvBlocks::Options{
                                .num_blocks = num_blocks, .block_len = native.block_len, .prefix_cache = native.prefix_cache});
   for (const Prompt& prompt : prompts) {
-    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_name(prompt.sample_id, prompt.where), *blocks);
+    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_name(prompt.sample_id, prompt.where),
+               *blocks);
   }
   if (!has_room) reserve_blocks(*blocks, demand.block_bytes, max_step_rows(prompts.size()));
   blocks_ = std::move(blocks);
@@ -112,11 +113,10 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
 void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, int64_t max_rows) {
   release();
   const auto refuse = [&](const std::string& reason) {
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "there is no memory for the native engine's weights and key/value cache",
-                     .where = "custom.extra.rollout_matching.native.kv_cache_gib",
-                     .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
-                     .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});
+    throw UserError(ErrorKind::kEnvironment, {.error = "there is no memory for the native engine's weights and key/value cache",
+                                              .where = "custom.extra.rollout_matching.native.kv_cache_gib",
+                                              .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
+                                              .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});
   };
   try {
     parts_.runner->refresh();

@@ -41,8 +41,9 @@ ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model) {
     for (const Patches* patches : images) {
       // from_blob takes a mutable pointer; the tower only reads.
       float* const values = const_cast<float*>(patches->pixel_values.data());
-      features.push_back(model->encode_images({.pixel_values_NC = at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat),
-                                               .grid_thw = {patches->grid_thw}}));
+      features.push_back(
+          model->encode_images({.pixel_values_NC = at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat),
+                                .grid_thw = {patches->grid_thw}}));
     }
     return features;
   };
@@ -60,12 +61,11 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
   if (use.is_loaded) return use.content;
   std::shared_ptr<const Patches> patches = pixels_(image);
   if (patches->grid_thw != image.grid_thw) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "an image is not of the size that its prompt was made for",
-                     .where = sample_name(prompt.sample_id, prompt.where),
-                     .what = fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
-                                         image.grid_thw[1], image.grid_thw[2]),
-                     .fix = "do not change image files during a run"});
+    throw UserError(ErrorKind::kData, {.error = "an image is not of the size that its prompt was made for",
+                                       .where = sample_name(prompt.sample_id, prompt.where),
+                                       .what = fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1],
+                                                           patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
+                                       .fix = "do not change image files during a run"});
   }
   use.content = content_key(*patches);
   use.is_loaded = true;
@@ -112,9 +112,7 @@ void PromptImages::encode(std::span<const ContentKey> contents) {
 
 VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const {
   const Image& image = images_.at(content);
-  const auto row_of = [&](const at::Tensor& features_MH) {
-    return features_MH.const_data_ptr<float>() + pad_idx * features_MH.size(1);
-  };
+  const auto row_of = [&](const at::Tensor& features_MH) { return features_MH.const_data_ptr<float>() + pad_idx * features_MH.size(1); };
   REMATCH_CHECK(image.embeds_MH.defined() && pad_idx < image.embeds_MH.size(0), fmt::format("pad {}", pad_idx));
   VisualRow visual{.row = row, .embed_H = row_of(image.embeds_MH), .deepstack_H = {}};
   for (const at::Tensor& feature : image.deepstack_MH) visual.deepstack_H.push_back(row_of(feature));

@@ -20,8 +20,8 @@ struct StepSequence {
 /// A row whose embedding comes from an image.
 struct VisualRow {
   int64_t row = 0;
-  const float* embed_H = nullptr;               ///< replaces the token's embedding
-  std::vector<const float*> deepstack_H;        ///< feature k is added after layer k
+  const float* embed_H = nullptr;         ///< replaces the token's embedding
+  std::vector<const float*> deepstack_H;  ///< feature k is added after layer k
 };
 
 /// One forward pass over the next tokens of several sequences, prefill chunks and decodes alike, side by side without padding.
