@@ -129,7 +129,7 @@ void Dataset::validate_images(const PatchOptions& options) const {
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
-  const std::array<int64_t, 3> grid_thw = grid_of(sample.width_px, sample.height_px, options);
+  const GridThw grid_thw = grid_of(sample.width_px, sample.height_px, options);
   std::vector<ImageRef> refs;
   for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_thw});
   return refs;
