@@ -206,8 +206,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   Session session(config, device, {.train_data = true, .val_data = has_val, .rollouts = rollouts, .weights_dir = checkpoint.value_or("")},
                   terminal);
   const Fingerprint fingerprint = fingerprint_of(result, session);
-  std::optional<ResumePoint> resume;
-  if (checkpoint) resume = read_resume_point(*checkpoint, session.model->config().text.vocab_size);
+  std::optional<LoadedCheckpoint> resume;
+  if (checkpoint) resume = read_checkpoint(*checkpoint, session.model->config().text.vocab_size);
   if (resume) {
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
   }
@@ -224,7 +224,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation(!config.is_stage_2()) : nullptr;
   const TrainParts* at_work = nullptr;
   Checkpoints::Writer write_state = [&](const std::string& directory) {
-    write_train_state(directory, to_train_state(capture(*at_work, fingerprint), mstep.optimizer().state()));
+    write_state_files(directory, state_files_of(capture(*at_work, fingerprint), mstep.optimizer().state()));
   };
   if (config.cadence.save_only_model) write_state = {};
   Checkpoints checkpoints(

@@ -72,7 +72,7 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
   return dataset;
 }
 
-GenerateOptions generate_options(const Config& config, const std::vector<int>& stop_ids) {
+GenerateOptions generate_options(const Config& config, const std::vector<TokenId>& stop_ids) {
   const RolloutConfig& rollout = config.rollout;
   GenerateOptions options{.max_new_tokens = rollout.max_new_tokens,
                           .temperature = rollout.temperature,

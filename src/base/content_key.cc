@@ -1,9 +1,12 @@
 #include "base/content_key.h"
 
 #define XXH_STATIC_LINKING_ONLY  // the state's size
+#include <fmt/core.h>
 #include <xxhash.h>
 
 namespace rematch {
+
+std::string content_hash_of(std::string_view bytes) { return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size())); }
 
 struct ContentHasher::State {
   XXH3_state_t hash;

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace rematch {
 
@@ -12,6 +14,9 @@ struct ContentKey {
   uint64_t high = 0;
   auto operator<=>(const ContentKey&) const = default;
 };
+
+/// XXH3-64 of bytes as 16 hexadecimal digits, for files: tells contents apart that should be the same.
+std::string content_hash_of(std::string_view bytes);
 
 /// Makes a key of pieces that come one after another. Where a piece ends does not count: feed lengths where it matters.
 class ContentHasher {

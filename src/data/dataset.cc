@@ -2,13 +2,12 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -70,8 +69,6 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options) {
   }
 }
 
-std::string hash_of(std::string_view bytes) { return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size())); }
-
 }  // namespace
 
 Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& options) {
@@ -79,7 +76,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   const std::string_view bytes = file.bytes();
   Dataset dataset;
   dataset.path_ = jsonl_path;
-  dataset.content_hash_ = hash_of(bytes);
+  dataset.content_hash_ = content_hash_of(bytes);
 
   const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
   const ForbiddenTexts forbidden(options.forbidden_texts);
@@ -129,7 +126,7 @@ void Dataset::validate_images(const PatchOptions& options) const {
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
-  const std::array<int64_t, 3> grid_thw = grid_of(sample.width_px, sample.height_px, options);
+  const GridThw grid_thw = grid_of(sample.width_px, sample.height_px, options);
   std::vector<ImageRef> refs;
   for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_thw});
   return refs;

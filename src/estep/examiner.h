@@ -39,7 +39,7 @@ class Examiner {
     ObjectOrdering ordering = ObjectOrdering::kSorted;
     uint64_t seed = 42;
     PatchOptions patches;
-    std::vector<int> stop_ids;
+    std::vector<TokenId> stop_ids;
     std::string backend;  ///< name of the engine, for errors
   };
   /// All parts outlive the examiner.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "flow/sample.h"
+#include "flow/token.h"
 
 namespace rematch {
 
@@ -30,9 +31,9 @@ struct ParsedObject {
 
 /// A rollout read strictly (BEHAVIOUR 5).
 struct ParsedRollout {
-  std::vector<int> response_token_ids;  ///< cut at the first stop id
-  std::vector<int> prefix_token_ids;    ///< what is kept: up to the end of the last complete entry
-  std::string prefix_text;              ///< prefix_text + "}" is always valid JSON
+  std::vector<TokenId> response_token_ids;  ///< cut at the first stop id
+  std::vector<TokenId> prefix_token_ids;    ///< what is kept: up to the end of the last complete entry
+  std::string prefix_text;                  ///< prefix_text + "}" is always valid JSON
   std::vector<ParsedObject> objects;
   std::optional<int64_t> max_object_index;  ///< over every complete entry keyed object_n, valid or not
   int dropped_invalid = 0;

@@ -4,16 +4,17 @@
 #include <vector>
 
 #include "flow/sample.h"
+#include "flow/token.h"
 
 namespace rematch {
 
 /// What a model is asked: expanded token ids and the images behind their pads.
 struct Prompt {
   int64_t sample_id = 0;
-  int64_t epoch = 0;             ///< with the seed and sample_id, the key of sampling randomness
-  std::vector<int> token_ids;    ///< every image pad present (`grid/merge²` of them per image)
-  std::vector<ImageRef> images;  ///< in the order of their pads
-  std::string where;             ///< "path:line" of the sample, for errors
+  int64_t epoch = 0;               ///< with the seed and sample_id, the key of sampling randomness
+  std::vector<TokenId> token_ids;  ///< every image pad present (`grid/merge²` of them per image)
+  std::vector<ImageRef> images;    ///< in the order of their pads
+  std::string where;               ///< "path:line" of the sample, for errors
 };
 
 enum class FinishReason {
@@ -29,8 +30,8 @@ inline const char* finish_reason_name(FinishReason reason) {
 /// What a model answered.
 struct Rollout {
   int64_t sample_id = 0;
-  std::vector<int> prompt_token_ids;    ///< as the backend used them (expanded)
-  std::vector<int> response_token_ids;  ///< the stop token and all after it removed
+  std::vector<TokenId> prompt_token_ids;    ///< as the backend used them (expanded)
+  std::vector<TokenId> response_token_ids;  ///< the stop token and all after it removed
   FinishReason finish_reason = FinishReason::kStop;
 };
 

@@ -1,8 +1,9 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "flow/grid.h"
 
 /// The nouns of the journey, in the order they appear: Sample → Rollout → ParsedRollout → Matching → Segment → PackedRow / Window.
 namespace rematch {
@@ -41,8 +42,8 @@ struct SceneObject {
 
 /// An image of a prompt, by reference; pixels are loaded when they are needed (vision/pixel_store.h).
 struct ImageRef {
-  std::string path;                   ///< absolute or relative to the current directory
-  std::array<int64_t, 3> grid_thw{};  ///< patches: time, height, width (before the spatial merge)
+  std::string path;    ///< absolute or relative to the current directory
+  GridThw grid_thw{};  ///< patches: time, height, width (before the spatial merge)
 
   bool operator==(const ImageRef&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flow/sample.h"
+#include "flow/token.h"
 
 namespace rematch {
 
@@ -23,7 +24,7 @@ struct CoordSlot {
 /// One sample's teacher-forced sequence: prompt + kept prefix + append + <|im_end|>. Atomic: never split, never truncated.
 struct Segment {
   int64_t sample_id = 0;
-  std::vector<int> token_ids;
+  std::vector<TokenId> token_ids;
   std::vector<int> labels;             ///< same length; the token itself where cross-entropy applies, else kIgnoreLabel
   std::vector<CoordSlot> coord_slots;  ///< sorted by position
   std::vector<ImageRef> images;        ///< references, not pixels

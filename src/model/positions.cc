@@ -18,8 +18,8 @@ namespace {
 
 }  // namespace
 
-Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<std::array<int64_t, 3>>& grids,
-                       const PositionOptions& options, const std::string& where) {
+Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids, const PositionOptions& options,
+                       const std::string& where) {
   Positions positions;
   for (auto& row : positions.rows) row.reserve(token_ids.size());
   int64_t cursor = 0;

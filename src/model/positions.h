@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "flow/grid.h"
+
 namespace rematch {
 
 /// Settings of position_ids.
@@ -23,7 +25,7 @@ struct Positions {
 /// @param token_ids  with image pads expanded
 /// @param grids      patches (t, h, w) of each image, in order
 /// @throws UserError (data) when pads and grids disagree; `where` is put into it
-Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<std::array<int64_t, 3>>& grids,
-                       const PositionOptions& options, const std::string& where = "row");
+Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids, const PositionOptions& options,
+                       const std::string& where = "row");
 
 }  // namespace rematch

@@ -165,7 +165,7 @@ at::Tensor Qwen3VL::positions_3T(const RowInput& row) const {
     const int64_t end = begin + row.segment_lens[s];
     REMATCH_CHECK(end <= num_tokens, fmt::format("segments end at {} of {}", end, num_tokens));
     const std::vector<int64_t> token_ids(row.token_ids.begin() + begin, row.token_ids.begin() + end);
-    static const std::vector<std::array<int64_t, 3>> kNoGrids;
+    static const std::vector<GridThw> kNoGrids;
     const Positions segment = position_ids(token_ids, row.grids.empty() ? kNoGrids : row.grids[s], options, fmt::format("segment {}", s));
     for (size_t axis = 0; axis < 3; ++axis) {
       std::copy(segment.rows[axis].begin(), segment.rows[axis].end(),

@@ -1,7 +1,6 @@
 #pragma once
 #include <ATen/ATen.h>
 
-#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,15 +38,15 @@ struct VisionFeatures {
 
 /// Images behind the pads of a row, in order.
 struct VisionInput {
-  at::Tensor pixel_values_NC;                    ///< [N, 3·temporal·patch²], float32 (cast inside)
-  std::vector<std::array<int64_t, 3>> grid_thw;  ///< patches of each image
+  at::Tensor pixel_values_NC;     ///< [N, 3·temporal·patch²], float32 (cast inside)
+  std::vector<GridThw> grid_thw;  ///< patches of each image
 };
 
 /// One varlen row: segments side by side.
 struct RowInput {
-  std::vector<int64_t> token_ids;                          ///< [T], image pads expanded
-  std::vector<int64_t> segment_lens;                       ///< S lengths, sum T
-  std::vector<std::vector<std::array<int64_t, 3>>> grids;  ///< per segment: grids of its images
+  std::vector<int64_t> token_ids;           ///< [T], image pads expanded
+  std::vector<int64_t> segment_lens;        ///< S lengths, sum T
+  std::vector<std::vector<GridThw>> grids;  ///< per segment: grids of its images
 };
 
 class Adapter;

@@ -31,7 +31,7 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device de
   for (const auto& segment : row.segments) {
     batch.input.token_ids.insert(batch.input.token_ids.end(), segment->token_ids.begin(), segment->token_ids.end());
     batch.input.segment_lens.push_back(segment->encoded_len());
-    std::vector<std::array<int64_t, 3>>& grids = batch.input.grids.emplace_back();
+    std::vector<GridThw>& grids = batch.input.grids.emplace_back();
     for (const ImageRef& image : segment->images) {
       patches.push_back(pixels(image));
       grids.push_back(patches.back()->grid_thw);

@@ -110,7 +110,7 @@ at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor
   return hidden + linear(gelu_tanh(linear(layer_norm(hidden, block.norm2), block.fc1)), block.fc2);
 }
 
-VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const std::vector<std::array<int64_t, 3>>& grid_thw) const {
+VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const std::vector<GridThw>& grid_thw) const {
   const VisionRows rows = make_vision_rows(grid_thw, config_, pos_embed_);
   at::Tensor hidden = patch_embed_ND(pixel_values_NC) + rows.position_ND;
   VisionTowerOutput output;

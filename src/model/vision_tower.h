@@ -1,11 +1,11 @@
 #pragma once
 #include <ATen/ATen.h>
 
-#include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "flow/grid.h"
 #include "model/qwen3vl_config.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
@@ -54,7 +54,7 @@ class VisionTower {
 
   /// @param pixel_values_NC  rows of all images in order, any float dtype
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
-  VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<std::array<int64_t, 3>>& grid_thw) const;
+  VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<GridThw>& grid_thw) const;
 
   /// Keeps only what goes into each block and computes the rest again in the backward pass (nn/checkpoint.h). The tower must then outlive the
   /// graphs it makes.

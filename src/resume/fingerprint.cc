@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/train_state.h"
 #include "model/save.h"
 
 namespace rematch {

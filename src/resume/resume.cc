@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state_files.h"
 
 namespace rematch {
 namespace {
@@ -57,7 +57,7 @@ Problem incomplete(const std::string& checkpoint) {
 std::optional<Problem> problem_of(const std::string& checkpoint) {
   if (!has_trainer_state(checkpoint)) return incomplete(checkpoint);
   try {
-    verify_train_state(checkpoint);
+    verify_state_files(checkpoint);
   } catch (const UserError& error) {
     if (error.kind() != ErrorKind::kData) throw;  // a disk that cannot be read is no damage of the checkpoint
     return error.problems()[0];
@@ -155,8 +155,8 @@ ResumeChoice latest_complete(const std::string& run_dir) {
   std::vector<Problem> damages;
   for (const CheckpointName& checkpoint : checkpoints) {
     // Without any training state: written with save_only_model. Going back to an older one would throw finished work away unasked.
-    if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainStateDir))) {
-      verify_train_state(checkpoint.path);
+    if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainingStateDir))) {
+      verify_state_files(checkpoint.path);
     }
     const std::optional<Problem> problem = problem_of(checkpoint.path);
     if (!problem) {
@@ -183,7 +183,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
                      .what = fmt::format("{} holds {} checkpoints, the newest is {}", path, inside.size(), inside.back().path),
                      .fix = fmt::format("give one of them, e.g. {}", inside.back().path)});
   }
-  verify_train_state(path);
+  verify_state_files(path);
   if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete(path));
   ResumeChoice choice{.checkpoint = path, .warnings = {}};
   const std::vector<CheckpointName> siblings = list_checkpoints(run_dir);

@@ -28,7 +28,7 @@ ResumeChoice latest_complete(const std::string& run_dir);
 
 /// What `training.resume_from_checkpoint` means.
 /// @param value    "latest" or the path of a checkpoint directory, relative to the current directory
-/// @throws UserError (config) when there is no such directory, naming near ones; (data) as verify_train_state
+/// @throws UserError (config) when there is no such directory, naming near ones; (data) as verify_state_files
 ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir);
 
 /// Removes what killed saves and rotations left in a run directory (`.tmp-checkpoint-N-PID`, `args.json.tmp-PID`, `logging.jsonl.tmp-PID`).

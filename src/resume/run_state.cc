@@ -137,7 +137,7 @@ void require_all_used(const RunState& run, const Segments& segments, const JsonO
 
 }  // namespace
 
-TrainState to_train_state(const RunState& run, NamedTensors optimizer) {
+StateFiles state_files_of(const RunState& run, NamedTensors optimizer) {
   SegmentWriter segments;
   Json root;
   root["version"] = kVersion;
@@ -153,9 +153,9 @@ TrainState to_train_state(const RunState& run, NamedTensors optimizer) {
   return {.document = python_json(root, 2) + "\n", .optimizer = std::move(optimizer), .segments = segments.tensors()};
 }
 
-RunState run_state_of(const TrainState& state, const std::string& where, int64_t vocab_size) {
+RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size) {
   const JsonOrigin origin = origin_of(where);
-  const Json root = parse_document(state.document, origin);
+  const Json root = parse_document(files.document, origin);
   JsonFields fields(root, origin);
   fields.integer("version", kVersion, kVersion);
   RunState run;
@@ -164,7 +164,7 @@ RunState run_state_of(const TrainState& state, const std::string& where, int64_t
   run.packing = read_packing(fields.object("packing"));
   run.evaluation_pending = fields.boolean("evaluation_pending");
   run.fingerprint = read_fingerprint(fields.object("fingerprint"), origin);
-  const Segments segments = read_segments(fields.list("segments"), state.segments, vocab_size, origin);
+  const Segments segments = read_segments(fields.list("segments"), files.segments, vocab_size, origin);
   run.waiting = segments_by_number(fields.list("waiting"), segments, origin, "waiting");
   if (!fields.at("open_window").is_null()) run.open = read_window(fields.object("open_window"), run, segments, origin);
   fields.finish();
@@ -172,22 +172,22 @@ RunState run_state_of(const TrainState& state, const std::string& where, int64_t
   return run;
 }
 
-ResumePoint read_resume_point(const std::string& checkpoint_dir, int64_t vocab_size) {
-  TrainState state = read_train_state(checkpoint_dir);
-  ResumePoint point;
-  point.path = checkpoint_dir;
-  point.run = run_state_of(state, train_state_path(checkpoint_dir), vocab_size);
+LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size) {
+  StateFiles files = read_state_files(checkpoint_dir);
+  LoadedCheckpoint loaded;
+  loaded.path = checkpoint_dir;
+  loaded.run = run_state_of(files, state_document_path(checkpoint_dir), vocab_size);
   const std::string trainer_path = join_path(checkpoint_dir, "trainer_state.json");
   if (!std::filesystem::is_regular_file(trainer_path)) throw_json_error(origin_of(trainer_path), "", "the file is missing");
-  point.trainer = TrainerState::from_json(read_file(trainer_path), trainer_path);
-  point.optimizer = std::move(state.optimizer);
-  if (point.trainer.global_step != point.run.num_steps) {
+  loaded.trainer = TrainerState::from_json(read_file(trainer_path), trainer_path);
+  loaded.optimizer = std::move(files.optimizer);
+  if (loaded.trainer.global_step != loaded.run.num_steps) {
     JsonOrigin origin = origin_of(trainer_path);
     origin.error = "the files of a checkpoint do not belong together";
     throw_json_error(origin, "global_step",
-                     fmt::format("{}, but the training state is that of step {}", point.trainer.global_step, point.run.num_steps));
+                     fmt::format("{}, but the training state is that of step {}", loaded.trainer.global_step, loaded.run.num_steps));
   }
-  return point;
+  return loaded;
 }
 
 }  // namespace rematch

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/train_state.h"
+#include "checkpoint/state_files.h"
 #include "data/windows.h"
 #include "flow/segment.h"
 #include "pack/packer.h"
@@ -13,6 +13,13 @@
 #include "resume/trainer_state.h"
 
 namespace rematch {
+
+// What a run remembers besides its weights has two halves, and nothing else is called a state:
+//
+//   TrainerState       what others read: trainer_state.json, with transformers' names (resume/trainer_state.h)
+//   RunState           what only we read: training_state/state.json, the place in the data, the open window, the carry buffer
+//
+// On disk a RunState and the optimizer's tensors are StateFiles (checkpoint/state_files.h); a LoadedCheckpoint is all of it read back.
 
 /// What a run must remember beyond weights, optimizer and TrainerState to go on as if it had never stopped. There is no state of a random
 /// generator in it: every draw is a function of the seed, the sample and the epoch (base/random.h).
@@ -26,27 +33,27 @@ struct RunState {
   Fingerprint fingerprint;
 };
 
-/// Packs a state and the optimizer's tensors for write_train_state. A segment that stands in several places is stored once.
+/// A run's state and the optimizer's tensors as files. A segment that stands in several places is stored once.
 /// @param optimizer  AdamW::state()
-TrainState to_train_state(const RunState& run, NamedTensors optimizer);
+StateFiles state_files_of(const RunState& run, NamedTensors optimizer);
 
-/// Unpacks what to_train_state made. The segments are as they were, and as shared as they were.
-/// @param where       path of the document, for errors (train_state_path)
+/// Unpacks what state_files_of made. The segments are as they were, and as shared as they were.
+/// @param where       path of the document, for errors (state_document_path)
 /// @param vocab_size  token ids must lie below it
-/// @throws UserError (data) for anything that to_train_state cannot have written: wrong types, counts, ranges, missing or unknown keys
-RunState run_state_of(const TrainState& state, const std::string& where, int64_t vocab_size);
+/// @throws UserError (data) for anything that state_files_of cannot have written: wrong types, counts, ranges, missing or unknown keys
+RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size);
 
 /// A checkpoint read whole, but for the weights.
-struct ResumePoint {
+struct LoadedCheckpoint {
   std::string path;  ///< of the checkpoint
   TrainerState trainer;
   RunState run;
   NamedTensors optimizer;  ///< for AdamW::load_state, with run.num_steps
 };
 
-/// Reads trainer_state.json and the training state of a checkpoint and holds them against each other.
+/// Reads trainer_state.json and training_state/ of a checkpoint and holds them against each other.
 /// @param vocab_size  of the model that goes on
 /// @throws UserError (data) when anything is missing, damaged or contradicts the rest
-ResumePoint read_resume_point(const std::string& checkpoint_dir, int64_t vocab_size);
+LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size);
 
 }  // namespace rematch

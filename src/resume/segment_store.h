@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state_files.h"
 #include "flow/segment.h"
 #include "base/json_fields.h"
 

@@ -38,7 +38,7 @@ struct GenerateOptions {
   double repetition_penalty = 1.0;
   uint64_t seed = 0;   ///< with epoch, sample_id and position, the key of every draw (BEHAVIOUR 4.7)
   int batch_size = 1;  ///< rollout_generate_batch_size; `hf` only
-  std::vector<int> stop_ids;
+  std::vector<TokenId> stop_ids;
   RepeatGuardOptions repeat_terminate;
   NativeOptions native;
 };

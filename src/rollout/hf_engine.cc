@@ -36,7 +36,7 @@ struct DecodingRow {
   SamplerRow sampler;
   RepeatGuard guard;
   int64_t next_position = 0;
-  int last_token_id = 0;
+  TokenId last_token_id = 0;
   bool finished = false;
 };
 
@@ -119,7 +119,7 @@ class BatchDecoder {
       row.rollout->finish_reason = FinishReason::kStop;
       return true;
     }
-    std::vector<int>& response = row.rollout->response_token_ids;
+    std::vector<TokenId>& response = row.rollout->response_token_ids;
     response.push_back(row.last_token_id);
     if (row.guard.push(row.last_token_id)) {
       row.rollout->finish_reason = FinishReason::kRepeat;
@@ -148,7 +148,7 @@ class BatchDecoder {
   const Qwen3VL& model_;
   Sampler& sampler_;
   const GenerateOptions& options_;
-  const std::set<int> stop_ids_;
+  const std::set<TokenId> stop_ids_;
   std::vector<DecodingRow> rows_;  // row i of the cache; live or not yet dropped
   std::unique_ptr<KvCache> cache_;
   int64_t max_columns_ = 0;

@@ -52,7 +52,7 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
 void check_prompt(const Prompt& prompt, const Qwen3VLConfig& config) {
   if (prompt.token_ids.empty()) throw bad_prompt(prompt, "a prompt is empty", "no token ids", "give it at least one token");
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
-    const int id = prompt.token_ids[i];
+    const TokenId id = prompt.token_ids[i];
     if (id >= 0 && id < config.text.vocab_size) continue;
     throw bad_prompt(prompt, "a prompt has a token the model does not know",
                      fmt::format("id {} at position {}, vocab_size {}", id, i, config.text.vocab_size),

@@ -75,7 +75,7 @@ RepeatGuard::RepeatGuard(const RepeatGuardOptions& options, const Tokenizer* tok
   REMATCH_CHECK(options_.max_object_keys == 0 || tokenizer_ != nullptr, "max_object_keys needs token bytes");
 }
 
-bool RepeatGuard::push(int token_id) {
+bool RepeatGuard::push(TokenId token_id) {
   if (!options_.enabled) return false;
   run_len_ = !ids_.empty() && ids_.back() == token_id ? run_len_ + 1 : 1;
   const auto period = static_cast<size_t>(options_.ngram_size);
@@ -91,7 +91,8 @@ bool RepeatGuard::push(int token_id) {
   return options_.max_object_keys > 0 && keys_.count() >= options_.max_object_keys;
 }
 
-RepeatGuard::Cut RepeatGuard::cut(const std::vector<int>& generated_ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer) {
+RepeatGuard::Cut RepeatGuard::cut(const std::vector<TokenId>& generated_ids, const RepeatGuardOptions& options,
+                                  const Tokenizer* tokenizer) {
   RepeatGuard guard(options, tokenizer);
   for (size_t i = 0; i < generated_ids.size(); ++i) {
     if (guard.push(generated_ids[i])) return {.num_kept = i + 1, .triggered = true};

@@ -39,7 +39,7 @@ class RepeatGuard {
   RepeatGuard(const RepeatGuardOptions& options, const Tokenizer* tokenizer);
 
   /// Takes the next generated id. @return true when the row ends with this token (which is kept)
-  bool push(int token_id);
+  bool push(TokenId token_id);
 
   /// The same rule for an engine that returns whole answers. @return how many of the first ids are kept; `ids.size()` and
   /// `triggered = false` when the guard never fires
@@ -47,12 +47,12 @@ class RepeatGuard {
     size_t num_kept = 0;
     bool triggered = false;
   };
-  static Cut cut(const std::vector<int>& generated_ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer);
+  static Cut cut(const std::vector<TokenId>& generated_ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer);
 
  private:
   RepeatGuardOptions options_;
   const Tokenizer* tokenizer_;
-  std::vector<int> ids_;
+  std::vector<TokenId> ids_;
   int64_t run_len_ = 0;     ///< equal ids at the end
   int64_t period_len_ = 0;  ///< ids at the end that equal the id `ngram_size` before them
   ObjectKeyCounter keys_;

@@ -93,10 +93,10 @@ SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int
       who_(sample_name(prompt.sample_id, prompt.where)) {
   if (!penalises_) return;
   seen_.resize(static_cast<size_t>(vocab_size), false);
-  for (const int id : prompt.token_ids) remember(id);
+  for (const TokenId id : prompt.token_ids) remember(id);
 }
 
-void SamplerRow::remember(int token_id) {
+void SamplerRow::remember(TokenId token_id) {
   if (token_id < 0 || static_cast<size_t>(token_id) >= seen_.size() || seen_[static_cast<size_t>(token_id)]) return;
   seen_[static_cast<size_t>(token_id)] = true;
   seen_ids_.push_back(token_id);
@@ -104,9 +104,9 @@ void SamplerRow::remember(int token_id) {
 
 Sampler::Sampler(const GenerateOptions& options) : options_(options) { check_sampling_options(options); }
 
-int Sampler::next(std::span<float> logits_V, SamplerRow& row) {
+TokenId Sampler::next(std::span<float> logits_V, SamplerRow& row) {
   process(logits_V, row);
-  const int token_id = options_.temperature == 0 ? greedy(logits_V, row) : draw(logits_V, row);
+  const TokenId token_id = options_.temperature == 0 ? greedy(logits_V, row) : draw(logits_V, row);
   if (row.penalises_) row.remember(token_id);
   ++row.num_generated_;
   return token_id;
@@ -125,7 +125,7 @@ void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
                      .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
   }
   const auto penalty = static_cast<float>(options_.repetition_penalty);
-  for (const int id : row.seen_ids_) {
+  for (const TokenId id : row.seen_ids_) {
     float& logit = logits_V[static_cast<size_t>(id)];
     logit = logit < 0 ? logit * penalty : logit / penalty;
   }
@@ -179,7 +179,7 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
       logits_V[i] = kRemoved;
     }
   }
-  const auto logit_of = [&](int id) { return logits_V[static_cast<size_t>(id)]; };
+  const auto logit_of = [&](TokenId id) { return logits_V[static_cast<size_t>(id)]; };
   std::sort(order_.begin(), order_.end(), [&](int a, int b) { return logit_of(a) != logit_of(b) ? logit_of(a) < logit_of(b) : a < b; });
   for (size_t i = 0; i + 1 < order_.size(); ++i) {
     cumulated += std::exp(static_cast<double>(logit_of(order_[i])) - largest);
@@ -188,7 +188,7 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
   }
 }
 
-int Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
+TokenId Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
   REMATCH_CHECK(!logits_V.empty(), row.who_);
   const Extremes found = extremes(logits_V);
   const double largest_magnitude = std::max(std::abs(static_cast<double>(found.best)), std::abs(static_cast<double>(found.lowest)));
@@ -196,7 +196,7 @@ int Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
   return static_cast<int>(std::find(logits_V.begin(), logits_V.end(), found.best) - logits_V.begin());
 }
 
-int Sampler::draw(std::span<const float> logits_V, const SamplerRow& row) const {
+TokenId Sampler::draw(std::span<const float> logits_V, const SamplerRow& row) const {
   const uint64_t position_key = random_bits(row.key_, static_cast<uint64_t>(row.num_generated_));
   double best_score = -std::numeric_limits<double>::infinity();
   int best = -1;

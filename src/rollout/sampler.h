@@ -20,14 +20,14 @@ class SamplerRow {
 
  private:
   friend class Sampler;
-  void remember(int token_id);
+  void remember(TokenId token_id);
 
   uint64_t key_ = 0;
   int64_t num_generated_ = 0;
   bool penalises_ = false;
-  std::vector<bool> seen_;     ///< by id, only kept when there is a penalty
-  std::vector<int> seen_ids_;  ///< the set bits of seen_, each once
-  std::string who_;            ///< sample and place, for errors
+  std::vector<bool> seen_;         ///< by id, only kept when there is a penalty
+  std::vector<TokenId> seen_ids_;  ///< the set bits of seen_, each once
+  std::string who_;                ///< sample and place, for errors
 };
 
 /// Chooses the next token of a sequence from its logits (BEHAVIOUR 4.1, 4.7). Torch-free; works in place on float32 logits.
@@ -44,7 +44,7 @@ class Sampler {
 
   /// Next token of `row`; `logits_V` is overwritten. @throws UserError (data) naming the sample when a logit is not finite.
   /// Cost: O(V), with top_p O(V + k log k) for the k tokens that can matter.
-  int next(std::span<float> logits_V, SamplerRow& row);
+  TokenId next(std::span<float> logits_V, SamplerRow& row);
 
   /// What `next` draws from: logits after penalty, temperature, top_k and top_p; removed entries are -inf. For tests and other engines.
   void process(std::span<float> logits_V, const SamplerRow& row);
@@ -54,8 +54,8 @@ class Sampler {
   int64_t num_near_ties() const { return num_near_ties_; }
 
  private:
-  int greedy(std::span<const float> logits_V, const SamplerRow& row);
-  int draw(std::span<const float> logits_V, const SamplerRow& row) const;
+  TokenId greedy(std::span<const float> logits_V, const SamplerRow& row);
+  TokenId draw(std::span<const float> logits_V, const SamplerRow& row) const;
   void cool(std::span<float> logits_V) const;
   void keep_top_k(std::span<float> logits_V);
   void keep_top_p(std::span<float> logits_V);

@@ -11,7 +11,7 @@ namespace rematch {
 /// A stretch of text: an added token (token_id ≥ 0) or ordinary text between them (-1).
 struct TextSpan {
   std::string_view text;
-  int token_id = -1;
+  TokenId token_id = -1;
 };
 
 /// Finds added tokens in text, leftmost first, the longest at a position. Immutable, safe to share between threads.

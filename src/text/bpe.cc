@@ -9,23 +9,25 @@ namespace {
 // Up to this many bytes a scan for the lowest rank beats the heap.
 constexpr size_t kShortWordBytes = 48;
 
-uint64_t pair_key(int left, int right) { return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right); }
+uint64_t pair_key(TokenId left, TokenId right) {
+  return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right);
+}
 
 }  // namespace
 
-BytePairEncoder::BytePairEncoder(const std::array<int, 256>& byte_ids, const std::vector<Merge>& merges) : byte_ids_(byte_ids) {
+BytePairEncoder::BytePairEncoder(const std::array<TokenId, 256>& byte_ids, const std::vector<Merge>& merges) : byte_ids_(byte_ids) {
   rules_.reserve(merges.size());
   for (size_t rank = 0; rank < merges.size(); ++rank) {
     rules_[pair_key(merges[rank].left, merges[rank].right)] = {static_cast<int>(rank), merges[rank].merged};
   }
 }
 
-const BytePairEncoder::Rule* BytePairEncoder::rule(int left, int right) const {
+const BytePairEncoder::Rule* BytePairEncoder::rule(TokenId left, TokenId right) const {
   const auto found = rules_.find(pair_key(left, right));
   return found == rules_.end() ? nullptr : &found->second;
 }
 
-void BytePairEncoder::encode_word(std::string_view word, std::vector<int>& out) const {
+void BytePairEncoder::encode_word(std::string_view word, std::vector<TokenId>& out) const {
   if (word.size() <= kShortWordBytes) {
     encode_short(word, out);
   } else {
@@ -33,8 +35,8 @@ void BytePairEncoder::encode_word(std::string_view word, std::vector<int>& out) 
   }
 }
 
-void BytePairEncoder::encode_short(std::string_view word, std::vector<int>& out) const {
-  std::array<int, kShortWordBytes> ids;
+void BytePairEncoder::encode_short(std::string_view word, std::vector<TokenId>& out) const {
+  std::array<TokenId, kShortWordBytes> ids;
   std::array<const Rule*, kShortWordBytes> pair_rules;  // rule of (i, i+1), nullptr = none
   size_t count = word.size();
   for (size_t i = 0; i < count; ++i) ids[i] = byte_ids_[static_cast<unsigned char>(word[i])];
@@ -55,19 +57,19 @@ void BytePairEncoder::encode_short(std::string_view word, std::vector<int>& out)
   out.insert(out.end(), ids.begin(), ids.begin() + count);
 }
 
-void BytePairEncoder::encode_long(std::string_view word, std::vector<int>& out) const {
+void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& out) const {
   // Symbols form a linked list over the bytes; the heap holds candidate merges, and a candidate whose pair has changed since is skipped.
   struct Symbol {
-    int id;
+    TokenId id;
     int64_t previous;
     int64_t next;
   };
   struct Candidate {
     int rank;
     int64_t position;
-    int left;
-    int right;
-    int merged;
+    TokenId left;
+    TokenId right;
+    TokenId merged;
     bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : position > other.position; }
   };
   const int64_t size = static_cast<int64_t>(word.size());

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "flow/token.h"
+
 namespace rematch {
 
 /// Byte-pair merges by rank. Immutable after construction, safe to share between threads.
@@ -14,28 +16,28 @@ class BytePairEncoder {
  public:
   /// A merge rule: neighbours `left`, `right` become `merged`; its position in the list is its rank (lower merges first).
   struct Merge {
-    int left = 0;
-    int right = 0;
-    int merged = 0;
+    TokenId left = 0;
+    TokenId right = 0;
+    TokenId merged = 0;
   };
 
   /// @param byte_ids  token id of each single byte
   /// @param merges    in rank order; of a repeated pair the last counts
-  BytePairEncoder(const std::array<int, 256>& byte_ids, const std::vector<Merge>& merges);
+  BytePairEncoder(const std::array<TokenId, 256>& byte_ids, const std::vector<Merge>& merges);
 
   /// Appends the ids of one pre-tokenized word. Any bytes are legal. Cost: n·log n for n bytes.
-  void encode_word(std::string_view word, std::vector<int>& out) const;
+  void encode_word(std::string_view word, std::vector<TokenId>& out) const;
 
  private:
   struct Rule {
     int rank = 0;
-    int merged = 0;
+    TokenId merged = 0;
   };
-  const Rule* rule(int left, int right) const;
-  void encode_short(std::string_view word, std::vector<int>& out) const;
-  void encode_long(std::string_view word, std::vector<int>& out) const;
+  const Rule* rule(TokenId left, TokenId right) const;
+  void encode_short(std::string_view word, std::vector<TokenId>& out) const;
+  void encode_long(std::string_view word, std::vector<TokenId>& out) const;
 
-  std::array<int, 256> byte_ids_;
+  std::array<TokenId, 256> byte_ids_;
   std::unordered_map<uint64_t, Rule> rules_;
 };
 

@@ -10,7 +10,7 @@ CoordVocab CoordVocab::from(const Tokenizer& tokenizer, const std::string& where
   vocab.bin_of_id_.assign(static_cast<size_t>(tokenizer.num_ids()), -1);
   for (int bin = 0; bin < static_cast<int>(vocab.ids_.size()); ++bin) {
     const std::string content = fmt::format("<|coord_{}|>", bin);
-    const std::vector<int> ids = tokenizer.encode(content);
+    const std::vector<TokenId> ids = tokenizer.encode(content);
     const bool is_token = ids.size() == 1 && tokenizer.token_bytes(ids.front()) == content;
     if (!is_token) {
       throw UserError(ErrorKind::kData,

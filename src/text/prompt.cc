@@ -63,8 +63,8 @@ int64_t num_image_pads(const GridThw& grid, int merge_size) {
   return grid[0] * (grid[1] / merge_size) * (grid[2] / merge_size);
 }
 
-std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id, const std::vector<GridThw>& grids, int merge_size,
-                                   const std::string& where) {
+std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id, const std::vector<GridThw>& grids,
+                                       int merge_size, const std::string& where) {
   const auto num_pads = static_cast<size_t>(std::count(token_ids.begin(), token_ids.end(), pad_id));
   if (num_pads != grids.size()) {
     throw UserError(ErrorKind::kData,
@@ -73,9 +73,9 @@ std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id
                      .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
                      .fix = "give as many images as the messages have image parts, and use the chat template of a vision model"});
   }
-  std::vector<int> expanded;
+  std::vector<TokenId> expanded;
   size_t image = 0;
-  for (const int id : token_ids) {
+  for (const TokenId id : token_ids) {
     expanded.insert(expanded.end(), id == pad_id ? static_cast<size_t>(num_image_pads(grids[image++], merge_size)) : 1, id);
   }
   return expanded;
@@ -89,7 +89,7 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::sh
   user_prompt_ = options.user_prompt.value_or(kUserPrompt);
   check_prompt(system_prompt_, "template.system", *tokenizer_);
   check_prompt(user_prompt_, "custom.user_prompt", *tokenizer_);
-  const std::optional<int> pad = tokenizer_->token_id("<|image_pad|>");
+  const std::optional<TokenId> pad = tokenizer_->token_id("<|image_pad|>");
   if (!pad.has_value()) {
     throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|image_pad|>",
                                        .where = chat_template_->where(),
@@ -103,8 +103,8 @@ std::string PromptEncoder::text(size_t num_images) const {
   return chat_template_->render(messages_of(system_prompt_, user_prompt_, num_images), true);
 }
 
-std::vector<int> PromptEncoder::encode(const std::vector<GridThw>& grids) const {
-  std::vector<int> ids;
+std::vector<TokenId> PromptEncoder::encode(const std::vector<GridThw>& grids) const {
+  std::vector<TokenId> ids;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto cached = ids_of_num_images_.find(grids.size());

@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,13 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "flow/grid.h"
+#include "flow/token.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
-
-/// Patches of an image: time, height, width (before the spatial merge).
-using GridThw = std::array<int64_t, 3>;
 
 /// Pads that an image becomes: t·h·w / merge². @throws UserError (data) when h or w is no multiple of `merge_size`, or a side is not
 /// positive
@@ -23,8 +21,8 @@ int64_t num_image_pads(const GridThw& grid, int merge_size);
 /// Replaces the i-th `pad_id` of `token_ids` by as many as the i-th grid needs.
 /// @param where  the template's path, for errors
 /// @throws UserError (data) when there are not as many pads as grids
-std::vector<int> expand_image_pads(const std::vector<int>& token_ids, int pad_id, const std::vector<GridThw>& grids, int merge_size,
-                                   const std::string& where);
+std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id, const std::vector<GridThw>& grids,
+                                       int merge_size, const std::string& where);
 
 /// Asks the model for the objects of images: the same prompt for every sample but for its images. Safe to share between threads.
 class PromptEncoder {
@@ -44,7 +42,7 @@ class PromptEncoder {
   /// @param grids  one for each image, in order; may be empty
   /// @throws UserError (data) when the template does not write one pad for each image
   /// Cost: linear in the result; the template runs once for each number of images.
-  std::vector<int> encode(const std::vector<GridThw>& grids) const;
+  std::vector<TokenId> encode(const std::vector<GridThw>& grids) const;
 
   /// Text before pads are expanded, for documentation and dumps.
   std::string text(size_t num_images) const;
@@ -52,7 +50,7 @@ class PromptEncoder {
   const std::string& system_prompt() const { return system_prompt_; }
   const std::string& user_prompt() const { return user_prompt_; }
   /// Id of `<|image_pad|>`.
-  int image_pad_id() const { return image_pad_id_; }
+  TokenId image_pad_id() const { return image_pad_id_; }
   /// What a user should hear once (see ChatTemplate::warnings).
   const std::vector<std::string>& warnings() const { return chat_template_->warnings(); }
 
@@ -62,9 +60,9 @@ class PromptEncoder {
   int merge_size_;
   std::string system_prompt_;
   std::string user_prompt_;
-  int image_pad_id_ = 0;
+  TokenId image_pad_id_ = 0;
   mutable std::mutex mutex_;
-  mutable std::map<size_t, std::vector<int>> ids_of_num_images_;  // one pad for each image
+  mutable std::map<size_t, std::vector<TokenId>> ids_of_num_images_;  // one pad for each image
 };
 
 }  // namespace rematch

@@ -14,7 +14,7 @@
 namespace rematch {
 namespace {
 
-void add_id(const Json& value, const std::string& path, std::set<int>& ids) {
+void add_id(const Json& value, const std::string& path, std::set<TokenId>& ids) {
   const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int>::max());
   if (!fits) {
     throw UserError(ErrorKind::kData, {.error = "eos_token_id is not a token id",
@@ -26,7 +26,7 @@ void add_id(const Json& value, const std::string& path, std::set<int>& ids) {
 }
 
 // `holder` is the object that may carry eos_token_id; null and absence mean none.
-void add_eos(const Json& holder, const std::string& path, std::set<int>& ids) {
+void add_eos(const Json& holder, const std::string& path, std::set<TokenId>& ids) {
   const auto found = holder.find("eos_token_id");
   if (found == holder.end() || found->is_null()) return;
   if (!found->is_array()) return add_id(*found, path, ids);
@@ -46,8 +46,8 @@ Json read_object(const std::string& path) {
 
 }  // namespace
 
-std::vector<int> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer) {
-  std::set<int> ids;
+std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer) {
+  std::set<TokenId> ids;
   const std::string generation = model_dir + "/generation_config.json";
   const std::string config = model_dir + "/config.json";
   std::error_code ignored;

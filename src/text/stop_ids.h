@@ -10,6 +10,6 @@ namespace rematch {
 /// config.json's text_config, as transformers falls back), `<|im_end|>` and `<|endoftext|>` where the tokenizer has them.
 /// Ascending, each once.
 /// @throws UserError (data) naming the file for an eos that is no id or list of ids
-std::vector<int> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer);
+std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer);
 
 }  // namespace rematch

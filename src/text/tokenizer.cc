@@ -28,9 +28,9 @@ constexpr const char* kUseOriginal = "use the tokenizer.json that came with the 
 struct TokenTable {
   std::vector<std::string> bytes;  // by id
   std::vector<bool> known;         // by id
-  std::unordered_map<std::string, int> id_of_bytes;
+  std::unordered_map<std::string, TokenId> id_of_bytes;
 
-  void add(int id, std::string token_bytes, const std::string& where) {
+  void add(TokenId id, std::string token_bytes, const std::string& where) {
     const auto idx = static_cast<size_t>(id);
     if (idx >= bytes.size()) {
       bytes.resize(idx + 1);
@@ -48,7 +48,7 @@ struct TokenTable {
   }
 };
 
-using EntryIds = std::unordered_map<std::string_view, int>;
+using EntryIds = std::unordered_map<std::string_view, TokenId>;
 
 EntryIds ids_of_entries(const TokenizerSpec& spec) {
   EntryIds ids;
@@ -57,8 +57,8 @@ EntryIds ids_of_entries(const TokenizerSpec& spec) {
   return ids;
 }
 
-std::array<int, 256> byte_ids_of(const EntryIds& entries, const std::string& where) {
-  std::array<int, 256> ids{};
+std::array<TokenId, 256> byte_ids_of(const EntryIds& entries, const std::string& where) {
+  std::array<TokenId, 256> ids{};
   for (int byte = 0; byte < 256; ++byte) {
     const std::string entry = entry_of_bytes(std::string(1, static_cast<char>(byte)));
     const auto found = entries.find(entry);
@@ -122,12 +122,12 @@ struct Tokenizer::Impl {
         raw_matcher(pass_tokens(spec, false)),
         normalized_matcher(pass_tokens(spec, true)) {}
 
-  void encode_plain(std::string_view text, std::vector<int>& out) const {
+  void encode_plain(std::string_view text, std::vector<TokenId>& out) const {
     for (const std::string_view word : pre_tokenizer.words(text)) encoder.encode_word(word, out);
   }
 
   // Text without any `normalized: false` token.
-  void encode_between(std::string_view text, std::vector<int>& out) const {
+  void encode_between(std::string_view text, std::vector<TokenId>& out) const {
     const std::string normal = nfc ? reference_nfc(text) : std::string(text);
     if (normalized_matcher.empty()) return encode_plain(normal, out);
     std::vector<TextSpan> spans;
@@ -143,7 +143,7 @@ struct Tokenizer::Impl {
 
   bool nfc;
   std::vector<AddedToken> added;
-  std::array<int, 256> byte_ids;
+  std::array<TokenId, 256> byte_ids;
   BytePairEncoder encoder;
   PreTokenizer pre_tokenizer;
   AddedTokenMatcher raw_matcher;
@@ -170,7 +170,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   tokenizer->impl_ = std::make_unique<Impl>(spec, entries);
   TokenTable& table = tokenizer->impl_->table;
   const std::string where = spec.where + ": added_tokens";
-  std::unordered_map<std::string, int> added;
+  std::unordered_map<std::string, TokenId> added;
   for (const AddedToken& token : spec.added_tokens) {
     if (!added.emplace(token.content, token.id).second) {
       fail(where, fmt::format("the added token '{}' stands twice", token.content), fmt::format("id {}", token.id));
@@ -189,11 +189,11 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   return tokenizer;
 }
 
-std::vector<int> Tokenizer::encode(std::string_view utf8) const {
+std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   if (!is_valid_utf8(utf8)) {
     fail("text", "a text to be tokenized is not UTF-8", fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
   }
-  std::vector<int> ids;
+  std::vector<TokenId> ids;
   ids.reserve(utf8.size() / 3 + 1);
   std::vector<TextSpan> spans;
   impl_->raw_matcher.find(utf8, spans);
@@ -207,28 +207,28 @@ std::vector<int> Tokenizer::encode(std::string_view utf8) const {
   return ids;
 }
 
-std::string Tokenizer::decode_bytes(const std::vector<int>& token_ids) const {
+std::string Tokenizer::decode_bytes(const std::vector<TokenId>& token_ids) const {
   std::string bytes;
-  for (const int id : token_ids) bytes += token_bytes(id);
+  for (const TokenId id : token_ids) bytes += token_bytes(id);
   return bytes;
 }
 
-bool Tokenizer::has_token(int id) const {
+bool Tokenizer::has_token(TokenId id) const {
   const auto& known = impl_->table.known;
   return id >= 0 && static_cast<size_t>(id) < known.size() && known[static_cast<size_t>(id)];
 }
 
-std::string_view Tokenizer::token_bytes(int id) const {
+std::string_view Tokenizer::token_bytes(TokenId id) const {
   return has_token(id) ? std::string_view(impl_->table.bytes[static_cast<size_t>(id)]) : std::string_view();
 }
 
-std::optional<int> Tokenizer::token_id(std::string_view content) const {
+std::optional<TokenId> Tokenizer::token_id(std::string_view content) const {
   const auto found = impl_->table.id_of_bytes.find(std::string(content));
   if (found == impl_->table.id_of_bytes.end()) return std::nullopt;
   return found->second;
 }
 
-int Tokenizer::byte_token(unsigned char byte) const { return impl_->byte_ids[byte]; }
+TokenId Tokenizer::byte_token(unsigned char byte) const { return impl_->byte_ids[byte]; }
 
 int Tokenizer::num_ids() const { return static_cast<int>(impl_->table.bytes.size()); }
 

@@ -6,11 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "flow/token.h"
+
 namespace rematch {
 
 /// A token that is matched as a whole before byte-pair encoding, e.g. `<|im_end|>` or `<|coord_5|>`.
 struct AddedToken {
-  int id = 0;
+  TokenId id = 0;
   std::string content;
   bool special = false;
   bool normalized = false;
@@ -30,22 +32,22 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
 
   /// Ids of a text, added tokens matched first, no special tokens added around it. Input must be valid UTF-8 (else UserError, data).
-  std::vector<int> encode(std::string_view utf8) const;
+  std::vector<TokenId> encode(std::string_view utf8) const;
 
   /// Concatenated token bytes; may be invalid UTF-8 when ids cut a character. Ids without a token are skipped.
-  std::string decode_bytes(const std::vector<int>& token_ids) const;
+  std::string decode_bytes(const std::vector<TokenId>& token_ids) const;
 
   /// True when `id` stands for a token (vocabulary or added).
-  bool has_token(int id) const;
+  bool has_token(TokenId id) const;
 
   /// The raw bytes token `id` stands for (byte-level decoding undone; an added token's content); empty view when has_token(id) is false.
-  std::string_view token_bytes(int id) const;
+  std::string_view token_bytes(TokenId id) const;
 
   /// Id of an added token or vocabulary entry whose *bytes* are exactly `content`; nullopt when there is none.
-  std::optional<int> token_id(std::string_view content) const;
+  std::optional<TokenId> token_id(std::string_view content) const;
 
   /// Id of the single-byte vocabulary token of `byte`.
-  int byte_token(unsigned char byte) const;
+  TokenId byte_token(unsigned char byte) const;
 
   /// One more than the largest id.
   int num_ids() const;
@@ -70,16 +72,16 @@ class CoordVocab {
   static CoordVocab from(const Tokenizer& tokenizer, const std::string& where);
 
   /// Token id of bin 0..999.
-  int id_of(int bin) const { return ids_[static_cast<size_t>(bin)]; }
+  TokenId id_of(int bin) const { return ids_[static_cast<size_t>(bin)]; }
   /// Bin of a token id; -1 when it is not a coord token.
-  int bin_of(int token_id) const {
+  int bin_of(TokenId token_id) const {
     return token_id >= 0 && static_cast<size_t>(token_id) < bin_of_id_.size() ? bin_of_id_[static_cast<size_t>(token_id)] : -1;
   }
   /// Ids in bin order.
-  const std::array<int, 1000>& ids() const { return ids_; }
+  const std::array<TokenId, 1000>& ids() const { return ids_; }
 
  private:
-  std::array<int, 1000> ids_{};
+  std::array<TokenId, 1000> ids_{};
   std::vector<int> bin_of_id_;
 };
 

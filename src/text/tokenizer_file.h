@@ -17,7 +17,7 @@ struct SplitSpec {
 /// What a tokenizer's files say, checked for everything that is not implemented.
 struct TokenizerSpec {
   std::string where;                                        ///< path of the file, for errors
-  std::vector<std::pair<std::string, int>> vocab;           ///< entry as spelled (byte-level alphabet), id
+  std::vector<std::pair<std::string, TokenId>> vocab;       ///< entry as spelled (byte-level alphabet), id
   std::vector<std::pair<std::string, std::string>> merges;  ///< in rank order
   std::vector<AddedToken> added_tokens;
   std::vector<SplitSpec> splits;
@@ -25,7 +25,7 @@ struct TokenizerSpec {
 };
 
 /// Largest id a file may use; real vocabularies stay below 300 000, and tables are as long as the largest id.
-inline constexpr int kMaxTokenId = (1 << 24) - 1;
+inline constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
 /// Reads a tokenizer.json. @throws UserError (environment) when unreadable, (data) when damaged or when it needs what is not implemented
 TokenizerSpec read_tokenizer_json(const std::string& path);

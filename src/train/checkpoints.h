@@ -19,7 +19,7 @@ class Checkpoints {
   using Writer = std::function<void(const std::string& directory)>;
 
   /// @param write_model  the model's files (Hugging Face format)
-  /// @param write_state  the training state (write_train_state), after the model; empty with save_only_model
+  /// @param write_state  the training state (write_state_files), after the model; empty with save_only_model
   Checkpoints(Options options, Writer write_model, Writer write_state = {});
 
   /// Path of the checkpoint of a step, whether it exists or not.

@@ -13,6 +13,6 @@ RunState capture(const TrainParts& parts, const Fingerprint& fingerprint);
 /// Puts a run's parts where a checkpoint left them: optimizer, schedule, data stream, open window, carry buffer, trainer state.
 /// The weights were loaded from the checkpoint before. What the configuration says of the run's length and rhythm stays as it says.
 /// @throws UserError (data) when the checkpoint does not fit the parts
-void restore(ResumePoint point, TrainParts& parts);
+void restore(LoadedCheckpoint loaded, TrainParts& parts);
 
 }  // namespace rematch

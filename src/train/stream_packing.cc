@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/content_key.h"
 #include "base/interrupt.h"
-#include "checkpoint/train_state.h"
 
 namespace rematch {
 namespace {

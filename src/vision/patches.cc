@@ -28,7 +28,7 @@ std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOp
 
 }  // namespace
 
-std::array<int64_t, 3> grid_of(int width_px, int height_px, const PatchOptions& options) {
+GridThw grid_of(int width_px, int height_px, const PatchOptions& options) {
   return {1, height_px / options.patch_size, width_px / options.patch_size};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "flow/grid.h"
 #include "vision/image.h"
 
 namespace rematch {
@@ -33,9 +34,9 @@ struct PatchOptions {
 
 /// One image as rows for the vision tower.
 struct Patches {
-  std::array<int64_t, 3> grid_thw{};  ///< patches: 1, height/patch, width/patch
-  int64_t row_width = 0;              ///< 3·temporal_patch_size·patch_size²
-  std::vector<float> pixel_values;    ///< [grid_t·grid_h·grid_w, row_width], rows in merge-block order, columns (C, T, p, p)
+  GridThw grid_thw{};               ///< patches: 1, height/patch, width/patch
+  int64_t row_width = 0;            ///< 3·temporal_patch_size·patch_size²
+  std::vector<float> pixel_values;  ///< [grid_t·grid_h·grid_w, row_width], rows in merge-block order, columns (C, T, p, p)
 
   int64_t num_rows() const { return grid_thw[0] * grid_thw[1] * grid_thw[2]; }
 };
@@ -45,7 +46,7 @@ struct Patches {
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 
 /// Grid of an image of this size without loading it: {1, height/patch, width/patch}, rounded down.
-std::array<int64_t, 3> grid_of(int width_px, int height_px, const PatchOptions& options);
+GridThw grid_of(int width_px, int height_px, const PatchOptions& options);
 
 /// Refuses a size that would need resizing. @param where  what to call the image in errors
 /// @throws UserError (data) when a side is no positive multiple of patch·merge, naming file, size and nearest legal size

@@ -118,7 +118,7 @@ TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
   const std::vector<ImageRef> refs = image_refs(dataset.samples()[0], {});
   ASSERT_EQ(refs.size(), 1u);
   EXPECT_EQ(refs[0].path, dataset.samples()[0].image_paths[0]);
-  EXPECT_EQ(refs[0].grid_thw, (std::array<int64_t, 3>{1, 2, 4}));
+  EXPECT_EQ(refs[0].grid_thw, (GridThw{1, 2, 4}));
 }
 
 }  // namespace rematch

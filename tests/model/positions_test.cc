@@ -41,7 +41,7 @@ TEST(PositionIds, FramesCountInTheFirstRow) {
 }
 
 TEST(PositionIds, RefusesPadsThatDoNotFitTheImages) {
-  const auto refusal = [](const Row& ids, const std::vector<std::array<int64_t, 3>>& grids) {
+  const auto refusal = [](const Row& ids, const std::vector<GridThw>& grids) {
     const UserError error = test::catch_user_error([&] { position_ids(ids, grids, kOptions, "sample 3"); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_EQ(error.problems()[0].where, "sample 3");

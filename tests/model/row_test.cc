@@ -90,7 +90,7 @@ TEST(ForwardRow, ASegmentDoesNotSeeItsNeighbours) {
 TEST(MakeRow, KeepsOrderOfSegmentsAndImages) {
   const RowBatch batch = make_row({.segments = segments()}, make_pixels, at::kCPU);
   EXPECT_EQ(batch.input.segment_lens, (std::vector<int64_t>{15, 5, 41, 15, 1}));
-  EXPECT_EQ(batch.input.grids[2], (std::vector<std::array<int64_t, 3>>{{1, 2, 6}, {1, 4, 4}}));
+  EXPECT_EQ(batch.input.grids[2], (std::vector<GridThw>{{1, 2, 6}, {1, 4, 4}}));
   EXPECT_TRUE(batch.input.grids[1].empty());
   EXPECT_EQ(batch.images.pixel_values_NC.size(0), 16 + 12 + 16 + 16);
   EXPECT_EQ(batch.images.grid_thw.size(), 4u);

@@ -15,7 +15,7 @@ namespace rematch::test {
 
 /// A prompt with its positions and image features: everything steps are made of.
 struct StepPrompt {
-  StepPrompt(const Qwen3VL& model, int64_t num_text, std::array<int64_t, 3> grid, int seed) {
+  StepPrompt(const Qwen3VL& model, int64_t num_text, GridThw grid, int seed) {
     const at::NoGradGuard no_grad;
     const Qwen3VLConfig& config = model.config();
     at::manual_seed(seed);

@@ -31,7 +31,7 @@ using test::Logits;
 using test::run_alone;
 using test::StepPrompt;
 
-constexpr std::array<int64_t, 3> kImage{1, 4, 6}, kNoImage{0, 0, 0};
+constexpr GridThw kImage{1, 4, 6}, kNoImage{0, 0, 0};
 
 std::shared_ptr<Qwen3VL> load(const std::string& directory, at::ScalarType dtype = at::kFloat) {
   return Qwen3VL::load(directory, {.dtype = dtype});

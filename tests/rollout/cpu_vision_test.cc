@@ -10,15 +10,15 @@
 namespace rematch {
 namespace {
 
-constexpr std::array<int64_t, 3> kGrids[] = {{1, 2, 2}, {1, 4, 6}, {1, 16, 16}, {1, 18, 34}, {2, 4, 4}};
+constexpr GridThw kGrids[] = {{1, 2, 2}, {1, 4, 6}, {1, 16, 16}, {1, 18, 34}, {2, 4, 4}};
 
-at::Tensor pixels_of(const Qwen3VL& model, const std::array<int64_t, 3>& grid) {
+at::Tensor pixels_of(const Qwen3VL& model, const GridThw& grid) {
   const VisionConfig& config = model.config().vision;
   at::manual_seed(3);
   return at::randn({grid[0] * grid[1] * grid[2], config.in_channels * config.temporal_patch_size * config.patch_size * config.patch_size});
 }
 
-VisionFeatures encode(CpuVision& vision, const at::Tensor& pixels, const std::array<int64_t, 3>& grid) {
+VisionFeatures encode(CpuVision& vision, const at::Tensor& pixels, const GridThw& grid) {
   const CpuVision::Image image{pixels.const_data_ptr<float>(), grid};
   return vision.encode({&image, 1}).front();
 }
@@ -100,7 +100,7 @@ TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::tiny_untied(), {});
   CpuVision vision(model);
-  const std::array<int64_t, 3> grid{1, 4, 6};
+  const GridThw grid{1, 4, 6};
   const at::Tensor pixels = pixels_of(*model, grid);
   const VisionFeatures before = encode(vision, pixels, grid);
   std::vector<std::string> names;
@@ -120,7 +120,7 @@ TEST(CpuVision, ComputesBfloat16WeightsInFloat32) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Qwen3VL> half = Qwen3VL::load(test::tiny_untied(), {.dtype = at::kBFloat16});
   const std::shared_ptr<Qwen3VL> single = Qwen3VL::load(test::tiny_untied(), {});  // stored as bfloat16: the same weights
-  const std::array<int64_t, 3> grid{1, 4, 6};
+  const GridThw grid{1, 4, 6};
   const at::Tensor pixels = pixels_of(*single, grid);
   CpuVision vision(half);
   expect_near(encode(vision, pixels, grid), single->encode_images({pixels, {grid}}), 1e-2);  // positions are rounded

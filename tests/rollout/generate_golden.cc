@@ -18,7 +18,7 @@ GenerateGolden load_generate_golden(const std::string& path) {
     Prompt prompt{.sample_id = static_cast<int64_t>(golden.prompts.size()), .where = "golden"};
     prompt.token_ids = item["token_ids"].get<std::vector<int>>();
     for (const Json& grid : item["grids"]) {
-      prompt.images.push_back({.path = std::to_string(number++), .grid_thw = grid.get<std::array<int64_t, 3>>()});
+      prompt.images.push_back({.path = std::to_string(number++), .grid_thw = grid.get<GridThw>()});
     }
     golden.prompts.push_back(std::move(prompt));
   }

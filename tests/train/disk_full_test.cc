@@ -27,7 +27,7 @@ Checkpoints checkpoints_in(const std::string& run_dir, const RunState& run) {
       {.run_dir = run_dir, .save_total_limit = 1},
       [](const std::string& directory) { write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}}); },
       [&run](const std::string& directory) {
-        write_train_state(directory, to_train_state(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
+        write_state_files(directory, state_files_of(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
       });
 }
 
@@ -72,7 +72,7 @@ TEST(DiskFull, ASaveThatFailsAnywhereLeavesTheEarlierCheckpointAndNoTrace) {
     EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1) << "something was left behind with " << limit_bytes;
     EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-11"));
   }
-  EXPECT_EQ(read_resume_point(dir.file("checkpoint-11"), test::kVocabSize).run.num_steps, 11);
+  EXPECT_EQ(read_checkpoint(dir.file("checkpoint-11"), test::kVocabSize).run.num_steps, 11);
   EXPECT_EQ(save_with_limit(dir.path(), state, run, 10'000'000), kSaved);
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-13"));
   EXPECT_FALSE(fs::exists(dir.file("checkpoint-11")));

@@ -26,7 +26,7 @@ void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps, b
     const Checkpoints::Writer write_model = [](const std::string& directory) {
       write_file_atomic(directory + "/model.safetensors", "weights");
     };
-    Checkpoints::Writer write_state = [&](const std::string& directory) { write_train_state(directory, to_train_state(run, {})); };
+    Checkpoints::Writer write_state = [&](const std::string& directory) { write_state_files(directory, state_files_of(run, {})); };
     if (only_model) write_state = {};
     TrainerState state;
     state.global_step = step;
@@ -52,7 +52,7 @@ TEST(LatestComplete, CountsNumbersAndNotLetters) {
   const ResumeChoice choice = latest_complete(dir.path());
   EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-10"));
   EXPECT_TRUE(choice.warnings.empty());
-  EXPECT_EQ(read_resume_point(*choice.checkpoint, 10).trainer.global_step, 10);
+  EXPECT_EQ(read_checkpoint(*choice.checkpoint, 10).trainer.global_step, 10);
 }
 
 TEST(LatestComplete, NothingThereIsANewStart) {

@@ -22,7 +22,7 @@ using test::kVocabSize;
 using test::same_segments;
 using test::some_segment;
 
-RunState reread(const RunState& run) { return run_state_of(to_train_state(run, {}), "state.json", kVocabSize); }
+RunState reread(const RunState& run) { return run_state_of(state_files_of(run, {}), "state.json", kVocabSize); }
 
 void expect_same(const RunState& a, const RunState& b) {
   EXPECT_EQ(a.num_steps, b.num_steps);
@@ -50,8 +50,8 @@ void expect_same(const RunState& a, const RunState& b) {
 }
 
 /// The problem that reading a changed state gives.
-Problem problem_with(const std::function<void(Json&, TrainState&)>& change, int64_t vocab_size = kVocabSize) {
-  TrainState state = to_train_state(busy_run(), {});
+Problem problem_with(const std::function<void(Json&, StateFiles&)>& change, int64_t vocab_size = kVocabSize) {
+  StateFiles state = state_files_of(busy_run(), {});
   Json root = parse_json(state.document, "state.json");
   change(root, state);
   state.document = python_json(root, 2);
@@ -60,7 +60,7 @@ Problem problem_with(const std::function<void(Json&, TrainState&)>& change, int6
   return error.problems()[0];
 }
 
-at::Tensor& tensor_of(TrainState& state, const std::string& name) {
+at::Tensor& tensor_of(StateFiles& state, const std::string& name) {
   for (auto& [other, tensor] : state.segments) {
     if (other == name) return tensor;
   }
@@ -78,8 +78,8 @@ TEST(RunState, AFreshRunComesBackAsItWas) {
 }
 
 TEST(RunState, WritingWhatWasReadGivesTheSameBytes) {
-  const TrainState first = to_train_state(busy_run(), {});
-  const TrainState second = to_train_state(run_state_of(first, "state.json", kVocabSize), {});
+  const StateFiles first = state_files_of(busy_run(), {});
+  const StateFiles second = state_files_of(run_state_of(first, "state.json", kVocabSize), {});
   EXPECT_EQ(first.document, second.document);
   for (size_t i = 0; i < first.segments.size(); ++i) EXPECT_TRUE(at::equal(first.segments[i].second, second.segments[i].second));
 }
@@ -87,7 +87,7 @@ TEST(RunState, WritingWhatWasReadGivesTheSameBytes) {
 TEST(RunState, ASegmentInTwoPlacesIsStoredOnceAndSharedAgain) {
   RunState run = busy_run();
   run.waiting = {run.open->window.rows[1].segments[0], some_segment(5)};
-  const TrainState state = to_train_state(run, {});
+  const StateFiles state = state_files_of(run, {});
   EXPECT_EQ(parse_json(state.document, "")["segments"].size(), 4u);
   const RunState again = run_state_of(state, "state.json", kVocabSize);
   EXPECT_EQ(again.waiting[0], again.open->window.rows[1].segments[0]);
@@ -125,12 +125,12 @@ RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere,
 }
 
 TEST(RunState, EveryMissingKeyIsNamed) {
-  const Json root = parse_json(to_train_state(busy_run(), {}).document, "");
+  const Json root = parse_json(state_files_of(busy_run(), {}).document, "");
   const std::function<void(const Json&, const Json::json_pointer&)> visit = [&](const Json& value, const Json::json_pointer& path) {
     for (const auto& item : value.items()) {
       const Json::json_pointer here = value.is_array() ? path / std::stoul(item.key()) : path / item.key();
       if (value.is_object() && path.to_string().rfind("/fingerprint/", 0) != 0) {
-        const Problem problem = problem_with([&](Json& changed, TrainState&) { changed[path].erase(item.key()); });
+        const Problem problem = problem_with([&](Json& changed, StateFiles&) { changed[path].erase(item.key()); });
         EXPECT_NE((problem.where + problem.what).find(item.key()), std::string::npos)
             << here.to_string() << ": " << problem.where << ": " << problem.what;
       }
@@ -141,14 +141,14 @@ TEST(RunState, EveryMissingKeyIsNamed) {
 }
 
 TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
-  const Json root = parse_json(to_train_state(busy_run(), {}).document, "").flatten();
+  const Json root = parse_json(state_files_of(busy_run(), {}).document, "").flatten();
   for (const auto& item : root.items()) {
     const Json::json_pointer place(item.key());
     for (const Json& wrong : {Json(nullptr), Json(Json::array({1})), Json(1.5), Json(-7), Json("x"), Json(18446744073709551615ull)}) {
       // These stand for themselves: any text, the window that may be absent.
       if (item.value().is_string() && wrong.is_string()) continue;
       SCOPED_TRACE(item.key() + " = " + wrong.dump());
-      problem_with([&](Json& changed, TrainState&) { changed[place] = wrong; });
+      problem_with([&](Json& changed, StateFiles&) { changed[place] = wrong; });
     }
   }
 }
@@ -156,7 +156,7 @@ TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
 TEST(RunState, AnUnknownKeyIsRefused) {
   for (const char* place :
        {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x", "/segments/1/images/0/x", "/fingerprint/x"}) {
-    const Problem problem = problem_with([&](Json& root, TrainState&) { root[Json::json_pointer(place)] = 1; });
+    const Problem problem = problem_with([&](Json& root, StateFiles&) { root[Json::json_pointer(place)] = 1; });
     EXPECT_EQ(problem.what, "this key does not belong there") << place;
   }
 }
@@ -191,40 +191,40 @@ TEST(RunState, NumbersThatContradictEachOtherAreRefused) {
   for (const auto& [place, value] : changes) {
     SCOPED_TRACE(std::string(place) + " = " + value.dump());
     const Problem problem =
-        problem_with([&place = place, &value = value](Json& root, TrainState&) { root[Json::json_pointer(place)] = value; });
+        problem_with([&place = place, &value = value](Json& root, StateFiles&) { root[Json::json_pointer(place)] = value; });
     EXPECT_EQ(problem.error, "the training state of a checkpoint cannot be read");
     EXPECT_EQ(problem.where.rfind("state.json: ", 0), 0u) << problem.where;
   }
 }
 
 TEST(RunState, TensorsThatDoNotFitAreRefused) {
-  const std::vector<std::function<void(Json&, TrainState&)>> changes = {
-      [](Json&, TrainState& state) { state.segments.clear(); },
-      [](Json&, TrainState& state) { state.segments.emplace_back("more", at::zeros({1})); },
-      [](Json&, TrainState& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").slice(0, 1); },
-      [](Json&, TrainState& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").to(at::kLong); },
-      [](Json&, TrainState& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").unsqueeze(0); },
-      [](Json&, TrainState& state) { tensor_of(state, "token_ids")[3] = -1; },
-      [](Json&, TrainState& state) { tensor_of(state, "token_ids")[3] = kVocabSize; },
-      [](Json&, TrainState& state) { tensor_of(state, "is_label")[0] = true; },
-      [](Json&, TrainState& state) { tensor_of(state, "is_label") = tensor_of(state, "is_label").to(at::kByte); },
-      [](Json&, TrainState& state) { tensor_of(state, "coord_slots") = at::zeros({7, 2}, at::kInt); },
-      [](Json&, TrainState& state) { tensor_of(state, "coord_slots")[0][0] = 0; },
-      [](Json&, TrainState& state) { tensor_of(state, "coord_slots")[0][0] = 1 << 30; },
-      [](Json&, TrainState& state) { tensor_of(state, "coord_slots")[0][1] = kNumBins; },
-      [](Json&, TrainState& state) { tensor_of(state, "coord_slots")[0][2] = 2; },
-      [](Json&, TrainState& state) { tensor_of(state, "coord_slots") = at::zeros({8, 3}, at::kInt); },
+  const std::vector<std::function<void(Json&, StateFiles&)>> changes = {
+      [](Json&, StateFiles& state) { state.segments.clear(); },
+      [](Json&, StateFiles& state) { state.segments.emplace_back("more", at::zeros({1})); },
+      [](Json&, StateFiles& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").slice(0, 1); },
+      [](Json&, StateFiles& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").to(at::kLong); },
+      [](Json&, StateFiles& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").unsqueeze(0); },
+      [](Json&, StateFiles& state) { tensor_of(state, "token_ids")[3] = -1; },
+      [](Json&, StateFiles& state) { tensor_of(state, "token_ids")[3] = kVocabSize; },
+      [](Json&, StateFiles& state) { tensor_of(state, "is_label")[0] = true; },
+      [](Json&, StateFiles& state) { tensor_of(state, "is_label") = tensor_of(state, "is_label").to(at::kByte); },
+      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots") = at::zeros({7, 2}, at::kInt); },
+      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][0] = 0; },
+      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][0] = 1 << 30; },
+      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][1] = kNumBins; },
+      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][2] = 2; },
+      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots") = at::zeros({8, 3}, at::kInt); },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     SCOPED_TRACE(i);
     problem_with(changes[i]);
   }
-  const Problem problem = problem_with([](Json&, TrainState&) {}, 20);
+  const Problem problem = problem_with([](Json&, StateFiles&) {}, 20);
   EXPECT_NE(problem.what.find("the vocabulary has 20"), std::string::npos) << problem.what;
 }
 
 RC_GTEST_PROP(RunState, AnyChangedDocumentIsReadOrRefusedAndNeverCrashes, (uint32_t at, uint8_t byte, uint8_t kind)) {
-  TrainState state = to_train_state(busy_run(), {});
+  StateFiles state = state_files_of(busy_run(), {});
   std::string& text = state.document;
   const size_t offset = at % text.size();
   if (kind % 3 == 0) text[offset] = static_cast<char>(byte);
@@ -238,24 +238,24 @@ RC_GTEST_PROP(RunState, AnyChangedDocumentIsReadOrRefusedAndNeverCrashes, (uint3
   }
 }
 
-TEST(ResumePoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
+TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   const test::TempDir dir;
   const std::string path = dir.file("checkpoint-11");
   std::filesystem::create_directories(path);
-  write_train_state(path, to_train_state(busy_run(), {{"a.exp_avg", at::ones({2})}}));
-  EXPECT_EQ(test::catch_user_error([&] { read_resume_point(path, kVocabSize); }).kind(), ErrorKind::kData);  // no trainer_state.json
+  write_state_files(path, state_files_of(busy_run(), {{"a.exp_avg", at::ones({2})}}));
+  EXPECT_EQ(test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).kind(), ErrorKind::kData);  // no trainer_state.json
   TrainerState trainer;
   trainer.global_step = 11;
   trainer.best_metric = 0.1;
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
-  const ResumePoint point = read_resume_point(path, kVocabSize);
-  expect_same(point.run, busy_run());
-  EXPECT_EQ(point.trainer.global_step, 11);
-  EXPECT_EQ(point.trainer.best_metric, 0.1);
-  ASSERT_EQ(point.optimizer.size(), 1u);
+  const LoadedCheckpoint loaded = read_checkpoint(path, kVocabSize);
+  expect_same(loaded.run, busy_run());
+  EXPECT_EQ(loaded.trainer.global_step, 11);
+  EXPECT_EQ(loaded.trainer.best_metric, 0.1);
+  ASSERT_EQ(loaded.optimizer.size(), 1u);
   trainer.global_step = 12;
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
-  const Problem problem = test::catch_user_error([&] { read_resume_point(path, kVocabSize); }).problems()[0];
+  const Problem problem = test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];
   EXPECT_EQ(problem.what, "12, but the training state is that of step 11");
 }
 

@@ -29,7 +29,7 @@ TEST(Patchify, PutsPixelsWhereTheFormulaSays) {
   const PatchOptions options;
   const Image image = numbered(96, 64);
   const Patches patches = patchify(image, options, "x");
-  ASSERT_EQ(patches.grid_thw, (std::array<int64_t, 3>{1, 4, 6}));
+  ASSERT_EQ(patches.grid_thw, (GridThw{1, 4, 6}));
   ASSERT_EQ(patches.row_width, 1536);
   size_t row = 0;
   for (int block_y = 0; block_y < 2; ++block_y) {
@@ -57,6 +57,6 @@ TEST(Patchify, NamesTheNearestLegalSizeOfAnIllegalImage) {
   EXPECT_NE(error.problems()[0].fix.find("96 x 64"), std::string::npos);
 }
 
-TEST(GridOf, CountsPatchesNotMergedOnes) { EXPECT_EQ(grid_of(96, 64, {}), (std::array<int64_t, 3>{1, 4, 6})); }
+TEST(GridOf, CountsPatchesNotMergedOnes) { EXPECT_EQ(grid_of(96, 64, {}), (GridThw{1, 4, 6})); }
 
 }  // namespace rematch

@@ -13,7 +13,7 @@
 namespace rematch {
 namespace {
 
-constexpr std::array<int64_t, 3> kGrid{1, 2, 2};
+constexpr GridThw kGrid{1, 2, 2};
 
 // Copies of one 32 x 32 image under many names.
 class PixelStoreTest : public testing::Test {

@@ -137,7 +137,7 @@ class GenerateStage : public Stage {
     }
     request.prompt.token_ids = tokenizer_->encode(chat_template_.render(messages, /*add_generation_prompt=*/true));
     if (!grids.empty()) {
-      const int pad_id = tokenizer_->token_id("<|image_pad|>").value_or(-1);
+      const TokenId pad_id = tokenizer_->token_id("<|image_pad|>").value_or(-1);
       request.prompt.token_ids =
           expand_image_pads(request.prompt.token_ids, pad_id, grids, patch_options_.merge_size, chat_template_.where());
     }
@@ -182,7 +182,7 @@ class GenerateStage : public Stage {
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const ChatTemplate chat_template_;
   const PatchOptions patch_options_;
-  const std::vector<int> stop_ids_;
+  const std::vector<TokenId> stop_ids_;
   const std::shared_ptr<const Qwen3VL> model_;
   std::map<std::string, std::shared_ptr<const Patches>> pixels_;  // of the lines being answered, by path
 };

@@ -87,7 +87,7 @@ class GradStage : public Stage {
   }
 
   // The input's own ids, else those of the model directory's tokenizer; a row without slots needs neither.
-  std::array<int, 1000> coord_token_ids(FieldReader& fields, const PackedRow& row) const {
+  std::array<TokenId, 1000> coord_token_ids(FieldReader& fields, const PackedRow& row) const {
     if (fields.has("coord_token_ids")) return read_coord_token_ids(fields, model_->config().text.vocab_size);
     bool has_slots = false;
     for (const auto& segment : row.segments) has_slots |= !segment->coord_slots.empty();

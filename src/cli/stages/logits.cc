@@ -27,7 +27,7 @@ class LogitsStage : public Stage {
 
   Json run(const Json& input) override {
     FieldReader fields(input, "input");
-    const std::vector<int> token_ids = fields.required_integers("token_ids");
+    const std::vector<TokenId> token_ids = fields.required_integers("token_ids");
     const std::vector<std::string> paths = fields.texts("images");
     fields.finish();
     if (token_ids.empty()) {
@@ -40,7 +40,7 @@ class LogitsStage : public Stage {
   }
 
  private:
-  at::Tensor logits_TV(const std::vector<int>& token_ids, const std::vector<std::string>& paths) const {
+  at::Tensor logits_TV(const std::vector<TokenId>& token_ids, const std::vector<std::string>& paths) const {
     const at::NoGradGuard no_grad;
     auto segment = std::make_shared<Segment>();
     segment->token_ids = token_ids;

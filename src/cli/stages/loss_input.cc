@@ -71,10 +71,10 @@ void read_supervision(FieldReader& fields, const std::string& what, int64_t voca
   for (const Json& item : *slots) segment.coord_slots.push_back(read_slot(item, where, segment.token_ids.size()));
 }
 
-std::array<int, 1000> read_coord_token_ids(FieldReader& fields, int64_t vocab_size) {
+std::array<TokenId, 1000> read_coord_token_ids(FieldReader& fields, int64_t vocab_size) {
   const std::vector<int> given = fields.required_integers("coord_token_ids");
   const std::string where = "input.coord_token_ids";
-  std::array<int, 1000> ids{};
+  std::array<TokenId, 1000> ids{};
   if (given.size() != ids.size())
     fail(where, "there must be 1000 coord tokens", fmt::format("{} ids", given.size()), "give the ids of bins 0 to 999");
   for (size_t bin = 0; bin < ids.size(); ++bin) {

@@ -29,7 +29,7 @@ class ParseStage : public Stage {
 
   Json run(const Json& input) override {
     FieldReader fields(input, "input");
-    const std::vector<int> response_token_ids = fields.required_integers("response_token_ids");
+    const std::vector<TokenId> response_token_ids = fields.required_integers("response_token_ids");
     fields.finish();
     const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
     Json answer;
@@ -48,7 +48,7 @@ class ParseStage : public Stage {
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   CoordVocab coord_vocab_;
-  std::vector<int> stop_ids_;
+  std::vector<TokenId> stop_ids_;
 };
 
 }  // namespace

@@ -42,11 +42,11 @@ class RenderStage : public Stage {
     fields.finish();
 
     std::string text = chat_template_.render(messages, add_generation_prompt);
-    std::vector<int> token_ids = tokenizer_->encode(text);
+    std::vector<TokenId> token_ids = tokenizer_->encode(text);
     std::vector<GridThw> grids;
     for (const std::string& path : paths) grids.push_back(grid_of_file(path));
     if (!grids.empty()) {
-      const int pad_id = tokenizer_->token_id(kImagePad).value_or(-1);
+      const TokenId pad_id = tokenizer_->token_id(kImagePad).value_or(-1);
       token_ids = expand_image_pads(token_ids, pad_id, grids, options().merge_size, chat_template_.where());
       text = expand_text(text, grids, options().merge_size);
     }

@@ -72,7 +72,7 @@ class SegmentStage : public Stage {
     Prompt prompt;
     prompt.token_ids = fields.required_integers("prompt_token_ids");
     prompt.where = "input";
-    const std::vector<int> response_token_ids = fields.required_integers("response_token_ids");
+    const std::vector<TokenId> response_token_ids = fields.required_integers("response_token_ids");
     const std::vector<SceneObject> ground_truth = read_scene_objects(fields.required("ground_truth"), "ground_truth", *tokenizer_);
     const SegmentStageOptions options = read_options(fields.optional("options"));
     fields.finish();
@@ -88,7 +88,7 @@ class SegmentStage : public Stage {
   std::shared_ptr<const Tokenizer> tokenizer_;
   CoordVocab coord_vocab_;
   AnswerVocab vocab_;
-  std::vector<int> stop_ids_;
+  std::vector<TokenId> stop_ids_;
 };
 
 }  // namespace

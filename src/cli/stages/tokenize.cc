@@ -27,17 +27,17 @@ class TokenizeStage : public Stage {
     }
     Json answer;
     if (has_ids) {
-      const std::vector<int> token_ids = fields.required_integers("token_ids");
+      const std::vector<TokenId> token_ids = fields.required_integers("token_ids");
       fields.finish();
       answer["text"] = lossy_utf8(tokenizer_->decode_bytes(token_ids));
       return answer;
     }
     const std::string text = fields.required_text("text");
     fields.finish();
-    const std::vector<int> token_ids = tokenizer_->encode(text);
+    const std::vector<TokenId> token_ids = tokenizer_->encode(text);
     answer["token_ids"] = token_ids;
     answer["pieces"] = Json::array();
-    for (const int id : token_ids) answer["pieces"].push_back(lossy_utf8(tokenizer_->token_bytes(id)));
+    for (const TokenId id : token_ids) answer["pieces"].push_back(lossy_utf8(tokenizer_->token_bytes(id)));
     return answer;
   }
 

@@ -20,7 +20,7 @@ std::optional<int64_t> object_index(std::string_view key);
 
 /// The response around an entry: what its tokens are.
 struct ResponseTokens {
-  const std::vector<int>& token_ids;
+  const std::vector<TokenId>& token_ids;
   const TokenBytes& tokens;
   const CoordVocab& coord_vocab;
 };

@@ -12,6 +12,6 @@ namespace rematch {
 /// of its kept bytes, or by single-byte tokens where encoding would not give those bytes back (not UTF-8, not normalised).
 /// @param tokens  bytes of `token_ids` (of a beginning of them at least)
 /// @param cut     0..tokens.bytes.size()
-std::vector<int> cut_token_ids(const std::vector<int>& token_ids, const TokenBytes& tokens, size_t cut, const Tokenizer& tokenizer);
+std::vector<TokenId> cut_token_ids(const std::vector<TokenId>& token_ids, const TokenBytes& tokens, size_t cut, const Tokenizer& tokenizer);
 
 }  // namespace rematch

@@ -11,15 +11,15 @@
 namespace rematch {
 namespace {
 
-std::vector<int> cut_at_stop(const std::vector<int>& token_ids, const std::vector<int>& stop_ids) {
+std::vector<TokenId> cut_at_stop(const std::vector<TokenId>& token_ids, const std::vector<TokenId>& stop_ids) {
   const auto stop = std::find_first_of(token_ids.begin(), token_ids.end(), stop_ids.begin(), stop_ids.end());
   return {token_ids.begin(), stop};
 }
 
 // Bytes up to the first id without a token, which is a violation where it stands.
-TokenBytes bytes_of(const std::vector<int>& token_ids, const Tokenizer& tokenizer) {
+TokenBytes bytes_of(const std::vector<TokenId>& token_ids, const Tokenizer& tokenizer) {
   TokenBytes tokens;
-  for (const int id : token_ids) {
+  for (const TokenId id : token_ids) {
     if (id < 0 || !tokenizer.has_token(id)) break;
     tokens.bytes += tokenizer.token_bytes(id);
     tokens.ends.push_back(tokens.bytes.size());
@@ -42,8 +42,8 @@ void judge_entries(const JsonDocument& document, const ResponseTokens& response,
 
 }  // namespace
 
-ParsedRollout parse_rollout(const std::vector<int>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
-                            const std::vector<int>& stop_ids) {
+ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
+                            const std::vector<TokenId>& stop_ids) {
   ParsedRollout parsed;
   parsed.response_token_ids = cut_at_stop(response_token_ids, stop_ids);
   const TokenBytes tokens = bytes_of(parsed.response_token_ids, tokenizer);

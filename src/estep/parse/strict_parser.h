@@ -11,7 +11,7 @@ namespace rematch {
 /// @param stop_ids            see read_stop_ids()
 /// @return never fails: a broken answer is a value with its status. `objects` keep the order of the answer; a key may occur twice.
 /// Cost: linear (n log n in the number of coord tokens).
-ParsedRollout parse_rollout(const std::vector<int>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
-                            const std::vector<int>& stop_ids);
+ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
+                            const std::vector<TokenId>& stop_ids);
 
 }  // namespace rematch

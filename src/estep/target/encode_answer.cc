@@ -8,10 +8,10 @@ namespace rematch {
 namespace {
 
 // Both lists ascend, so one walk finds every overlap.
-std::vector<bool> overlaps(const std::vector<int>& token_ids, const std::vector<ByteSpan>& spans, const Tokenizer& tokenizer) {
+std::vector<bool> overlaps(const std::vector<TokenId>& token_ids, const std::vector<ByteSpan>& spans, const Tokenizer& tokenizer) {
   std::vector<bool> found;
   size_t begin = 0, next = 0;
-  for (const int id : token_ids) {
+  for (const TokenId id : token_ids) {
     const size_t end = begin + tokenizer.token_bytes(id).size();
     while (next < spans.size() && spans[next].end <= begin) ++next;
     found.push_back(next < spans.size() && spans[next].begin < end);

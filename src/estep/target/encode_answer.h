@@ -11,7 +11,7 @@ namespace rematch {
 struct AnswerVocab {
   const Tokenizer* tokenizer = nullptr;
   const CoordVocab* coord_vocab = nullptr;
-  int im_end_id = 0;
+  TokenId im_end_id = 0;
 
   /// @throws UserError (data) when the tokenizer has no `<|im_end|>`. @param where  the model directory, for the error
   static AnswerVocab from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab, const std::string& where);
@@ -19,7 +19,7 @@ struct AnswerVocab {
 
 /// An encoded piece of answer.
 struct EncodedAnswer {
-  std::vector<int> token_ids;
+  std::vector<TokenId> token_ids;
   std::vector<bool> in_desc;  ///< same length: the token overlaps a byte of a desc value
 };
 

@@ -9,13 +9,14 @@
 namespace rematch {
 namespace {
 
-std::string id_at(const std::vector<int>& ids, size_t position) {
+std::string id_at(const std::vector<TokenId>& ids, size_t position) {
   return position < ids.size() ? fmt::format("id {}", ids[position]) : std::string("its end");
 }
 
 }  // namespace
 
-void check_prompt_ids(const std::vector<int>& ours, const std::vector<int>& theirs, const std::string& backend, const std::string& where) {
+void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenId>& theirs, const std::string& backend,
+                      const std::string& where) {
   if (ours == theirs) return;
   size_t position = 0;
   while (position < ours.size() && position < theirs.size() && ours[position] == theirs[position]) ++position;

@@ -12,7 +12,8 @@ namespace rematch {
 /// @param backend  its name in the error, e.g. "vllm"
 /// @param where    "path:line" of the sample
 /// @throws UserError (data) naming the first differing position
-void check_prompt_ids(const std::vector<int>& ours, const std::vector<int>& theirs, const std::string& backend, const std::string& where);
+void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenId>& theirs, const std::string& backend,
+                      const std::string& where);
 
 /// Every supervised position lies in the assistant span [prompt_len, encoded_len), is supervised once, and its label is its token.
 /// @throws UserError (data) naming sample and position

@@ -29,7 +29,7 @@ void finish_segment(const EncodedAnswer& answer, DescTeaching desc_teaching, con
   segment.labels.resize(segment.token_ids.size(), kIgnoreLabel);
   segment.append_len = static_cast<int>(answer.token_ids.size());
   for (size_t i = 0; i < answer.token_ids.size(); ++i) {
-    const int id = answer.token_ids[i];
+    const TokenId id = answer.token_ids[i];
     const int bin = vocab.coord_vocab->bin_of(id);
     const bool left_out = answer.in_desc[i] && desc_teaching == DescTeaching::kLeftOut;
     if (bin >= 0 && !answer.in_desc[i]) segment.coord_slots.push_back({segment.encoded_len(), bin, SlotSource::kAppend});

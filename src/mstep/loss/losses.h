@@ -17,11 +17,11 @@ struct LossOptions {
   double soft_ce_weight = 1.0;
   double w1_weight = 1.0;
   double gate_weight = 1.0;
-  double temperature_coord = 1.0;           ///< > 0
-  double target_sigma = 2.0;                ///< > 0, bins
-  std::optional<double> target_truncate;    ///< bins; none = no cut
-  std::array<int, 1000> coord_token_ids{};  ///< in bin order
-  int64_t chunk_positions = 1024;           ///< most positions per head call
+  double temperature_coord = 1.0;               ///< > 0
+  double target_sigma = 2.0;                    ///< > 0, bins
+  std::optional<double> target_truncate;        ///< bins; none = no cut
+  std::array<TokenId, 1000> coord_token_ids{};  ///< in bin order
+  int64_t chunk_positions = 1024;               ///< most positions per head call
   int64_t chunk_bytes = int64_t{64} << 20;  ///< most bytes of a call's logits in float32; what is alive at once is about four times that
 };
 

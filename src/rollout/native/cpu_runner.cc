@@ -155,7 +155,7 @@ class CpuRunner : public StepRunner {
     REMATCH_CHECK(cache_.data() != nullptr && !weights_.layers.empty(), "a step without reserve()");
     REMATCH_CHECK(num_rows >= 1 && static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
                   fmt::format("{} tokens, {} positions", num_rows, step.positions_3T.size()));
-    for (const int32_t id : step.token_ids) REMATCH_CHECK(id >= 0 && id < text_.vocab_size, fmt::format("token id {}", id));
+    for (const TokenId id : step.token_ids) REMATCH_CHECK(id >= 0 && id < text_.vocab_size, fmt::format("token id {}", id));
     int64_t next_row = 0;
     for (const StepSequence& sequence : step.sequences) {
       const int64_t num_tokens = sequence.num_cached + sequence.num_rows;

@@ -60,7 +60,7 @@ struct Pass {
   Rows attended() const { return {attended_ND.data(), config.hidden_size}; }
   Rows inner() const { return {inner_NF.data(), config.intermediate_size}; }
 
-  void reserve(const std::array<int64_t, 3>& grid, int num_workers) {
+  void reserve(const GridThw& grid, int num_workers) {
     num_rows = grid[0] * grid[1] * grid[2];
     frame_len = grid[1] * grid[2];
     const int64_t width = config.hidden_size, merged_width = width * merge_area();
@@ -211,7 +211,7 @@ struct CpuVision::Impl {
   explicit Impl(std::shared_ptr<const Qwen3VL> m) : model(std::move(m)), config(model->config().vision) {}
 
   // Positions of an image's patches. Images of one size share them.
-  const VisionRows& rows_of(const std::array<int64_t, 3>& grid) {
+  const VisionRows& rows_of(const GridThw& grid) {
     const auto [found, is_new] = rows_of_grid.try_emplace(grid);
     VisionRows& rows = found->second;
     if (is_new) {
@@ -268,7 +268,7 @@ struct CpuVision::Impl {
   std::shared_ptr<const Qwen3VL> model;
   const VisionConfig config;
   CpuTower tower;
-  std::map<std::array<int64_t, 3>, VisionRows> rows_of_grid;  // with the tower's weights
+  std::map<GridThw, VisionRows> rows_of_grid;  // with the tower's weights
   std::vector<Pass> passes;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
-#include <array>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "flow/grid.h"
 #include "model/qwen3vl.h"
 
 namespace rematch {
@@ -19,8 +19,8 @@ class CpuVision {
   /// Takes over the training weights as they are now: before the first image, and after they have changed. Merges an adapter.
   void refresh();
   struct Image {
-    const float* pixels = nullptr;      ///< [t·h·w, patch width] as the processor gives them
-    std::array<int64_t, 3> grid_thw{};  ///< patches
+    const float* pixels = nullptr;  ///< [t·h·w, patch width] as the processor gives them
+    GridThw grid_thw{};             ///< patches
   };
   /// Features of each image, float32. As many as there are threads are worked on side by side; threads share one where there are fewer.
   std::vector<VisionFeatures> encode(std::span<const Image> images);

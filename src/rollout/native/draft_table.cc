@@ -10,8 +10,8 @@ constexpr double kMostTried = 512;
 
 }  // namespace
 
-DraftTable::DraftTable(std::span<const int> coord_ids) {
-  for (const int id : coord_ids) {
+DraftTable::DraftTable(std::span<const TokenId> coord_ids) {
+  for (const TokenId id : coord_ids) {
     if (id < 0) continue;
     if (static_cast<size_t>(id) >= is_coord_.size()) is_coord_.resize(static_cast<size_t>(id) + 1);
     is_coord_[static_cast<size_t>(id)] = true;
@@ -21,7 +21,7 @@ DraftTable::DraftTable(std::span<const int> coord_ids) {
 
 uint64_t DraftTable::hash(size_t rule, const DraftContext& context) const {
   uint64_t mixed = 0x9E3779B97F4A7C15ULL;
-  for (const int32_t id : context.last(kRules[rule].length)) {
+  for (const TokenId id : context.last(kRules[rule].length)) {
     const bool is_coord = id >= 0 && static_cast<size_t>(id) < is_coord_.size() && is_coord_[static_cast<size_t>(id)];
     mixed = (mixed ^ static_cast<uint32_t>(is_coord && kRules[rule].folds_coords ? -2 : id)) * 0xD6E8FEB86659FD93ULL;
     mixed ^= mixed >> 32;
@@ -45,7 +45,7 @@ DraftTable::Guess DraftTable::guess(const DraftContext& context) const {
   return best;
 }
 
-void DraftTable::learn(const DraftContext& context, int32_t token_id) {
+void DraftTable::learn(const DraftContext& context, TokenId token_id) {
   for (size_t rule = 0; rule < kRules.size(); ++rule) {
     const uint64_t hashed = hash(rule, context);
     const Slot* const known = find(rule, hashed);

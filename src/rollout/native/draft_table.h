@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "flow/token.h"
+
 namespace rematch {
 
 /// The end of a sequence of tokens: what the next one is guessed from.
@@ -11,15 +13,15 @@ class DraftContext {
  public:
   static constexpr size_t kLength = 8;
 
-  void push(int32_t token_id) {
+  void push(TokenId token_id) {
     for (size_t i = 1; i < kLength; ++i) last_[i - 1] = last_[i];
     last_.back() = token_id;
   }
   /// The last `count` ids, -1 where there are none; count ≤ kLength.
-  std::span<const int32_t> last(size_t count) const { return std::span(last_).last(count); }
+  std::span<const TokenId> last(size_t count) const { return std::span(last_).last(count); }
 
  private:
-  std::array<int32_t, kLength> last_{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<TokenId, kLength> last_{-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
 /// Guesses the next token of an answer from what followed the same tokens before, in any answer. Answers of one task are alike: of
@@ -31,16 +33,16 @@ class DraftContext {
 class DraftTable {
  public:
   struct Guess {
-    int32_t token_id = -1;   ///< -1 = none
+    TokenId token_id = -1;   ///< -1 = none
     double probability = 0;  ///< of being right, by what was counted
   };
   /// @param coord_ids  ids that count as one in long contexts; may be empty
-  explicit DraftTable(std::span<const int> coord_ids);
+  explicit DraftTable(std::span<const TokenId> coord_ids);
 
   /// The guess most likely right. Cost: three lookups.
   Guess guess(const DraftContext& context) const;
   /// Says which token came. Cost: three lookups.
-  void learn(const DraftContext& context, int32_t token_id);
+  void learn(const DraftContext& context, TokenId token_id);
 
  private:
   static constexpr size_t kNumSlots = 1 << 14;  // of each context length
@@ -52,7 +54,7 @@ class DraftTable {
   static constexpr std::array<Rule, 3> kRules{{{8, true}, {4, true}, {2, false}}};
   struct Slot {
     uint32_t tag = 0;  ///< of the context; contexts that share a slot push each other out
-    int32_t token_id = -1;
+    TokenId token_id = -1;
     uint32_t num_right = 0;  ///< in a row, at most kMostInARow
   };
   struct Count {

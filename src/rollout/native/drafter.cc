@@ -22,14 +22,14 @@ DraftContext context_of(const Sequence& sequence) {
 struct Candidate {
   double probability = 0;
   size_t item_idx = 0;
-  int32_t token_id = -1;
+  TokenId token_id = -1;
   DraftContext context;  // of the tokens before it
   bool operator<(const Candidate& other) const { return probability < other.probability; }
 };
 
 }  // namespace
 
-Drafter::Drafter(std::span<const int> coord_ids, std::span<const int> stop_ids)
+Drafter::Drafter(std::span<const TokenId> coord_ids, std::span<const TokenId> stop_ids)
     : table_(coord_ids), stop_ids_(stop_ids.begin(), stop_ids.end()) {}
 
 void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_reading) const {
@@ -58,6 +58,6 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
   }
 }
 
-void Drafter::learn(const Sequence& sequence, int32_t token_id) { table_.learn(context_of(sequence), token_id); }
+void Drafter::learn(const Sequence& sequence, TokenId token_id) { table_.learn(context_of(sequence), token_id); }
 
 }  // namespace rematch

@@ -14,18 +14,18 @@ namespace rematch {
 class Drafter {
  public:
   /// @param coord_ids  ids of coordinate tokens  @param stop_ids  never fed back
-  Drafter(std::span<const int> coord_ids, std::span<const int> stop_ids);
+  Drafter(std::span<const TokenId> coord_ids, std::span<const TokenId> stop_ids);
 
   /// Adds drafts to the items of a plan that want logits, the most probable first, while they raise the tokens a second: for rows that are
   /// all needed but for drafts, time goes as rows_per_reading + rows. Cost: O(log items) for each draft.
   void draft(Scheduler& scheduler, StepPlan& plan, double rows_per_reading) const;
 
   /// Says which token follows `sequence`, before it is appended.
-  void learn(const Sequence& sequence, int32_t token_id);
+  void learn(const Sequence& sequence, TokenId token_id);
 
  private:
   DraftTable table_;
-  std::set<int32_t> stop_ids_;
+  std::set<TokenId> stop_ids_;
 };
 
 }  // namespace rematch

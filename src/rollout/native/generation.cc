@@ -141,7 +141,7 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(con
         engine_.observer_(one.answer->prompt_idx, static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
       }
     }
-    const std::vector<int> token_ids = sample(asking);
+    const std::vector<TokenId> token_ids = sample(asking);
     // Those whose draft came true have the next row of logits, right behind.
     std::vector<Asking> going_on;
     for (size_t i = 0; i < asking.size(); ++i) {
@@ -155,10 +155,10 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(con
   return {num_drafts, num_right};
 }
 
-std::vector<int> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
+std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
   const auto num_rows = static_cast<int64_t>(asking.size());
   const int64_t rows_per_task = std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
-  std::vector<int> token_ids(asking.size());
+  std::vector<TokenId> token_ids(asking.size());
   std::vector<std::exception_ptr> errors(asking.size());
   engine_.need_samplers();
   at::parallel_for(0, num_rows, rows_per_task, [&](int64_t first, int64_t end) {
@@ -178,7 +178,7 @@ std::vector<int> NativeEngine::Generation::sample(const std::vector<Asking>& ask
 }
 
 // Adds a token to its answer, which is gone when that ends it.
-NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, int token_id) {
+NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, TokenId token_id) {
   if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
   const std::optional<FinishReason> reason = end_of(answer, token_id);
   if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
@@ -190,9 +190,9 @@ NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answe
   return Taken::kEnded;
 }
 
-std::optional<FinishReason> NativeEngine::Generation::end_of(LiveAnswer& answer, int token_id) {
+std::optional<FinishReason> NativeEngine::Generation::end_of(LiveAnswer& answer, TokenId token_id) {
   if (stop_ids_.count(token_id) > 0) return FinishReason::kStop;
-  std::vector<int>& response = rollouts_[answer.prompt_idx].response_token_ids;
+  std::vector<TokenId>& response = rollouts_[answer.prompt_idx].response_token_ids;
   response.push_back(token_id);
   if (answer.guard.push(token_id)) return FinishReason::kRepeat;
   if (static_cast<int64_t>(response.size()) >= options_.max_new_tokens) return FinishReason::kLength;

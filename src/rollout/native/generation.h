@@ -44,9 +44,9 @@ class NativeEngine::Generation {
   void encode_images(const StepPlan& plan);
   Step make_step(const StepPlan& plan);
   DraftCount choose_tokens(const StepPlan& plan, std::span<float> logits_KV);
-  std::vector<int> sample(const std::vector<Asking>& asking);
-  Taken take(LiveAnswer& answer, int token_id);
-  std::optional<FinishReason> end_of(LiveAnswer& answer, int token_id);
+  std::vector<TokenId> sample(const std::vector<Asking>& asking);
+  Taken take(LiveAnswer& answer, TokenId token_id);
+  std::optional<FinishReason> end_of(LiveAnswer& answer, TokenId token_id);
   LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
   template <typename Visit>
   void for_shown(const StepPlan::Item& item, const Visit& visit);
@@ -55,7 +55,7 @@ class NativeEngine::Generation {
   const GenerateOptions& options_;
   const std::vector<Prompt>& prompts_;
   const std::function<void(int)>& on_progress_;
-  const std::set<int> stop_ids_;
+  const std::set<TokenId> stop_ids_;
   const double rows_per_reading_;  ///< 0 = no drafts
   PromptImages images_;
   std::vector<Rollout> rollouts_;

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-ContentKey chain_key(const ContentKey& parent, std::span<const int32_t> token_ids, int64_t first_token, std::span<const ImageSpan> images) {
+ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_ids, int64_t first_token, std::span<const ImageSpan> images) {
   ContentHasher hasher;
   hasher.feed_value(parent);
   hasher.feed_value(static_cast<uint64_t>(token_ids.size()));  // the first half of a block is not the block

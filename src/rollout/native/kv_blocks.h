@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/content_key.h"
+#include "flow/token.h"
 
 namespace rematch {
 
@@ -22,7 +23,7 @@ struct ImageSpan {
 /// @param parent     key of all tokens before them; {} at the start
 /// @param token_ids  of the block alone
 /// @param images     of the whole sequence
-ContentKey chain_key(const ContentKey& parent, std::span<const int32_t> token_ids, int64_t first_token, std::span<const ImageSpan> images);
+ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_ids, int64_t first_token, std::span<const ImageSpan> images);
 
 /// Who holds which block of the key/value cache, and which blocks hold content that others may want again. Torch-free: numbers only.
 ///

@@ -25,8 +25,8 @@ namespace {
 constexpr int kStepRowsOnCpu = 512;
 constexpr int kStepRowsOnDevices = 4096;
 
-std::vector<int> coord_ids(const Tokenizer* tokenizer) {
-  std::vector<int> ids;
+std::vector<TokenId> coord_ids(const Tokenizer* tokenizer) {
+  std::vector<TokenId> ids;
   if (tokenizer == nullptr) return ids;
   for (const AddedToken& token : tokenizer->added_tokens()) {
     if (token.content.starts_with("<|coord_")) ids.push_back(token.id);

@@ -52,7 +52,7 @@ class PromptImages {
   int64_t num_encoded() const { return num_encoded_; }  ///< images that went through the tower
 
  private:
-  using Reference = std::pair<std::string, std::array<int64_t, 3>>;  ///< an ImageRef as a key
+  using Reference = std::pair<std::string, GridThw>;  ///< an ImageRef as a key
   struct Image {
     int64_t num_uses = 0;                    ///< of prompts not yet answered
     std::shared_ptr<const Patches> patches;  ///< until encoded

@@ -177,7 +177,7 @@ bool Scheduler::copy_end_of_prompt(Sequence& sequence, StepPlan& plan) {
   return has_room;
 }
 
-bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id) {
+bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id) {
   Sequence& sequence = *item.sequence;
   REMATCH_CHECK(item.num_logits >= 1, sequence.who());
   const int64_t end = sequence.num_computed + item.num_rows + 1;

@@ -66,7 +66,7 @@ class Scheduler {
   StepPlan next();
   /// Adds a guess at the token behind the last of an item that wants logits, as one more row of the step. False, and nothing changed, when
   /// there is no row, no block or no token left for it. Blocks of drafts that prove wrong are free again before the next step takes any.
-  bool add_draft(StepPlan& plan, StepPlan::Item& item, int32_t token_id);
+  bool add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id);
   /// The rows of a plan are in the cache. Those of drafts count once Sequence::append() finds them right.
   void computed(const StepPlan& plan);
   /// Takes a sequence out, finished or given up, wherever it is. Its prompt's blocks are kept for others as long as there is room.

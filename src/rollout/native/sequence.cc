@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-bool Sequence::append(int32_t token_id) {
+bool Sequence::append(TokenId token_id) {
   token_ids_.push_back(token_id);
   if (num_right_drafts_ < drafts_.size() && drafts_[num_right_drafts_] == token_id) {
     ++num_right_drafts_;
@@ -18,7 +18,7 @@ bool Sequence::append(int32_t token_id) {
   return false;
 }
 
-std::span<const int32_t> Sequence::tokens_of(int64_t block_idx, int64_t end_token) const {
+std::span<const TokenId> Sequence::tokens_of(int64_t block_idx, int64_t end_token) const {
   const int64_t first = block_idx * block_len_;
   REMATCH_CHECK(first < end_token && end_token <= len(), fmt::format("tokens {} to {} of {}", first, end_token, len()));
   return std::span(token_ids_).subspan(static_cast<size_t>(first), static_cast<size_t>(end_token - first));

@@ -13,7 +13,7 @@ class Sequence {
  public:
   struct Start {
     int64_t arrival = 0;  ///< place in the queue, unique
-    std::vector<int32_t> prompt_token_ids;
+    std::vector<TokenId> prompt_token_ids;
     std::vector<ImageSpan> images;
     int64_t max_new_tokens = 1;
     std::string who;  ///< sample and place, for errors
@@ -25,18 +25,18 @@ class Sequence {
   const std::string& who() const { return start_.who; }
   int64_t prompt_len() const { return static_cast<int64_t>(start_.prompt_token_ids.size()); }
   /// Prompt and what was generated so far.
-  const std::vector<int32_t>& token_ids() const { return token_ids_; }
+  const std::vector<TokenId>& token_ids() const { return token_ids_; }
   int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
   int64_t max_new_tokens() const { return start_.max_new_tokens; }
   /// The token that the logits of the last one gave. True when it was the next draft: it is computed already, and its own logits are there.
   /// False forgets the drafts that are left.
-  bool append(int32_t token_id);
+  bool append(TokenId token_id);
 
   /// Guesses at the tokens behind the last, computed in the same step as that one.
-  const std::vector<int32_t>& drafts() const { return drafts_; }
-  void draft(int32_t token_id) { drafts_.push_back(token_id); }
+  const std::vector<TokenId>& drafts() const { return drafts_; }
+  void draft(TokenId token_id) { drafts_.push_back(token_id); }
   /// Token of a row to compute: a known one, or behind those a draft.
-  int32_t token_at(int64_t token_idx) const {
+  TokenId token_at(int64_t token_idx) const {
     return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)] : drafts_.at(static_cast<size_t>(token_idx - len()));
   }
 
@@ -51,11 +51,11 @@ class Sequence {
   int64_t num_published = 0;  ///< blocks of the prompt whose content others can find
 
  private:
-  std::span<const int32_t> tokens_of(int64_t block_idx, int64_t end_token) const;
+  std::span<const TokenId> tokens_of(int64_t block_idx, int64_t end_token) const;
 
   Start start_;
-  std::vector<int32_t> token_ids_;
-  std::vector<int32_t> drafts_;
+  std::vector<TokenId> token_ids_;
+  std::vector<TokenId> drafts_;
   size_t num_right_drafts_ = 0;  ///< of drafts_, from the first on: they are tokens now
   int64_t block_len_;
   std::vector<ContentKey> block_keys_;

@@ -3,6 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "flow/token.h"
+
 namespace rematch {
 
 // Shapes: T tokens of a step, S its sequences, L text layers, H text hidden, V vocabulary.
@@ -26,7 +28,7 @@ struct VisualRow {
 
 /// One forward pass over the next tokens of several sequences, prefill chunks and decodes alike, side by side without padding.
 struct Step {
-  std::vector<int32_t> token_ids;     ///< [T]
+  std::vector<TokenId> token_ids;     ///< [T]
   std::vector<int64_t> positions_3T;  ///< mRoPE: temporal row, then height, then width
   std::vector<StepSequence> sequences;
   std::vector<VisualRow> visual_rows;  ///< ascending by row

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "flow/token.h"
+
 // What the program and librematch_vllm.so say to each other. The library is the only code that knows Python; it is opened with dlopen
 // for `rollout_backend: vllm` alone, built from the same checkout and with the same libtorch.
 namespace rematch {
@@ -30,7 +32,7 @@ struct VllmImage {
 /// One prompt for the engine.
 struct VllmRequest {
   std::string id;
-  std::vector<int> prompt_token_ids;  ///< one pad for each image: vLLM expands it itself
+  std::vector<TokenId> prompt_token_ids;  ///< one pad for each image: vLLM expands it itself
   std::vector<VllmImage> images;
   std::string sampling_json;  ///< arguments of SamplingParams
 };

@@ -213,7 +213,7 @@ class Plugin : public VllmPlugin {
     const Ours ours;
     const Lock lock;
     const Object ids(PyList_New(0)), images(PyList_New(0));
-    for (const int id : request.prompt_token_ids) {
+    for (const TokenId id : request.prompt_token_ids) {
       const Object number(PyLong_FromLong(id));
       PyList_Append(ids.get(), number.get());
     }

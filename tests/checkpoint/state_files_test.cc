@@ -1,4 +1,4 @@
-#include "checkpoint/train_state.h"
+#include "checkpoint/state_files.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainState small_state() {
+StateFiles small_state() {
   return {.document = "{\"num_steps\": 3}\n",
           .optimizer = {{"a.exp_avg", at::arange(6, at::kFloat).reshape({2, 3})}, {"a.num_steps", at::full({}, 7, at::kLong)}},
           .segments = {{"token_ids", at::arange(5, at::kInt)}, {"is_label", at::ones({5}, at::kBool)}}};
@@ -28,7 +28,7 @@ std::string write_checkpoint(const test::TempDir& dir, const std::string& name =
   write_safetensors(path + "/model.safetensors", {{"w", at::full({4}, 0.5)}});
   write_file_atomic(path + "/config.json", "{}");
   write_file_atomic(path + "/README.md", "hello");
-  write_train_state(path, small_state());
+  write_state_files(path, small_state());
   write_file_atomic(path + "/trainer_state.json", "{}");
   return path;
 }
@@ -40,7 +40,7 @@ void flip_a_bit(const std::string& path) {
 }
 
 Problem problem_of(const std::string& checkpoint) {
-  const UserError error = test::catch_user_error([&] { read_train_state(checkpoint); });
+  const UserError error = test::catch_user_error([&] { read_state_files(checkpoint); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].fix.find("model.model"), std::string::npos) << error.what();
   return error.problems()[0];
@@ -48,10 +48,10 @@ Problem problem_of(const std::string& checkpoint) {
 
 }  // namespace
 
-TEST(TrainState, ComesBackAsItWasWritten) {
+TEST(StateFiles, ComesBackAsItWasWritten) {
   const test::TempDir dir;
-  const TrainState expected = small_state();
-  const TrainState state = read_train_state(write_checkpoint(dir));
+  const StateFiles expected = small_state();
+  const StateFiles state = read_state_files(write_checkpoint(dir));
   EXPECT_EQ(state.document, expected.document);
   for (const auto& [written, read] : {std::pair(&expected.optimizer, &state.optimizer), std::pair(&expected.segments, &state.segments)}) {
     ASSERT_EQ(read->size(), written->size());
@@ -64,14 +64,14 @@ TEST(TrainState, ComesBackAsItWasWritten) {
   }
 }
 
-TEST(TrainState, NoTensorsAtAllIsFine) {
+TEST(StateFiles, NoTensorsAtAllIsFine) {
   const test::TempDir dir;
   fs::create_directories(dir.file("c"));
-  write_train_state(dir.file("c"), {.document = "{}", .optimizer = {}, .segments = {}});
-  EXPECT_TRUE(read_train_state(dir.file("c")).optimizer.empty());
+  write_state_files(dir.file("c"), {.document = "{}", .optimizer = {}, .segments = {}});
+  EXPECT_TRUE(read_state_files(dir.file("c")).optimizer.empty());
 }
 
-TEST(TrainState, ATruncatedFileIsNamedWithBothSizes) {
+TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
   for (const char* file :
        {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
@@ -85,7 +85,7 @@ TEST(TrainState, ATruncatedFileIsNamedWithBothSizes) {
   }
 }
 
-TEST(TrainState, AMissingFileIsNamed) {
+TEST(StateFiles, AMissingFileIsNamed) {
   for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors",
                            "training_state/manifest.json", "model.safetensors", "config.json"}) {
     const test::TempDir dir;
@@ -96,7 +96,7 @@ TEST(TrainState, AMissingFileIsNamed) {
   }
 }
 
-TEST(TrainState, AChangedBitIsFoundInEveryFile) {
+TEST(StateFiles, AChangedBitIsFoundInEveryFile) {
   for (const char* file :
        {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
@@ -108,35 +108,35 @@ TEST(TrainState, AChangedBitIsFoundInEveryFile) {
   }
 }
 
-TEST(TrainState, AFileOfAnotherCheckpointIsFound) {
+TEST(StateFiles, AFileOfAnotherCheckpointIsFound) {
   const test::TempDir dir;
   const std::string checkpoint = write_checkpoint(dir);
-  TrainState other = small_state();
+  StateFiles other = small_state();
   other.optimizer[0].second.add_(1);
   fs::create_directories(dir.file("other"));
-  write_train_state(dir.file("other"), other);
+  write_state_files(dir.file("other"), other);
   fs::copy_file(dir.file("other/training_state/optimizer.safetensors"), checkpoint + "/training_state/optimizer.safetensors",
                 fs::copy_options::overwrite_existing);
   EXPECT_EQ(problem_of(checkpoint).error, "a file of a checkpoint was changed or belongs to another checkpoint");
 }
 
-TEST(TrainState, AFileThatDoesNotBelongThereIsFound) {
+TEST(StateFiles, AFileThatDoesNotBelongThereIsFound) {
   const test::TempDir dir;
   const std::string checkpoint = write_checkpoint(dir);
   write_file_atomic(checkpoint + "/training_state/.nfs0001", "");
-  EXPECT_NO_THROW(verify_train_state(checkpoint));
+  EXPECT_NO_THROW(verify_state_files(checkpoint));
   write_file_atomic(checkpoint + "/training_state/segments-2.safetensors", "");
   EXPECT_EQ(problem_of(checkpoint).where, checkpoint + "/training_state/segments-2.safetensors");
 }
 
-TEST(TrainState, FilesThatNoRunGoesOnFromMayChange) {
+TEST(StateFiles, FilesThatNoRunGoesOnFromMayChange) {
   const test::TempDir dir;
   const std::string checkpoint = write_checkpoint(dir);
   write_file_atomic(checkpoint + "/README.md", "edited");
-  EXPECT_NO_THROW(verify_train_state(checkpoint));
+  EXPECT_NO_THROW(verify_state_files(checkpoint));
 }
 
-TEST(TrainState, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
+TEST(StateFiles, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   const std::string mark = R"({"size_bytes": 0, "xxh3": "2d06800538d394c2"})";
   for (const std::string& text :
        {std::string("{\"version\": 1, \"fil"), std::string("[]"), std::string("{}"), std::string(R"({"version": 2, "files": {}})"),
@@ -150,7 +150,7 @@ TEST(TrainState, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   }
 }
 
-TEST(TrainState, ACheckpointOfWeightsAloneSaysWhoWroteIt) {
+TEST(StateFiles, ACheckpointOfWeightsAloneSaysWhoWroteIt) {
   const test::TempDir dir;
   dir.write("checkpoint-1/trainer_state.json", "{}");
   dir.write("model/config.json", "{}");
@@ -162,11 +162,11 @@ TEST(TrainState, ACheckpointOfWeightsAloneSaysWhoWroteIt) {
   EXPECT_EQ(problem_of(dir.file("nowhere")).what, "no such directory");
 }
 
-TEST(TrainState, AFullDiskIsAnEnvironmentError) {
+TEST(StateFiles, AFullDiskIsAnEnvironmentError) {
   const test::TempDir dir;
   fs::create_directories(dir.file("c/training_state"));
   fs::create_symlink("/dev/full", dir.file("c/training_state/optimizer.safetensors"));
-  const UserError error = test::catch_user_error([&] { write_train_state(dir.file("c"), small_state()); });
+  const UserError error = test::catch_user_error([&] { write_state_files(dir.file("c"), small_state()); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_EQ(error.problems()[0].what, "No space left on device");
 }

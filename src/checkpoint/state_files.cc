@@ -1,4 +1,4 @@
-#include "checkpoint/train_state.h"
+#include "checkpoint/state_files.h"
 
 #include <fmt/core.h>
 
@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -32,7 +30,7 @@ struct FileMark {
   std::string hash;  ///< XXH3-64, 16 hex digits
 };
 
-std::string in_state_dir(const std::string& name) { return std::string(kTrainStateDir) + "/" + name; }
+std::string in_state_dir(const std::string& name) { return std::string(kTrainingStateDir) + "/" + name; }
 
 FileMark mark_of(const std::string& path) {
   const MappedFile file(path);
@@ -62,7 +60,7 @@ bool is_weights_file(const std::string& name) {
 
 void require_state_dir(const std::string& checkpoint_dir) {
   std::error_code error;
-  if (fs::is_directory(join_path(checkpoint_dir, kTrainStateDir), error)) return;
+  if (fs::is_directory(join_path(checkpoint_dir, kTrainingStateDir), error)) return;
   const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
   const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
                      : is_checkpoint ? "trainer_state.json is there, training_state/ is not: written with `save_only_model: true` "
@@ -178,16 +176,14 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name, con
 
 }  // namespace
 
-std::string content_hash_of(std::string_view bytes) { return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size())); }
+std::string state_document_path(const std::string& checkpoint_dir) { return join_path(checkpoint_dir, in_state_dir(kDocument)); }
 
-std::string train_state_path(const std::string& checkpoint_dir) { return join_path(checkpoint_dir, in_state_dir(kDocument)); }
-
-void write_train_state(const std::string& checkpoint_dir, const TrainState& state) {
-  const std::string directory = join_path(checkpoint_dir, kTrainStateDir);
+void write_state_files(const std::string& checkpoint_dir, const StateFiles& files) {
+  const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
   make_directories(directory);
-  write_text(join_path(directory, kDocument), state.document);
-  write_tensors(join_path(directory, kOptimizer), state.optimizer);
-  write_tensors(join_path(directory, kSegments), state.segments);
+  write_text(join_path(directory, kDocument), files.document);
+  write_tensors(join_path(directory, kOptimizer), files.optimizer);
+  write_tensors(join_path(directory, kSegments), files.segments);
   Json manifest = {{"format", "rematch training state"}, {"version", kVersion}, {"files", Json::object()}};
   for (const std::string& name : covered_files(checkpoint_dir)) {
     const FileMark mark = mark_of(join_path(checkpoint_dir, name));
@@ -196,11 +192,11 @@ void write_train_state(const std::string& checkpoint_dir, const TrainState& stat
   write_text(join_path(directory, kManifest), python_json(manifest, 2) + "\n");
 }
 
-void verify_train_state(const std::string& checkpoint_dir) {
+void verify_state_files(const std::string& checkpoint_dir) {
   require_state_dir(checkpoint_dir);
   const auto marks = read_manifest(checkpoint_dir);
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(join_path(checkpoint_dir, kTrainStateDir), error)) {
+  for (const auto& entry : fs::directory_iterator(join_path(checkpoint_dir, kTrainingStateDir), error)) {
     const std::string file = entry.path().filename().string();
     const std::string name = in_state_dir(file);
     const auto same = [&](const auto& mark) { return mark.first == name; };
@@ -211,9 +207,9 @@ void verify_train_state(const std::string& checkpoint_dir) {
   for (const auto& [name, mark] : marks) verify_file(checkpoint_dir, name, mark);
 }
 
-TrainState read_train_state(const std::string& checkpoint_dir) {
-  verify_train_state(checkpoint_dir);
-  const std::string directory = join_path(checkpoint_dir, kTrainStateDir);
+StateFiles read_state_files(const std::string& checkpoint_dir) {
+  verify_state_files(checkpoint_dir);
+  const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
   return {.document = read_file(join_path(directory, kDocument)),
           .optimizer = read_tensors(join_path(directory, kOptimizer)),
           .segments = read_tensors(join_path(directory, kSegments))};
