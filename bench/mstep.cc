@@ -49,7 +49,7 @@ std::shared_ptr<const Segment> read_row(const std::string& path) {
 }
 
 int run(const Options& options) {
-  const auto model = Qwen3VL::load(options.model, {.gradient_checkpointing = options.checkpointing});
+  const auto model = Model::load(options.model, {.gradient_checkpointing = options.checkpointing});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) {
     // The row is text only: the vision tower takes no part on either side.
@@ -58,8 +58,8 @@ int run(const Options& options) {
   const auto no_pixels = [](const ImageRef&) { return std::shared_ptr<const Patches>(); };
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, no_pixels, at::kCPU)); },
                      .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
-  MStep step(row_model, make_groups(parameters, {.learning_rate = 1e-4, .weight_decay = 0}), {.beta1 = 0.9, .beta2 = 0.95},
-             Schedule({.type = "constant"}), {.max_grad_norm = 1.0, .learning_rate = 1e-4});
+  MStep step(row_model, make_groups(parameters, model->description().part_of, {.learning_rate = 1e-4, .weight_decay = 0}),
+             {.beta1 = 0.9, .beta2 = 0.95}, Schedule({.type = "constant"}), {.max_grad_norm = 1.0, .learning_rate = 1e-4});
   Window window;
   window.rows.push_back({{read_row(options.row)}});
 

@@ -43,11 +43,11 @@ std::vector<PackedRow> packed_rows(const Workload& workload, const Options& opti
   return rows;
 }
 
-void drop_gradients(const Qwen3VL& model) {
+void drop_gradients(const Model& model) {
   for (const NamedParameter& parameter : model.parameters()) parameter.tensor.mutable_grad() = at::Tensor();
 }
 
-std::map<std::string, at::Tensor> gradients_of(const Qwen3VL& model) {
+std::map<std::string, at::Tensor> gradients_of(const Model& model) {
   std::map<std::string, at::Tensor> gradients;
   for (const NamedParameter& parameter : model.parameters()) {
     if (parameter.tensor.grad().defined()) gradients[parameter.name] = parameter.tensor.grad();
@@ -82,7 +82,7 @@ double cpu_time_s() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-std::vector<Measured> measure(const std::vector<Variant>& variants, const Qwen3VL& model, int rounds) {
+std::vector<Measured> measure(const std::vector<Variant>& variants, const Model& model, int rounds) {
   std::vector<Measured> all(variants.size());
   std::map<std::string, at::Tensor> reference;
   for (size_t i = 0; i < variants.size(); ++i) {
@@ -116,7 +116,7 @@ std::string machine() {
   return fmt::format("{}, {} threads", name, at::get_num_threads());
 }
 
-Json report(const Options& options, const Workload& workload, const Qwen3VL& model, const std::vector<Variant>& variants,
+Json report(const Options& options, const Workload& workload, const Model& model, const std::vector<Variant>& variants,
             const std::vector<Measured>& measured) {
   int64_t num_parameters = 0;
   for (const NamedParameter& parameter : model.parameters()) num_parameters += parameter.tensor.numel();
@@ -177,7 +177,7 @@ int run(const Options& options) {
   for (const auto& segment : workload.segments) {
     for (const ImageRef& image : segment->images) images[image.path] = noise_pixels(image);
   }
-  Job job{.model = Qwen3VL::load(model_dir, {}),
+  Job job{.model = Model::load(model_dir, {}),
           .segments = workload.segments,
           .loss = {.coord_token_ids = workload.coord_token_ids},
           .pixels = [&](const ImageRef& image) { return images.at(image.path); }};

@@ -10,6 +10,7 @@
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/model_dir.h"
 #include "model/decoder.h"
+#include "model/families/family.h"
 #include "model/vision_tower.h"
 
 namespace rematch::bench {
@@ -45,14 +46,14 @@ void write_random_model(const std::string& source, const std::string& directory,
   vision["out_hidden_size"] = size.hidden;
   write_file_atomic(join_path(directory, "config.json"), python_json(config, 2) + "\n");
 
-  const Qwen3VLConfig sizes = Qwen3VLConfig::from_model_dir(directory);
+  const ModelDescription model = describe_model(directory);
   std::vector<TensorEntry> tensors;
   const TensorSource record = [&](const std::string& name, const std::vector<int64_t>& shape) {
     return tensors.emplace_back(TensorEntry{name, random_weight(name, shape)}).tensor;
   };
-  const VisionTower tower(sizes.vision, record);
-  record("model.language_model.embed_tokens.weight", {sizes.text.vocab_size, sizes.text.hidden_size}).mul_(0.4);
-  const Decoder decoder(sizes.text, record);
+  const VisionTower tower(model.vision, record);
+  record(model.text.embedding + ".weight", {model.text.vocab_size, model.text.hidden_size}).mul_(0.4);
+  const Decoder decoder(model.text, record);
   write_hf_weights(directory, tensors);
 }
 

@@ -74,7 +74,7 @@ PaddedBatch make_padded(const Job& job) {
     add_supervision(batch.supervision, job.segments[static_cast<size_t>(b)], b * batch.width);
     begin += len;
   }
-  const at::Tensor visual = batch.token_ids_BT.flatten().eq(job.model->config().image_token_id).nonzero().flatten();
+  const at::Tensor visual = batch.token_ids_BT.flatten().eq(job.model->description().image_token_id).nonzero().flatten();
   if (visual.numel() > 0) batch.visual_idx_M = visual;
   return batch;
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "flow/segment.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 #include "model/row.h"
 #include "mstep/loss/losses.h"
 
@@ -19,7 +19,7 @@ struct Variant {
 
 /// What every variant shares.
 struct Job {
-  std::shared_ptr<const Qwen3VL> model;
+  std::shared_ptr<const Model> model;
   std::vector<std::shared_ptr<const Segment>> segments;
   LossOptions loss;
   PixelGetter pixels;

@@ -56,7 +56,7 @@ Scene read_scene(const std::string& dir) {
 
 class Worker {
  public:
-  explicit Worker(const std::string& dir) : scene_(read_scene(dir)), model_(Qwen3VL::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
+  explicit Worker(const std::string& dir) : scene_(read_scene(dir)), model_(Model::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
     for (const NamedParameter& parameter : model_->parameters()) {
       if (parameter.name.starts_with("model.language_model.")) num_text_parameters_ += parameter.tensor.numel();
     }
@@ -155,7 +155,7 @@ class Worker {
   }
 
   Scene scene_;
-  std::shared_ptr<const Qwen3VL> model_;
+  std::shared_ptr<const Model> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<int> limits_;  ///< of the prompts being answered
   std::function<void(size_t position)> on_first_answer_;

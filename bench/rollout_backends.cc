@@ -59,7 +59,7 @@ class Side {
  public:
   explicit Side(const Arguments& arguments) : arguments_(arguments) {
     if (arguments.threads > 0) at::set_num_threads(arguments.threads);
-    const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(arguments.model, {});
+    const std::shared_ptr<Model> model = Model::load(arguments.model, {});
     const auto tokenizer = Tokenizer::load(arguments.model);
     const PatchOptions patches = PatchOptions::from_model_dir(arguments.model);
     const PromptEncoder encoder(

@@ -62,13 +62,14 @@ MStep make_mstep(const Session& session, int64_t total_steps) {
   }
   // An adapter holds nothing of frozen groups to begin with.
   const bool whole = adapter == nullptr;
-  std::vector<ParameterGroup> groups = make_groups(parameters, {.learning_rate = optim.learning_rate,
-                                                                .vit_lr = optim.vit_lr,
-                                                                .aligner_lr = optim.aligner_lr,
-                                                                .weight_decay = optim.weight_decay,
-                                                                .freeze_llm = whole && tuner.freeze_llm,
-                                                                .freeze_vit = whole && tuner.freeze_vit,
-                                                                .freeze_aligner = whole && tuner.freeze_aligner});
+  std::vector<ParameterGroup> groups = make_groups(parameters, session.model->description().part_of,
+                                                   {.learning_rate = optim.learning_rate,
+                                                    .vit_lr = optim.vit_lr,
+                                                    .aligner_lr = optim.aligner_lr,
+                                                    .weight_decay = optim.weight_decay,
+                                                    .freeze_llm = whole && tuner.freeze_llm,
+                                                    .freeze_vit = whole && tuner.freeze_vit,
+                                                    .freeze_aligner = whole && tuner.freeze_aligner});
   const Schedule lr_schedule({.type = schedule.type,
                               .num_warmup_steps = num_warmup_steps(schedule.warmup_steps, schedule.warmup_ratio, total_steps),
                               .num_training_steps = total_steps,
@@ -207,7 +208,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                   terminal);
   const Fingerprint fingerprint = fingerprint_of(result, session);
   std::optional<LoadedCheckpoint> resume;
-  if (checkpoint) resume = read_checkpoint(*checkpoint, session.model->config().text.vocab_size);
+  if (checkpoint) resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size);
   if (resume) {
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
   }

@@ -17,8 +17,8 @@
 #include "rollout/vllm/vllm_checks.h"
 #include "text/stop_ids.h"
 #include "model/adapter.h"
+#include "model/families/family.h"
 #include "model/row.h"
-#include "mstep/optim/groups.h"
 #include "text/chat_template.h"
 
 namespace rematch {
@@ -104,13 +104,13 @@ std::unique_ptr<PromptEncoder> make_prompts(const Config& config, std::shared_pt
                                                                 .merge_size = patches.merge_size});
 }
 
-AdapterTargets target_options(const TunerConfig& tuner) {
+AdapterTargets target_options(const TunerConfig& tuner, const ModelDescription& model) {
   AdapterTargets options{.target_modules = tuner.target_modules,
                          .target_regex = tuner.target_regex,
                          .modules_to_save = tuner.modules_to_save,
                          .is_frozen = {}};
-  options.is_frozen = [tuner](const std::string& parameter) {
-    const ParameterPart part = parameter_part(parameter);
+  options.is_frozen = [tuner, part_of = model.part_of](const std::string& parameter) {
+    const ParameterPart part = part_of(parameter);
     return part == ParameterPart::kVit ? tuner.freeze_vit : part == ParameterPart::kAligner ? tuner.freeze_aligner : tuner.freeze_llm;
   };
   return options;
@@ -154,7 +154,10 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   const bool single_image = config.is_stage_2();
   const bool use_adapter = config.tuner.use_adapter && needs.train_data;
   // A mistyped target is found before data and weights are read; names are all it takes.
-  if (use_adapter) select_targets(HfDir::open(config.model.directory)->names(), target_options(config.tuner));
+  if (use_adapter) {
+    const ModelDescription description = describe_model(config.model.directory);
+    select_targets(description, HfDir::open(config.model.directory)->names(), target_options(config.tuner, description));
+  }
   if (needs.train_data)
     train_data = load_checked(config.data.train_jsonl, config.data.train_sample_limit, single_image, *tokenizer, patches);
   if (needs.val_data) val_data = load_checked(*config.data.val_jsonl, config.data.val_sample_limit, single_image, *tokenizer, patches);
@@ -173,10 +176,10 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
   // Finds samples that are too long for a row before the model is loaded.
   if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
-  model = Qwen3VL::load(starts_at_base ? config.model.directory : needs.weights_dir,
-                        {.dtype = dtype_of(config.model.torch_dtype, device),
-                         .device = device,
-                         .gradient_checkpointing = config.optim.gradient_checkpointing});
+  model = Model::load(starts_at_base ? config.model.directory : needs.weights_dir,
+                      {.dtype = dtype_of(config.model.torch_dtype, device),
+                       .device = device,
+                       .gradient_checkpointing = config.optim.gradient_checkpointing});
   terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
                            describe_device(device)));
   for (const std::string& name : model->unused_tensors())
@@ -205,7 +208,7 @@ void Session::make_adapter(const std::string& saved_dir) {
     names.push_back(parameter.name);
     num_base_values += parameter.tensor.numel();
   }
-  const AdapterSelection selection = select_targets(names, target_options(tuner));
+  const AdapterSelection selection = select_targets(model->description(), names, target_options(tuner, model->description()));
   const bool all_linear = !tuner.target_regex && tuner.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
     terminal.warn(

@@ -13,7 +13,7 @@
 #include "rollout/offload.h"
 #include "rollout/vllm/vllm_options.h"
 #include "evaluate/evaluate.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 #include "mstep/mstep.h"
 #include "observe/terminal.h"
 #include "train/stream_packing.h"
@@ -53,7 +53,7 @@ class Session {
   std::optional<Dataset> val_data;
   std::unique_ptr<PixelStore> pixels;
   std::unique_ptr<StreamPacking> stream_packing;  ///< of train_data in stage 1 with packing, else null
-  std::shared_ptr<Qwen3VL> model;
+  std::shared_ptr<Model> model;
   std::unique_ptr<Offload> offload;          ///< null when not asked for or without effect
   std::unique_ptr<RolloutEngine> engine;     ///< null without rollouts
   std::unique_ptr<Examiner> train_examiner;  ///< null without rollouts or train data

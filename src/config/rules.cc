@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/full_match.h"
 #include "base/text.h"
+#include "model/families/family.h"
 
 namespace rematch {
 namespace {
@@ -136,7 +137,11 @@ class CrossRules {
 
   void template_name() {
     const std::string name = values_.text("template.template");
-    if (name == "qwen3_vl") return;
+    std::vector<std::string> titles;
+    for (const Family& family : families()) {
+      if (name == family.model_type) return;
+      titles.push_back(fmt::format("`{}` ({})", family.model_type, family.title));
+    }
     std::string found = "the model type could not be read from config.json";
     if (!values_.is_null("model.model")) {
       try {
@@ -149,7 +154,7 @@ class CrossRules {
       }
     }
     problem(fmt::format("`template.template: {}` is not supported", name), "template.template", found,
-            "only Qwen3-VL is trained here: set `template.template: qwen3_vl` with a Qwen3-VL checkpoint");
+            fmt::format("set `template.template` to the family of the checkpoint, one of {}", join(titles, ", ")));
   }
 
   void user_prompt() {

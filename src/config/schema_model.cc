@@ -1,5 +1,6 @@
 // Keys of the root, model, template, data, tuner and debug.
 #include "config/schema.h"
+#include "model/families/family.h"
 
 namespace rematch {
 
@@ -14,7 +15,7 @@ std::vector<KeySpec> model_keys() {
           .says("weights' dtype; auto: bfloat16 on GPU, float32 on CPU"),
       integer("model.max_model_len").at_least(1).says("from `global_max_length`; stands for it when that is absent"),
       ignored("model.attn_impl", "attention is chosen by device and dtype"),
-      text_key("template.template", "qwen3_vl").says("only `qwen3_vl`"),
+      text_key("template.template", families().front().model_type).says("the model's family, as `model_type` of its config.json names it"),
       text_key("template.system").says("replaces the built-in system prompt"),
       integer("template.max_length")
           .at_least(1)

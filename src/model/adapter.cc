@@ -19,7 +19,7 @@ const char* const kA = ".lora_A.weight";
 const char* const kB = ".lora_B.weight";
 const char* const kMagnitude = ".lora_magnitude_vector";
 
-BaseShape shapes_of(const Qwen3VL& model) {
+BaseShape shapes_of(const Model& model) {
   return [&model](const std::string& name) -> std::optional<std::vector<int64_t>> {
     const at::Tensor parameter = model.parameter(name);
     if (!parameter.defined()) return std::nullopt;
@@ -31,7 +31,7 @@ at::Tensor trained(const at::Tensor& tensor, const at::Device& device) { return 
 
 }  // namespace
 
-void Adapter::attach(Qwen3VL& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
+void Adapter::attach(Model& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
                      const std::shared_ptr<Adapter>& self) {
   for (const NamedParameter& parameter : model.parameters()) {
     const bool is_saved = std::find(saved.begin(), saved.end(), parameter.name) != saved.end();
@@ -50,16 +50,17 @@ void Adapter::attach(Qwen3VL& model, std::vector<std::pair<std::string, LoraTens
   model.attach(self, by_module);
 }
 
-std::shared_ptr<Adapter> Adapter::create(Qwen3VL& model, const AdapterSelection& selection, const Options& options) {
+std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& selection, const Options& options) {
   REMATCH_CHECK(options.lora.rank >= 1 && !selection.modules.empty(),
                 fmt::format("rank {}, {} modules", options.lora.rank, selection.modules.size()));
-  const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), "lm_head") != selection.modules.end();
+  const std::string& head = model.description().text.head.module;
+  const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), head) != selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
     // The head sees its rows in pieces, some of them twice.
-    throw UserError(ErrorKind::kConfig, {.error = "an adapter on lm_head cannot have dropout",
+    throw UserError(ErrorKind::kConfig, {.error = fmt::format("an adapter on {} cannot have dropout", head),
                                          .where = "tuner.lora_dropout",
                                          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
-                                         .fix = "set `tuner.lora_dropout: 0`, or leave lm_head out"});
+                                         .fix = fmt::format("set `tuner.lora_dropout: 0`, or leave {} out", head)});
   }
   std::vector<std::pair<std::string, LoraTensors>> layers;
   for (const std::string& module : selection.modules) {
@@ -70,9 +71,9 @@ std::shared_ptr<Adapter> Adapter::create(Qwen3VL& model, const AdapterSelection&
   return adapter;
 }
 
-std::shared_ptr<Adapter> Adapter::load(Qwen3VL& model, const PeftAdapter& files, const std::string& where, uint64_t seed) {
+std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed) {
   const PeftConfig& config = files.config;
-  AdapterTensors tensors = sort_adapter_tensors(files, shapes_of(model), where);
+  AdapterTensors tensors = sort_adapter_tensors(files, model.description(), shapes_of(model), where);
   std::vector<std::pair<std::string, LoraTensors>> layers;
   for (const auto& [module, weights] : model.linears()) {
     const auto found = tensors.layers.find(module);

@@ -9,7 +9,7 @@
 #include "checkpoint/peft.h"
 #include "model/adapter_targets.h"
 #include "model/lora.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -25,10 +25,10 @@ class Adapter {
 
   /// Puts fresh adapters on the selected modules. The model's own parameters stop taking gradients, except those trained in full.
   /// @throws UserError (config) for dropout in front of the head
-  static std::shared_ptr<Adapter> create(Qwen3VL& model, const AdapterSelection& selection, const Options& options);
+  static std::shared_ptr<Adapter> create(Model& model, const AdapterSelection& selection, const Options& options);
 
   /// Puts a saved adapter on the model. @param where  its directory, for errors. @throws UserError (data) as sort_adapter_tensors
-  static std::shared_ptr<Adapter> load(Qwen3VL& model, const PeftAdapter& files, const std::string& where, uint64_t seed = 42);
+  static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed = 42);
 
   /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`, `MODULE.lora_magnitude_vector` (float32), then parameters
   /// trained in full under their checkpoint names. Leaves; storage never changes, only values.
@@ -52,7 +52,7 @@ class Adapter {
 
  private:
   Adapter(const Options& options, PeftTargets targets) : options_(options), targets_(std::move(targets)) {}
-  void attach(Qwen3VL& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
+  void attach(Model& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
               const std::shared_ptr<Adapter>& self);
 
   Options options_;

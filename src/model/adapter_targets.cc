@@ -13,7 +13,6 @@ namespace rematch {
 namespace {
 
 constexpr const char* kAllLinear = "all-linear";
-constexpr const char* kHead = "lm_head";
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -29,11 +28,12 @@ struct Modules {
   std::vector<std::string> linears;  ///< checkpoint order
   std::vector<std::string> others;   ///< every other module, sorted
 
-  explicit Modules(const std::vector<std::string>& parameter_names) {
-    std::set<std::string> seen, rest;
+  Modules(const ModelDescription& model, const std::vector<std::string>& parameter_names) {
+    std::set<std::string> known, seen, rest;
+    for (const LinearDescription& linear : model.linears()) known.insert(linear.module);
     for (const std::string& parameter : parameter_names) {
       std::string module = module_of(parameter);
-      if (is_linear_module(module)) {
+      if (known.count(module) != 0) {
         if (seen.insert(module).second) linears.push_back(module);
       } else {
         rest.insert(module);
@@ -47,8 +47,12 @@ struct Modules {
 /// Collects problems while choosing.
 class Chooser {
  public:
-  Chooser(const std::vector<std::string>& parameter_names, const AdapterTargets& options)
-      : parameter_names_(parameter_names), modules_(parameter_names), options_(options) {}
+  Chooser(const ModelDescription& model, const std::vector<std::string>& parameter_names, const AdapterTargets& options)
+      : head_(model.text.head.module),
+        embedding_(model.text.embedding),
+        parameter_names_(parameter_names),
+        modules_(model, parameter_names),
+        options_(options) {}
 
   AdapterSelection choose() {
     choose_saved();
@@ -93,7 +97,7 @@ class Chooser {
   }
 
   void choose_saved() {
-    const bool tied = std::find(parameter_names_.begin(), parameter_names_.end(), std::string(kHead) + ".weight") == parameter_names_.end();
+    const bool tied = std::find(parameter_names_.begin(), parameter_names_.end(), head_ + ".weight") == parameter_names_.end();
     std::set<std::string> saved;
     for (const std::string& name : options_.modules_to_save) {
       std::vector<std::string> found;
@@ -102,8 +106,7 @@ class Chooser {
           if (!name.empty() && ends_with(module, name)) found.push_back(module);
         }
       }
-      const auto is_embedding = [](const std::string& module) { return has_suffix(module, "embed_tokens"); };
-      if (tied && (name == kHead || std::any_of(found.begin(), found.end(), is_embedding))) {
+      if (tied && (name == head_ || std::find(found.begin(), found.end(), embedding_) != found.end())) {
         problem(fmt::format("`{}` cannot be trained in full: head and embedding are one matrix", name), "modules_to_save",
                 "the model ties them; PEFT would train a copy of one and keep the other",
                 "remove it, or untie the checkpoint (`tie_word_embeddings: false`)");
@@ -155,8 +158,7 @@ class Chooser {
     if (!wrong.empty()) {
       problem(fmt::format("`{}` matches a module that is no Linear layer", entry), key,
               fmt::format("{}{}", wrong.front(), wrong.size() > 1 ? fmt::format(" and {} more", wrong.size() - 1) : ""),
-              has_suffix(wrong.front(), "patch_embed.proj") ? "write `attn.proj` for the projections of attention"
-                                                            : "name Linear layers only; modules_to_save trains a module in full");
+              advice_for(wrong.front()));
       return;
     }
     int64_t num_matched = 0, num_taken = 0;
@@ -174,11 +176,21 @@ class Chooser {
     }
   }
 
+  // A Linear of the same last name may be meant: more of its name tells them apart.
+  std::string advice_for(const std::string& wrong) const {
+    for (const std::string& module : modules_.linears) {
+      if (last_component(module) != last_component(wrong)) continue;
+      const std::string owner = last_component(module.substr(0, module.size() - last_component(module).size() - 1));
+      return fmt::format("write `{}.{}` for the Linear layers of that name", owner, last_component(module));
+    }
+    return "name Linear layers only; modules_to_save trains a module in full";
+  }
+
   void choose_by_list() {
     for (const std::string& entry : options_.target_modules) {
       if (entry == kAllLinear) {
         for (const std::string& module : modules_.linears) {
-          if (module != kHead) take(module);
+          if (module != head_) take(module);
         }
       } else {
         take_all(entry, "target_modules", [&](const std::string& module) { return has_suffix(module, entry); });
@@ -201,7 +213,7 @@ class Chooser {
     std::vector<std::string> near = near_names(entry, candidates);
     for (const std::string& name : near_names(last_component(entry), {shorts.begin(), shorts.end()})) near.push_back(name);
     if (near.empty()) near.assign(shorts.begin(), shorts.end());
-    const bool tied_head = has_suffix(entry, kHead);
+    const bool tied_head = has_suffix(entry, head_);
     problem(fmt::format("`{}` matches no module of the model", entry), key,
             tied_head
                 ? "the head is the embedding (tied), which no adapter can be put on alone"
@@ -235,6 +247,7 @@ class Chooser {
     targets.target_modules = selection_.modules;
   }
 
+  const std::string head_, embedding_;
   const std::vector<std::string>& parameter_names_;
   Modules modules_;
   const AdapterTargets& options_;
@@ -248,15 +261,9 @@ class Chooser {
 
 std::string module_of(const std::string& parameter) { return parameter.substr(0, parameter.rfind('.')); }
 
-// Qwen3-VL has few kinds of Linear, and each is called the same everywhere.
-bool is_linear_module(const std::string& module) {
-  static const std::set<std::string> kNames = {"q_proj",    "k_proj", "v_proj",     "o_proj",     "gate_proj", "up_proj",
-                                               "down_proj", "qkv",    "linear_fc1", "linear_fc2", kHead};
-  return kNames.count(last_component(module)) != 0 || has_suffix(module, "attn.proj");
-}
-
-AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const AdapterTargets& options) {
-  return Chooser(parameter_names, options).choose();
+AdapterSelection select_targets(const ModelDescription& model, const std::vector<std::string>& parameter_names,
+                                const AdapterTargets& options) {
+  return Chooser(model, parameter_names, options).choose();
 }
 
 }  // namespace rematch

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoint/peft.h"
+#include "model/families/description.h"
 
 namespace rematch {
 
@@ -27,15 +28,13 @@ struct AdapterSelection {
 };
 
 /// Chooses the modules. Nothing but names is looked at, so it can be done before weights are loaded.
-/// @param parameter_names  of the base model, in checkpoint order; a tied head is not among them
+/// @param parameter_names  of the model, in checkpoint order; a tied head is not among them
 /// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (listing near names), that matches
 ///         something other than a Linear, or only what is frozen; a regex that does not compile; a head that is the embedding
-AdapterSelection select_targets(const std::vector<std::string>& parameter_names, const AdapterTargets& options);
+AdapterSelection select_targets(const ModelDescription& model, const std::vector<std::string>& parameter_names,
+                                const AdapterTargets& options);
 
 /// Module name of a parameter: without its last component.
 std::string module_of(const std::string& parameter);
-
-/// Whether a module of Qwen3-VL is a Linear, by its name.
-bool is_linear_module(const std::string& module);
 
 }  // namespace rematch

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
-#include "model/adapter_targets.h"
 
 namespace rematch {
 namespace {
@@ -21,8 +21,10 @@ bool cut_suffix(const std::string& name, const std::string& suffix, std::string&
 
 class Sorter {
  public:
-  Sorter(const PeftAdapter& adapter, const BaseShape& base_shape, const std::string& where)
-      : adapter_(adapter), base_shape_(base_shape), where_(where) {}
+  Sorter(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape, const std::string& where)
+      : adapter_(adapter), text_(model.text), base_shape_(base_shape), where_(where) {
+    for (const LinearDescription& linear : model.linears()) linears_.insert(linear.module);
+  }
 
   AdapterTensors sort() {
     if (adapter_.tensors.empty()) fail("an adapter holds no tensors", "adapter_model.safetensors is empty");
@@ -44,7 +46,7 @@ class Sorter {
 
   Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
     const std::optional<Shape> shape = base_shape_(module + ".weight");
-    if (!shape || !is_linear_module(module) || shape->size() != 2) {
+    if (!shape || linears_.count(module) == 0 || shape->size() != 2) {
       fail(fmt::format("the adapter's tensor {} belongs to no Linear of the base model", entry.name),
            shape ? fmt::format("{} is none", module) : fmt::format("the base model has no {}", module));
     }
@@ -94,7 +96,7 @@ class Sorter {
            shape ? "a parameter of the base model, but not in modules_to_save of adapter_config.json"
                  : "neither a LoRA tensor nor a parameter of the base model");
     }
-    if (entry.name == "model.language_model.embed_tokens.weight" && !base_shape_("lm_head.weight")) {
+    if (entry.name == text_.embedding + ".weight" && !base_shape_(text_.head.module + ".weight")) {
       fail("the adapter trains an embedding that is the head as well",
            "PEFT keeps the base model's matrix as head; with tied weights there is only one");
     }
@@ -116,6 +118,8 @@ class Sorter {
   }
 
   const PeftAdapter& adapter_;
+  const TextDescription& text_;
+  std::set<std::string> linears_;
   const BaseShape& base_shape_;
   const std::string& where_;
   AdapterTensors sorted_;
@@ -123,8 +127,9 @@ class Sorter {
 
 }  // namespace
 
-AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const BaseShape& base_shape, const std::string& where) {
-  return Sorter(adapter, base_shape, where).sort();
+AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
+                                    const std::string& where) {
+  return Sorter(adapter, model, base_shape, where).sort();
 }
 
 }  // namespace rematch

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/peft.h"
+#include "model/families/description.h"
 #include "model/lora.h"
 
 namespace rematch {
@@ -24,6 +25,7 @@ using BaseShape = std::function<std::optional<std::vector<int64_t>>(const std::s
 /// @param where  what to call the adapter in errors
 /// @throws UserError (data) for a tensor that belongs to nothing in the base model, has another shape than rank and base model say or no
 ///         float dtype, and for layers with a part missing or one too many
-AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const BaseShape& base_shape, const std::string& where);
+AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
+                                    const std::string& where);
 
 }  // namespace rematch

@@ -14,18 +14,18 @@
 #include "base/random.h"
 #include "checkpoint/hf_dir.h"
 #include "flow/sample.h"
-#include "model/qwen3vl_config.h"
+#include "model/families/family.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
-constexpr const char* kHead = "lm_head.weight";
 constexpr double kNoise = 0.01;  ///< of the spread of the rows in use
 constexpr uint64_t kNoiseSeed = 0x636f6f7264;
 
+std::string embedding_name(const TextDescription& text) { return text.embedding + ".weight"; }
+std::string head_name(const TextDescription& text) { return text.head.module + ".weight"; }
 std::string coord_token(int bin) { return fmt::format("<|coord_{}|>", bin); }
 
 void require_empty(const std::string& out_dir) {
@@ -40,7 +40,7 @@ void require_empty(const std::string& out_dir) {
 [[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
   throw UserError(
       ErrorKind::kData,
-      {.error = "tokenizer.json is not usable", .where = path, .what = std::move(what), .fix = "give a Qwen3-VL directory as downloaded"});
+      {.error = "tokenizer.json is not usable", .where = path, .what = std::move(what), .fix = "give a model directory as downloaded"});
 }
 
 // The tokens of a tokenizer.json as far as new ones depend on them.
@@ -153,13 +153,13 @@ at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& p
   return result;
 }
 
-AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Qwen3VLConfig& config) {
+AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const TextDescription& text) {
   AddedCoordTokens plan;
   plan.first_id = tokens.next_id;
-  plan.old_rows = config.text.vocab_size;
+  plan.old_rows = text.vocab_size;
   plan.new_rows = std::max(plan.old_rows, plan.first_id + kNumBins);
   bool has_any = false;
-  for (const char* name : {kEmbedding, kHead}) {
+  for (const std::string& name : {embedding_name(text), head_name(text)}) {
     if (!dir.has(name)) continue;
     has_any = true;
     const std::vector<int64_t> shape = dir.shape(name);
@@ -172,21 +172,21 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Qwe
                                          .fix = "give a checkpoint whose tokenizer, config and weights belong together"});
     }
   }
-  if (!has_any) dir.shape(kEmbedding);  // Throws, naming the missing tensor.
+  if (!has_any) dir.shape(embedding_name(text));  // Throws, naming the missing tensor.
   return plan;
 }
 
 }  // namespace
 
 AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::string& out_dir) {
-  const Qwen3VLConfig config = Qwen3VLConfig::from_model_dir(model_dir);
+  const TextDescription text = describe_model(model_dir).text;
   require_empty(out_dir);
   const std::string tokenizer_path = join_path(model_dir, "tokenizer.json");
   Json tokenizer = read_json_file(tokenizer_path);
   const TokenTable tokens = read_tokens(tokenizer, tokenizer_path);
   require_no_coords(tokens, tokenizer_path);
   const auto dir = HfDir::open(model_dir);
-  const AddedCoordTokens plan = make_plan(*dir, tokens, config);
+  const AddedCoordTokens plan = make_plan(*dir, tokens, text);
 
   const at::NoGradGuard no_grad;
   StagedDirectory staged(out_dir);
@@ -196,7 +196,7 @@ AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::strin
   write_token_lists(model_dir, staged.path(), plan.first_id);
   write_config(model_dir, staged.path(), plan.new_rows);
   rewrite_hf_weights(*dir, staged.path(), [&](const std::string& name, const at::Tensor& tensor) {
-    return name == kEmbedding || name == kHead ? with_coord_rows(tensor, plan) : tensor;
+    return name == embedding_name(text) || name == head_name(text) ? with_coord_rows(tensor, plan) : tensor;
   });
   staged.commit();
   return plan;

@@ -11,7 +11,7 @@ struct AddedCoordTokens {
   int64_t new_rows = 0;  ///< equal to old_rows when free padding rows were enough
 };
 
-/// Gives a stock Qwen3-VL directory the 1000 coord tokens `<|coord_0|>` … `<|coord_999|>`:
+/// Gives a stock model directory the 1000 coord tokens `<|coord_0|>` … `<|coord_999|>`:
 /// tokenizer files, config, embedding and head rows.
 /// Tokens are ordinary added tokens (`special: false`, `normalized: false`): decoding with skip_special_tokens keeps coordinates.
 /// New rows are the mean of the rows in use plus 1 % of their spread as fixed noise, so that no two are equal; old rows keep their bits.

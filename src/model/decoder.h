@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "model/qwen3vl_config.h"
-#include "model/vision_tower.h"
+#include "model/modules.h"
 #include "nn/attention.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
@@ -12,25 +11,23 @@
 namespace rematch {
 
 struct DecoderLayer {
-  at::Tensor input_norm;
-  at::Tensor post_attention_norm;
+  at::Tensor attention_norm, mlp_norm;
   LinearWeights q, k, v, o;
-  at::Tensor q_norm;
-  at::Tensor k_norm;
+  at::Tensor q_norm, k_norm;  ///< undefined = heads are not normed
   LinearWeights gate, up, down;
 };
 
 /// Visual rows that DeepStack adds to.
 struct DeepstackInput {
   at::Tensor visual_idx_M;              ///< flat row indices, int64; undefined when there are none
-  std::vector<at::Tensor> features_MH;  ///< feature k follows layer k
+  std::vector<at::Tensor> features_MH;  ///< of LayerDescription::deepstack
 };
 
-/// The text tower of Qwen3-VL without embedding and head (MODEL 2).
+/// A text tower without embedding and head (MODEL 2).
 class Decoder {
  public:
-  /// Takes its layers and final norm (prefix `model.language_model.`) from `source`, in checkpoint order.
-  Decoder(const TextConfig& config, const TensorSource& source);
+  /// Takes its layers and final norm from `source`, in checkpoint order. @param text  outlives the decoder
+  Decoder(const TextDescription& text, const TensorSource& source);
 
   /// @param embeds_TH     [..., H]
   /// @param positions_3T  [3, ...]
@@ -49,10 +46,10 @@ class Decoder {
   at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
   at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
 
-  TextConfig config_;
+  const TextDescription& text_;
   std::vector<DecoderLayer> layers_;
   at::Tensor final_norm_;
-  MropeColumns rope_columns_;
+  RopeColumns rope_columns_;
   bool checkpointing_ = false;
 };
 

@@ -26,17 +26,17 @@ bool has_graph(const VisionFeatures& features) {
 }
 
 // Grows with every change of a weight of the tower.
-int64_t tower_version(const Qwen3VL& model) {
+int64_t tower_version(const Model& model) {
   int64_t version = 0;
   for (const NamedParameter& parameter : model.parameters()) {
-    if (parameter.name.starts_with("model.visual.")) version += static_cast<int64_t>(parameter.tensor._version());
+    if (model.description().part_of(parameter.name) != ParameterPart::kLlm) version += static_cast<int64_t>(parameter.tensor._version());
   }
   return version;
 }
 
 }  // namespace
 
-VisionFeatures FeatureCache::features(const Qwen3VL& model, const VisionInput& images) {
+VisionFeatures FeatureCache::features(const Model& model, const VisionInput& images) {
   if (images.grid_thw.empty() || !images.pixel_values_NC.defined() || !at::GradMode::is_enabled()) return model.encode_images(images);
   const int64_t version = tower_version(model);
   if (version != weights_version_) clear();

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/content_key.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -21,7 +21,7 @@ class FeatureCache {
 
   /// Features of a row's images, by the content of their pixels. Kept only in training (gradients on) and only when no gradient flows through
   /// them; all are dropped when a weight of the tower has changed. Cost of a hit: one pass over the pixels.
-  VisionFeatures features(const Qwen3VL& model, const VisionInput& images);
+  VisionFeatures features(const Model& model, const VisionInput& images);
   /// The window is closed: its rows do not come again.
   void clear();
 

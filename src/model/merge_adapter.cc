@@ -10,7 +10,7 @@
 #include "checkpoint/peft.h"
 #include "model/adapter_targets.h"
 #include "model/adapter_tensors.h"
-#include "model/qwen3vl_config.h"
+#include "model/families/family.h"
 #include "model/save.h"
 
 namespace rematch {
@@ -58,9 +58,9 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
     if (!base->has(name)) return std::nullopt;
     return base->shape(name);
   };
-  const Qwen3VLConfig config = Qwen3VLConfig::from_model_dir(base_dir);
-  const AdapterTensors tensors = sort_adapter_tensors(adapter, shape_of, options.adapter_dir);
-  if (config.tie_word_embeddings && tensors.layers.count("lm_head") != 0) {
+  const ModelDescription model = describe_model(base_dir);
+  const AdapterTensors tensors = sort_adapter_tensors(adapter, model, shape_of, options.adapter_dir);
+  if (model.tie_word_embeddings && tensors.layers.count(model.text.head.module) != 0) {
     throw UserError(ErrorKind::kData, {.error = "an adapter on a tied head cannot be merged",
                                        .where = options.adapter_dir,
                                        .what = "the head is the embedding, which has no adapter",

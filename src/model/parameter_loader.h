@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "checkpoint/hf_dir.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -22,7 +22,7 @@ class ParameterLoader {
 
   const HfDir& dir() const { return *dir_; }
   std::vector<NamedParameter> take_parameters() { return std::move(parameters_); }
-  /// Names nobody took, without those that any Qwen3-VL checkpoint may carry for nothing.
+  /// Names nobody took, without the rotary tables that older checkpoints carry for nothing.
   std::vector<std::string> unused() const;
 
  private:

@@ -42,7 +42,7 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device de
   return batch;
 }
 
-at::Tensor forward_row(const Qwen3VL& model, const RowBatch& batch, FeatureCache* kept) {
+at::Tensor forward_row(const Model& model, const RowBatch& batch, FeatureCache* kept) {
   return model.forward_TH(batch.input, kept != nullptr ? kept->features(model, batch.images) : model.encode_images(batch.images));
 }
 

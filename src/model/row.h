@@ -6,7 +6,7 @@
 
 #include "flow/segment.h"
 #include "model/feature_cache.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 #include "vision/patches.h"
 
 namespace rematch {
@@ -26,6 +26,6 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device de
 
 /// Final-normed hidden states [T, H] of a packed row: vision tower, then decoder. Differentiable.
 /// @param kept  features of rows that may come again; null = computed every time
-at::Tensor forward_row(const Qwen3VL& model, const RowBatch& batch, FeatureCache* kept = nullptr);
+at::Tensor forward_row(const Model& model, const RowBatch& batch, FeatureCache* kept = nullptr);
 
 }  // namespace rematch

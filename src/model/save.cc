@@ -34,7 +34,7 @@ std::string config_with_dtype(const std::string& config_text, const std::string&
   return changed ? python_json(root, 2) + "\n" : config_text;
 }
 
-void save_hf_model(const std::string& source_dir, const Qwen3VL& model, const std::string& directory, const SaveOptions& options) {
+void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory, const SaveOptions& options) {
   std::vector<TensorEntry> tensors;
   for (const NamedParameter& parameter : model.parameters()) tensors.push_back({parameter.name, parameter.tensor});
   write_hf_weights(directory, tensors, options);

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "checkpoint/hf_dir.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -11,7 +11,7 @@ namespace rematch {
 /// @param source_dir  the directory the model was loaded from
 /// @param directory   exists already (a StagedDirectory's path: this call is not atomic by itself)
 /// @throws UserError (environment), e.g. on a full disk
-void save_hf_model(const std::string& source_dir, const Qwen3VL& model, const std::string& directory, const SaveOptions& options = {});
+void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory, const SaveOptions& options = {});
 
 /// The text of config.json with its dtype keys (`dtype`, `torch_dtype`, on top and in the towers) set; the same text when they agree.
 /// @param dtype_name  "float32" or "bfloat16"

@@ -22,9 +22,9 @@ AxisTaps axis_taps(const at::Tensor& index, int64_t size, int64_t side) {
 }
 
 // Learned positions of one frame: bilinear in the square table, in float32, then in the table's dtype.
-at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_t width, const VisionConfig& config,
+at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_t width, const VisionDescription& vision,
                            const at::Tensor& pos_embed) {
-  int64_t side = static_cast<int64_t>(std::sqrt(static_cast<double>(config.num_position_embeddings)));
+  int64_t side = static_cast<int64_t>(std::sqrt(static_cast<double>(vision.num_position_embeddings)));
   const AxisTaps rows = axis_taps(coordinates.select(1, 0), height, side);
   const AxisTaps columns = axis_taps(coordinates.select(1, 1), width, side);
   const auto corner = [&](const at::Tensor& row, const at::Tensor& row_weight, const at::Tensor& column, const at::Tensor& column_weight) {
@@ -51,7 +51,8 @@ at::Tensor block_order_coordinates(int64_t height, int64_t width, int64_t merge)
   return at::stack({in_blocks(at::arange(height, options).unsqueeze(1)), in_blocks(at::arange(width, options).unsqueeze(0))}, 1);
 }
 
-VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionConfig& config, const at::Tensor& pos_embed) {
+VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision,
+                            const at::Tensor& pos_embed) {
   struct Frame {
     at::Tensor position;
     RopeTable rope;
@@ -63,9 +64,9 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionCo
     auto [found, is_new] = frames.try_emplace({height, width});
     Frame& frame = found->second;
     if (is_new) {
-      const at::Tensor coordinates = block_order_coordinates(height, width, config.spatial_merge_size);
-      frame.position = frame_positions(coordinates, height, width, config, pos_embed);
-      frame.rope = vision_rope_table(coordinates, config.rope_theta, config.hidden_size / config.num_heads, pos_embed.device());
+      const at::Tensor coordinates = block_order_coordinates(height, width, vision.spatial_merge_size);
+      frame.position = frame_positions(coordinates, height, width, vision, pos_embed);
+      frame.rope = vision_rope_table(coordinates, vision.rope_theta, vision.head_dim(), pos_embed.device());
     }
     for (int64_t i = 0; i < t; ++i) {
       positions.push_back(frame.position);

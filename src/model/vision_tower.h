@@ -1,12 +1,10 @@
 #pragma once
 #include <ATen/ATen.h>
 
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "flow/grid.h"
-#include "model/qwen3vl_config.h"
+#include "model/modules.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
 
@@ -14,18 +12,12 @@ namespace rematch {
 
 // Shapes: N vision rows (patches), D vision hidden, H text hidden, M = N/merge² visual tokens.
 
-/// Gives the tensor of a checkpoint name after checking its shape.
-using TensorSource = std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
-
-/// Is shown a Linear and the name of its module (the checkpoint name without `.weight`).
-using LinearVisitor = std::function<void(const std::string& module, LinearWeights& layer)>;
-
 /// Joins merge² neighbouring rows into one visual token.
 struct PatchMerger {
   LayerNormWeights norm;
   LinearWeights fc1;
   LinearWeights fc2;
-  bool norm_after_shuffle = false;  ///< DeepStack mergers normalise 4·D values, the final one D
+  bool norm_after_shuffle = false;  ///< over merge²·D values, not D
 
   /// [N, D] → [M, H]
   at::Tensor forward(const at::Tensor& hidden_ND) const;
@@ -46,11 +38,11 @@ struct VisionTowerOutput {
   std::vector<at::Tensor> deepstack_MH;
 };
 
-/// The vision tower of Qwen3-VL (MODEL 3).
+/// A vision tower (MODEL 3).
 class VisionTower {
  public:
-  /// Takes its parameters (prefix `model.visual.`) from `source`, in checkpoint order.
-  VisionTower(const VisionConfig& config, const TensorSource& source);
+  /// Takes its parameters from `source`, in checkpoint order. @param vision  outlives the tower
+  VisionTower(const VisionDescription& vision, const TensorSource& source);
 
   /// @param pixel_values_NC  rows of all images in order, any float dtype
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
@@ -68,7 +60,7 @@ class VisionTower {
   at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
                            const std::vector<int64_t>& frame_lens) const;
 
-  VisionConfig config_;
+  const VisionDescription& vision_;
   LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]
   at::Tensor pos_embed_;
   std::vector<VisionBlock> blocks_;

@@ -13,7 +13,7 @@ at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) { return RmsNormFunction::apply(x, weight, eps); }
 
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {
-  return at::layer_norm(x, {x.size(-1)}, layer.weight, layer.bias, 1e-6);
+  return at::layer_norm(x, {x.size(-1)}, layer.weight, layer.bias, layer.eps);
 }
 
 at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }

@@ -28,6 +28,7 @@ struct LinearWeights {
 struct LayerNormWeights {
   at::Tensor weight;
   at::Tensor bias;
+  double eps = 1e-6;
 };
 
 /// x·Wᵀ + b over the last dimension, or what the layer's adapter makes of it.
@@ -36,7 +37,7 @@ at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 /// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times weight (MODEL 2.2, 7).
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
-/// LayerNorm over the last dimension, eps 1e-6 as everywhere in the vision tower.
+/// LayerNorm over the last dimension.
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer);
 
 /// GELU in its tanh form: vision blocks.

@@ -1,7 +1,5 @@
 #include "nn/rope.h"
 
-#include <vector>
-
 namespace rematch {
 namespace {
 
@@ -23,19 +21,13 @@ at::Tensor inverse_frequencies(double theta, int64_t dim) {
   return at::reciprocal(at::pow(theta, exponents));
 }
 
-MropeColumns mrope_columns(const MropeOptions& options, at::Device device) {
-  const int64_t half = options.head_dim / 2;
-  // Which of t, h, w turns column j; choosing before the multiplication gives the same bits as choosing after it.
-  std::vector<int64_t> axis(static_cast<size_t>(half), 0);
-  for (int64_t j = 0; j < half; ++j) {
-    const int64_t a = j % 3;
-    if (a != 0 && j < 3 * options.section[static_cast<size_t>(a)]) axis[static_cast<size_t>(j)] = a;
-  }
-  return {at::tensor(axis, at::TensorOptions().dtype(at::kLong)).to(device),
-          inverse_frequencies(options.theta, options.head_dim).to(device)};
+// Choosing the axis before the multiplication gives the same bits as choosing after it.
+RopeColumns rope_columns(double theta, const std::vector<int64_t>& axis_of_pair, at::Device device) {
+  return {at::tensor(axis_of_pair, at::TensorOptions().dtype(at::kLong)).to(device),
+          inverse_frequencies(theta, 2 * static_cast<int64_t>(axis_of_pair.size())).to(device)};
 }
 
-RopeTable mrope_table(const at::Tensor& positions, const MropeColumns& columns, at::ScalarType dtype) {
+RopeTable rope_table(const at::Tensor& positions, const RopeColumns& columns, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   const at::Tensor chosen = positions.to(columns.axis.device()).index_select(0, columns.axis).movedim(0, -1).to(at::kFloat);
   const RopeTable table = doubled((chosen * columns.frequencies).contiguous());

@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/ATen.h>
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 namespace rematch {
 
@@ -15,23 +15,17 @@ struct RopeTable {
 /// theta^(-2j/dim) for j = 0 … dim/2−1, bit for bit as PyTorch computes it in float32 (MODEL 2). [dim/2], on CPU.
 at::Tensor inverse_frequencies(double theta, int64_t dim);
 
-/// Interleaved mRoPE (MODEL 2): column j turns with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
-struct MropeOptions {
-  double theta = 500000;
-  int64_t head_dim = 128;
-  std::array<int64_t, 3> section{24, 20, 20};
-};
-
-/// What mRoPE's columns are, on a device: made once, so that a step copies nothing from the host.
-struct MropeColumns {
+/// What the columns of a rotary table are, on a device: made once, so that a step copies nothing from the host.
+struct RopeColumns {
   at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that turns a column
   at::Tensor frequencies;  ///< [head_dim/2] float32
 };
-MropeColumns mrope_columns(const MropeOptions& options, at::Device device);
+/// @param axis_of_pair  [head_dim/2]: which of the rows t, h, w turns a column
+RopeColumns rope_columns(double theta, const std::vector<int64_t>& axis_of_pair, at::Device device);
 
 /// @param positions  [3, ...] int64, rows t, h, w; moved to the columns' device
 /// @return           tables [..., head_dim] computed in float32, then cast to `dtype`
-RopeTable mrope_table(const at::Tensor& positions, const MropeColumns& columns, at::ScalarType dtype);
+RopeTable rope_table(const at::Tensor& positions, const RopeColumns& columns, at::ScalarType dtype);
 
 /// Rotary table of vision patches (MODEL 3.3), float32 [N, head_dim].
 /// @param coordinates  [N, 2] int64: row and column of each patch

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 

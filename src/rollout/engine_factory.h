@@ -11,7 +11,7 @@ namespace rematch {
 
 /// What an engine is made of.
 struct EngineParts {
-  std::shared_ptr<const Qwen3VL> model;
+  std::shared_ptr<const Model> model;
   std::shared_ptr<const Tokenizer> tokenizer;
   PixelGetter pixels;
   VllmOptions vllm;  ///< `vllm` only

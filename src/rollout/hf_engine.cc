@@ -43,12 +43,12 @@ struct DecodingRow {
 // Answers one padded batch: prefill, then one token of every live row per step.
 class BatchDecoder {
  public:
-  BatchDecoder(const Qwen3VL& model, Sampler& sampler, const GenerateOptions& options)
+  BatchDecoder(const Model& model, Sampler& sampler, const GenerateOptions& options)
       : model_(model), sampler_(sampler), options_(options), stop_ids_(options.stop_ids.begin(), options.stop_ids.end()) {}
 
   void run(std::span<const Prompt> prompts, std::span<Rollout> rollouts, const Tokenizer* tokenizer, const PixelGetter& pixels,
            const std::function<void(int)>& on_finished) {
-    const int64_t vocab_size = model_.config().text.vocab_size;
+    const int64_t vocab_size = model_.description().text.vocab_size;
     for (size_t i = 0; i < prompts.size(); ++i) rows_.emplace_back(prompts[i], rollouts[i], options_, tokenizer, vocab_size);
     at::Tensor logits_BV = prefill(pad_prompts(prompts, model_, pixels));
     while (true) {
@@ -63,9 +63,9 @@ class BatchDecoder {
 
  private:
   at::Tensor prefill(const PaddedBatch& batch) {
-    const TextConfig& text = model_.config().text;
+    const TextDescription& text = model_.description().text;
     max_columns_ = batch.num_columns() + options_.max_new_tokens;
-    const KvCache::Shape shape{text.num_hidden_layers, text.num_key_value_heads, text.head_dim};
+    const KvCache::Shape shape{text.num_layers(), text.num_key_value_heads, text.head_dim};
     cache_ = std::make_unique<KvCache>(shape, batch.paddings, std::min(max_columns_, batch.num_columns() + kColumnChunk),
                                        at::TensorOptions(model_.device()).dtype(model_.dtype()));
     for (size_t i = 0; i < rows_.size(); ++i) rows_[i].next_position = batch.next_positions[i];
@@ -145,7 +145,7 @@ class BatchDecoder {
     std::erase_if(rows_, [](const DecodingRow& row) { return row.finished; });
   }
 
-  const Qwen3VL& model_;
+  const Model& model_;
   Sampler& sampler_;
   const GenerateOptions& options_;
   const std::set<TokenId> stop_ids_;
@@ -156,7 +156,7 @@ class BatchDecoder {
 
 }  // namespace
 
-HfEngine::HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
+HfEngine::HfEngine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
                    const GenerateOptions& options)
     : model_(std::move(model)), tokenizer_(std::move(tokenizer)), pixels_(std::move(pixels)), options_(options), sampler_(options) {
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
@@ -164,7 +164,7 @@ HfEngine::HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const T
 
 std::vector<Rollout> HfEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
   const at::NoGradGuard no_grad;
-  for (const Prompt& prompt : prompts) check_prompt(prompt, model_->config());
+  for (const Prompt& prompt : prompts) check_prompt(prompt, model_->description());
   std::vector<Rollout> rollouts(prompts.size());
   int num_done = 0;
   const auto on_finished = [&](int num_finished) {

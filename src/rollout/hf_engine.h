@@ -3,7 +3,7 @@
 
 #include "rollout/engine.h"
 #include "rollout/sampler.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 #include "model/row.h"
 
 namespace rematch {
@@ -18,7 +18,7 @@ class HfEngine : public RolloutEngine {
   /// @param tokenizer  token bytes for the repeat guard
   /// @param pixels     called once per image of a prompt
   /// @throws UserError (config) for options out of range
-  HfEngine(std::shared_ptr<const Qwen3VL> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
+  HfEngine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
            const GenerateOptions& options);
 
   void sync_weights(int64_t) override {}
@@ -31,7 +31,7 @@ class HfEngine : public RolloutEngine {
   int64_t num_near_ties() const { return sampler_.num_near_ties(); }
 
  private:
-  std::shared_ptr<const Qwen3VL> model_;
+  std::shared_ptr<const Model> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   PixelGetter pixels_;
   GenerateOptions options_;

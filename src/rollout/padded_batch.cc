@@ -49,26 +49,25 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
 
 }  // namespace
 
-void check_prompt(const Prompt& prompt, const Qwen3VLConfig& config) {
+void check_prompt(const Prompt& prompt, const ModelDescription& model) {
   if (prompt.token_ids.empty()) throw bad_prompt(prompt, "a prompt is empty", "no token ids", "give it at least one token");
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     const TokenId id = prompt.token_ids[i];
-    if (id >= 0 && id < config.text.vocab_size) continue;
+    if (id >= 0 && id < model.text.vocab_size) continue;
     throw bad_prompt(prompt, "a prompt has a token the model does not know",
-                     fmt::format("id {} at position {}, vocab_size {}", id, i, config.text.vocab_size),
+                     fmt::format("id {} at position {}, vocab_size {}", id, i, model.text.vocab_size),
                      "use the tokenizer of this checkpoint");
   }
-  const int64_t merge = config.vision.spatial_merge_size;
   int64_t num_wanted = 0;
-  for (const ImageRef& image : prompt.images) num_wanted += image.grid_thw[0] * image.grid_thw[1] * image.grid_thw[2] / (merge * merge);
-  const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(), static_cast<int>(config.image_token_id));
+  for (const ImageRef& image : prompt.images) num_wanted += model.vision.num_tokens(image.grid_thw);
+  const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(), static_cast<int>(model.image_token_id));
   if (num_pads == num_wanted) return;
   throw bad_prompt(prompt, "image pads and images of a prompt do not fit together",
                    fmt::format("{} pads, {} images that need {}", num_pads, prompt.images.size(), num_wanted),
                    "give one image per image placeholder of the messages");
 }
 
-PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Qwen3VL& model, const PixelGetter& pixels) {
+PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, const PixelGetter& pixels) {
   const auto num_rows = static_cast<int64_t>(prompts.size());
   int64_t num_columns = 0;
   for (const Prompt& prompt : prompts) num_columns = std::max(num_columns, static_cast<int64_t>(prompt.token_ids.size()));
@@ -85,7 +84,7 @@ PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Qwen3VL& model, c
     int64_t* const ids = token_ids.data_ptr<int64_t>() + row * num_columns + padding;
     std::copy(prompt.token_ids.begin(), prompt.token_ids.end(), ids);
     for (int64_t i = 0; i < len; ++i) {
-      if (ids[i] == model.config().image_token_id) visual_idx.push_back(row * num_columns + padding + i);
+      if (ids[i] == model.description().image_token_id) visual_idx.push_back(row * num_columns + padding + i);
     }
     const at::Tensor positions_3T = model.positions_3T(row_of(prompt));
     batch.positions_3BP.select(1, row).narrow(1, padding, len).copy_(positions_3T);

@@ -6,7 +6,7 @@
 
 #include "rollout/hf_engine.h"
 #include "flow/rollout.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -24,10 +24,10 @@ struct PaddedBatch {
 
 /// Lays prompts out and runs the vision tower once for their images.
 /// @throws UserError (data) when an image's pixels disagree with its reference
-PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Qwen3VL& model, const PixelGetter& pixels);
+PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, const PixelGetter& pixels);
 
 /// Checks that ids are in the vocabulary and that there are as many image pads as the images' grids need.
 /// @throws UserError (data) naming the sample
-void check_prompt(const Prompt& prompt, const Qwen3VLConfig& config);
+void check_prompt(const Prompt& prompt, const ModelDescription& model);
 
 }  // namespace rematch

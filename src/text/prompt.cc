@@ -94,7 +94,7 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::sh
     throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|image_pad|>",
                                        .where = chat_template_->where(),
                                        .what = "it is no vision model's tokenizer",
-                                       .fix = "use the tokenizer.json of a Qwen3-VL checkpoint"});
+                                       .fix = "use the tokenizer.json of a vision-language checkpoint"});
   }
   image_pad_id_ = *pad;
 }

@@ -43,7 +43,7 @@ class Rewriter {
     throw UserError(ErrorKind::kData, {.error = fmt::format("the pre-tokenizer's pattern uses {}, which is not implemented", construct),
                                        .where = where_,
                                        .what = fmt::format("byte {} of {}", pos_, in_.substr(0, 200)),
-                                       .fix = "use a tokenizer with the split pattern of Qwen2, Qwen2.5 or Qwen3"});
+                                       .fix = "use a tokenizer with the split pattern of a supported model family"});
   }
   char peek(size_t ahead = 0) const { return pos_ + ahead < in_.size() ? in_[pos_ + ahead] : '\0'; }
   void copy(size_t count = 1) {

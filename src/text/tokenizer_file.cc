@@ -9,15 +9,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/families/family.h"
 
 namespace rematch {
 namespace {
 
 constexpr const char* kUseOriginal = "use the tokenizer.json that came with the model";
-
-// The split pattern that Qwen2Tokenizer builds in (files without tokenizer.json do not carry one). @source transformers, qwen2 tokenizer
-constexpr const char* kQwen2Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what, const std::string& fix = kUseOriginal) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
@@ -204,13 +201,19 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   TokenizerSpec spec;
   spec.where = directory;
   spec.nfc = true;
-  spec.splits.push_back({kQwen2Pattern, false});
   const std::string config_path = directory + "/tokenizer_config.json";
   const Json config = read_json_file(config_path);
   const Json& name = member(config, "tokenizer_class");
-  if (name != "Qwen2Tokenizer" && name != "Qwen2TokenizerFast") {
-    refuse(config_path + ": tokenizer_class", "tokenizer.json (only Qwen2Tokenizer can be read from vocab.json and merges.txt)", name);
+  const auto of_class = [&name](const Family& family) {
+    return std::any_of(family.tokenizer_classes.begin(), family.tokenizer_classes.end(),
+                       [&name](const std::string& known) { return name == known; });
+  };
+  const auto family = std::find_if(families().begin(), families().end(), of_class);
+  if (family == families().end()) {
+    refuse(config_path + ": tokenizer_class", "tokenizer.json (no known family's tokenizer, which vocab.json and merges.txt would be)",
+           name);
   }
+  spec.splits.push_back({family->split_pattern, false});  // these files do not carry it
   const std::string vocab_path = directory + "/vocab.json";
   read_vocab(read_json_file(vocab_path), spec, vocab_path);
 

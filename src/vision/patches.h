@@ -41,7 +41,7 @@ struct Patches {
   int64_t num_rows() const { return grid_thw[0] * grid_thw[1] * grid_thw[2]; }
 };
 
-/// Normalises and cuts an RGB image; bit-equal to transformers' Qwen2-VL image processor without resizing.
+/// Normalises and cuts an RGB image; bit-equal to transformers' image processor without resizing.
 /// @throws UserError (data) when a side is no multiple of patch·merge, naming file, size and nearest legal size
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 

@@ -19,11 +19,11 @@ struct ResizeLimits {
   int64_t max_pixels = 16777216;  ///< largest area
 };
 
-/// The size to which Qwen-VL processors resize a picture: sides are multiples of `side_multiple_px`, the area lies within the limits
+/// The size to which the image processor resizes a picture: sides are multiples of `side_multiple_px`, the area lies within the limits
 /// where that is possible, the aspect ratio is kept as closely as possible. Python's rounding (half to even). `size` must be positive.
 /// @param where  what to call the picture in errors
 /// @throws UserError (data) when one side is more than 200 times the other, or the result would not fit 32 bits
-/// @source transformers, models/qwen2_vl: smart_resize
+/// @source transformers: smart_resize
 PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::string& where);
 
 /// The legal size closest to `size`: each side rounded to the nearest positive multiple of `side_multiple_px`.

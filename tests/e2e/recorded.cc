@@ -74,7 +74,7 @@ struct RecordedStage2::Parts {
   Examiner examiner{
       dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
   std::unique_ptr<EStep> estep = std::make_unique<EStep>(examiner, engine, vocab, EStep::Options{});
-  std::shared_ptr<Qwen3VL> model;
+  std::shared_ptr<Model> model;
   std::unique_ptr<MStep> mstep;
   std::function<void(const PackedRow&)> on_row;
 };
@@ -88,7 +88,7 @@ WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>&
 }
 
 MStep& RecordedStage2::mstep(double learning_rate) {
-  parts_->model = Qwen3VL::load(parts_->model_dir, {});
+  parts_->model = Model::load(parts_->model_dir, {});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : parts_->model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
   Parts* parts = parts_.get();
@@ -101,10 +101,10 @@ MStep& RecordedStage2::mstep(double learning_rate) {
       .head_KV = [parts](const at::Tensor& hidden_KH) { return parts->model->head_KV(hidden_KH); }};
   LossOptions loss;
   loss.coord_token_ids = parts_->coords.ids();
-  parts_->mstep =
-      std::make_unique<MStep>(row_model, make_groups(parameters, {.learning_rate = learning_rate, .weight_decay = 0.01}), AdamWOptions{},
-                              Schedule({.type = "constant", .num_training_steps = 10, .learning_rate = learning_rate}),
-                              MStep::Options{.loss = loss, .learning_rate = learning_rate});
+  parts_->mstep = std::make_unique<MStep>(
+      row_model, make_groups(parameters, parts_->model->description().part_of, {.learning_rate = learning_rate, .weight_decay = 0.01}),
+      AdamWOptions{}, Schedule({.type = "constant", .num_training_steps = 10, .learning_rate = learning_rate}),
+      MStep::Options{.loss = loss, .learning_rate = learning_rate});
   return *parts_->mstep;
 }
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "model/qwen3vl.h"
+#include "model/model.h"
 #include "model/stock_checkpoint.h"
 #include "support/capture.h"
 
@@ -52,7 +52,7 @@ TEST(AddCoordTokens, GivesAnUntiedHeadRowsOfItsOwn) {
   test::TempDir dir;
   add_coord_tokens(stock.path(), dir.file("out"));
   expect_coord_rows(stock.tensor(kHead), HfDir::open(dir.file("out"))->tensor(kHead));
-  EXPECT_FALSE(Qwen3VL::load(dir.file("out"), {})->tied());
+  EXPECT_FALSE(Model::load(dir.file("out"), {})->tied());
 }
 
 TEST(AddCoordTokens, KeepsTheLogitsOfOldTokens) {
@@ -61,7 +61,7 @@ TEST(AddCoordTokens, KeepsTheLogitsOfOldTokens) {
   add_coord_tokens(stock.path(), dir.file("out"));
   const RowInput row{.token_ids = {5, 6, 7, 8}, .segment_lens = {4}, .grids = {}};
   const auto logits = [&](const std::string& path) {
-    const auto model = Qwen3VL::load(path, {});
+    const auto model = Model::load(path, {});
     return model->head_KV(model->forward_TH(row, {})).narrow(1, 0, 368);
   };
   EXPECT_LE((logits(stock.path()) - logits(dir.file("out"))).abs().max().item<double>(), 1e-5);

@@ -14,17 +14,17 @@ namespace {
 
 using Gradients = std::map<std::string, at::Tensor>;
 
-std::shared_ptr<Qwen3VL> tiny(bool checkpointing) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
+std::shared_ptr<Model> tiny(bool checkpointing) {
+  const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
   for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(true);
   return model;
 }
 
 // The answers' last case: several images, DeepStack features after the first layers.
-at::Tensor forward(const Qwen3VL& model) {
+at::Tensor forward(const Model& model) {
   const test::OracleAnswers answers(test::tiny_tied());
   const std::string name = test::OracleAnswers::cases().back();
-  return model.forward_TH(answers.row(name), model.encode_images(answers.images(name, model.config())));
+  return model.forward_TH(answers.row(name), model.encode_images(answers.images(name, model.description())));
 }
 
 void take(const std::vector<NamedParameter>& parameters, Gradients& found) {
@@ -33,7 +33,7 @@ void take(const std::vector<NamedParameter>& parameters, Gradients& found) {
   }
 }
 
-Gradients gradients(const Qwen3VL& model) {
+Gradients gradients(const Model& model) {
   const at::Tensor hidden_TH = forward(model);
   torch::autograd::backward({(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()}, {});
   Gradients found;
@@ -80,7 +80,7 @@ TEST(GradientCheckpointing, DropsTheSameInputsOfAdaptersWhenItComputesAgain) {
     const auto model = tiny(checkpointing);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*model, select_targets(names, {}),
+    const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
                                          {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
@@ -121,7 +121,7 @@ TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
   }();
   RowInput row{.token_ids = std::vector<int64_t>(2000, 5), .segment_lens = {900, 1100}};
   const auto peak_of = [&](bool checkpointing) {
-    const auto model = Qwen3VL::load(copy.path(), {.gradient_checkpointing = checkpointing});
+    const auto model = Model::load(copy.path(), {.gradient_checkpointing = checkpointing});
     for (const NamedParameter& parameter : model->parameters()) {
       parameter.tensor.set_requires_grad(parameter.name.starts_with("model.language_model.layers"));
       parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);  // gradients are not activations

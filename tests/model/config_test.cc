@@ -1,18 +1,20 @@
 #include <gtest/gtest.h>
 
-#include "model/qwen3vl_config.h"
+#include "model/families/family.h"
 #include "model/tiny_checkpoint.h"
 #include "support/capture.h"
 
 namespace rematch {
 namespace {
 
-Qwen3VLConfig with(const std::function<void(Json&)>& change) {
+using Axes = std::vector<int64_t>;
+
+ModelDescription with(const std::function<void(Json&)>& change) {
   test::TempDir dir;
   Json config = read_json_file(test::tiny_tied() + "/config.json");
   change(config);
   dir.write("config.json", config.dump());
-  return Qwen3VLConfig::from_model_dir(dir.path());
+  return describe_model(dir.path());
 }
 
 Problem refusal(const std::function<void(Json&)>& change) {
@@ -21,20 +23,23 @@ Problem refusal(const std::function<void(Json&)>& change) {
   return error.problems()[0];
 }
 
-TEST(Qwen3VLConfig, ReadsTheNewSpelling) {
-  const Qwen3VLConfig config = with([](Json&) {});
-  EXPECT_EQ(config.text.rope_theta, 5000000.0);
-  EXPECT_EQ(config.text.mrope_section, (std::array<int64_t, 3>{4, 2, 2}));
+TEST(Qwen3VLFamily, ReadsTheNewSpelling) {
+  const ModelDescription config = with([](Json&) {});
+  EXPECT_EQ(config.text.rope.theta, 5000000.0);
+  EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 1, 2, 0, 1, 2, 0, 0}));
   EXPECT_EQ(config.text.head_dim, 16);
   EXPECT_EQ(config.text.pad_token_id, 360);
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_EQ(config.image_token_id, 366);
-  EXPECT_EQ(config.vision.deepstack_visual_indexes, (std::vector<int64_t>{0, 2}));
+  ASSERT_EQ(config.vision.blocks.size(), 3u);
+  EXPECT_EQ(config.vision.blocks[0].deepstack_merger, 0);
+  EXPECT_EQ(config.vision.blocks[1].deepstack_merger, -1);
+  EXPECT_EQ(config.vision.blocks[2].deepstack_merger, 1);
   EXPECT_EQ(config.vision.rope_theta, 10000.0);
 }
 
-TEST(Qwen3VLConfig, ReadsTheOldSpelling) {
-  const Qwen3VLConfig config = with([](Json& root) {
+TEST(Qwen3VLFamily, ReadsTheOldSpelling) {
+  const ModelDescription config = with([](Json& root) {
     Json& text = root["text_config"];
     text.erase("rope_parameters");
     text["rope_scaling"] = Json::parse(R"({"mrope_interleaved":true,"mrope_section":[3,3,2],"rope_type":"default"})");
@@ -42,25 +47,42 @@ TEST(Qwen3VLConfig, ReadsTheOldSpelling) {
     root["vision_config"].erase("rope_parameters");
     root["vision_config"]["model_type"] = "qwen3_vl";
   });
-  EXPECT_EQ(config.text.rope_theta, 1234.0);
-  EXPECT_EQ(config.text.mrope_section, (std::array<int64_t, 3>{3, 3, 2}));
+  EXPECT_EQ(config.text.rope.theta, 1234.0);
+  EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 1, 2, 0, 1, 2, 0, 1}));
   EXPECT_EQ(config.vision.rope_theta, 10000.0);
 }
 
-TEST(Qwen3VLConfig, RopeScalingReplacesRopeParametersWhole) {
-  const Qwen3VLConfig config = with([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"default"})"); });
-  EXPECT_EQ(config.text.rope_theta, 500000.0);
-  EXPECT_EQ(config.text.mrope_section, (std::array<int64_t, 3>{24, 20, 20}));
-  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = Json::object(); }).text.rope_theta, 5000000.0);
-  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = nullptr; }).text.rope_theta, 5000000.0);
+TEST(Qwen3VLFamily, RopeScalingReplacesRopeParametersWhole) {
+  const ModelDescription config = with([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"default"})"); });
+  EXPECT_EQ(config.text.rope.theta, 500000.0);
+  EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 1, 2, 0, 1, 2, 0, 1}));
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = Json::object(); }).text.rope.theta, 5000000.0);
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = nullptr; }).text.rope.theta, 5000000.0);
 }
 
-TEST(Qwen3VLConfig, AThetaInsideBeatsTheOuterOne) {
-  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_theta"] = 7; }).text.rope_theta, 5000000.0);
+TEST(Qwen3VLFamily, InterleavesTheAxesAsFarAsTheSectionsReach) {
+  const ModelDescription config = with([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {9, 2, 1}; });
+  EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 1, 2, 0, 1, 0, 0, 0}));
 }
 
-TEST(Qwen3VLConfig, AbsentKeysTakeTheClassDefaults) {
-  const Qwen3VLConfig config = with([](Json& root) {
+TEST(Qwen3VLFamily, TheMergersAreTheAlignerAndTheRestOfVisualIsTheVit) {
+  const ParameterParts part_of = with([](Json&) {}).part_of;
+  EXPECT_EQ(part_of("model.visual.merger.linear_fc1.weight"), ParameterPart::kAligner);
+  EXPECT_EQ(part_of("model.visual.deepstack_merger_list.2.norm.bias"), ParameterPart::kAligner);
+  EXPECT_EQ(part_of("model.visual.blocks.3.attn.qkv.weight"), ParameterPart::kVit);
+  EXPECT_EQ(part_of("model.visual.blocks.3.attn.qkv.lora_A.weight"), ParameterPart::kVit);
+  EXPECT_EQ(part_of("model.visual.pos_embed.weight"), ParameterPart::kVit);
+  EXPECT_EQ(part_of("model.visualise.weight"), ParameterPart::kLlm);
+  EXPECT_EQ(part_of("model.language_model.norm.weight"), ParameterPart::kLlm);
+  EXPECT_EQ(part_of("lm_head.weight"), ParameterPart::kLlm);
+}
+
+TEST(Qwen3VLFamily, AThetaInsideBeatsTheOuterOne) {
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_theta"] = 7; }).text.rope.theta, 5000000.0);
+}
+
+TEST(Qwen3VLFamily, AbsentKeysTakeTheClassDefaults) {
+  const ModelDescription config = with([](Json& root) {
     for (const char* key : {"head_dim", "pad_token_id", "rms_norm_eps"}) root["text_config"].erase(key);
     root.erase("tie_word_embeddings");
     root["text_config"]["tie_word_embeddings"] = true;
@@ -68,12 +90,12 @@ TEST(Qwen3VLConfig, AbsentKeysTakeTheClassDefaults) {
   });
   EXPECT_EQ(config.text.head_dim, 128);
   EXPECT_EQ(config.text.pad_token_id, -1);
-  EXPECT_EQ(config.text.rms_norm_eps, 1e-6);
+  EXPECT_EQ(config.text.final_norm.eps, 1e-6);
   EXPECT_EQ(config.text.num_key_value_heads, 4);
   EXPECT_FALSE(config.tie_word_embeddings) << "only the top-level flag counts";
 }
 
-TEST(Qwen3VLConfig, RefusesRopeTypesByName) {
+TEST(Qwen3VLFamily, RefusesRopeTypesByName) {
   for (const char* type : {"yarn", "mrope", "linear"}) {
     const Problem problem = refusal([&](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = type; });
     EXPECT_NE(problem.what.find(type), std::string::npos);
@@ -85,18 +107,31 @@ TEST(Qwen3VLConfig, RefusesRopeTypesByName) {
             std::string::npos);
 }
 
-TEST(Qwen3VLConfig, RefusesOtherModelTypes) {
+TEST(Qwen3VLFamily, RefusesOtherModelTypes) {
   EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen2_5_vl"; }).what.find("qwen2_5_vl"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root.erase("model_type"); }).what.find("absent"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen3_vl_moe"; }).fix.find("dense Qwen3-VL"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root.erase("model_type");
+              root.erase("architectures");
+            }).what.find("absent"),
+            std::string::npos);
 }
 
-TEST(Qwen3VLConfig, RefusesWhatItDoesNotCompute) {
+TEST(Qwen3VLFamily, IsKnownByItsArchitectureWithoutAModelType) {
+  EXPECT_EQ(with([](Json& root) {
+              root.erase("model_type");
+              root["architectures"] = {"Qwen3VLForConditionalGeneration"};
+            }).image_token_id,
+            366);
+}
+
+TEST(Qwen3VLFamily, RefusesWhatItDoesNotCompute) {
   EXPECT_NE(refusal([](Json& root) { root["text_config"]["attention_bias"] = true; }).error.find("attention_bias"), std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root["text_config"]["hidden_act"] = "gelu"; }).error.find("hidden_act"), std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root["vision_config"]["hidden_act"] = "silu"; }).error.find("hidden_act"), std::string::npos);
 }
 
-TEST(Qwen3VLConfig, RefusesDamagedValues) {
+TEST(Qwen3VLFamily, RefusesDamagedValues) {
   const auto text = [](const char* key, Json value) { return refusal([&](Json& root) { root["text_config"][key] = value; }).error; };
   EXPECT_NE(text("hidden_size", 0).find("text_config.hidden_size"), std::string::npos);
   EXPECT_NE(text("hidden_size", "32").find("hidden_size"), std::string::npos);

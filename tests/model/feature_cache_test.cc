@@ -9,15 +9,15 @@
 namespace rematch {
 namespace {
 
-std::shared_ptr<Qwen3VL> frozen_model() {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+std::shared_ptr<Model> frozen_model() {
+  const auto model = Model::load(test::tiny_tied(), {});
   for (const NamedParameter& parameter : model->parameters())
     parameter.tensor.set_requires_grad(!parameter.name.starts_with("model.visual."));
   return model;
 }
 
-VisionInput images(const Qwen3VL& model) {
-  return test::OracleAnswers(test::tiny_tied()).images(test::OracleAnswers::cases().back(), model.config());
+VisionInput images(const Model& model) {
+  return test::OracleAnswers(test::tiny_tied()).images(test::OracleAnswers::cases().back(), model.description());
 }
 
 void expect_same_bits(const VisionFeatures& found, const VisionFeatures& wanted) {

@@ -11,9 +11,9 @@ namespace {
 
 at::Tensor logits_on(at::Device device, at::ScalarType dtype, const std::string& name) {
   const at::NoGradGuard no_grad;
-  const auto model = Qwen3VL::load(test::tiny_tied(), {.dtype = dtype, .device = device});
+  const auto model = Model::load(test::tiny_tied(), {.dtype = dtype, .device = device});
   const test::OracleAnswers answers(test::tiny_tied());
-  const at::Tensor hidden = model->forward_TH(answers.row(name), model->encode_images(answers.images(name, model->config())));
+  const at::Tensor hidden = model->forward_TH(answers.row(name), model->encode_images(answers.images(name, model->description())));
   EXPECT_EQ(hidden.device().type(), device.type());
   return model->head_KV(hidden).to(at::kCPU).to(at::kFloat);
 }

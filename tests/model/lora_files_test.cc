@@ -24,7 +24,7 @@ TensorEntry& entry_of(PeftAdapter& adapter, const std::string& part) {
 }
 
 UserError refused(const PeftAdapter& adapter, const std::string& base = test::tiny_tied()) {
-  return test::catch_user_error([&] { Adapter::load(*Qwen3VL::load(base, {}), adapter, "some/adapter"); });
+  return test::catch_user_error([&] { Adapter::load(*Model::load(base, {}), adapter, "some/adapter"); });
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
 }
 
 TEST(AdapterFiles, WhatIsSavedIsWhatWasLoaded) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::load(*model, dora(), "golden");
   test::TempDir dir;
   write_peft_adapter(dir.path(), adapter->files());
@@ -95,10 +95,10 @@ TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
         merge_adapter({.adapter_dir = golden(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
     EXPECT_EQ(merged.num_layers, 14);
     EXPECT_EQ(merged.num_replaced, std::string(name) == "dora" ? 2 : 0);
-    const auto base = Qwen3VL::load(test::tiny_tied(), {});
+    const auto base = Model::load(test::tiny_tied(), {});
     Adapter::load(*base, read_peft_adapter(golden(name)), golden(name));
     const at::Tensor expected = test::recipe_logits(*base);
-    const auto model = Qwen3VL::load(dir.file("out"), {});
+    const auto model = Model::load(dir.file("out"), {});
     EXPECT_LT((test::recipe_logits(*model) - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>()) << name;
     for (const char* file : {"tokenizer.json", "preprocessor_config.json", "chat_template.jinja", "generation_config.json"}) {
       EXPECT_EQ(read_file(dir.file("out/") + file), read_file(test::tiny_tied() + "/" + file));

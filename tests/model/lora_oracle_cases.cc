@@ -32,7 +32,8 @@ at::Tensor recipe_mask(const std::string& module, at::IntArrayRef sizes) {
   return at::remainder(index, 10).gt(0).view(sizes);
 }
 
-RowInput recipe_row(const Qwen3VLConfig& config) {
+RowInput recipe_row(const ModelDescription& config) {
+  constexpr int64_t kVisionStart = 363;  // of tiny_tied; the end is the next
   const auto words = [](int64_t start, int64_t count) {
     std::vector<int64_t> ids;
     for (int64_t i = 0; i < count; ++i) ids.push_back(5 + (start * 37 + 11 * i) % 350);
@@ -41,9 +42,9 @@ RowInput recipe_row(const Qwen3VLConfig& config) {
   RowInput row;
   const auto append = [&](const std::vector<int64_t>& ids) { row.token_ids.insert(row.token_ids.end(), ids.begin(), ids.end()); };
   const auto image = [&](int64_t num_pads) {
-    row.token_ids.push_back(config.vision_start_token_id);
+    row.token_ids.push_back(kVisionStart);
     append(std::vector<int64_t>(static_cast<size_t>(num_pads), config.image_token_id));
-    row.token_ids.push_back(config.vision_start_token_id + 1);  // so in every tiny checkpoint
+    row.token_ids.push_back(kVisionStart + 1);
   };
   append(words(4, 2));
   image(4);
@@ -55,18 +56,18 @@ RowInput recipe_row(const Qwen3VLConfig& config) {
   return row;
 }
 
-at::Tensor recipe_logits(const Qwen3VL& model) {
-  const RowInput row = recipe_row(model.config());
+at::Tensor recipe_logits(const Model& model) {
+  const RowInput row = recipe_row(model.description());
   const VisionInput images{.pixel_values_NC = formula_pixels(28, 1536), .grid_thw = row.grids[0]};
   return model.head_KV(model.forward_TH(row, model.encode_images(images)));
 }
 
 void expect_equals_peft(const std::string& base_dir, const std::string& adapter_dir, bool with_dropout) {
   const LoraAnswers answers(adapter_dir);
-  const auto model = Qwen3VL::load(base_dir, {});
+  const auto model = Model::load(base_dir, {});
   const auto adapter = Adapter::load(*model, read_peft_adapter(adapter_dir), adapter_dir);
   adapter->dropout().mask = recipe_mask;
-  const RowInput row = recipe_row(model->config());
+  const RowInput row = recipe_row(model->description());
   const at::Tensor token_ids = at::tensor(row.token_ids, at::kLong);
   ASSERT_TRUE(at::equal(token_ids, answers.tensor("token_ids")));
 

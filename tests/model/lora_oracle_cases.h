@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/adapter.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch::test {
 
@@ -25,8 +25,8 @@ class LoraAnswers {
 at::Tensor recipe_mask(const std::string& module, at::IntArrayRef sizes);
 
 /// The row and images of the recipe for a model.
-RowInput recipe_row(const Qwen3VLConfig& config);
-at::Tensor recipe_logits(const Qwen3VL& model);
+RowInput recipe_row(const ModelDescription& config);
+at::Tensor recipe_logits(const Model& model);
 
 /// Loads base (float32) and adapter and holds logits, gradients of everything trained and merged weights against PEFT's.
 /// Errors are relative to the largest value of each tensor, at most 1e-5.

@@ -56,11 +56,12 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
   saved.modules_to_save = {"visual.merger", "norm1"};
   frozen.is_frozen = [](const std::string& name) { return name.find("model.visual.") == 0; };
   for (const Case& one : {Case{true, {}}, Case{false, {}}, Case{true, regex}, Case{false, list}, Case{true, saved}, Case{true, frozen}}) {
-    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    const auto model = Model::load(test::tiny_tied(), {});
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
     const LoraOptions lora{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora};
-    const auto adapter = Adapter::create(*model, select_targets(names, one.targets), {.lora = lora, .base_model = test::tiny_tied()});
+    const auto adapter =
+        Adapter::create(*model, select_targets(model->description(), names, one.targets), {.lora = lora, .base_model = test::tiny_tied()});
     at::manual_seed(3);
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
@@ -70,7 +71,7 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
     }
     test::TempDir dir;
     write_peft_adapter(dir.path(), adapter->files());
-    write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->config()));
+    write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
     const test::ProcessResult checked = run_script(fmt::format("check {0} {1} {1}/answers.safetensors", test::tiny_tied(), dir.path()));
     EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
   }
@@ -81,9 +82,9 @@ TEST(LoraOracle, TransformersLoadsTheMergedCheckpointAndGivesOurLogits) {
   test::TempDir dir;
   const std::string adapter_dir = test::source_path("tests/golden/lora/dora");
   merge_adapter({.adapter_dir = adapter_dir, .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   Adapter::load(*model, read_peft_adapter(adapter_dir), adapter_dir);
-  write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->config()));
+  write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
   const test::ProcessResult checked = run_script(fmt::format("merged {} {}", dir.file("out"), dir.file("answers.safetensors")));
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
 }

@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 #include "model/adapter_targets.h"
-#include "model/qwen3vl.h"
+#include "model/families/family.h"
+#include "model/model.h"
 #include "model/tiny_checkpoint.h"
 #include "support/capture.h"
 
@@ -16,13 +17,15 @@ const std::vector<std::string>& names_of(const std::string& directory) {
   static std::map<std::string, std::vector<std::string>> all;
   std::vector<std::string>& names = all[directory];
   if (names.empty()) {
-    const auto model = Qwen3VL::load(directory, {});
+    const auto model = Model::load(directory, {});
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
   }
   return names;
 }
 
-AdapterSelection select(const AdapterTargets& options) { return select_targets(names_of(test::tiny_tied()), options); }
+AdapterSelection select(const AdapterTargets& options) {
+  return select_targets(describe_model(test::tiny_tied()), names_of(test::tiny_tied()), options);
+}
 UserError refused(const AdapterTargets& options) {
   return test::catch_user_error([&] { select(options); });
 }
@@ -43,12 +46,12 @@ bool is_visual(const std::string& name) { return name.find("model.visual.") == 0
 }  // namespace
 
 TEST(AdapterTargets, AllLinearMeansEveryLinearButTheHead) {
-  const auto untied = Qwen3VL::load(test::tiny_untied(), {});
+  const auto untied = Model::load(test::tiny_untied(), {});
   std::vector<std::string> expected;
   for (const auto& [module, layer] : untied->linears()) {
     if (module != "lm_head") expected.push_back(module);
   }
-  std::vector<std::string> found = select_targets(names_of(test::tiny_untied()), {}).modules;
+  std::vector<std::string> found = select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()), {}).modules;
   std::sort(expected.begin(), expected.end());
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, expected);
@@ -115,7 +118,8 @@ TEST(AdapterTargets, ModulesThatAreNoLinearLayersAreRefused) {
 
 TEST(AdapterTargets, TheHeadIsATargetOnlyWhenItIsAMatrixOfItsOwn) {
   EXPECT_NE(refused(list({"lm_head"})).problems()[0].what.find("tied"), std::string::npos);
-  EXPECT_EQ(select_targets(names_of(test::tiny_untied()), list({"lm_head"})).modules, std::vector<std::string>{"lm_head"});
+  EXPECT_EQ(select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()), list({"lm_head"})).modules,
+            std::vector<std::string>{"lm_head"});
 }
 
 TEST(AdapterTargets, ModulesToSaveAreTrainedInFullAndNotAdapted) {

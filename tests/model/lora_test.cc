@@ -15,10 +15,10 @@ namespace {
 
 std::string golden(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
 
-AdapterSelection all_linear(const Qwen3VL& model) {
+AdapterSelection all_linear(const Model& model) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model.parameters()) names.push_back(parameter.name);
-  return select_targets(names, {});
+  return select_targets(model.description(), names, {});
 }
 
 // B away from zero, or the adapter would do nothing.
@@ -97,7 +97,7 @@ TEST(Lora, PeftAdaptersOnTextVisionAndAlignerGivePeftsNumbers) {
 
 TEST(Lora, AFreshAdapterLeavesTheModelAsItWas) {
   for (const bool use_dora : {false, true}) {
-    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    const auto model = Model::load(test::tiny_tied(), {});
     const at::Tensor before = test::recipe_logits(*model);
     const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .use_dora = use_dora}});
     EXPECT_LT((test::recipe_logits(*model) - before).abs().max().item<double>(), 1e-5);
@@ -120,8 +120,8 @@ TEST(Lora, InitialAIsUniformWithinOneOverTheRootOfTheWidthAndRepeats) {
 }
 
 TEST(Lora, TheBaseModelTakesNoGradientAndKeepsItsBits) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
-  const auto plain = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
+  const auto plain = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 2, .use_dora = true}});
   stir(*adapter);
   torch::autograd::backward({test::recipe_logits(*model).sum()}, {});
@@ -134,11 +134,11 @@ TEST(Lora, TheBaseModelTakesNoGradientAndKeepsItsBits) {
 
 TEST(Lora, MergedWeightsGiveTheAdaptersLogits) {
   for (const bool use_dora : {false, true}) {
-    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    const auto model = Model::load(test::tiny_tied(), {});
     const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .use_dora = use_dora}});
     stir(*adapter);
     const at::Tensor expected = test::recipe_logits(*model);
-    const auto plain = Qwen3VL::load(test::tiny_tied(), {});
+    const auto plain = Model::load(test::tiny_tied(), {});
     EXPECT_GT((test::recipe_logits(*plain) - expected).abs().max().item<double>(), 0.1);
     for (const NamedParameter& parameter : model->parameters()) plain->parameter(parameter.name).copy_(adapter->merged(parameter));
     EXPECT_LT((test::recipe_logits(*plain) - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>());
@@ -146,19 +146,19 @@ TEST(Lora, MergedWeightsGiveTheAdaptersLogits) {
 }
 
 TEST(Lora, TheNormFollowsTheAdapter) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .use_dora = true}});
   test::recipe_logits(*model);  // norms are known now
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
-  const auto fresh = Qwen3VL::load(test::tiny_tied(), {});
+  const auto fresh = Model::load(test::tiny_tied(), {});
   Adapter::load(*fresh, adapter->files(), "memory");
   EXPECT_TRUE(at::equal(test::recipe_logits(*fresh), expected));
 }
 
 TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
   for (const bool use_dora : {false, true}) {
-    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    const auto model = Model::load(test::tiny_tied(), {});
     const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.5, .use_dora = use_dora}});
     const auto merged_logits = [&] {
       const at::NoGradGuard no_grad;
@@ -176,7 +176,7 @@ TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
 
 TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
   const auto logits = [](uint64_t seed, int64_t step, int64_t row) {
-    const auto model = Qwen3VL::load(test::tiny_tied(), {});
+    const auto model = Model::load(test::tiny_tied(), {});
     const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}, .seed = 5});
     stir(*adapter);
     // Another seed for the masks alone: the adapter itself stays.
@@ -192,7 +192,7 @@ TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
 }
 
 TEST(Lora, DropoutEndsWithTheTrainingRow) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.5}});
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
@@ -205,7 +205,7 @@ TEST(Lora, DropoutEndsWithTheTrainingRow) {
 
 TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
   const auto gradients = [](bool checkpointing) {
-    const auto model = Qwen3VL::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
+    const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
     const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}});
     stir(*adapter);
     const std::shared_ptr<void> training = adapter->training_row(4, 2);
@@ -229,7 +229,7 @@ TEST(Lora, MasksDropTheShareThatWasAskedFor) {
 }
 
 TEST(Lora, RefusesDropoutInFrontOfTheHead) {
-  const auto model = Qwen3VL::load(test::tiny_untied(), {});
+  const auto model = Model::load(test::tiny_untied(), {});
   AdapterSelection selection;
   selection.modules = {"lm_head"};
   const UserError error = test::catch_user_error([&] { Adapter::create(*model, selection, {.lora = {.dropout = 0.1}}); });
@@ -239,11 +239,11 @@ TEST(Lora, RefusesDropoutInFrontOfTheHead) {
 }
 
 TEST(Lora, ResumingTakesOverValuesAndRefusesAnotherAdapter) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3}});
   stir(*adapter);
   const PeftAdapter saved = adapter->files();
-  const auto other_model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto other_model = Model::load(test::tiny_tied(), {});
   const auto other = Adapter::create(*other_model, all_linear(*other_model), {.lora = {.rank = 3}, .seed = 9});
   other->set_values(saved, "checkpoint-2");
   EXPECT_TRUE(at::equal(test::recipe_logits(*other_model), test::recipe_logits(*model)));

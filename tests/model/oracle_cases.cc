@@ -5,15 +5,15 @@
 namespace rematch::test {
 namespace {
 
-at::Tensor logits_TV(const Qwen3VL& model, const RowInput& row, const VisionInput& images) {
+at::Tensor logits_TV(const Model& model, const RowInput& row, const VisionInput& images) {
   return model.head_KV(model.forward_TH(row, model.encode_images(images)));
 }
 
-void expect_gradients(const Qwen3VL& model, const OracleAnswers& answers) {
+void expect_gradients(const Model& model, const OracleAnswers& answers) {
   const std::string name = OracleAnswers::cases().back();
   const RowInput row = answers.row(name);
   for (const NamedParameter& parameter : model.parameters()) parameter.tensor.requires_grad_(true);
-  const at::Tensor logits = logits_TV(model, row, answers.images(name, model.config()));
+  const at::Tensor logits = logits_TV(model, row, answers.images(name, model.description()));
   const auto num_tokens = static_cast<int64_t>(row.token_ids.size());
   const at::Tensor targets = at::tensor(row.token_ids, at::TensorOptions().dtype(at::kLong)).narrow(0, 1, num_tokens - 1);
   at::cross_entropy_loss(logits.narrow(0, 0, num_tokens - 1), targets).backward();
@@ -44,12 +44,12 @@ RowInput OracleAnswers::row(const std::string& name) const {
   return row;
 }
 
-VisionInput OracleAnswers::images(const std::string& name, const Qwen3VLConfig& config) const {
+VisionInput OracleAnswers::images(const std::string& name, const ModelDescription& config) const {
   VisionInput images;
   images.grid_thw = row(name).grids[0];
   int64_t num_rows = 0;
   for (const auto& [t, h, w] : images.grid_thw) num_rows += t * h * w;
-  const VisionConfig& vision = config.vision;
+  const VisionDescription& vision = config.vision;
   images.pixel_values_NC =
       formula_pixels(num_rows, vision.in_channels * vision.temporal_patch_size * vision.patch_size * vision.patch_size);
   return images;
@@ -62,11 +62,11 @@ at::Tensor formula_pixels(int64_t num_rows, int64_t width) {
 }
 
 void expect_equals_transformers(const std::string& model_dir) {
-  const auto model = Qwen3VL::load(model_dir, {});
+  const auto model = Model::load(model_dir, {});
   const OracleAnswers answers(model_dir);
   for (const std::string& name : OracleAnswers::cases()) {
     const at::Tensor found =
-        logits_TV(*model, answers.row(name), answers.images(name, model->config())).slice(1, 0, INT64_MAX, answers.column_stride());
+        logits_TV(*model, answers.row(name), answers.images(name, model->description())).slice(1, 0, INT64_MAX, answers.column_stride());
     const at::Tensor wanted = answers.logits(name);
     ASSERT_EQ(found.sizes(), wanted.sizes()) << name;
     EXPECT_LE((found - wanted).abs().max().item<double>(), 1e-4 * wanted.abs().max().item<double>()) << name;

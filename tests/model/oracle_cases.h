@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch::test {
 
@@ -20,7 +20,7 @@ class OracleAnswers {
   static const std::vector<std::string>& cases();
   RowInput row(const std::string& name) const;
   /// Pixels by the script's formula.
-  VisionInput images(const std::string& name, const Qwen3VLConfig& config) const;
+  VisionInput images(const std::string& name, const ModelDescription& config) const;
   at::Tensor logits(const std::string& name) const { return file_->tensor(name + ".logits"); }
   at::Tensor gradient(const std::string& parameter) const { return file_->tensor("grad." + parameter); }
   int64_t column_stride() const { return file_->tensor("stride").item<int64_t>(); }

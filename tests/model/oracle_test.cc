@@ -43,7 +43,7 @@ TEST(Qwen3VLOracle, FiveRandomCheckpointsGiveTransformersLogitsAndGradients) {
 TEST(Qwen3VLOracle, TransformersLoadsWhatWeSaveWithoutAWarning) {
   SKIP_WITHOUT_TRANSFORMERS();
   test::TempDir dir;
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   model->parameter("model.language_model.norm.weight").mul_(2);
   save_hf_model(test::tiny_tied(), *model, dir.path(), {.max_shard_bytes = 200'000});
   const test::ProcessResult result = run_python("- " + dir.path(), R"(

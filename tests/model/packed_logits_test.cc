@@ -14,7 +14,7 @@ namespace {
 
 using Segments = std::vector<std::shared_ptr<const Segment>>;
 
-at::Tensor logits_of(const Qwen3VL& model, const Segments& segments) {
+at::Tensor logits_of(const Model& model, const Segments& segments) {
   const at::NoGradGuard no_grad;
   return model.head_KV(forward_row(model, make_row({.segments = segments}, test::noise_pixels, at::kCPU)));
 }
@@ -25,7 +25,7 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) { return (a 
 double tolerance(const at::Tensor& logits) { return 2e-6 * std::max(5.0, logits.abs().max().item<double>()); }
 
 // Every segment of the row against the same segment alone.
-void expect_same_as_alone(const Qwen3VL& model, const Segments& segments) {
+void expect_same_as_alone(const Model& model, const Segments& segments) {
   const at::Tensor packed = logits_of(model, segments);
   int64_t begin = 0;
   for (const auto& segment : segments) {
@@ -47,7 +47,7 @@ Segments random_row(uint64_t seed, int64_t num_segments, const test::SegmentMix&
 }  // namespace
 
 TEST(PackedLogits, OneToTwelveSegmentsWithImagesEqualTheSegmentsAlone) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   for (int64_t num_segments = 1; num_segments <= 12; ++num_segments) {
     for (const uint64_t round : {0, 20, 40}) {
       expect_same_as_alone(*model, random_row(round + static_cast<uint64_t>(num_segments), num_segments, {}));
@@ -56,14 +56,14 @@ TEST(PackedLogits, OneToTwelveSegmentsWithImagesEqualTheSegmentsAlone) {
 }
 
 TEST(PackedLogits, TextOnlyRowsEqualTheirSegmentsAlone) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   for (int64_t num_segments = 1; num_segments <= 12; ++num_segments) {
     expect_same_as_alone(*model, random_row(static_cast<uint64_t>(100 + num_segments), num_segments, {.max_images = 0}));
   }
 }
 
 TEST(PackedLogits, SegmentsWithAndWithoutImagesShareARow) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   for (uint64_t seed = 200; seed < 204; ++seed) {
     Segments segments = random_row(seed, 6, {.max_images = 2});
     segments.insert(segments.begin() + 1, test::random_segment(seed, 50, {.max_images = 0, .max_text = 1}));
@@ -74,7 +74,7 @@ TEST(PackedLogits, SegmentsWithAndWithoutImagesShareARow) {
 
 TEST(PackedLogits, LongSegmentsBesideShortOnesEqualTheSegmentsAlone) {
   // Beyond 64 tokens attention groups by similar length: some of these share a padded group, some stand alone.
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   for (uint64_t seed = 300; seed < 303; ++seed) {
     Segments segments = random_row(seed, 5, {.max_images = 1, .max_text = 300});
     for (int64_t i = 0; i < 3; ++i) segments.push_back(test::random_segment(seed, 60 + i, {.max_text = 6}));
@@ -83,7 +83,7 @@ TEST(PackedLogits, LongSegmentsBesideShortOnesEqualTheSegmentsAlone) {
 }
 
 TEST(PackedLogits, TheOrderInTheRowDoesNotMatter) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const Segments segments = random_row(400, 5, {});
   const at::Tensor forward = logits_of(*model, segments);
   const at::Tensor backward = logits_of(*model, {segments.rbegin(), segments.rend()});
@@ -97,7 +97,7 @@ TEST(PackedLogits, TheOrderInTheRowDoesNotMatter) {
 
 TEST(PackedLogits, WithoutTheBordersBetweenSegmentsTheyWouldDiffer) {
   // The comparison above can fail: one segment made of two gives other logits than the two side by side.
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const Segments parts = random_row(500, 2, {.max_images = 0});
   auto joined = std::make_shared<Segment>(*parts[0]);
   joined->token_ids.insert(joined->token_ids.end(), parts[1]->token_ids.begin(), parts[1]->token_ids.end());

@@ -47,7 +47,7 @@ at::Tensor weighted_sum(const at::Tensor& hidden_TH) {
   return (hidden_TH.flatten() * at::sin(at::arange(n, at::kFloat) * 0.37f + 1)).sum();
 }
 
-std::map<std::string, at::Tensor> gradients(const Qwen3VL& model) {
+std::map<std::string, at::Tensor> gradients(const Model& model) {
   std::map<std::string, at::Tensor> found;
   for (const NamedParameter& parameter : model.parameters()) {
     if (parameter.tensor.grad().defined()) found[parameter.name] = parameter.tensor.grad().clone();
@@ -57,7 +57,7 @@ std::map<std::string, at::Tensor> gradients(const Qwen3VL& model) {
 }
 
 TEST(ForwardRow, APackedRowEqualsItsSegmentsAloneInValuesAndGradients) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   for (const NamedParameter& parameter : model->parameters()) parameter.tensor.requires_grad_(true);
   const at::Tensor packed = forward_row(*model, make_row({.segments = segments()}, make_pixels, at::kCPU));
   weighted_sum(packed).backward();
@@ -77,7 +77,7 @@ TEST(ForwardRow, APackedRowEqualsItsSegmentsAloneInValuesAndGradients) {
 }
 
 TEST(ForwardRow, ASegmentDoesNotSeeItsNeighbours) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   auto changed = segments();
   changed[0] = make_segment(77, 9, {"4x4"});
   const at::Tensor before = forward_row(*model, make_row({.segments = segments()}, make_pixels, at::kCPU));

@@ -11,7 +11,7 @@ namespace rematch {
 namespace {
 
 TEST(SaveHfModel, GivesBackTheSameWeightsAndCopiesTheRest) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {.dtype = at::kBFloat16});
+  const auto model = Model::load(test::tiny_tied(), {.dtype = at::kBFloat16});
   test::TempDir dir;
   save_hf_model(test::tiny_tied(), *model, dir.path());
   EXPECT_EQ(read_file(dir.file("model.safetensors")), read_file(test::tiny_tied() + "/model.safetensors"));
@@ -22,7 +22,7 @@ TEST(SaveHfModel, GivesBackTheSameWeightsAndCopiesTheRest) {
 }
 
 TEST(SaveHfModel, Float32WeightsChangeOnlyTheDtypeKey) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   test::TempDir dir;
   save_hf_model(test::tiny_tied(), *model, dir.path());
   Json wanted = read_json_file(test::tiny_tied() + "/config.json");
@@ -32,11 +32,11 @@ TEST(SaveHfModel, Float32WeightsChangeOnlyTheDtypeKey) {
 }
 
 TEST(SaveHfModel, ShardsLoadAgain) {
-  const auto model = Qwen3VL::load(test::tiny_untied(), {});
+  const auto model = Model::load(test::tiny_untied(), {});
   test::TempDir dir;
   save_hf_model(test::tiny_untied(), *model, dir.path(), {.max_shard_bytes = 40'000});
   EXPECT_TRUE(std::filesystem::exists(dir.file("model.safetensors.index.json")));
-  const auto again = Qwen3VL::load(dir.path(), {});
+  const auto again = Model::load(dir.path(), {});
   ASSERT_EQ(again->parameters().size(), model->parameters().size());
   for (const NamedParameter& parameter : model->parameters()) {
     EXPECT_TRUE(at::equal(parameter.tensor, again->parameter(parameter.name))) << parameter.name;
@@ -44,7 +44,7 @@ TEST(SaveHfModel, ShardsLoadAgain) {
 }
 
 TEST(SaveHfModel, AnUnwritableDirectoryIsAnEnvironmentError) {
-  const auto model = Qwen3VL::load(test::tiny_untied(), {});
+  const auto model = Model::load(test::tiny_untied(), {});
   EXPECT_EQ(test::catch_user_error([&] { save_hf_model(test::tiny_untied(), *model, "/proc/nowhere"); }).kind(), ErrorKind::kEnvironment);
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kFirstCoordId = 368;  // tests/golden/tokenizer; order does not matter here
 constexpr int kImagePad = 366, kVisionStart = 363, kVisionEnd = 364;
 
-std::shared_ptr<Qwen3VL> tiny_model() { return Qwen3VL::load(test::source_path("tests/golden/model/tiny_tied"), {}); }
+std::shared_ptr<Model> tiny_model() { return Model::load(test::source_path("tests/golden/model/tiny_tied"), {}); }
 
 std::shared_ptr<const Patches> noise_image(const ImageRef& image) {
   auto patches = std::make_shared<Patches>();
@@ -59,7 +59,8 @@ StepResult gradients_of(const std::vector<std::vector<int>>& rows, const GroupOp
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU)); },
                      .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
-  MStep step(row_model, make_groups(parameters, group_options), {.beta1 = 0.0}, Schedule({.type = "constant"}), options);
+  MStep step(row_model, make_groups(parameters, model->description().part_of, group_options), {.beta1 = 0.0},
+             Schedule({.type = "constant"}), options);
   Window window;
   for (const std::vector<int>& ids : rows) {
     PackedRow& row = window.rows.emplace_back();
@@ -102,8 +103,9 @@ TEST(MStepModel, FrozenPartsTakeNoGradientAndTheOthersKeepTheirs) {
   const StepResult all = gradients_of({{0, 1}});
   const StepResult text_only = gradients_of({{0, 1}}, {.freeze_vit = true, .freeze_aligner = true});
   ASSERT_LT(text_only.gradients.size(), all.gradients.size());
+  const ParameterParts part_of = tiny_model()->description().part_of;
   for (const auto& [name, gradient] : text_only.gradients) {
-    EXPECT_EQ(parameter_part(name), ParameterPart::kLlm) << name;
+    EXPECT_EQ(part_of(name), ParameterPart::kLlm) << name;
     const auto same =
         std::find_if(all.gradients.begin(), all.gradients.end(), [&, n = name](const auto& entry) { return entry.first == n; });
     ASSERT_NE(same, all.gradients.end());
@@ -124,7 +126,8 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
                          [kept] {
                            if (kept != nullptr) kept->clear();
                          }};
-  MStep step(row_model, make_groups(parameters, {.learning_rate = 1e-2, .freeze_vit = true, .freeze_aligner = true}), {},
+  MStep step(row_model,
+             make_groups(parameters, model->description().part_of, {.learning_rate = 1e-2, .freeze_vit = true, .freeze_aligner = true}), {},
              Schedule({.type = "constant"}), options);
   Window window;
   window.rows = {{{segment(0), segment(1)}}, {{segment(2)}}};

@@ -22,7 +22,7 @@ struct StepResult {
 
 // One real step of the M-step; with beta1 = 0 the first moment is the gradient.
 StepResult step_of(const Rows& rows, LossNormalization normalization) {
-  const auto model = Qwen3VL::load(test::source_path("tests/golden/model/tiny_tied"), {});
+  const auto model = Model::load(test::source_path("tests/golden/model/tiny_tied"), {});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
   MStep::Options options{.normalization = normalization, .max_grad_norm = 0};
@@ -30,7 +30,7 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   const RowModel row_model{
       .hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels, at::kCPU)); },
       .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
-  MStep step(row_model, make_groups(parameters, {}), {.beta1 = 0.0}, Schedule({.type = "constant"}), options);
+  MStep step(row_model, make_groups(parameters, model->description().part_of, {}), {.beta1 = 0.0}, Schedule({.type = "constant"}), options);
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);
   const auto value = [&](const char* name) { return metrics.values(name).at(0); };

@@ -28,12 +28,12 @@ const test::GenerateGolden& golden() {
   return loaded;
 }
 
-std::shared_ptr<Qwen3VL> fresh_model() { return Qwen3VL::load(test::source_path("tests/golden/rollout_model"), {}); }
+std::shared_ptr<Model> fresh_model() { return Model::load(test::source_path("tests/golden/rollout_model"), {}); }
 
 // The whole engine on each of the two runners.
 enum class Runner { kAten, kCpu };
 
-NativeEngine engine_on(Runner runner, const std::shared_ptr<const Qwen3VL>& model, const GenerateOptions& options,
+NativeEngine engine_on(Runner runner, const std::shared_ptr<const Model>& model, const GenerateOptions& options,
                        const PixelGetter& pixels = test::synthetic_pixels) {
   return NativeEngine({.model = model,
                        .tokenizer = test::rollout_model().tokenizer,
@@ -250,7 +250,8 @@ TEST_P(NativeEngineOn, RollsOutWithTheMergedWeightsOfAnAdapter) {
     const auto model = fresh_model();
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 3, .use_dora = use_dora}});
+    const auto adapter =
+        Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {.rank = 3, .use_dora = use_dora}});
     {
       const at::NoGradGuard no_grad;
       uint64_t key = 1;
@@ -368,7 +369,7 @@ TEST_P(NativeEngineOn, NamesTheSampleWhoseLogitsAreNotFinite) {
 TEST_P(NativeEngineOn, DecodesInBfloat16) {
   ModelOptions half;
   half.dtype = at::kBFloat16;
-  const auto model = Qwen3VL::load(test::source_path("tests/golden/rollout_model"), half);
+  const auto model = Model::load(test::source_path("tests/golden/rollout_model"), half);
   NativeEngine native_engine = engine_on(GetParam(), model, greedy());
   const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
   int num_first_equal = 0;

@@ -52,11 +52,9 @@ TEST(InverseFrequencies, AreComputedInFloat32) {
   EXPECT_EQ(differing, 16) << "a double formula differs in 16 of 64 entries";
 }
 
-TEST(MropeTable, ColumnsAlternateBetweenRows) {
-  // head_dim 16: columns 0..7 of the half; section h 2, w 1.
+TEST(RopeTable, EachColumnTurnsWithItsRow) {
   const at::Tensor positions = at::tensor({10, 100, 1000}, at::kLong).view({3, 1});
-  const RopeTable table =
-      mrope_table(positions, mrope_columns({.theta = 10000, .head_dim = 16, .section = {9, 2, 1}}, at::kCPU), at::kFloat);
+  const RopeTable table = rope_table(positions, rope_columns(10000, {0, 1, 2, 0, 1, 0, 0, 0}, at::kCPU), at::kFloat);
   const at::Tensor frequencies = inverse_frequencies(10000, 16);
   const std::vector<int64_t> wanted = {10, 100, 1000, 10, 100, 10, 10, 10};
   for (size_t j = 0; j < wanted.size(); ++j) {
@@ -66,18 +64,16 @@ TEST(MropeTable, ColumnsAlternateBetweenRows) {
   }
 }
 
-TEST(MropeTable, EqualRowsAreOrdinaryRopeForAnySection) {
+TEST(RopeTable, EqualRowsAreOrdinaryRopeForAnyAxes) {
   const at::Tensor positions = at::arange(5, at::kLong).expand({3, 5});
-  const RopeTable a = mrope_table(positions, mrope_columns({.theta = 500000, .head_dim = 24, .section = {1, 2, 3}}, at::kCPU), at::kFloat);
-  const RopeTable b =
-      mrope_table(positions, mrope_columns({.theta = 500000, .head_dim = 24, .section = {24, 20, 20}}, at::kCPU), at::kFloat);
+  const RopeTable a = rope_table(positions, rope_columns(500000, {0, 1, 2, 0, 1, 2, 0, 0, 2, 0, 0, 0}, at::kCPU), at::kFloat);
+  const RopeTable b = rope_table(positions, rope_columns(500000, std::vector<int64_t>(12, 0), at::kCPU), at::kFloat);
   EXPECT_TRUE(at::equal(a.cos, b.cos));
   EXPECT_TRUE(at::equal(a.sin, b.sin));
 }
 
-TEST(MropeTable, BatchesKeepTheirShapeAndTakeTheDtypeLast) {
-  const RopeTable table = mrope_table(at::ones({3, 2, 4}, at::kLong),
-                                      mrope_columns({.theta = 10000, .head_dim = 8, .section = {2, 1, 1}}, at::kCPU), at::kBFloat16);
+TEST(RopeTable, BatchesKeepTheirShapeAndTakeTheDtypeLast) {
+  const RopeTable table = rope_table(at::ones({3, 2, 4}, at::kLong), rope_columns(10000, {0, 1, 2, 0}, at::kCPU), at::kBFloat16);
   EXPECT_EQ(table.cos.sizes(), (std::vector<int64_t>{2, 4, 8}));
   EXPECT_EQ(table.cos.scalar_type(), at::kBFloat16);
   EXPECT_EQ(table.cos[0][0][0].item<float>(), static_cast<float>(c10::BFloat16(std::cos(1.0f))));
@@ -85,7 +81,7 @@ TEST(MropeTable, BatchesKeepTheirShapeAndTakeTheDtypeLast) {
 
 TEST(ApplyRope, RotatesHalvesAndItsGradientRotatesBack) {
   const at::Tensor positions = at::arange(3, at::kLong).expand({3, 3});
-  const RopeTable table = mrope_table(positions, mrope_columns({.theta = 100, .head_dim = 4, .section = {1, 1, 0}}, at::kCPU), at::kFloat);
+  const RopeTable table = rope_table(positions, rope_columns(100, {0, 1}, at::kCPU), at::kFloat);
   at::Tensor x = at::arange(24, at::kFloat).view({3, 2, 4}).requires_grad_(true);
   const at::Tensor y = apply_rope(x, table);
   const auto value = [&](int64_t t, int64_t d) { return x[t][1][d].item<float>(); };

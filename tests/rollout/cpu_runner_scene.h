@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "rollout/native/step.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch::test {
 
 /// A prompt with its positions and image features: everything steps are made of.
 struct StepPrompt {
-  StepPrompt(const Qwen3VL& model, int64_t num_text, GridThw grid, int seed) {
+  StepPrompt(const Model& model, int64_t num_text, GridThw grid, int seed) {
     const at::NoGradGuard no_grad;
-    const Qwen3VLConfig& config = model.config();
+    const ModelDescription& config = model.description();
     at::manual_seed(seed);
     const auto text = [&] { return at::randint(0, 100, {}, at::kLong).item<int64_t>(); };
     for (int64_t i = 0; i < num_text; ++i) row.token_ids.push_back(text());

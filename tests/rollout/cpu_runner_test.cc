@@ -33,12 +33,12 @@ using test::StepPrompt;
 
 constexpr GridThw kImage{1, 4, 6}, kNoImage{0, 0, 0};
 
-std::shared_ptr<Qwen3VL> load(const std::string& directory, at::ScalarType dtype = at::kFloat) {
-  return Qwen3VL::load(directory, {.dtype = dtype});
+std::shared_ptr<Model> load(const std::string& directory, at::ScalarType dtype = at::kFloat) {
+  return Model::load(directory, {.dtype = dtype});
 }
 
-const std::shared_ptr<Qwen3VL>& tiny() {
-  static const std::shared_ptr<Qwen3VL> model = load(test::tiny_tied());
+const std::shared_ptr<Model>& tiny() {
+  static const std::shared_ptr<Model> model = load(test::tiny_tied());
   return model;
 }
 
@@ -49,7 +49,7 @@ struct Threads {
   int before = at::get_num_threads();
 };
 
-void expect_the_models_logits(const Qwen3VL& model, const StepPrompt& prompt, const std::map<int64_t, Logits>& found, double tolerance) {
+void expect_the_models_logits(const Model& model, const StepPrompt& prompt, const std::map<int64_t, Logits>& found, double tolerance) {
   const at::NoGradGuard no_grad;
   const at::Tensor logits_TV = model.head_KV(model.forward_TH(prompt.row, prompt.features)).to(at::kFloat);
   for (const auto& [position, values] : found) {
@@ -68,7 +68,7 @@ void expect_same_bits(const std::map<int64_t, Logits>& found, const std::map<int
 
 TEST(CpuRunner, GivesTheModelsLogits) {
   for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
-    const std::shared_ptr<Qwen3VL> model = load(directory);
+    const std::shared_ptr<Model> model = load(directory);
     const auto runner = make_cpu_runner(model);
     for (const auto& grid : {kNoImage, kImage}) {
       const StepPrompt prompt(*model, 30, grid, 1);
@@ -203,7 +203,7 @@ TEST(CpuRunner, GoesOnFromACopiedBlock) {
 }
 
 TEST(CpuRunner, ReadsTheTrainingWeightsInPlace) {
-  const std::shared_ptr<Qwen3VL> model = load(test::tiny_untied());
+  const std::shared_ptr<Model> model = load(test::tiny_untied());
   const auto runner = make_cpu_runner(model);
   const StepPrompt prompt(*model, 25, kNoImage, 11);
   const auto before = run_alone(*runner, prompt, 25, 16);
@@ -219,10 +219,11 @@ TEST(CpuRunner, ReadsTheTrainingWeightsInPlace) {
 
 TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
   for (const bool use_dora : {false, true}) {
-    const std::shared_ptr<Qwen3VL> model = load(test::tiny_untied());
+    const std::shared_ptr<Model> model = load(test::tiny_untied());
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 2, .alpha = 4, .use_dora = use_dora}});
+    const auto adapter =
+        Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {.rank = 2, .alpha = 4, .use_dora = use_dora}});
     const auto runner = make_cpu_runner(model);
     const StepPrompt prompt(*model, 25, kImage, 12);
     for (int change = 0; change < 2; ++change) {
@@ -241,8 +242,8 @@ TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
 
 TEST(CpuRunner, ComputesBfloat16WeightsInFloat32) {
   // The checkpoint is stored as bfloat16, so both models have the same weights; only cached keys and values are rounded.
-  const std::shared_ptr<Qwen3VL> half = load(test::tiny_untied(), at::kBFloat16);
-  const std::shared_ptr<Qwen3VL> single = load(test::tiny_untied());
+  const std::shared_ptr<Model> half = load(test::tiny_untied(), at::kBFloat16);
+  const std::shared_ptr<Model> single = load(test::tiny_untied());
   const StepPrompt prompt(*single, 60, kImage, 13);
   const auto runner = make_cpu_runner(half);
   const auto found = run_alone(*runner, prompt, 1, 16);

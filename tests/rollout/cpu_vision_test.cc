@@ -12,8 +12,8 @@ namespace {
 
 constexpr GridThw kGrids[] = {{1, 2, 2}, {1, 4, 6}, {1, 16, 16}, {1, 18, 34}, {2, 4, 4}};
 
-at::Tensor pixels_of(const Qwen3VL& model, const GridThw& grid) {
-  const VisionConfig& config = model.config().vision;
+at::Tensor pixels_of(const Model& model, const GridThw& grid) {
+  const VisionDescription& config = model.description().vision;
   at::manual_seed(3);
   return at::randn({grid[0] * grid[1] * grid[2], config.in_channels * config.temporal_patch_size * config.patch_size * config.patch_size});
 }
@@ -47,7 +47,7 @@ void expect_same(const VisionFeatures& found, const VisionFeatures& wanted) {
 TEST(CpuVision, GivesTheTowersFeatures) {
   const at::NoGradGuard no_grad;
   for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
-    const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(directory, {});
+    const std::shared_ptr<Model> model = Model::load(directory, {});
     CpuVision vision(model);
     for (const auto& grid : kGrids) {
       SCOPED_TRACE(fmt::format("{}, {}x{}x{}", directory, grid[0], grid[1], grid[2]));
@@ -58,7 +58,7 @@ TEST(CpuVision, GivesTheTowersFeatures) {
 }
 
 TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {
-  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::source_path("demo/model"), {});
+  const std::shared_ptr<Model> model = Model::load(test::source_path("demo/model"), {});
   const int before = at::get_num_threads();
   for (const auto& grid : kGrids) {
     const at::Tensor pixels = pixels_of(*model, grid);
@@ -76,7 +76,7 @@ TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {
 }
 
 TEST(CpuVision, GivesEachImageOfManyWhatItGivesAlone) {
-  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::source_path("demo/model"), {});
+  const std::shared_ptr<Model> model = Model::load(test::source_path("demo/model"), {});
   const int before = at::get_num_threads();
   CpuVision vision(model);
   std::vector<at::Tensor> pixels;
@@ -98,14 +98,14 @@ TEST(CpuVision, GivesEachImageOfManyWhatItGivesAlone) {
 
 TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
   const at::NoGradGuard no_grad;
-  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(test::tiny_untied(), {});
+  const std::shared_ptr<Model> model = Model::load(test::tiny_untied(), {});
   CpuVision vision(model);
   const GridThw grid{1, 4, 6};
   const at::Tensor pixels = pixels_of(*model, grid);
   const VisionFeatures before = encode(vision, pixels, grid);
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-  const auto adapter = Adapter::create(*model, select_targets(names, {}), {.lora = {.rank = 2, .alpha = 4}});
+  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {.rank = 2, .alpha = 4}});
   for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
   for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).mul_(1.1);
   vision.refresh();
@@ -118,8 +118,8 @@ TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
 
 TEST(CpuVision, ComputesBfloat16WeightsInFloat32) {
   const at::NoGradGuard no_grad;
-  const std::shared_ptr<Qwen3VL> half = Qwen3VL::load(test::tiny_untied(), {.dtype = at::kBFloat16});
-  const std::shared_ptr<Qwen3VL> single = Qwen3VL::load(test::tiny_untied(), {});  // stored as bfloat16: the same weights
+  const std::shared_ptr<Model> half = Model::load(test::tiny_untied(), {.dtype = at::kBFloat16});
+  const std::shared_ptr<Model> single = Model::load(test::tiny_untied(), {});  // stored as bfloat16: the same weights
   const GridThw grid{1, 4, 6};
   const at::Tensor pixels = pixels_of(*single, grid);
   CpuVision vision(half);

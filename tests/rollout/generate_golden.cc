@@ -50,7 +50,7 @@ std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts) {
 const LoadedModel& rollout_model() {
   // Two threads on so small a model mostly wait for each other; beside other work they wait for minutes.
   at::set_num_threads(1);
-  static const LoadedModel loaded{Qwen3VL::load(source_path("tests/golden/rollout_model"), {}),
+  static const LoadedModel loaded{Model::load(source_path("tests/golden/rollout_model"), {}),
                                   Tokenizer::load(source_path("tests/golden/rollout_model"))};
   return loaded;
 }

@@ -24,7 +24,7 @@ std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts);
 
 /// The engine's model and tokenizer, loaded once per directory in float32.
 struct LoadedModel {
-  std::shared_ptr<const Qwen3VL> model;
+  std::shared_ptr<const Model> model;
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 const LoadedModel& rollout_model();

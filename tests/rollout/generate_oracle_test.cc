@@ -27,7 +27,7 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
 
   const test::GenerateGolden golden = test::load_generate_golden(dir.file("generate.json"));
   at::set_num_threads(1);  // as rollout_model() does
-  const auto model = Qwen3VL::load(dir.file("model"), {});
+  const auto model = Model::load(dir.file("model"), {});
   const auto tokenizer = Tokenizer::load(dir.file("model"));
   for (const double penalty : {1.0, 1.3}) {
     const auto& expected = penalty == 1.0 ? golden.plain : golden.penalised;

@@ -219,7 +219,7 @@ TEST(HfEngine, RefusesPromptsThatDoNotFitTheirImages) {
 }
 
 TEST(HfEngine, NamesTheSampleWhoseLogitsAreNotFinite) {
-  const auto broken = Qwen3VL::load(test::source_path("tests/golden/rollout_model"), {});
+  const auto broken = Model::load(test::source_path("tests/golden/rollout_model"), {});
   broken->parameter("lm_head.weight").fill_(std::numeric_limits<float>::quiet_NaN());
   HfEngine engine(broken, test::rollout_model().tokenizer, test::synthetic_pixels, greedy(2));
   const UserError error = test::catch_user_error([&] { engine.generate({golden().prompts[1]}, {}); });
@@ -229,7 +229,7 @@ TEST(HfEngine, NamesTheSampleWhoseLogitsAreNotFinite) {
 TEST(HfEngine, DecodesInBfloat16) {
   ModelOptions half;
   half.dtype = at::kBFloat16;
-  const auto model = Qwen3VL::load(test::source_path("tests/golden/rollout_model"), half);
+  const auto model = Model::load(test::source_path("tests/golden/rollout_model"), half);
   HfEngine engine(model, test::rollout_model().tokenizer, test::synthetic_pixels, greedy(8));
   const std::vector<Rollout> rollouts = engine.generate(golden().prompts, {});
   int num_first_equal = 0;

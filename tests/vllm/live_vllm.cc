@@ -74,7 +74,7 @@ const std::string& why_no_vllm() {
 
 Questions questions(const std::string& model_dir, int num_prompts) {
   Questions asked;
-  asked.model = Qwen3VL::load(model_dir, {});
+  asked.model = Model::load(model_dir, {});
   const auto tokenizer = Tokenizer::load(model_dir);
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
   const PromptEncoder encoder(

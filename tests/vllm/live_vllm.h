@@ -16,7 +16,7 @@ const std::string& why_no_vllm();
 
 /// A model and questions to it, with real pictures in a directory of its own.
 struct Questions {
-  std::shared_ptr<Qwen3VL> model;
+  std::shared_ptr<Model> model;
   EngineParts parts;
   std::vector<Prompt> prompts;
   std::vector<int> stop_ids;

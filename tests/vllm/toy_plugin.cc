@@ -2,13 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch::test {
 
 ToyPlugin::ToyPlugin(const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches)
     : parts_(parts), options_(options), patches_(patches) {
-  const std::shared_ptr<Qwen3VL> model = Qwen3VL::load(parts.vllm.model_dir, {});
+  const std::shared_ptr<Model> model = Model::load(parts.vllm.model_dir, {});
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).zero_();  // what is not handed over shows
   parts_.model = model;
@@ -29,7 +29,7 @@ std::vector<std::string> ToyPlugin::end_sync(int64_t version) {
 void ToyPlugin::add(const VllmRequest& request) {
   ++num_requests;
   Prompt prompt{.sample_id = num_requests, .where = request.id};
-  const auto pad = static_cast<int>(parts_.model->config().image_token_id);
+  const auto pad = static_cast<int>(parts_.model->description().image_token_id);
   size_t image_idx = 0;
   for (const int id : request.prompt_token_ids) {
     int64_t count = 1;

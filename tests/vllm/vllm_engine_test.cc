@@ -91,7 +91,7 @@ TEST(VllmEngine, HandsOverOnePadAndThePictureInMemory) {
   Rig rig;
   rig.engine().generate(rig.asked.prompts, {});
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir());
-  const auto pad = static_cast<int>(rig.asked.model->config().image_token_id);
+  const auto pad = static_cast<int>(rig.asked.model->description().image_token_id);
   for (size_t i = 0; i < 3; ++i) {
     const VllmRequest& request = rig.plugin.requests[i];
     EXPECT_EQ(std::count(request.prompt_token_ids.begin(), request.prompt_token_ids.end(), pad), 1);
@@ -217,7 +217,8 @@ TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
   Rig rig;
   std::vector<std::string> names;
   for (const NamedParameter& parameter : rig.asked.model->parameters()) names.push_back(parameter.name);
-  const auto adapter = Adapter::create(*rig.asked.model, select_targets(names, {}), {.lora = {.rank = 2, .use_dora = true}});
+  const auto adapter =
+      Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}), {.lora = {.rank = 2, .use_dora = true}});
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.01);
   rig.engine();

@@ -78,7 +78,8 @@ TEST(VllmLive, AnAdapterIsHandedOverMerged) {
     const test::Questions asked = test::questions(test::source_path("demo/model"), kNumPrompts);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : asked.model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*asked.model, select_targets(names, {}), {.lora = {.rank = 4, .use_dora = use_dora}});
+    const auto adapter =
+        Adapter::create(*asked.model, select_targets(asked.model->description(), names, {}), {.lora = {.rank = 4, .use_dora = use_dora}});
     {
       const at::NoGradGuard no_grad;
       at::manual_seed(3);

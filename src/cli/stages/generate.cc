@@ -78,7 +78,7 @@ class GenerateStage : public Stage {
         chat_template_(ChatTemplate::load(options.model_dir)),
         patch_options_(PatchOptions::from_model_dir(options.model_dir)),
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)),
-        model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = choose_device(options.device)})) {}
+        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = choose_device(options.device)})) {}
 
   Json run(const Json& input) override { return answers_of({read_request(input)}).front(); }
 
@@ -183,7 +183,7 @@ class GenerateStage : public Stage {
   const ChatTemplate chat_template_;
   const PatchOptions patch_options_;
   const std::vector<TokenId> stop_ids_;
-  const std::shared_ptr<const Qwen3VL> model_;
+  const std::shared_ptr<const Model> model_;
   std::map<std::string, std::shared_ptr<const Patches>> pixels_;  // of the lines being answered, by path
 };
 

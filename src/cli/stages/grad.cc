@@ -40,7 +40,7 @@ class GradStage : public Stage {
  public:
   explicit GradStage(const StageOptions& options)
       : device_(choose_device(options.device)),
-        model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
         model_dir_(options.model_dir),
         output_dir_(options.output_dir) {
     make_directories(output_dir_);
@@ -81,14 +81,14 @@ class GradStage : public Stage {
     if (!segments.is_array() || segments.empty()) fail("input.segments", segments.type_name(), "give a list of at least one segment");
     PackedRow row;
     for (size_t i = 0; i < segments.size(); ++i) {
-      row.segments.push_back(read_segment(segments[i], fmt::format("input.segments[{}]", i), model_->config().text.vocab_size));
+      row.segments.push_back(read_segment(segments[i], fmt::format("input.segments[{}]", i), model_->description().text.vocab_size));
     }
     return row;
   }
 
   // The input's own ids, else those of the model directory's tokenizer; a row without slots needs neither.
   std::array<TokenId, 1000> coord_token_ids(FieldReader& fields, const PackedRow& row) const {
-    if (fields.has("coord_token_ids")) return read_coord_token_ids(fields, model_->config().text.vocab_size);
+    if (fields.has("coord_token_ids")) return read_coord_token_ids(fields, model_->description().text.vocab_size);
     bool has_slots = false;
     for (const auto& segment : row.segments) has_slots |= !segment->coord_slots.empty();
     return has_slots ? CoordVocab::from(*Tokenizer::load(model_dir_), model_dir_).ids() : std::array<int, 1000>{};
@@ -97,7 +97,7 @@ class GradStage : public Stage {
   std::vector<ParameterGroup> trainable_groups() const {
     std::vector<std::pair<std::string, at::Tensor>> parameters;
     for (const NamedParameter& parameter : model_->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
-    return make_groups(parameters, {});
+    return make_groups(parameters, model_->description().part_of, {});
   }
 
   // Gradients by checkpoint name in float32, zeros where a parameter took no part; the parameters are left without any.
@@ -112,7 +112,7 @@ class GradStage : public Stage {
   }
 
   const at::Device device_;
-  const std::shared_ptr<Qwen3VL> model_;
+  const std::shared_ptr<Model> model_;
   const std::string model_dir_;
   const std::string output_dir_;
 };

@@ -19,7 +19,7 @@ class LogitsStage : public Stage {
  public:
   explicit LogitsStage(const StageOptions& options)
       : device_(choose_device(options.device)),
-        model_(Qwen3VL::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
         model_dir_(options.model_dir),
         output_dir_(options.output_dir) {
     make_directories(output_dir_);
@@ -56,7 +56,7 @@ class LogitsStage : public Stage {
   }
 
   const at::Device device_;
-  const std::shared_ptr<Qwen3VL> model_;
+  const std::shared_ptr<Model> model_;
   const std::string model_dir_;
   const std::string output_dir_;
 };

@@ -15,18 +15,7 @@ struct PartRow {
   double learning_rate;
 };
 
-bool starts_with_component(const std::string& name, const std::string& prefix) {
-  return name.compare(0, prefix.size(), prefix) == 0 && (name.size() == prefix.size() || name[prefix.size()] == '.');
-}
-
 }  // namespace
-
-ParameterPart parameter_part(const std::string& name) {
-  if (!starts_with_component(name, "model.visual")) return ParameterPart::kLlm;
-  const bool is_merger =
-      starts_with_component(name, "model.visual.merger") || starts_with_component(name, "model.visual.deepstack_merger_list");
-  return is_merger ? ParameterPart::kAligner : ParameterPart::kVit;
-}
 
 bool is_undecayed(const std::string& name) {
   const std::vector<std::string> components = split(name, '.');
@@ -35,7 +24,8 @@ bool is_undecayed(const std::string& name) {
   return components[components.size() - 2].find("norm") != std::string::npos;
 }
 
-std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const GroupOptions& options) {
+std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const ParameterParts& part_of,
+                                        const GroupOptions& options) {
   const PartRow rows[] = {
       {ParameterPart::kVit, "vit", options.freeze_vit, options.vit_lr.value_or(options.learning_rate)},
       {ParameterPart::kAligner, "aligner", options.freeze_aligner, options.aligner_lr.value_or(options.learning_rate)},
@@ -46,7 +36,7 @@ std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string,
     ParameterGroup decayed{row.name, row.learning_rate, options.weight_decay, {}, {}};
     ParameterGroup undecayed{std::string(row.name) + ".no_decay", row.learning_rate, 0.0, {}, {}};
     for (const auto& [name, tensor] : parameters) {
-      if (parameter_part(name) != row.part) continue;
+      if (part_of(name) != row.part) continue;
       tensor.set_requires_grad(!row.is_frozen);
       if (row.is_frozen) continue;
       ParameterGroup& group = is_undecayed(name) ? undecayed : decayed;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/families/description.h"
 #include "mstep/optim/adamw.h"
 
 namespace rematch {
@@ -21,19 +22,15 @@ struct GroupOptions {
   bool freeze_aligner = false;
 };
 
-/// Which of the three parts a parameter belongs to.
-enum class ParameterPart { kVit, kAligner, kLlm };
-
-/// Part by checkpoint name: the mergers of `model.visual` are the aligner, the rest of it the vit, everything else the llm.
-ParameterPart parameter_part(const std::string& name);
-
 /// True for weights of norms and for biases, which are not decayed.
 bool is_undecayed(const std::string& name);
 
 /// Sets requires_grad of every parameter by the freeze options and groups the trainable ones: vit, aligner, llm, each with decay then without
 /// (".no_decay"), empty groups left out; inside a group the order given.
 /// @param parameters  leaves under their checkpoint names
+/// @param part_of     of the model's description
 /// @throws UserError (config) when nothing is trainable
-std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const GroupOptions& options);
+std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const ParameterParts& part_of,
+                                        const GroupOptions& options);
 
 }  // namespace rematch

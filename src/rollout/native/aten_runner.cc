@@ -80,21 +80,21 @@ class PagedAttention : public AttentionContext {
 
 class AtenRunner : public StepRunner {
  public:
-  AtenRunner(std::shared_ptr<const Qwen3VL> model, StepGraphMaker graphs)
+  AtenRunner(std::shared_ptr<const Model> model, StepGraphMaker graphs)
       : model_(std::move(model)), graphs_(std::move(graphs), [this](const DecodeInputs& inputs) { return decoded(inputs); }) {}
 
   int64_t block_bytes(int64_t block_len) const override {
-    const TextConfig& text = model_->config().text;
-    return text.num_hidden_layers * 2 * block_len * text.num_key_value_heads * text.head_dim *
+    const TextDescription& text = model_->description().text;
+    return text.num_layers() * 2 * block_len * text.num_key_value_heads * text.head_dim *
            static_cast<int64_t>(c10::elementSize(model_->dtype()));
   }
 
   void reserve(const CacheShape& shape, int64_t) override {
-    const TextConfig& text = model_->config().text;
+    const TextDescription& text = model_->description().text;
     release();
     shape_ = shape;
     // One slot more: what fills a step up to a graph's size writes there.
-    cache_ = at::empty({text.num_hidden_layers, 2, shape.num_blocks * shape.block_len + 1, text.num_key_value_heads, text.head_dim},
+    cache_ = at::empty({text.num_layers(), 2, shape.num_blocks * shape.block_len + 1, text.num_key_value_heads, text.head_dim},
                        at::TensorOptions(model_->device()).dtype(model_->dtype()));
   }
 
@@ -135,7 +135,7 @@ class AtenRunner : public StepRunner {
  private:
   template <typename Get>
   at::Tensor visual_rows(const Step& step, const Get& get) const {
-    const int64_t hidden_size = model_->config().text.hidden_size;
+    const int64_t hidden_size = model_->description().text.hidden_size;
     at::Tensor rows_MH = at::empty({static_cast<int64_t>(step.visual_rows.size()), hidden_size}, at::kFloat);
     float* to = rows_MH.data_ptr<float>();
     for (const VisualRow& visual : step.visual_rows) to = std::copy_n(get(visual), hidden_size, to);
@@ -244,7 +244,7 @@ class AtenRunner : public StepRunner {
     return plan;
   }
 
-  std::shared_ptr<const Qwen3VL> model_;
+  std::shared_ptr<const Model> model_;
   CacheShape shape_;
   at::Tensor cache_;  ///< [layer, 2, slots, nkv, D]
   at::Tensor logits_KV_;
@@ -253,11 +253,11 @@ class AtenRunner : public StepRunner {
 
 }  // namespace
 
-std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model, StepGraphMaker graphs) {
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Model> model, StepGraphMaker graphs) {
   return std::make_unique<AtenRunner>(std::move(model), std::move(graphs));
 }
 
-std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model) {
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Model> model) {
   StepGraphMaker graphs = device_graphs(model->device());
   return make_aten_runner(std::move(model), std::move(graphs));
 }

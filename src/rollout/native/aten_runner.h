@@ -3,7 +3,7 @@
 
 #include "rollout/native/step.h"
 #include "rollout/native/step_graph.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -15,8 +15,8 @@ namespace rematch {
 /// Steps in which everybody decodes are replayed as graphs where the device has them (decode_graphs.h).
 /// @param model   shared with training; never written to
 /// @param graphs  empty = never replay
-std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model, StepGraphMaker graphs);
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Model> model, StepGraphMaker graphs);
 /// With the graphs of the model's device.
-std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Qwen3VL> model);
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Model> model);
 
 }  // namespace rematch

@@ -30,14 +30,14 @@ kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
 
 }  // namespace
 
-CpuParameters::CpuParameters(const Qwen3VL& model, const std::vector<std::string>& prefixes) : model_(model) {
+CpuParameters::CpuParameters(const Model& model, Tower tower) : model_(model) {
   REMATCH_CHECK(model.device().is_cpu(), model.device().str());
   int64_t most_bytes = 0;
   for (const NamedParameter& parameter : model.parameters()) {
     parameters_[parameter.name] = &parameter;
     const at::Tensor& tensor = parameter.tensor;
-    const auto begins = [&](const std::string& prefix) { return parameter.name.starts_with(prefix); };
-    if (tensor.dim() < 2 || std::none_of(prefixes.begin(), prefixes.end(), begins)) continue;
+    const bool is_text = model.description().part_of(parameter.name) == ParameterPart::kLlm;
+    if (tensor.dim() < 2 || is_text != (tower == Tower::kText)) continue;
     most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
   }
   memory_.packed.reserve(most_bytes);  // what stays empty is never touched
@@ -90,10 +90,23 @@ CpuMemory CpuParameters::memory() && {
   return std::move(memory_);
 }
 
-kernels::PackedWeights CpuParameters::linear(const std::string& module) {
-  kernels::PackedWeights weights = packed({module + ".weight"});
-  weights.bias = memory_.tensors.emplace_back(tensor(module + ".bias").to(at::kFloat)).const_data_ptr<float>();
+kernels::PackedWeights CpuParameters::linear(std::initializer_list<const LinearDescription*> parts) {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> biases;
+  for (const LinearDescription* part : parts) {
+    names.push_back(part->module + ".weight");
+    if (part->has_bias) biases.push_back(tensor(part->module + ".bias").to(at::kFloat));
+  }
+  kernels::PackedWeights weights = packed(names);
+  if (biases.empty()) return weights;
+  REMATCH_CHECK(biases.size() == parts.size(), names.front());
+  weights.bias = memory_.tensors.emplace_back(at::cat(biases)).const_data_ptr<float>();
   return weights;
+}
+
+kernels::PackedWeights CpuParameters::head() {
+  const TextDescription& text = model_.description().text;
+  return packed({(model_.tied() ? text.embedding : text.head.module) + ".weight"});
 }
 
 kernels::Matrix CpuParameters::matrix(const std::string& name) { return as_matrix(memory_.tensors.emplace_back(tensor(name)), name); }

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,7 +9,7 @@
 
 #include "rollout/native/cpu_buffer.h"
 #include "kernels/gemm.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -22,15 +23,17 @@ struct CpuMemory {
 /// copies (kernels/gemm.h): as much memory again as the matrices, while there is a rollout.
 class CpuParameters {
  public:
-  /// @param model     on the CPU, float32 or bfloat16
-  /// @param prefixes  of all matrices that will be packed
-  CpuParameters(const Qwen3VL& model, const std::vector<std::string>& prefixes);
+  enum class Tower { kVision, kText };  ///< the vision tower has the mergers
+  /// @param model  on the CPU, float32 or bfloat16
+  /// @param tower  whose matrices will be packed
+  CpuParameters(const Model& model, Tower tower);
 
-  /// Parameters below each other, to be packed for products; all dimensions but the first are taken together. Cost: one pass over them,
-  /// at the latest in memory().
-  kernels::PackedWeights packed(const std::vector<std::string>& names);
-  /// packed({MODULE.weight}) with MODULE.bias.
-  kernels::PackedWeights linear(const std::string& module);
+  /// Linears of one input below each other, to be packed for products; all dimensions of a weight but the first are taken together.
+  /// Cost: one pass over them, at the latest in memory().
+  kernels::PackedWeights linear(std::initializer_list<const LinearDescription*> parts);
+  kernels::PackedWeights linear(const LinearDescription& one) { return linear({&one}); }
+  /// The head: the embedding when tied.
+  kernels::PackedWeights head();
   /// A parameter row by row, for looking up.
   kernels::Matrix matrix(const std::string& name);
   /// A copy as float32; for a few kilobytes.
@@ -48,9 +51,10 @@ class CpuParameters {
     int64_t num_panels = 0;
     void* packed = nullptr;
   };
+  kernels::PackedWeights packed(const std::vector<std::string>& names);
   void pack_waiting();
 
-  const Qwen3VL& model_;
+  const Model& model_;
   std::map<std::string, const NamedParameter*> parameters_;
   CpuMemory memory_;
   int64_t num_packed_bytes_ = 0;

@@ -4,56 +4,33 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
-#include "rollout/native/cpu_attention_plan.h"
-#include "rollout/native/cpu_buffer.h"
-#include "rollout/native/cpu_weights.h"
 #include "kernels/isa.h"
-#include "kernels/rows.h"
-#include "kernels/team.h"
+#include "rollout/native/cpu_pass.h"
 
 namespace rematch {
 namespace {
 
-using kernels::Range;
-using kernels::Rows;
-using kernels::Worker;
-
-// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that want
-// logits, V vocabulary.
-
-// Everything a step writes to besides the cache.
-struct Scratch {
-  CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
-  CpuBuffer<float> inputs, down_inputs;  // of products, interleaved: of hidden states and heads, of the feed-forward network
-  CpuBuffer<float> cos_T, sin_T;         // [T, D / 2]
-  CpuBuffer<float> last_SH, logits_SV;
-  CpuBuffer<float> attention;       // of each worker
-  CpuBuffer<const void*> pointers;  // of each worker
-  CpuBuffer<float> partials;
-};
-
 class CpuRunner : public StepRunner {
  public:
-  explicit CpuRunner(std::shared_ptr<const Qwen3VL> model) : model_(std::move(model)), text_(model_->config().text) {
-    storage_ = model_->dtype() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
+  explicit CpuRunner(std::shared_ptr<const Model> model) : model_(std::move(model)), text_(model_->description().text) {
+    cache_.storage = model_->dtype() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
+    cache_.num_kv_heads = text_.num_key_value_heads;
+    cache_.head_dim = text_.head_dim;
   }
 
-  int64_t block_bytes(int64_t block_len) const override {
-    return text_.num_hidden_layers * 2 * text_.num_key_value_heads * block_len * text_.head_dim * kernels::storage_bytes(storage_);
-  }
+  int64_t block_bytes(int64_t block_len) const override { return text_.num_layers() * 2 * cache_.block_bytes(block_len); }
 
   void reserve(const CacheShape& shape, int64_t max_rows) override {
     REMATCH_CHECK(shape.num_blocks >= 1 && shape.block_len >= 1 && max_rows >= 1,
                   fmt::format("{} blocks of {}, {} rows", shape.num_blocks, shape.block_len, max_rows));
     if (weights_.layers.empty()) refresh();
-    if (shape.num_blocks != shape_.num_blocks || shape.block_len != shape_.block_len) cache_.release();
-    shape_ = shape;
-    cache_.reserve(shape.num_blocks * block_bytes(shape.block_len));
-    reserve_rows(max_rows);
+    if (shape.num_blocks != cache_.shape.num_blocks || shape.block_len != cache_.shape.block_len) cache_.numbers.release();
+    cache_.shape = shape;
+    cache_.numbers.reserve(shape.num_blocks * block_bytes(shape.block_len));
+    pass_.reserve_rows(max_rows);
   }
 
   void refresh() override { weights_ = take_cpu_weights(*model_); }
@@ -70,12 +47,13 @@ class CpuRunner : public StepRunner {
   }
 
   void copy_block(int32_t from, int32_t to, int64_t num_tokens) override {
-    REMATCH_CHECK(from >= 0 && from < shape_.num_blocks && to >= 0 && to < shape_.num_blocks && num_tokens <= shape_.block_len,
-                  fmt::format("{} to {} of {}, {} tokens", from, to, shape_.num_blocks, num_tokens));
+    const CacheShape& shape = cache_.shape;
+    REMATCH_CHECK(from >= 0 && from < shape.num_blocks && to >= 0 && to < shape.num_blocks && num_tokens <= shape.block_len,
+                  fmt::format("{} to {} of {}, {} tokens", from, to, shape.num_blocks, num_tokens));
     // Whole blocks: what lies behind those tokens is overwritten before it is read.
-    const int64_t bytes = shape_.block_len * kv_width() * kernels::storage_bytes(storage_);
-    for (int64_t i = 0; i < text_.num_hidden_layers; ++i) {
-      const kernels::CacheLayer layer = cache_layer(i);
+    const int64_t bytes = cache_.block_bytes(shape.block_len);
+    for (int64_t i = 0; i < text_.num_layers(); ++i) {
+      const kernels::CacheLayer layer = cache_.layer(i);
       for (void* numbers : {layer.keys, layer.values}) {
         auto* const data = static_cast<uint8_t*>(numbers);
         std::memcpy(data + to * bytes, data + from * bytes, static_cast<size_t>(bytes));
@@ -85,74 +63,20 @@ class CpuRunner : public StepRunner {
 
   std::span<float> forward(const Step& step) override {
     check(step);
-    const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    reserve_rows(num_rows);
-    const int num_threads = std::max(1, at::get_num_threads());
-    reserve_workers(num_threads);
-    mark_visual_rows(step);
-    find_last_rows(step);
-    plan_.make(step, text_.num_key_value_heads, group(), num_threads);
-    last_plan_.make(last_step_, text_.num_key_value_heads, group(), num_threads);
-    scratch_.partials.reserve(std::max(plan_.num_partials(), last_plan_.num_partials()) *
-                              kernels::attention_partial_floats(text_.head_dim));
-    const int64_t num_logits = static_cast<int64_t>(last_rows_.size()) * text_.vocab_size;
-    scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * text_.hidden_size);
-    scratch_.logits_SV.reserve(num_logits);
-    kernels::run_team(num_threads, [&](const Worker& worker) { run(step, worker); });
-    return {scratch_.logits_SV.data(), static_cast<size_t>(num_logits)};
+    return pass_.run(step, std::max(1, at::get_num_threads()));
   }
 
   void release() override {
-    cache_.release();
-    shape_ = {0, 0};
-    scratch_ = {};
+    cache_.numbers.release();
+    cache_.shape = {0, 0};
+    pass_.release();
     weights_ = {};
   }
 
  private:
-  int64_t group() const { return text_.num_attention_heads / text_.num_key_value_heads; }
-  int64_t q_width() const { return text_.num_attention_heads * text_.head_dim; }
-  int64_t kv_width() const { return text_.num_key_value_heads * text_.head_dim; }
-  int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
-  Rows hidden() const { return {scratch_.hidden_TH.data(), text_.hidden_size}; }
-  Rows normed() const { return {scratch_.normed_TH.data(), text_.hidden_size}; }
-  Rows qkv(int64_t first_column) const { return {scratch_.qkv_T.data() + first_column, qkv_width()}; }
-  Rows attended() const { return {scratch_.attended_T.data(), q_width()}; }
-  Rows gate() const { return {scratch_.gate_TI.data(), text_.intermediate_size}; }
-  kernels::InterleavedRows inputs(int64_t num_rows, int64_t width) const { return {scratch_.inputs.data(), num_rows, width}; }
-  Rows up() const { return {scratch_.up_TI.data(), text_.intermediate_size}; }
-
-  kernels::CacheLayer cache_layer(int64_t layer_idx) const {
-    const int64_t bytes = shape_.num_blocks * shape_.block_len * kv_width() * kernels::storage_bytes(storage_);
-    return {.keys = cache_.data() + 2 * layer_idx * bytes,
-            .values = cache_.data() + (2 * layer_idx + 1) * bytes,
-            .storage = storage_,
-            .num_kv_heads = text_.num_key_value_heads,
-            .block_len = shape_.block_len,
-            .head_dim = text_.head_dim};
-  }
-
-  void reserve_rows(int64_t num_rows) {
-    scratch_.hidden_TH.reserve(num_rows * text_.hidden_size);
-    scratch_.normed_TH.reserve(num_rows * text_.hidden_size);
-    scratch_.qkv_T.reserve(num_rows * qkv_width());
-    scratch_.attended_T.reserve(num_rows * q_width());
-    scratch_.gate_TI.reserve(num_rows * text_.intermediate_size);
-    scratch_.inputs.reserve(num_rows * std::max(text_.hidden_size, q_width()));
-    scratch_.down_inputs.reserve(num_rows * text_.intermediate_size);
-    scratch_.up_TI.reserve(num_rows * text_.intermediate_size);
-    scratch_.cos_T.reserve(num_rows * text_.head_dim / 2);
-    scratch_.sin_T.reserve(num_rows * text_.head_dim / 2);
-  }
-
-  void reserve_workers(int num_workers) {
-    scratch_.attention.reserve(num_workers * kernels::attention_scratch_floats(text_.head_dim));
-    scratch_.pointers.reserve(num_workers * kernels::kAttentionScratchRows);
-  }
-
   void check(const Step& step) const {
     const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    REMATCH_CHECK(cache_.data() != nullptr && !weights_.layers.empty(), "a step without reserve()");
+    REMATCH_CHECK(cache_.numbers.data() != nullptr && !weights_.layers.empty(), "a step without reserve()");
     REMATCH_CHECK(num_rows >= 1 && static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
                   fmt::format("{} tokens, {} positions", num_rows, step.positions_3T.size()));
     for (const TokenId id : step.token_ids) REMATCH_CHECK(id >= 0 && id < text_.vocab_size, fmt::format("token id {}", id));
@@ -160,252 +84,23 @@ class CpuRunner : public StepRunner {
     for (const StepSequence& sequence : step.sequences) {
       const int64_t num_tokens = sequence.num_cached + sequence.num_rows;
       REMATCH_CHECK(sequence.first_row == next_row && sequence.num_rows >= 1 && sequence.num_logits <= sequence.num_rows &&
-                        static_cast<int64_t>(sequence.block_table.size()) * shape_.block_len >= num_tokens,
+                        static_cast<int64_t>(sequence.block_table.size()) * cache_.shape.block_len >= num_tokens,
                     fmt::format("rows {} + {}, {} cached, {} blocks of {}", sequence.first_row, sequence.num_rows, sequence.num_cached,
-                                sequence.block_table.size(), shape_.block_len));
+                                sequence.block_table.size(), cache_.shape.block_len));
       next_row += sequence.num_rows;
     }
     REMATCH_CHECK(next_row == num_rows, fmt::format("sequences have {} of {} rows", next_row, num_rows));
   }
 
-  void mark_visual_rows(const Step& step) {
-    visual_of_row_.assign(step.token_ids.size(), nullptr);
-    for (const VisualRow& visual : step.visual_rows) visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
-  }
-
-  // The rows that want logits, and a step of these alone: all that is left to do once the last layer has its keys and values.
-  void find_last_rows(const Step& step) {
-    last_rows_.clear();
-    last_step_.sequences.clear();
-    first_last_rows_.clear();
-    for (const StepSequence& sequence : step.sequences) {
-      if (sequence.num_logits == 0) continue;
-      const int64_t before = sequence.num_rows - sequence.num_logits, first_row = sequence.first_row + before;
-      first_last_rows_.push_back(static_cast<int64_t>(last_rows_.size()));
-      for (int64_t i = 0; i < sequence.num_logits; ++i) last_rows_.push_back(first_row + i);
-      last_step_.sequences.push_back({.first_row = first_row,
-                                      .num_rows = sequence.num_logits,
-                                      .num_cached = sequence.num_cached + before,
-                                      .block_table = sequence.block_table,
-                                      .num_logits = sequence.num_logits});
-    }
-    is_narrowed_ = last_rows_.size() < step.token_ids.size();
-  }
-
-  // ---- what one worker does in a step; a barrier wherever somebody needs what another one made ----
-
-  void run(const Step& step, const Worker& worker) const {
-    embed(step, worker);
-    turn(step, worker);
-    const auto num_layers = static_cast<int64_t>(weights_.layers.size());
-    for (int64_t i = 0; i < num_layers; ++i) {
-      const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
-      normalise(i, layer.input_norm, num_rows(), worker);
-      multiply(layer.qkv, inputs(num_rows(), text_.hidden_size), qkv(0), kernels::Into::kStore, worker);
-      worker.wait();
-      store_heads(step, i, layer, worker);
-      const bool narrows = is_narrowed_ && i + 1 == num_layers;
-      if (narrows) keep_last_rows(worker);
-      attend(narrows ? last_step_ : step, narrows, i, worker);
-      const int64_t rows = narrows ? static_cast<int64_t>(last_rows_.size()) : num_rows();
-      if (rows == 0) return;
-      interleave_attended(rows, worker);
-      multiply(layer.o, inputs(rows, q_width()), hidden(), kernels::Into::kAdd, worker);
-      worker.wait();
-      normalise(-1, layer.post_attention_norm, rows, worker);
-      feed_forward(layer, rows, worker);
-    }
-    answer(num_layers, worker);
-  }
-
-  void embed(const Step& step, const Worker& worker) const {
-    const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
-    const int64_t row_bytes = text_.hidden_size * kernels::storage_bytes(weights_.embedding.storage);
-    for (int64_t t = rows.begin; t < rows.end; ++t) {
-      const VisualRow* const visual = visual_of_row_[static_cast<size_t>(t)];
-      if (visual != nullptr) {
-        std::copy_n(visual->embed_H, text_.hidden_size, hidden().row(t));
-      } else {
-        const auto* const table = static_cast<const uint8_t*>(weights_.embedding.data);
-        kernels::load_from(table + step.token_ids[static_cast<size_t>(t)] * row_bytes, weights_.embedding.storage, text_.hidden_size,
-                           hidden().row(t));
-      }
-    }
-  }
-
-  // Cosines and sines of every row's angles.
-  void turn(const Step& step, const Worker& worker) const {
-    const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    const int64_t half = text_.head_dim / 2;
-    const Range angles = kernels::share(num_rows * half, 16, worker.index, worker.count);
-    for (int64_t i = angles.begin; i < angles.end; ++i) {
-      const int64_t t = i / half;
-      const auto j = static_cast<size_t>(i % half);
-      const int64_t position = step.positions_3T[static_cast<size_t>(weights_.axis[j] * num_rows + t)];
-      const float angle = static_cast<float>(position) * weights_.inverse_frequencies[j];
-      scratch_.cos_T.data()[i] = std::cos(angle);
-      scratch_.sin_T.data()[i] = std::sin(angle);
-    }
-  }
-
-  // Norm of every row, ready for products, after the DeepStack features that follow the layer before (`layer_idx` ≥ 1).
-  void normalise(int64_t layer_idx, const std::vector<float>& weight, int64_t num_rows, const Worker& worker) const {
-    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
-    for (int64_t t = rows.begin; t < rows.end; ++t) {
-      add_deepstack(layer_idx, t, t);
-      kernels::rms_norm(hidden().row(t), weight.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps), normed().row(t));
-    }
-    kernels::interleave(normed(), rows, {0, text_.hidden_size}, inputs(num_rows, text_.hidden_size));
-    worker.wait();
-  }
-
-  // @param row  of the hidden rows, where step row `step_row` is
-  void add_deepstack(int64_t layer_idx, int64_t step_row, int64_t row) const {
-    const VisualRow* const visual = visual_of_row_[static_cast<size_t>(step_row)];
-    if (visual == nullptr || layer_idx < 1 || layer_idx > static_cast<int64_t>(visual->deepstack_H.size())) return;
-    kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(layer_idx - 1)], text_.hidden_size);
-  }
-
-  void multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x, const Rows& y, kernels::Into into,
-                const Worker& worker) const {
-    worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count),
-                [&](Range columns) { kernels::gemm(w, x, y, columns, into); });
-  }
-
-  // Norms and rotates the heads of q and k, and puts k and v into the cache.
-  void store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer, const Worker& worker) const {
-    const kernels::CacheLayer cache = cache_layer(layer_idx);
-    const int64_t heads = text_.num_attention_heads + text_.num_key_value_heads;
-    const Range range = kernels::share(num_rows() * heads, 1, worker.index, worker.count);
-    size_t s = 0;
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      const int64_t t = i / heads, head = i % heads, kv_head = head - text_.num_attention_heads;
-      float* const x = qkv(head * text_.head_dim).row(t);
-      const std::vector<float>& norm = kv_head < 0 ? layer.q_norm : layer.k_norm;
-      kernels::rms_norm(x, norm.data(), text_.head_dim, static_cast<float>(text_.rms_norm_eps), x);
-      kernels::rotate(x, scratch_.cos_T.data() + t * text_.head_dim / 2, scratch_.sin_T.data() + t * text_.head_dim / 2, text_.head_dim);
-      if (kv_head < 0) continue;
-      while (step.sequences[s].first_row + step.sequences[s].num_rows <= t) ++s;
-      const int64_t token = step.sequences[s].num_cached + t - step.sequences[s].first_row;
-      const int32_t block = step.sequences[s].block_table[static_cast<size_t>(token / shape_.block_len)];
-      kernels::store_token(cache, block, kv_head, token % shape_.block_len, x, x + kv_width());
-    }
-    worker.wait();
-  }
-
-  // Hidden rows that want logits move to the front. The first worker does it: it is little, and rows must move in order.
-  void keep_last_rows(const Worker& worker) const {
-    if (worker.index == 0) {
-      for (size_t i = 0; i < last_rows_.size(); ++i) {
-        const auto to = static_cast<int64_t>(i);
-        if (last_rows_[i] != to) std::copy_n(hidden().row(last_rows_[i]), text_.hidden_size, hidden().row(to));
-      }
-    }
-    worker.wait();
-  }
-
-  // @param narrows  `step` holds the last rows of sequences, whose results go to the front
-  kernels::AttentionTask attention_task(const Step& step, bool narrows, const CpuAttentionPlan::Task& task) const {
-    const StepSequence& sequence = step.sequences[task.sequence];
-    const int64_t out_row = narrows ? first_last_rows_[task.sequence] : sequence.first_row;
-    return {.block_table = sequence.block_table.data(),
-            .first_position = sequence.num_cached,
-            .kv_head = task.kv_head,
-            .group = group(),
-            .queries = task.queries,
-            .q = {qkv(0).row(sequence.first_row), qkv_width()},
-            .out = {attended().row(out_row), attended().stride}};
-  }
-
-  void attend(const Step& step, bool narrows, int64_t layer_idx, const Worker& worker) const {
-    const CpuAttentionPlan& plan = narrows ? last_plan_ : plan_;
-    const kernels::CacheLayer cache = cache_layer(layer_idx);
-    const int64_t floats = kernels::attention_scratch_floats(text_.head_dim);
-    const kernels::AttentionScratch scratch{scratch_.attention.data() + worker.index * floats,
-                                            scratch_.pointers.data() + worker.index * kernels::kAttentionScratchRows};
-    const int64_t partial_floats = kernels::attention_partial_floats(text_.head_dim);
-    const Range items = plan.share(worker.index, worker.count);
-    for (int64_t i = items.begin; i < items.end; ++i) {
-      const CpuAttentionPlan::Item& item = plan.items()[static_cast<size_t>(i)];
-      const CpuAttentionPlan::Task& task = plan.tasks()[item.task];
-      if (item.span < 0) {
-        kernels::attend(cache, attention_task(step, narrows, task), scratch);
-      } else {
-        float* const partial = scratch_.partials.data() + (task.first_partial + item.span) * partial_floats;
-        kernels::attend_span(cache, attention_task(step, narrows, task), item.span, scratch, partial);
-      }
-    }
-    worker.wait();
-    if (plan.num_partials() == 0) return;
-    const Range tasks = kernels::share(static_cast<int64_t>(plan.tasks().size()), 1, worker.index, worker.count);
-    for (int64_t i = tasks.begin; i < tasks.end; ++i) {
-      const CpuAttentionPlan::Task& task = plan.tasks()[static_cast<size_t>(i)];
-      if (task.first_partial < 0) continue;
-      kernels::combine_spans(cache, attention_task(step, narrows, task), task.num_spans,
-                             scratch_.partials.data() + task.first_partial * partial_floats, scratch);
-    }
-    worker.wait();
-  }
-
-  void interleave_attended(int64_t num_rows, const Worker& worker) const {
-    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
-    kernels::interleave(attended(), rows, {0, q_width()}, inputs(num_rows, q_width()));
-    worker.wait();
-  }
-
-  void feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker& worker) const {
-    const kernels::InterleavedRows x = inputs(num_rows, text_.hidden_size);
-    const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows, text_.intermediate_size};
-    worker.deal(text_.intermediate_size, kernels::run_of_panels(text_.intermediate_size, worker.count), [&](Range columns) {
-      kernels::gemm(layer.gate, x, gate(), columns);
-      kernels::gemm(layer.up, x, up(), columns);
-      for (int64_t t = 0; t < num_rows; ++t) {
-        kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin, columns.size());
-      }
-      kernels::interleave(gate(), {0, num_rows}, columns, down_x);
-    });
-    worker.wait();
-    multiply(layer.down, down_x, hidden(), kernels::Into::kAdd, worker);
-    worker.wait();
-  }
-
-  // Logits of the rows that want them.
-  void answer(int64_t num_layers, const Worker& worker) const {
-    const auto num_last = static_cast<int64_t>(last_rows_.size());
-    if (num_last == 0) return;
-    const Rows last{scratch_.last_SH.data(), text_.hidden_size}, logits{scratch_.logits_SV.data(), text_.vocab_size};
-    const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
-    for (int64_t i = rows.begin; i < rows.end; ++i) {
-      const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
-      add_deepstack(num_layers, step_row, row);
-      kernels::rms_norm(hidden().row(row), weights_.final_norm.data(), text_.hidden_size, static_cast<float>(text_.rms_norm_eps),
-                        last.row(i));
-    }
-    kernels::interleave(last, rows, {0, text_.hidden_size}, inputs(num_last, text_.hidden_size));
-    worker.wait();
-    multiply(weights_.head, inputs(num_last, text_.hidden_size), logits, kernels::Into::kStore, worker);
-  }
-
-  int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }
-
-  std::shared_ptr<const Qwen3VL> model_;
-  const TextConfig text_;
-  kernels::Storage storage_ = kernels::Storage::kFloat;
-  CacheShape shape_{0, 0};
+  std::shared_ptr<const Model> model_;
+  const TextDescription& text_;
   CpuWeights weights_;
-  CpuBuffer<uint8_t> cache_;  // [layer][keys, values][block][nkv][block_len][D]
-  Scratch scratch_;
-  CpuAttentionPlan plan_, last_plan_;
-  std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
-  std::vector<int64_t> last_rows_;               // that want logits
-  Step last_step_;                               // of these alone; sequences only
-  std::vector<int64_t> first_last_rows_;         // of each sequence of last_step_, in last_rows_
-  bool is_narrowed_ = false;                     // there are others
+  CpuCache cache_;
+  CpuPass pass_{text_, weights_, cache_};
 };
 
 }  // namespace
 
-std::unique_ptr<StepRunner> make_cpu_runner(std::shared_ptr<const Qwen3VL> model) { return std::make_unique<CpuRunner>(std::move(model)); }
+std::unique_ptr<StepRunner> make_cpu_runner(std::shared_ptr<const Model> model) { return std::make_unique<CpuRunner>(std::move(model)); }
 
 }  // namespace rematch

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "rollout/native/step.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
@@ -12,6 +12,6 @@ namespace rematch {
 /// The bits of a row's logits depend on its own sequence's tokens alone: not on the other rows, on how the prompt was cut, on the blocks or
 /// their length, on the number of threads. Takes as many threads as at::get_num_threads() says at each step.
 /// @param model  on the CPU; may change its weights between steps, refresh() then
-std::unique_ptr<StepRunner> make_cpu_runner(std::shared_ptr<const Qwen3VL> model);
+std::unique_ptr<StepRunner> make_cpu_runner(std::shared_ptr<const Model> model);
 
 }  // namespace rematch

@@ -1,42 +1,33 @@
 #include "rollout/native/cpu_tower.h"
 
-#include <fmt/core.h>
-
-#include <string>
 #include <utility>
 
 namespace rematch {
 namespace {
 
-CpuLayerNorm take_norm(const CpuParameters& parameters, const std::string& name) {
-  return {parameters.vector(name + ".weight"), parameters.vector(name + ".bias")};
+CpuLayerNorm take_norm(const CpuParameters& parameters, const NormDescription& norm) {
+  return {parameters.vector(norm.module + ".weight"), parameters.vector(norm.module + ".bias"), static_cast<float>(norm.eps)};
 }
 
-CpuMerger take_merger(CpuParameters& parameters, const std::string& name, bool norm_after_shuffle) {
-  return {take_norm(parameters, name + ".norm"), parameters.linear(name + ".linear_fc1"), parameters.linear(name + ".linear_fc2"),
-          norm_after_shuffle};
+CpuMerger take_merger(CpuParameters& parameters, const MergerDescription& merger) {
+  return {take_norm(parameters, merger.norm), parameters.linear(merger.fc1), parameters.linear(merger.fc2), merger.norm_after_shuffle};
 }
 
 }  // namespace
 
-CpuTower take_cpu_tower(const Qwen3VL& model) {
+CpuTower take_cpu_tower(const Model& model) {
   const at::NoGradGuard no_grad;
-  const VisionConfig& config = model.config().vision;
-  const std::string prefix = "model.visual.";
-  CpuParameters parameters(model, {prefix});
+  const VisionDescription& vision = model.description().vision;
+  CpuParameters parameters(model, CpuParameters::Tower::kVision);
   CpuTower tower;
-  tower.patch_embed = parameters.linear(prefix + "patch_embed.proj");
-  tower.pos_embed = parameters.tensor(prefix + "pos_embed.weight");
-  for (int64_t i = 0; i < config.depth; ++i) {
-    const std::string name = fmt::format("{}blocks.{}.", prefix, i);
-    tower.blocks.push_back({take_norm(parameters, name + "norm1"), take_norm(parameters, name + "norm2"),
-                            parameters.linear(name + "attn.qkv"), parameters.linear(name + "attn.proj"),
-                            parameters.linear(name + "mlp.linear_fc1"), parameters.linear(name + "mlp.linear_fc2")});
+  tower.patch_embed = parameters.linear(vision.patch_embed);
+  tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
+  for (const VisionBlockDescription& block : vision.blocks) {
+    tower.blocks.push_back({take_norm(parameters, block.norm1), take_norm(parameters, block.norm2), parameters.linear(block.qkv),
+                            parameters.linear(block.proj), parameters.linear(block.mlp.up), parameters.linear(block.mlp.down)});
   }
-  tower.merger = take_merger(parameters, prefix + "merger", false);
-  for (size_t i = 0; i < config.deepstack_visual_indexes.size(); ++i) {
-    tower.deepstack.push_back(take_merger(parameters, fmt::format("{}deepstack_merger_list.{}", prefix, i), true));
-  }
+  tower.merger = take_merger(parameters, vision.merger);
+  for (const MergerDescription& merger : vision.deepstack_mergers) tower.deepstack.push_back(take_merger(parameters, merger));
   tower.memory = std::move(parameters).memory();
   return tower;
 }

@@ -5,13 +5,14 @@
 
 #include "rollout/native/cpu_parameters.h"
 #include "kernels/gemm.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
 /// A LayerNorm.
 struct CpuLayerNorm {
   std::vector<float> weight, bias;
+  float eps = 0;
 };
 
 /// A transformer block.
@@ -33,11 +34,11 @@ struct CpuTower {
   at::Tensor pos_embed;  ///< the learned table, for looking up
   std::vector<CpuVisionBlock> blocks;
   CpuMerger merger;
-  std::vector<CpuMerger> deepstack;  ///< in the order of deepstack_visual_indexes
+  std::vector<CpuMerger> deepstack;  ///< VisionDescription::deepstack_mergers
   CpuMemory memory;                  ///< owner of what the pointers point to
 };
 
 /// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the tower's weights
-CpuTower take_cpu_tower(const Qwen3VL& model);
+CpuTower take_cpu_tower(const Model& model);
 
 }  // namespace rematch

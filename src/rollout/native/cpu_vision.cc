@@ -28,7 +28,6 @@ using kernels::Worker;
 
 // Shapes: N rows (patches), D hidden, F intermediate, M = N/merge² visual tokens, H text hidden, Dh head size.
 
-constexpr float kEps = 1e-6f;
 constexpr size_t kKeptGrids = 64;
 constexpr int64_t kBlockLen = 16;  // of the keys and values of a frame
 
@@ -43,7 +42,7 @@ struct Job {
 // The way of one image through the tower: numbers of one image, and what one worker does; a barrier wherever somebody needs what another
 // one made.
 struct Pass {
-  const VisionConfig& config;
+  const VisionDescription& vision;
   const CpuTower& tower;
   // Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
   int64_t num_rows = 0, frame_len = 0;
@@ -51,26 +50,26 @@ struct Pass {
   CpuBuffer<const void*> pointers;
   std::vector<int32_t> block_table;
 
-  int64_t merge_area() const { return config.spatial_merge_size * config.spatial_merge_size; }
-  int64_t head_dim() const { return config.hidden_size / config.num_heads; }
+  int64_t merge_area() const { return vision.merge_area(); }
+  int64_t head_dim() const { return vision.head_dim(); }
   int64_t blocks_of_frame() const { return (frame_len + kBlockLen - 1) / kBlockLen; }
-  Rows hidden() const { return {hidden_ND.data(), config.hidden_size}; }  // merge² rows are one row of a merger
-  Rows normed() const { return {normed_ND.data(), config.hidden_size}; }
-  Rows qkv() const { return {qkv_N.data(), 3 * config.hidden_size}; }
-  Rows attended() const { return {attended_ND.data(), config.hidden_size}; }
-  Rows inner() const { return {inner_NF.data(), config.intermediate_size}; }
+  Rows hidden() const { return {hidden_ND.data(), vision.hidden_size}; }  // merge² rows are one row of a merger
+  Rows normed() const { return {normed_ND.data(), vision.hidden_size}; }
+  Rows qkv() const { return {qkv_N.data(), 3 * vision.hidden_size}; }
+  Rows attended() const { return {attended_ND.data(), vision.hidden_size}; }
+  Rows inner() const { return {inner_NF.data(), vision.intermediate_size}; }
 
   void reserve(const GridThw& grid, int num_workers) {
     num_rows = grid[0] * grid[1] * grid[2];
     frame_len = grid[1] * grid[2];
-    const int64_t width = config.hidden_size, merged_width = width * merge_area();
+    const int64_t width = vision.hidden_size, merged_width = width * merge_area();
     // Products read pixels, rows, and merged ones, which are as many numbers.
-    inputs.reserve(num_rows * std::max({tower.patch_embed.num_inputs, width, config.intermediate_size}));
+    inputs.reserve(num_rows * std::max({tower.patch_embed.num_inputs, width, vision.intermediate_size}));
     hidden_ND.reserve(num_rows * width);
     normed_ND.reserve(num_rows * width);
     qkv_N.reserve(num_rows * 3 * width);
     attended_ND.reserve(num_rows * width);
-    inner_NF.reserve(num_rows * config.intermediate_size);
+    inner_NF.reserve(num_rows * vision.intermediate_size);
     merged.reserve(2 * (num_rows / merge_area()) * merged_width);
     keys.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
     values.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
@@ -81,7 +80,7 @@ struct Pass {
   }
 
   kernels::CacheLayer cache() const {
-    return {keys.data(), values.data(), kernels::Storage::kFloat, config.num_heads, kBlockLen, head_dim()};
+    return {keys.data(), values.data(), kernels::Storage::kFloat, vision.num_heads, kBlockLen, head_dim()};
   }
 
   // Calls finish(columns) for all outputs of a product once they are there.
@@ -114,7 +113,7 @@ struct Pass {
   void normalise(const CpuLayerNorm& norm, const Worker& worker) const {
     const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
     for (int64_t i = rows.begin; i < rows.end; ++i) {
-      kernels::layer_norm(hidden().row(i), norm.weight.data(), norm.bias.data(), config.hidden_size, kEps, normed().row(i));
+      kernels::layer_norm(hidden().row(i), norm.weight.data(), norm.bias.data(), vision.hidden_size, norm.eps, normed().row(i));
     }
     worker.wait();
   }
@@ -124,18 +123,18 @@ struct Pass {
     multiply(tower.patch_embed, {pixels, width}, num_rows, hidden(), kernels::Into::kStore, worker);
     const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
     const float* const positions = rows.position_ND.const_data_ptr<float>();
-    for (int64_t i = mine.begin; i < mine.end; ++i) kernels::add(hidden().row(i), positions + i * config.hidden_size, config.hidden_size);
+    for (int64_t i = mine.begin; i < mine.end; ++i) kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
   }
 
   // Rotates q and k, and puts k and v where attention reads them.
   void rotate(const VisionRows& rows, const Worker& worker) const {
     const float* const cos = rows.rope.cos.const_data_ptr<float>();
     const float* const sin = rows.rope.sin.const_data_ptr<float>();
-    const int64_t width = config.hidden_size;
+    const int64_t width = vision.hidden_size;
     const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const int64_t slot = i % frame_len;
-      for (int64_t head = 0; head < config.num_heads; ++head) {
+      for (int64_t head = 0; head < vision.num_heads; ++head) {
         float* const q = qkv().row(i) + head * head_dim();
         kernels::rotate(q, cos + i * head_dim(), sin + i * head_dim(), head_dim());
         kernels::rotate(q + width, cos + i * head_dim(), sin + i * head_dim(), head_dim());
@@ -151,12 +150,12 @@ struct Pass {
                                             pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const int64_t tasks_of_head = (frame_len + kernels::kAttentionQueries - 1) / kernels::kAttentionQueries;
     const int64_t num_frames = num_rows / frame_len;
-    const Range mine = kernels::share(num_frames * config.num_heads * tasks_of_head, 1, worker.index, worker.count);
+    const Range mine = kernels::share(num_frames * vision.num_heads * tasks_of_head, 1, worker.index, worker.count);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-      const int64_t frame = i / (config.num_heads * tasks_of_head), first = i % tasks_of_head * kernels::kAttentionQueries;
+      const int64_t frame = i / (vision.num_heads * tasks_of_head), first = i % tasks_of_head * kernels::kAttentionQueries;
       kernels::attend(cache(),
                       {.block_table = block_table.data() + frame * blocks_of_frame(),
-                       .kv_head = i / tasks_of_head % config.num_heads,
+                       .kv_head = i / tasks_of_head % vision.num_heads,
                        .queries = {first, std::min(first + kernels::kAttentionQueries, frame_len)},
                        .q = {qkv().row(frame * frame_len), qkv().stride},
                        .out = {attended().row(frame * frame_len), attended().stride},
@@ -179,14 +178,14 @@ struct Pass {
 
   // Rows are in block order, so merge² of them side by side are a visual token. Hidden rows are only read.
   void merge(const CpuMerger& merger, const Rows& out, const Worker& worker) const {
-    const int64_t num_tokens = num_rows / merge_area(), width = config.hidden_size, merged_width = width * merge_area();
+    const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size, merged_width = width * merge_area();
     const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
     const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       for (int64_t part = 0; part < merged_width; part += norm_width) {
-        kernels::layer_norm(hidden().row(i * merge_area()) + part, merger.norm.weight.data(), merger.norm.bias.data(), norm_width, kEps,
-                            shuffled.row(i) + part);
+        kernels::layer_norm(hidden().row(i * merge_area()) + part, merger.norm.weight.data(), merger.norm.bias.data(), norm_width,
+                            merger.norm.eps, shuffled.row(i) + part);
       }
     }
     worker.wait();
@@ -199,44 +198,43 @@ struct Pass {
     for (size_t i = 0; i < tower.blocks.size(); ++i) {
       run_block(tower.blocks[i], *job.rows, worker);
       const auto& [merger, out] = job.merger_after[i];
-      if (merger != nullptr) merge(*merger, {out, config.out_hidden_size}, worker);
+      if (merger != nullptr) merge(*merger, {out, vision.out_hidden_size()}, worker);
     }
-    merge(tower.merger, {job.embeds_MH, config.out_hidden_size}, worker);
+    merge(tower.merger, {job.embeds_MH, vision.out_hidden_size()}, worker);
   }
 };
 
 }  // namespace
 
 struct CpuVision::Impl {
-  explicit Impl(std::shared_ptr<const Qwen3VL> m) : model(std::move(m)), config(model->config().vision) {}
+  explicit Impl(std::shared_ptr<const Model> m) : model(std::move(m)), vision(model->description().vision) {}
 
   // Positions of an image's patches. Images of one size share them.
   const VisionRows& rows_of(const GridThw& grid) {
     const auto [found, is_new] = rows_of_grid.try_emplace(grid);
     VisionRows& rows = found->second;
     if (is_new) {
-      rows = make_vision_rows({grid}, config, tower.pos_embed);
+      rows = make_vision_rows({grid}, vision, tower.pos_embed);
       rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
       rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
     }
     return rows;
   }
 
-  // Features to be filled, and where from. Features come in block order; which merger makes them is the block's place in the list.
+  // Features to be filled, and where from.
   Job make_job(const Image& image, VisionFeatures& features) {
     const auto& [t, height, width] = image.grid_thw;
-    REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % config.spatial_merge_size == 0 && width % config.spatial_merge_size == 0,
+    REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % vision.spatial_merge_size == 0 && width % vision.spatial_merge_size == 0,
                   fmt::format("{}x{}x{} patches", t, height, width));
-    const int64_t num_tokens = t * height * width / (config.spatial_merge_size * config.spatial_merge_size);
-    const auto new_features = [&] { return at::empty({num_tokens, config.out_hidden_size}, at::kFloat); };
-    const std::vector<int64_t>& taps = config.deepstack_visual_indexes;
+    const int64_t num_tokens = vision.num_tokens(image.grid_thw);
+    const auto new_features = [&] { return at::empty({num_tokens, vision.out_hidden_size()}, at::kFloat); };
     Job job{image, &rows_of(image.grid_thw)};
     job.merger_after.resize(tower.blocks.size());
     for (size_t i = 0; i < tower.blocks.size(); ++i) {
-      const auto tap = std::find(taps.begin(), taps.end(), static_cast<int64_t>(i));
-      if (tap == taps.end()) continue;
+      const int64_t merger = vision.blocks[i].deepstack_merger;
+      if (merger < 0) continue;
       features.deepstack_MH.push_back(new_features());
-      job.merger_after[i] = {&tower.deepstack[static_cast<size_t>(tap - taps.begin())], features.deepstack_MH.back().data_ptr<float>()};
+      job.merger_after[i] = {&tower.deepstack[static_cast<size_t>(merger)], features.deepstack_MH.back().data_ptr<float>()};
     }
     features.embeds_MH = new_features();
     job.embeds_MH = features.embeds_MH.data_ptr<float>();
@@ -244,7 +242,7 @@ struct CpuVision::Impl {
   }
 
   void run(const std::vector<Job>& jobs, int num_threads) {
-    while (passes.size() < static_cast<size_t>(num_threads)) passes.push_back(Pass{config, tower});
+    while (passes.size() < static_cast<size_t>(num_threads)) passes.push_back(Pass{vision, tower});
     if (jobs.size() < static_cast<size_t>(num_threads)) {
       for (const Job& job : jobs) {
         passes[0].reserve(job.image.grid_thw, num_threads);
@@ -265,14 +263,14 @@ struct CpuVision::Impl {
     });
   }
 
-  std::shared_ptr<const Qwen3VL> model;
-  const VisionConfig config;
+  std::shared_ptr<const Model> model;
+  const VisionDescription& vision;
   CpuTower tower;
   std::map<GridThw, VisionRows> rows_of_grid;  // with the tower's weights
   std::vector<Pass> passes;
 };
 
-CpuVision::CpuVision(std::shared_ptr<const Qwen3VL> model) : impl_(std::make_unique<Impl>(std::move(model))) {}
+CpuVision::CpuVision(std::shared_ptr<const Model> model) : impl_(std::make_unique<Impl>(std::move(model))) {}
 CpuVision::~CpuVision() = default;
 
 void CpuVision::refresh() {

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "flow/grid.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
-/// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype. Equal to Qwen3VL::encode_images up to rounding.
+/// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype. Equal to Model::encode_images up to rounding.
 /// What an image gives depends on its pixels alone: not on other images, not on the number of threads, which is at::get_num_threads().
 class CpuVision {
  public:
   /// @param model  on the CPU
-  explicit CpuVision(std::shared_ptr<const Qwen3VL> model);
+  explicit CpuVision(std::shared_ptr<const Model> model);
   ~CpuVision();
 
   /// Takes over the training weights as they are now: before the first image, and after they have changed. Merges an adapter.

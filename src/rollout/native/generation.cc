@@ -25,7 +25,7 @@ NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Pro
       on_progress_(on_progress),
       stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
       rows_per_reading_(options_.native.drafts ? engine.parts_.runner->rows_per_reading() : 0),
-      images_(engine.parts_.model->config(), engine.parts_.pixels, engine.parts_.encoder),
+      images_(engine.parts_.model->description(), engine.parts_.pixels, engine.parts_.encoder),
       rollouts_(prompts.size()),
       scheduler_({.max_num_seqs = engine.max_live(prompts.size()), .max_step_rows = engine.max_step_rows(prompts.size())},
                  *engine.blocks_) {
@@ -124,7 +124,7 @@ Step NativeEngine::Generation::make_step(const StepPlan& plan) {
 }
 
 NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(const StepPlan& plan, std::span<float> logits_KV) {
-  const auto vocab_size = static_cast<size_t>(engine_.parts_.model->config().text.vocab_size);
+  const auto vocab_size = static_cast<size_t>(engine_.parts_.model->description().text.vocab_size);
   std::vector<Asking> asking;
   int64_t num_logits = 0, num_right = 0;
   for (const StepPlan::Item& item : plan.items) {

@@ -9,18 +9,18 @@
 #include "rollout/native/sequence.h"
 #include "rollout/repeat_guard.h"
 #include "rollout/sampler.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 namespace rematch {
 
 /// One prompt being answered by the native engine.
 struct LiveAnswer {
-  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options, const Tokenizer* tokenizer, const Qwen3VL& model,
+  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options, const Tokenizer* tokenizer, const Model& model,
              std::vector<ImageSpan> spans)
       : prompt_idx(prompt_index),
         prompt(prompt_),
         images(std::move(spans)),
-        sampler(prompt_, options, model.config().text.vocab_size),
+        sampler(prompt_, options, model.description().text.vocab_size),
         guard(options.repeat_terminate, tokenizer),
         sequence({.arrival = static_cast<int64_t>(prompt_index),
                   .prompt_token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},

@@ -131,7 +131,7 @@ void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, i
 
 std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
   const at::NoGradGuard no_grad;
-  for (const Prompt& prompt : prompts) check_prompt(prompt, parts_.model->config());
+  for (const Prompt& prompt : prompts) check_prompt(prompt, parts_.model->description());
   if (prompts.empty()) return {};
   reserve_cache(prompts);
   return Generation(*this, prompts, on_progress).run();

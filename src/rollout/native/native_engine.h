@@ -12,7 +12,7 @@
 #include "rollout/native/step.h"
 #include "rollout/native/thread_governor.h"
 #include "rollout/sampler.h"
-#include "model/qwen3vl.h"
+#include "model/model.h"
 #include "model/row.h"
 
 namespace rematch {
@@ -28,7 +28,7 @@ void check_native_options(const NativeOptions& options);
 class NativeEngine : public RolloutEngine {
  public:
   struct Parts {
-    std::shared_ptr<const Qwen3VL> model;
+    std::shared_ptr<const Model> model;
     std::shared_ptr<const Tokenizer> tokenizer;
     PixelGetter pixels;
     std::unique_ptr<StepRunner> runner;  ///< on that model

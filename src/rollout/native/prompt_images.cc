@@ -22,7 +22,7 @@ at::Tensor on_cpu(const at::Tensor& features) { return features.to(at::kCPU, at:
 
 }  // namespace
 
-ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model) {
+ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model) {
   const auto vision = std::make_shared<CpuVision>(std::move(model));
   return {.refresh = [vision] { vision->refresh(); },
           .encode =
@@ -34,7 +34,7 @@ ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model) {
           .release = [vision] { vision->release(); }};
 }
 
-ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model) {
+ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model) {
   const auto encode = [model = std::move(model)](std::span<const Patches* const> images) {
     const at::NoGradGuard no_grad;
     std::vector<VisionFeatures> features;
@@ -76,12 +76,11 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
 }
 
 std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
-  const int64_t merge = config_.vision.spatial_merge_size;
-  const auto pad_id = static_cast<int>(config_.image_token_id);
+  const auto pad_id = static_cast<int>(model_.image_token_id);
   std::vector<ImageSpan> spans;
   auto at = prompt.token_ids.begin();
   for (const ImageRef& image : prompt.images) {
-    const int64_t num_pads = image.grid_thw[0] * image.grid_thw[1] * image.grid_thw[2] / (merge * merge);
+    const int64_t num_pads = model_.vision.num_tokens(image.grid_thw);
     at = std::find(at, prompt.token_ids.end(), pad_id);
     spans.push_back({at - prompt.token_ids.begin(), num_pads, content_of(image, prompt)});
     REMATCH_CHECK(spans.back().first_token + num_pads <= static_cast<int64_t>(prompt.token_ids.size()), prompt.where);

@@ -25,16 +25,16 @@ struct ImageEncoder {
 };
 
 /// The tower on the CPU's kernels: what an image gives depends on its pixels alone.
-ImageEncoder make_cpu_encoder(std::shared_ptr<const Qwen3VL> model);
+ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model);
 /// The model's own tower on ATen operators, on any device.
-ImageEncoder make_aten_encoder(std::shared_ptr<const Qwen3VL> model);
+ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model);
 
 /// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once
 /// when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
 class PromptImages {
  public:
-  PromptImages(const Qwen3VLConfig& config, PixelGetter pixels, const ImageEncoder& encoder)
-      : config_(config), pixels_(std::move(pixels)), encoder_(encoder) {}
+  PromptImages(const ModelDescription& model, PixelGetter pixels, const ImageEncoder& encoder)
+      : model_(model), pixels_(std::move(pixels)), encoder_(encoder) {}
 
   /// Announces all prompts that will be shown: what they share is kept for the last of them.
   void expect(std::span<const Prompt> prompts);
@@ -66,7 +66,7 @@ class PromptImages {
   };
   const ContentKey& content_of(const ImageRef& image, const Prompt& prompt);
 
-  const Qwen3VLConfig& config_;
+  const ModelDescription& model_;
   PixelGetter pixels_;
   const ImageEncoder& encoder_;
   std::map<Reference, Use> uses_;

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "rollout/vllm/vllm_errors.h"
-#include "model/qwen3vl_config.h"
+#include "model/families/family.h"
 
 namespace rematch {
 namespace {
@@ -21,10 +21,10 @@ constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 // What an engine needs beside weights and cache: its workspace and Python.
 constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
 
-std::optional<Qwen3VLConfig> model_config(const std::string& model_dir) {
+std::optional<ModelDescription> model_of(const std::string& model_dir) {
   std::error_code ignored;
   if (!fs::is_regular_file(join_path(model_dir, "config.json"), ignored)) return std::nullopt;
-  return Qwen3VLConfig::from_model_dir(model_dir);
+  return describe_model(model_dir);
 }
 
 // `max_position_embeddings`: vLLM has tables for so many positions. 0 = not said.
@@ -54,9 +54,9 @@ int64_t weight_bytes(const VllmOptions& options) {
   return stored / stored_bytes_per_value * bytes_per_value(options) * (options.on_cpu ? 2 : 1) / options.tensor_parallel_size;
 }
 
-int64_t cache_bytes_per_token(const VllmOptions& options, const TextConfig& text) {
+int64_t cache_bytes_per_token(const VllmOptions& options, const TextDescription& text) {
   const int64_t kv_heads = std::max<int64_t>(1, text.num_key_value_heads / options.tensor_parallel_size);
-  return text.num_hidden_layers * 2 * kv_heads * text.head_dim * bytes_per_value(options);
+  return text.num_layers() * 2 * kv_heads * text.head_dim * bytes_per_value(options);
 }
 
 void check_ranks(const VllmOptions& options) {
@@ -76,7 +76,7 @@ void check_ranks(const VllmOptions& options) {
   }
 }
 
-void check_heads(const VllmOptions& options, const Qwen3VLConfig& model) {
+void check_heads(const VllmOptions& options, const ModelDescription& model) {
   const int64_t tp = options.tensor_parallel_size;
   const int64_t heads = model.text.num_attention_heads, kv_heads = model.text.num_key_value_heads, vision = model.vision.num_heads;
   const bool splits = heads % tp == 0 && (kv_heads % tp == 0 || tp % kv_heads == 0) && vision % tp == 0;
@@ -88,7 +88,7 @@ void check_heads(const VllmOptions& options, const Qwen3VLConfig& model) {
                    "set vllm.tensor_parallel_size: 1 or another divisor of the heads");
 }
 
-void check_memory(const VllmOptions& options, const Qwen3VLConfig& model, const MemoryBytes& memory) {
+void check_memory(const VllmOptions& options, const ModelDescription& model, const MemoryBytes& memory) {
   if (memory.total <= 0) return;
   const int64_t weights = weight_bytes(options);
   const int64_t sequence = std::max<int64_t>(options.max_model_len, 1) * cache_bytes_per_token(options, model.text);
@@ -111,7 +111,7 @@ void check_memory(const VllmOptions& options, const Qwen3VLConfig& model, const 
 void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory) {
   REMATCH_CHECK(options.tensor_parallel_size >= 1 && options.world_size >= 1);
   check_ranks(options);
-  const std::optional<Qwen3VLConfig> model = model_config(options.model_dir);
+  const std::optional<ModelDescription> model = model_of(options.model_dir);
   if (!model) return;
   check_heads(options, *model);
   check_memory(options, *model, memory);
@@ -139,7 +139,7 @@ void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int m
 }
 
 int64_t kv_cache_bytes(const VllmOptions& options, const MemoryBytes& memory) {
-  const std::optional<Qwen3VLConfig> model = model_config(options.model_dir);
+  const std::optional<ModelDescription> model = model_of(options.model_dir);
   REMATCH_CHECK(model.has_value(), options.model_dir);
   const int64_t per_token = cache_bytes_per_token(options, model->text);
   // Blocks are of up to 128 tokens; a few more keep the engine's own bookkeeping out of the way.

@@ -83,7 +83,7 @@ void VllmEngine::start() {
 
 void VllmEngine::hand_over_weights() {
   const at::NoGradGuard no_grad;
-  const Qwen3VL& model = *parts_.model;
+  const Model& model = *parts_.model;
   std::vector<std::string> missing;
   try {
     plugin_.begin_sync();
@@ -126,7 +126,7 @@ void VllmEngine::check_weights() const {
 
 VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) const {
   VllmRequest request{.id = id, .sampling_json = sampling_json(prompt, options_)};
-  const auto pad = static_cast<int>(parts_.model->config().image_token_id);
+  const auto pad = static_cast<int>(parts_.model->description().image_token_id);
   size_t image_idx = 0;
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     request.prompt_token_ids.push_back(prompt.token_ids[i]);
@@ -168,7 +168,7 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
                  fmt::format("{} ids, max_new_tokens {}", answer.token_ids.size(), options_.max_new_tokens));
   }
   Rollout rollout{.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids};
-  const int64_t vocab_size = parts_.model->config().text.vocab_size;
+  const int64_t vocab_size = parts_.model->description().text.vocab_size;
   bool stopped = false;
   for (size_t i = 0; i < answer.token_ids.size() && !stopped; ++i) {
     const int64_t id = answer.token_ids[i];

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// A chat template: the part of Jinja2 that the templates of Qwen2-VL, Qwen2.5-VL and Qwen3-VL use, with trim_blocks and lstrip_blocks
+/// A chat template: the part of Jinja2 that templates of vision-language models use, with trim_blocks and lstrip_blocks
 /// as transformers sets them. Everything else is refused by name when the template is read (or, where only a value tells, when it runs).
 /// Immutable, safe to share between threads.
 class JinjaTemplate {

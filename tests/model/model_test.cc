@@ -1,4 +1,4 @@
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 #include <gtest/gtest.h>
 
@@ -20,13 +20,13 @@ RowInput text_row(std::vector<int64_t> token_ids) {
 }
 
 Problem load_problem(const std::string& path) {
-  const UserError error = test::catch_user_error([&] { Qwen3VL::load(path, {}); });
+  const UserError error = test::catch_user_error([&] { Model::load(path, {}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   return error.problems()[0];
 }
 
 TEST(Qwen3VLTie, ATiedHeadIsNotListed) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   EXPECT_TRUE(model->tied());
   EXPECT_FALSE(model->parameter(kHead).defined());
   const at::Tensor hidden = at::randn({2, 32});
@@ -37,7 +37,7 @@ TEST(Qwen3VLTie, ARedundantEqualHeadStaysTied) {
   test::CheckpointCopy copy(test::tiny_tied());
   copy.tensor(kHead) = copy.tensor(kEmbedding).clone();
   copy.write_weights();
-  const auto model = Qwen3VL::load(copy.path(), {});
+  const auto model = Model::load(copy.path(), {});
   EXPECT_TRUE(model->tied());
   EXPECT_TRUE(model->unused_tensors().empty());
 }
@@ -46,7 +46,7 @@ TEST(Qwen3VLTie, ADifferentHeadIsKeptWhateverTheFlagSays) {
   test::CheckpointCopy copy(test::tiny_tied());
   copy.tensor(kHead) = copy.tensor(kEmbedding) + 1;
   copy.write_weights();
-  const auto model = Qwen3VL::load(copy.path(), {});
+  const auto model = Model::load(copy.path(), {});
   EXPECT_FALSE(model->tied());
   EXPECT_TRUE(at::equal(model->parameter(kHead), copy.tensor(kHead).to(at::kFloat)));
 }
@@ -57,7 +57,7 @@ TEST(Qwen3VLTie, ALoneHeadServesBoth) {
   copy.remove(kEmbedding);
   copy.tensor(kHead) = table;
   copy.write_weights();
-  const auto model = Qwen3VL::load(copy.path(), {});
+  const auto model = Model::load(copy.path(), {});
   EXPECT_TRUE(model->tied());
   EXPECT_TRUE(at::equal(model->parameter(kEmbedding), table.to(at::kFloat)));
 }
@@ -99,11 +99,11 @@ TEST(Qwen3VLLoad, ListsTensorsNobodyUsesButNotRotaryTables) {
   copy.tensor("model.language_model.layers.9.stray") = at::ones({2});
   copy.tensor("model.visual.rotary_pos_emb.inv_freq") = at::ones({2});
   copy.write_weights();
-  EXPECT_EQ(Qwen3VL::load(copy.path(), {})->unused_tensors(), (std::vector<std::string>{"model.language_model.layers.9.stray"}));
+  EXPECT_EQ(Model::load(copy.path(), {})->unused_tensors(), (std::vector<std::string>{"model.language_model.layers.9.stray"}));
 }
 
 TEST(Qwen3VLLoad, ParametersAreLeavesWithoutGradientInCheckpointOrder) {
-  const auto model = Qwen3VL::load(test::tiny_untied(), {.dtype = at::kBFloat16});
+  const auto model = Model::load(test::tiny_untied(), {.dtype = at::kBFloat16});
   EXPECT_EQ(model->parameters().front().name, "model.visual.patch_embed.proj.weight");
   EXPECT_EQ(model->parameters().back().name, kHead);
   for (const NamedParameter& parameter : model->parameters()) {
@@ -115,9 +115,10 @@ TEST(Qwen3VLLoad, ParametersAreLeavesWithoutGradientInCheckpointOrder) {
 
 TEST(Qwen3VLForward, Bfloat16StaysNearFloat32) {
   const test::OracleAnswers answers(test::tiny_tied());
-  const auto model = Qwen3VL::load(test::tiny_tied(), {.dtype = at::kBFloat16});
+  const auto model = Model::load(test::tiny_tied(), {.dtype = at::kBFloat16});
   const RowInput row = answers.row("two_images");
-  const at::Tensor logits = model->head_KV(model->forward_TH(row, model->encode_images(answers.images("two_images", model->config()))));
+  const at::Tensor logits =
+      model->head_KV(model->forward_TH(row, model->encode_images(answers.images("two_images", model->description()))));
   EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
   const at::Tensor wanted = answers.logits("two_images");
   const at::Tensor found = logits.to(at::kFloat).slice(1, 0, INT64_MAX, answers.column_stride());
@@ -125,7 +126,7 @@ TEST(Qwen3VLForward, Bfloat16StaysNearFloat32) {
 }
 
 TEST(Qwen3VLForward, ThePaddingRowTakesNoGradientFromLookUps) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const at::Tensor table = model->parameter(kEmbedding);
   table.requires_grad_(true);
   model->embed(at::tensor({5, 360, 360, 6}, at::kLong)).sum().backward();
@@ -134,12 +135,12 @@ TEST(Qwen3VLForward, ThePaddingRowTakesNoGradientFromLookUps) {
 }
 
 TEST(Qwen3VLForward, FrozenParametersBuildNoGraph) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   EXPECT_FALSE(model->forward_TH(text_row({5, 6, 7}), {}).requires_grad());
 }
 
 TEST(Qwen3VLForward, RefusesIdsOutsideTheVocabulary) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   for (const int64_t id : {int64_t{-1}, int64_t{1368}}) {
     const UserError error = test::catch_user_error([&] { model->forward_TH(text_row({5, id}), {}); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
@@ -148,7 +149,7 @@ TEST(Qwen3VLForward, RefusesIdsOutsideTheVocabulary) {
 }
 
 TEST(Qwen3VLForward, RefusesRowsOfAnotherPatchSize) {
-  const auto model = Qwen3VL::load(test::tiny_tied(), {});
+  const auto model = Model::load(test::tiny_tied(), {});
   const auto refuse = [&](VisionInput images) {
     EXPECT_EQ(test::catch_user_error([&] { model->encode_images(images); }).kind(), ErrorKind::kData);
   };
@@ -161,9 +162,9 @@ TEST(Qwen3VLForward, RefusesRowsOfAnotherPatchSize) {
 
 TEST(Qwen3VLForward, TwoRunsGiveTheSameBits) {
   const test::OracleAnswers answers(test::tiny_untied());
-  const auto model = Qwen3VL::load(test::tiny_untied(), {});
+  const auto model = Model::load(test::tiny_untied(), {});
   const RowInput row = answers.row("two_images");
-  const VisionInput images = answers.images("two_images", model->config());
+  const VisionInput images = answers.images("two_images", model->description());
   EXPECT_TRUE(at::equal(model->forward_TH(row, model->encode_images(images)), model->forward_TH(row, model->encode_images(images))));
 }
 

@@ -1,4 +1,4 @@
-#include "model/qwen3vl.h"
+#include "model/model.h"
 
 #include <fmt/core.h>
 
@@ -6,16 +6,16 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "model/decoder.h"
+#include "model/families/family.h"
 #include "model/parameter_loader.h"
 #include "model/positions.h"
+#include "model/supported.h"
 #include "model/vision_tower.h"
 
 namespace rematch {
 namespace {
-
-constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
-constexpr const char* kHead = "lm_head.weight";
 
 enum class HeadSource {
   kOwn,        ///< lm_head.weight is a parameter of its own
@@ -24,10 +24,10 @@ enum class HeadSource {
 };
 
 // MODEL 1, tie flag: two stored matrices that differ are kept apart whatever the flag says.
-HeadSource head_source(const HfDir& dir, bool tie_flag) {
-  if (!tie_flag || !dir.has(kHead)) return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
-  if (!dir.has(kEmbedding)) return HeadSource::kEmbedsToo;
-  const at::Tensor embedding = dir.tensor(kEmbedding), head = dir.tensor(kHead);
+HeadSource head_source(const HfDir& dir, bool tie_flag, const std::string& embedding_name, const std::string& head_name) {
+  if (!tie_flag || !dir.has(head_name)) return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
+  if (!dir.has(embedding_name)) return HeadSource::kEmbedsToo;
+  const at::Tensor embedding = dir.tensor(embedding_name), head = dir.tensor(head_name);
   const bool same = embedding.sizes() == head.sizes() && at::equal(embedding, head.to(embedding.scalar_type()));
   return same ? HeadSource::kTied : HeadSource::kOwn;
 }
@@ -42,7 +42,7 @@ void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
   }
 }
 
-void require_vision_input(const VisionInput& images, const VisionConfig& config) {
+void require_vision_input(const VisionInput& images, const VisionDescription& vision) {
   const auto fail = [](std::string what) {
     throw UserError(ErrorKind::kData, {.error = "image rows do not fit the model",
                                        .where = "pixel_values",
@@ -51,12 +51,12 @@ void require_vision_input(const VisionInput& images, const VisionConfig& config)
   };
   int64_t num_rows = 0;
   for (const auto& [t, h, w] : images.grid_thw) {
-    if (t < 1 || h < 1 || w < 1 || h % config.spatial_merge_size != 0 || w % config.spatial_merge_size != 0) {
-      fail(fmt::format("grid {}x{}x{}, merge {}", t, h, w, config.spatial_merge_size));
+    if (t < 1 || h < 1 || w < 1 || h % vision.spatial_merge_size != 0 || w % vision.spatial_merge_size != 0) {
+      fail(fmt::format("grid {}x{}x{}, merge {}", t, h, w, vision.spatial_merge_size));
     }
     num_rows += t * h * w;
   }
-  const int64_t width = config.in_channels * config.temporal_patch_size * config.patch_size * config.patch_size;
+  const int64_t width = vision.patch_width();
   const at::Tensor& pixels = images.pixel_values_NC;
   if (!pixels.defined() || pixels.dim() != 2 || pixels.size(0) != num_rows || pixels.size(1) != width) {
     fail(fmt::format("{} for {} rows of {} values", pixels.defined() ? c10::str(pixels.sizes()) : "nothing", num_rows, width));
@@ -65,18 +65,20 @@ void require_vision_input(const VisionInput& images, const VisionConfig& config)
 
 }  // namespace
 
-struct Qwen3VL::Impl {
-  Impl(const Qwen3VLConfig& model_config, const ModelOptions& model_options, ParameterLoader& loader)
-      : config(model_config), options(model_options), tower(config.vision, source(loader)) {
-    const HeadSource head_from = head_source(loader.dir(), config.tie_word_embeddings);
-    const std::vector<int64_t> shape{config.text.vocab_size, config.text.hidden_size};
-    embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? kHead : kEmbedding, kEmbedding, shape);
-    decoder = std::make_unique<Decoder>(config.text, source(loader));
+struct Model::Impl {
+  Impl(ModelDescription model_description, const ModelOptions& model_options, ParameterLoader& loader)
+      : description(std::move(model_description)), options(model_options), tower(description.vision, source(loader)) {
+    const TextDescription& text = description.text;
+    const std::string embedding_name = text.embedding + ".weight", head_name = text.head.module + ".weight";
+    const HeadSource head_from = head_source(loader.dir(), description.tie_word_embeddings, embedding_name, head_name);
+    const std::vector<int64_t> shape{text.vocab_size, text.hidden_size};
+    embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? head_name : embedding_name, embedding_name, shape);
+    decoder = std::make_unique<Decoder>(text, source(loader));
     tower.set_gradient_checkpointing(options.gradient_checkpointing);
     decoder->set_gradient_checkpointing(options.gradient_checkpointing);
     tied = head_from != HeadSource::kOwn;
-    head.weight = tied ? embedding : loader.take(kHead, shape);
-    if (tied && loader.dir().has(kHead)) loader.skip(kHead);
+    head.weight = tied ? embedding : loader.take(head_name, shape);
+    if (tied && loader.dir().has(head_name)) loader.skip(head_name);
     unused = loader.unused();
     parameters = loader.take_parameters();
     for (size_t i = 0; i < parameters.size(); ++i) index[parameters[i].name] = i;
@@ -89,10 +91,10 @@ struct Qwen3VL::Impl {
   void visit_linears(const LinearVisitor& visit) {
     tower.visit_linears(visit);
     decoder->visit_linears(visit);
-    if (!tied) visit("lm_head", head);
+    if (!tied) visit(description.text.head.module, head);
   }
 
-  Qwen3VLConfig config;
+  ModelDescription description;
   ModelOptions options;
   VisionTower tower;
   at::Tensor embedding;
@@ -105,30 +107,31 @@ struct Qwen3VL::Impl {
   std::vector<std::string> unused;
 };
 
-Qwen3VL::Qwen3VL() = default;
+Model::Model() = default;
 
-std::shared_ptr<Qwen3VL> Qwen3VL::load(const std::string& model_dir, const ModelOptions& options) {
+std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOptions& options) {
   REMATCH_CHECK(options.dtype == at::kFloat || options.dtype == at::kBFloat16, at::toString(options.dtype));
   const at::NoGradGuard no_grad;
-  const Qwen3VLConfig config = Qwen3VLConfig::from_model_dir(model_dir);
+  ModelDescription description = describe_model(model_dir);
+  require_supported(description, join_path(model_dir, "config.json"));
   ParameterLoader loader(HfDir::open(model_dir), options);
-  std::shared_ptr<Qwen3VL> model(new Qwen3VL);
-  model->impl_ = std::make_unique<Impl>(config, options, loader);
+  std::shared_ptr<Model> model(new Model);
+  model->impl_ = std::make_unique<Impl>(std::move(description), options, loader);
   return model;
 }
 
-const Qwen3VLConfig& Qwen3VL::config() const { return impl_->config; }
-at::ScalarType Qwen3VL::dtype() const { return impl_->options.dtype; }
-at::Device Qwen3VL::device() const { return impl_->options.device; }
-const std::shared_ptr<Adapter>& Qwen3VL::adapter() const { return impl_->adapter; }
+const ModelDescription& Model::description() const { return impl_->description; }
+at::ScalarType Model::dtype() const { return impl_->options.dtype; }
+at::Device Model::device() const { return impl_->options.device; }
+const std::shared_ptr<Adapter>& Model::adapter() const { return impl_->adapter; }
 
-std::vector<std::pair<std::string, LinearWeights>> Qwen3VL::linears() const {
+std::vector<std::pair<std::string, LinearWeights>> Model::linears() const {
   std::vector<std::pair<std::string, LinearWeights>> linears;
   impl_->visit_linears([&](const std::string& module, LinearWeights& layer) { linears.emplace_back(module, layer); });
   return linears;
 }
 
-void Qwen3VL::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers) {
+void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers) {
   size_t num_attached = 0;
   impl_->visit_linears([&](const std::string& module, LinearWeights& layer) {
     const auto found = layers.find(module);
@@ -138,26 +141,27 @@ void Qwen3VL::attach(std::shared_ptr<Adapter> adapter, const std::map<std::strin
   REMATCH_CHECK(num_attached == layers.size(), fmt::format("{} layers, {} of them in the model", layers.size(), num_attached));
   impl_->adapter = std::move(adapter);
 }
-bool Qwen3VL::tied() const { return impl_->tied; }
-const std::vector<NamedParameter>& Qwen3VL::parameters() const { return impl_->parameters; }
-const std::vector<std::string>& Qwen3VL::unused_tensors() const { return impl_->unused; }
+bool Model::tied() const { return impl_->tied; }
+const std::vector<NamedParameter>& Model::parameters() const { return impl_->parameters; }
+const std::vector<std::string>& Model::unused_tensors() const { return impl_->unused; }
 
-at::Tensor Qwen3VL::parameter(const std::string& name) const {
+at::Tensor Model::parameter(const std::string& name) const {
   const auto found = impl_->index.find(name);
   return found == impl_->index.end() ? at::Tensor() : impl_->parameters[found->second].tensor;
 }
 
-VisionFeatures Qwen3VL::encode_images(const VisionInput& images) const {
+VisionFeatures Model::encode_images(const VisionInput& images) const {
   if (images.grid_thw.empty()) return {};
-  require_vision_input(images, impl_->config.vision);
+  require_vision_input(images, impl_->description.vision);
   VisionTowerOutput output = impl_->tower.forward(images.pixel_values_NC.to(device()), images.grid_thw);
   return {std::move(output.embeds_MH), std::move(output.deepstack_MH)};
 }
 
-at::Tensor Qwen3VL::positions_3T(const RowInput& row) const {
+at::Tensor Model::positions_3T(const RowInput& row) const {
   REMATCH_CHECK(row.grids.size() == row.segment_lens.size() || row.grids.empty(),
                 fmt::format("{} grids, {} segments", row.grids.size(), row.segment_lens.size()));
-  const PositionOptions options{.image_token_id = impl_->config.image_token_id, .merge_size = impl_->config.vision.spatial_merge_size};
+  const PositionOptions options{.image_token_id = impl_->description.image_token_id,
+                                .merge_size = impl_->description.vision.spatial_merge_size};
   const auto num_tokens = static_cast<int64_t>(row.token_ids.size());
   at::Tensor positions = at::empty({3, num_tokens}, at::TensorOptions().dtype(at::kLong));
   int64_t begin = 0;
@@ -177,13 +181,13 @@ at::Tensor Qwen3VL::positions_3T(const RowInput& row) const {
   return positions;
 }
 
-at::Tensor Qwen3VL::forward_TH(const RowInput& row, const VisionFeatures& features) const {
-  require_ids(row.token_ids, impl_->config.text.vocab_size);
+at::Tensor Model::forward_TH(const RowInput& row, const VisionFeatures& features) const {
+  require_ids(row.token_ids, impl_->description.text.vocab_size);
   const at::Tensor positions = positions_3T(row);
   const auto index_options = at::TensorOptions().dtype(at::kLong);
   std::vector<int64_t> visual;
   for (size_t i = 0; i < row.token_ids.size(); ++i) {
-    if (row.token_ids[i] == impl_->config.image_token_id) visual.push_back(static_cast<int64_t>(i));
+    if (row.token_ids[i] == impl_->description.image_token_id) visual.push_back(static_cast<int64_t>(i));
   }
   const int64_t num_visual = features.embeds_MH.defined() ? features.embeds_MH.size(0) : 0;
   REMATCH_CHECK(num_visual == static_cast<int64_t>(visual.size()), fmt::format("{} visual tokens for {} pads", num_visual, visual.size()));
@@ -197,15 +201,17 @@ at::Tensor Qwen3VL::forward_TH(const RowInput& row, const VisionFeatures& featur
   return decode_TH(embeds, positions, attention, visual_idx, features.deepstack_MH);
 }
 
-at::Tensor Qwen3VL::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
-                              const at::Tensor& visual_idx_M, const std::vector<at::Tensor>& deepstack_MH) const {
+at::Tensor Model::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
+                            const at::Tensor& visual_idx_M, const std::vector<at::Tensor>& deepstack_MH) const {
   return impl_->decoder->forward(embeds_TH, positions_3T, attention, {visual_idx_M, deepstack_MH});
 }
 
-at::Tensor Qwen3VL::embed(const at::Tensor& token_ids) const {
-  return at::embedding(impl_->embedding, token_ids.to(device()), impl_->config.text.pad_token_id);
+at::Tensor Model::embed(const at::Tensor& token_ids) const {
+  return at::embedding(impl_->embedding, token_ids.to(device()), impl_->description.text.pad_token_id);
 }
 
-at::Tensor Qwen3VL::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }
+at::Tensor Model::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }
+
+const LinearWeights& Model::head() const { return impl_->head; }
 
 }  // namespace rematch

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "flow/sample.h"
-#include "model/qwen3vl_config.h"
+#include "model/families/description.h"
 #include "nn/attention.h"
 #include "nn/layers.h"
 
@@ -51,13 +51,14 @@ struct RowInput {
 
 class Adapter;
 
-/// Qwen3-VL on ATen with autograd. Parameters are shared with whoever holds parameters(): the optimizer updates them in place.
-class Qwen3VL {
+/// A vision-language model on ATen with autograd, computed as its family's description says. Parameters are shared with whoever holds parameters(): the optimizer updates them in place.
+class Model {
  public:
-  /// Loads a Hugging Face directory (single or sharded safetensors). @throws UserError for a missing or misshapen tensor, naming it
-  static std::shared_ptr<Qwen3VL> load(const std::string& model_dir, const ModelOptions& options);
+  /// Loads a Hugging Face directory (single or sharded safetensors) of a known family (model/families/family.h).
+  /// @throws UserError for a family or a layer that is not implemented, and for a missing or misshapen tensor, naming it
+  static std::shared_ptr<Model> load(const std::string& model_dir, const ModelOptions& options);
 
-  const Qwen3VLConfig& config() const;
+  const ModelDescription& description() const;
   at::ScalarType dtype() const;
   at::Device device() const;
   bool tied() const;  ///< the head is the embedding (MODEL 1, tie flag rules)
@@ -102,12 +103,13 @@ class Qwen3VL {
 
   /// Language-model head on chosen rows: [K, H] → [K, V] in the model's dtype.
   at::Tensor head_KV(const at::Tensor& hidden_KH) const;
+  /// What head_KV multiplies with: W [V, H] without bias, the embedding itself when tied, and its adapter if it has one.
+  const LinearWeights& head() const;
 
  private:
-  Qwen3VL();
+  Model();
   struct Impl;
   std::unique_ptr<Impl> impl_;
-  friend struct Qwen3VLAccess;
 };
 
 }  // namespace rematch

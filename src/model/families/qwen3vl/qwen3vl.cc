@@ -1,0 +1,195 @@
+#include "model/families/qwen3vl/qwen3vl.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace rematch {
+namespace {
+
+const std::string kText = "model.language_model.", kVision = "model.visual.";
+
+// Both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) whole; a theta inside beats the outer one.
+ConfigReader rope_object(const ConfigReader& tower) {
+  const ConfigReader old_spelling = tower.object("rope_scaling");
+  const Json* scaling = tower.find("rope_scaling");
+  return scaling != nullptr && !scaling->empty() ? old_spelling : tower.object("rope_parameters");
+}
+
+void require_rope_type(const ConfigReader& rope, const std::vector<std::string>& allowed) {
+  const std::string type = rope.text("rope_type", rope.text("type", allowed.front()));
+  if (std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
+    rope.fail("rope_type", fmt::format("rope type \"{}\" changes the frequencies and is not implemented", type),
+              fmt::format("use a checkpoint with rope type \"{}\"", allowed.front()));
+  }
+}
+
+// Interleaved mRoPE: pair j turns with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
+std::vector<int64_t> interleaved_axes(const std::vector<int64_t>& section, int64_t head_dim) {
+  std::vector<int64_t> axes;
+  for (int64_t j = 0; j < head_dim / 2; ++j) axes.push_back(j % 3 != 0 && j < 3 * section[static_cast<size_t>(j % 3)] ? j % 3 : 0);
+  return axes;
+}
+
+LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, double eps, bool has_deepstack) {
+  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+  const int64_t hidden = text.hidden_size, inner = text.intermediate_size;
+  const int64_t q_width = text.num_attention_heads * text.head_dim, kv_width = text.num_key_value_heads * text.head_dim;
+  return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
+          .q = {attention + "q_proj", q_width, hidden},
+          .k = {attention + "k_proj", kv_width, hidden},
+          .v = {attention + "v_proj", kv_width, hidden},
+          .o = {attention + "o_proj", hidden, q_width},
+          .q_norm = NormDescription{attention + "q_norm", text.head_dim, NormKind::kRms, eps},
+          .k_norm = NormDescription{attention + "k_norm", text.head_dim, NormKind::kRms, eps},
+          .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
+          .mlp = {.activation = Activation::kSilu,
+                  .gate = LinearDescription{mlp + "gate_proj", inner, hidden},
+                  .up = {mlp + "up_proj", inner, hidden},
+                  .down = {mlp + "down_proj", hidden, inner}},
+          .deepstack = has_deepstack ? layer_idx : -1};
+}
+
+// @param num_features  of DeepStack: feature k follows layer k
+TextDescription read_text(const ConfigReader& reader, int64_t num_features) {
+  TextDescription text;
+  text.vocab_size = reader.integer("vocab_size", 151936);
+  text.hidden_size = reader.integer("hidden_size", 4096);
+  text.intermediate_size = reader.integer("intermediate_size", 22016);
+  const int64_t num_layers = reader.integer("num_hidden_layers", 32);
+  text.num_attention_heads = reader.integer("num_attention_heads", 32);
+  text.num_key_value_heads = reader.integer("num_key_value_heads", reader.is_null("num_key_value_heads") ? text.num_attention_heads : 32);
+  text.head_dim = reader.integer("head_dim", 128);
+  const double eps = reader.number("rms_norm_eps", 1e-6);
+  reader.require_text("hidden_act", "silu");
+  if (reader.boolean("attention_bias", false)) {
+    reader.fail("attention_bias", "true", "only checkpoints without attention biases are implemented");
+  }
+  const ConfigReader rope = rope_object(reader);
+  require_rope_type(rope, {"default"});
+  text.rope.theta = rope.number("rope_theta", reader.number("rope_theta", 500000));
+  const std::vector<int64_t> section = rope.integers("mrope_section", {24, 20, 20});
+  if (section.size() != 3) rope.fail("mrope_section", fmt::format("{} numbers", section.size()), "give three: t, h, w");
+  text.rope.axis_of_pair = interleaved_axes(section, text.head_dim);
+  // transformers counts a negative padding index from the end, as every PyTorch embedding does.
+  text.pad_token_id = reader.integer("pad_token_id", std::numeric_limits<int64_t>::max(), -text.vocab_size);
+  if (text.pad_token_id == std::numeric_limits<int64_t>::max()) {
+    text.pad_token_id = -1;
+  } else if (text.pad_token_id < 0) {
+    text.pad_token_id += text.vocab_size;
+  }
+  if (text.num_attention_heads % text.num_key_value_heads != 0) {
+    reader.fail("num_key_value_heads", fmt::format("{} query heads over {}", text.num_attention_heads, text.num_key_value_heads),
+                "query heads must be a multiple of key/value heads");
+  }
+  if (text.head_dim % 2 != 0) reader.fail("head_dim", std::to_string(text.head_dim), "rotary needs an even head size");
+  if (text.pad_token_id >= text.vocab_size) {
+    reader.fail("pad_token_id", fmt::format("{} with {} embedding rows", text.pad_token_id, text.vocab_size),
+                "give an id of the vocabulary");
+  }
+  text.embedding = kText + "embed_tokens";
+  for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(text_layer(text, i, eps, i < num_features));
+  text.final_norm = {kText + "norm", text.hidden_size, NormKind::kRms, eps};
+  text.head = {"lm_head", text.vocab_size, text.hidden_size};
+  return text;
+}
+
+NormDescription layer_norm_of(const std::string& module, int64_t width) { return {module, width, NormKind::kLayer, 1e-6}; }
+
+MergerDescription merger_of(const VisionDescription& vision, const std::string& module, int64_t out_width, bool norm_after_shuffle) {
+  const int64_t merged = vision.hidden_size * vision.merge_area();
+  return {.norm = layer_norm_of(module + ".norm", norm_after_shuffle ? merged : vision.hidden_size),
+          .norm_after_shuffle = norm_after_shuffle,
+          .fc1 = {module + ".linear_fc1", merged, merged, true},
+          .fc2 = {module + ".linear_fc2", out_width, merged, true},
+          .activation = Activation::kGeluErf};
+}
+
+VisionBlockDescription vision_block(const VisionDescription& vision, int64_t block_idx) {
+  const std::string prefix = fmt::format("{}blocks.{}.", kVision, block_idx);
+  const int64_t width = vision.hidden_size, inner = vision.intermediate_size;
+  return {.norm1 = layer_norm_of(prefix + "norm1", width),
+          .qkv = {prefix + "attn.qkv", 3 * width, width, true},
+          .proj = {prefix + "attn.proj", width, width, true},
+          .norm2 = layer_norm_of(prefix + "norm2", width),
+          .mlp = {.activation = Activation::kGeluTanh,
+                  .gate = std::nullopt,
+                  .up = {prefix + "mlp.linear_fc1", inner, width, true},
+                  .down = {prefix + "mlp.linear_fc2", width, inner, true}}};
+}
+
+VisionDescription read_vision(const ConfigReader& reader) {
+  VisionDescription vision;
+  vision.hidden_size = reader.integer("hidden_size", 1152);
+  vision.intermediate_size = reader.integer("intermediate_size", 4304);
+  const int64_t depth = reader.integer("depth", 27, 0);
+  vision.num_heads = reader.integer("num_heads", 16);
+  vision.in_channels = reader.integer("in_channels", 3);
+  vision.patch_size = reader.side("patch_size", 16);
+  vision.temporal_patch_size = reader.side("temporal_patch_size", 2);
+  vision.spatial_merge_size = reader.integer("spatial_merge_size", 2);
+  vision.num_position_embeddings = reader.integer("num_position_embeddings", 2304);
+  const int64_t out_width = reader.integer("out_hidden_size", 3584);
+  const std::vector<int64_t> taps = reader.integers("deepstack_visual_indexes", {8, 16, 24});
+  reader.require_text("hidden_act", "gelu_pytorch_tanh");
+  const ConfigReader rope = rope_object(reader);
+  require_rope_type(rope, {"axial", "default"});
+  vision.rope_theta = rope.number("rope_theta", reader.number("rope_theta", 10000));
+
+  if (vision.hidden_size % vision.num_heads != 0 || vision.hidden_size / vision.num_heads % 4 != 0) {
+    reader.fail("num_heads", fmt::format("{} over {} heads", vision.hidden_size, vision.num_heads),
+                "each head needs a multiple of 4 channels (rows and columns are rotated in pairs)");
+  }
+  for (const int64_t block : taps) {
+    if (block >= depth) reader.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth), "give indices below depth");
+  }
+  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(), true};
+  vision.position_table = kVision + "pos_embed";
+  for (int64_t i = 0; i < depth; ++i) vision.blocks.push_back(vision_block(vision, i));
+  vision.merger = merger_of(vision, kVision + "merger", out_width, false);
+  for (size_t k = 0; k < taps.size(); ++k) {
+    // Features come in block order; which merger makes them is the block's first place in the list.
+    int64_t& merger = vision.blocks[static_cast<size_t>(taps[k])].deepstack_merger;
+    if (merger < 0) merger = static_cast<int64_t>(k);
+    vision.deepstack_mergers.push_back(merger_of(vision, fmt::format("{}deepstack_merger_list.{}", kVision, k), out_width, true));
+  }
+  return vision;
+}
+
+ModelDescription describe(const ConfigReader& root) {
+  for (const char* part : {"text_config", "vision_config"}) {
+    if (root.find(part) == nullptr) root.fail(part, "absent", "give a config.json with text_config and vision_config");
+  }
+  ModelDescription model;
+  model.vision = read_vision(root.object("vision_config"));
+  const auto feeds = [](const VisionBlockDescription& block) { return block.deepstack_merger >= 0; };
+  model.text = read_text(root.object("text_config"), std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
+  model.tie_word_embeddings = root.boolean("tie_word_embeddings", false);
+  model.image_token_id = root.integer("image_token_id", 151655, 0);
+  model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},
+                           {kVision + "deepstack_merger_list", ParameterPart::kAligner},
+                           {"model.visual", ParameterPart::kVit}};
+  if (model.vision.out_hidden_size() != model.text.hidden_size) {
+    root.fail("vision_config.out_hidden_size",
+              fmt::format("{} against text_config.hidden_size {}", model.vision.out_hidden_size(), model.text.hidden_size),
+              "both must be equal: visual rows replace embeddings");
+  }
+  return model;
+}
+
+}  // namespace
+
+Family qwen3vl_family() {
+  return {
+      .title = "dense Qwen3-VL",
+      .model_type = "qwen3_vl",
+      .architectures = {"Qwen3VLForConditionalGeneration"},
+      .describe = describe,
+      .tokenizer_classes = {"Qwen2Tokenizer", "Qwen2TokenizerFast"},
+      // @source transformers, qwen2 tokenizer
+      .split_pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+}
+
+}  // namespace rematch

@@ -1,0 +1,51 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "checkpoint/model_dir.h"
+#include "model/families/family.h"
+#include "model/families/qwen3vl/qwen3vl.h"
+
+namespace rematch {
+namespace {
+
+std::vector<Family>& table() {
+  static std::vector<Family> families{qwen3vl_family()};
+  return families;
+}
+
+const Family& family_of(const ConfigReader& root) {
+  const std::string model_type = root.text("model_type", "");
+  const std::vector<std::string> architectures = root.texts("architectures");
+  std::vector<std::string> known;
+  for (const Family& family : families()) {
+    const bool has_architecture = std::any_of(architectures.begin(), architectures.end(), [&](const std::string& name) {
+      return std::find(family.architectures.begin(), family.architectures.end(), name) != family.architectures.end();
+    });
+    if (model_type.empty() ? has_architecture : model_type == family.model_type) return family;
+    known.push_back(fmt::format("{} checkpoint (model_type \"{}\")", family.title, family.model_type));
+  }
+  bad_config_value(root.where(), "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type),
+                   fmt::format("give a {}", join(known, " or a ")));
+}
+
+}  // namespace
+
+const std::vector<Family>& families() { return table(); }
+
+void register_family(Family family) { table().push_back(std::move(family)); }
+
+ModelDescription describe_model(const std::string& model_dir) {
+  require_model_dir(model_dir);
+  const std::string path = join_path(model_dir, "config.json");
+  const Json config = read_json_file(path);
+  const ConfigReader root(config, path, "");
+  return family_of(root).describe(root);
+}
+
+}  // namespace rematch

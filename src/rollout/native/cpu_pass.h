@@ -1,0 +1,110 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/gemm.h"
+#include "kernels/team.h"
+#include "rollout/native/cpu_attention_plan.h"
+#include "rollout/native/cpu_buffer.h"
+#include "rollout/native/cpu_weights.h"
+#include "rollout/native/step.h"
+
+namespace rematch {
+
+// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that want
+// logits, V vocabulary.
+
+/// Keys and values of all layers: [layer][keys, values][block][nkv][block_len][D].
+struct CpuCache {
+  CpuBuffer<uint8_t> numbers;
+  StepRunner::CacheShape shape{0, 0};
+  kernels::Storage storage = kernels::Storage::kFloat;
+  int64_t num_kv_heads = 0, head_dim = 0;
+
+  /// Bytes of a block's keys, or values, in one layer.
+  int64_t block_bytes(int64_t block_len) const { return num_kv_heads * block_len * head_dim * kernels::storage_bytes(storage); }
+  kernels::CacheLayer layer(int64_t layer_idx) const {
+    const int64_t bytes = shape.num_blocks * block_bytes(shape.block_len);
+    return {.keys = numbers.data() + 2 * layer_idx * bytes,
+            .values = numbers.data() + (2 * layer_idx + 1) * bytes,
+            .storage = storage,
+            .num_kv_heads = num_kv_heads,
+            .block_len = shape.block_len,
+            .head_dim = head_dim};
+  }
+};
+
+/// The way of a step through the decoder on the kernels of src/kernels: who does what, and everything that is written to besides the cache.
+class CpuPass {
+ public:
+  /// All three outlive the pass.
+  CpuPass(const TextDescription& text, const CpuWeights& weights, const CpuCache& cache) : text_(text), weights_(weights), cache_(cache) {}
+
+  /// Room for steps of this many rows.
+  void reserve_rows(int64_t num_rows);
+  /// Gives the memory of steps back.
+  void release() { scratch_ = {}; }
+  /// Logits of the rows that want them, until the next call; keys and values of the step go to the cache.
+  /// @param step  its tokens, blocks and visual rows are legal
+  std::span<float> run(const Step& step, int num_threads);
+
+ private:
+  // Everything a step writes to besides the cache.
+  struct Scratch {
+    CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
+    CpuBuffer<float> inputs, down_inputs;  // of products, interleaved: of hidden states and heads, of the feed-forward network
+    CpuBuffer<float> cos_T, sin_T;         // [T, D / 2]
+    CpuBuffer<float> last_SH, logits_SV;
+    CpuBuffer<float> attention;       // of each worker
+    CpuBuffer<const void*> pointers;  // of each worker
+    CpuBuffer<float> partials;
+  };
+
+  int64_t group() const { return text_.num_attention_heads / text_.num_key_value_heads; }
+  int64_t q_width() const { return text_.num_attention_heads * text_.head_dim; }
+  int64_t kv_width() const { return text_.num_key_value_heads * text_.head_dim; }
+  int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
+  kernels::Rows hidden() const { return {scratch_.hidden_TH.data(), text_.hidden_size}; }
+  kernels::Rows normed() const { return {scratch_.normed_TH.data(), text_.hidden_size}; }
+  kernels::Rows qkv(int64_t first_column) const { return {scratch_.qkv_T.data() + first_column, qkv_width()}; }
+  kernels::Rows attended() const { return {scratch_.attended_T.data(), q_width()}; }
+  kernels::Rows gate() const { return {scratch_.gate_TI.data(), text_.intermediate_size}; }
+  kernels::InterleavedRows inputs(int64_t num_rows, int64_t width) const { return {scratch_.inputs.data(), num_rows, width}; }
+  kernels::Rows up() const { return {scratch_.up_TI.data(), text_.intermediate_size}; }
+
+  void reserve_workers(int num_workers);
+  void mark_visual_rows(const Step& step);
+  void find_last_rows(const Step& step);
+  int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }
+
+  // What one worker does in a step; a barrier wherever somebody needs what another one made.
+  void work(const Step& step, const kernels::Worker& worker) const;
+  void embed(const Step& step, const kernels::Worker& worker) const;
+  void turn(const Step& step, const kernels::Worker& worker) const;
+  void normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows, const kernels::Worker& worker) const;
+  void add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const;
+  void multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x, const kernels::Rows& y, kernels::Into into,
+                const kernels::Worker& worker) const;
+  void store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer, const kernels::Worker& worker) const;
+  void keep_last_rows(const kernels::Worker& worker) const;
+  kernels::AttentionTask attention_task(const Step& step, bool narrows, const CpuAttentionPlan::Task& task) const;
+  void attend(const Step& step, bool narrows, int64_t layer_idx, const kernels::Worker& worker) const;
+  void interleave_attended(int64_t num_rows, const kernels::Worker& worker) const;
+  void feed_forward(const CpuLayer& layer, int64_t num_rows, const kernels::Worker& worker) const;
+  void answer(int64_t deepstack, const kernels::Worker& worker) const;
+
+  const TextDescription& text_;
+  const CpuWeights& weights_;
+  const CpuCache& cache_;
+  Scratch scratch_;
+  CpuAttentionPlan plan_, last_plan_;
+  std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
+  std::vector<int64_t> last_rows_;               // that want logits
+  Step last_step_;                               // of these alone; sequences only
+  std::vector<int64_t> first_last_rows_;         // of each sequence of last_step_, in last_rows_
+  bool is_narrowed_ = false;                     // there are others
+};
+
+}  // namespace rematch
