@@ -194,4 +194,11 @@ std::string python_json(const Json& value, int indent) {
   return out;
 }
 
+std::string shown_json(const Json& value, size_t most) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;  // not within a character
+  return text.substr(0, most) + "…";
+}
+
 }  // namespace rematch

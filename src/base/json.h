@@ -24,4 +24,7 @@ std::string python_json(const Json& value, int indent = -1);
 /// A string between quotes as Python's `json.dumps(text, ensure_ascii=False)` writes it.
 std::string python_json_string(std::string_view text);
 
+/// A value as errors show it: on one line in UTF-8, of at most `most` bytes and "…" where it was cut.
+std::string shown_json(const Json& value, size_t most = 80);
+
 }  // namespace rematch

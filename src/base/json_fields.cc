@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,15 +13,15 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kLongestShown = 80;
+/// 2^53: doubles up to here hold every integer.
+constexpr double kMostExact = 9007199254740992.0;
 
-/// A value as errors show it: cut, and never broken UTF-8.
-std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() <= kLongestShown) return text;
-  text.resize(kLongestShown);
-  text += "…";
-  return text;
+/// Whether an int64 can hold the value.
+bool is_integer(const Json& value) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (!value.is_number_float()) return value.is_number_integer();
+  const double number = value.get<double>();
+  return std::floor(number) == number && std::abs(number) <= kMostExact;
 }
 
 int hex_digit(char c) {
@@ -30,11 +31,11 @@ int hex_digit(char c) {
 
 }  // namespace
 
-void throw_json_error(const JsonOrigin& origin, const std::string& key, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = origin.error,
-                                     .where = key.empty() ? origin.path : fmt::format("{}: {}", origin.path, key),
-                                     .what = what,
-                                     .fix = origin.fix});
+void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what) {
+  std::string error = origin.error, where = origin.path;
+  if (const size_t mark = error.find("{}"); mark != std::string::npos) error.replace(mark, 2, place.empty() ? "the whole file" : place);
+  if (!where.empty() && !place.empty()) where += ": ";
+  throw UserError(ErrorKind::kData, {.error = error, .where = where + place, .what = what, .fix = origin.fix});
 }
 
 Json parse_document(std::string_view text, const JsonOrigin& origin) {
@@ -49,62 +50,109 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
 
 JsonFields::JsonFields(const Json& value, const JsonOrigin& origin, std::string place)
     : value_(&value), origin_(&origin), place_(std::move(place)) {
-  if (!value.is_object()) throw_json_error(origin, place_, fmt::format("an object is expected, found {}", shown(value)));
+  if (!value.is_object()) throw_json_error(origin, place_, fmt::format("an object is expected, found {}", shown_json(value)));
 }
 
 std::string JsonFields::place_of(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
 
 void JsonFields::fail(const std::string& key, const std::string& what) const { throw_json_error(*origin_, place_of(key), what); }
 
-bool JsonFields::has(const std::string& key) const { return value_->contains(key); }
+void JsonFields::fail_type(const std::string& key, const char* wanted, const Json& found) const {
+  fail(key, fmt::format("{} is expected, found {}", wanted, shown_json(found)));
+}
+
+const Json* JsonFields::find(const std::string& key) {
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
+  const auto found = value_->find(key);
+  return found == value_->end() || (origin_->null_is_absent && found->is_null()) ? nullptr : &*found;
+}
 
 const Json& JsonFields::at(const std::string& key) {
-  const auto found = value_->find(key);
-  if (found == value_->end()) fail(key, "it is missing");
-  asked_.push_back(key);
+  const Json* found = find(key);
+  if (found == nullptr) fail(key, "it is missing");
   return *found;
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t least, int64_t most) {
+  return json_integer(at(key), *origin_, place_of(key), least, most);
+}
+
+double JsonFields::number(const std::string& key) {
   const Json& value = at(key);
-  return json_integer(value, *origin_, place_of(key), least, most);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) fail_type(key, "a finite number", value);
+  return value.get<double>();
 }
 
 bool JsonFields::boolean(const std::string& key) {
   const Json& value = at(key);
-  if (!value.is_boolean()) fail(key, fmt::format("true or false is expected, found {}", shown(value)));
+  if (!value.is_boolean()) fail_type(key, "true or false", value);
   return value.get<bool>();
 }
 
 std::string JsonFields::text(const std::string& key) {
   const Json& value = at(key);
-  if (!value.is_string()) fail(key, fmt::format("text is expected, found {}", shown(value)));
+  if (!value.is_string()) fail_type(key, "text", value);
   return value.get<std::string>();
 }
 
 const Json& JsonFields::list(const std::string& key, size_t most) {
   const Json& value = at(key);
-  if (!value.is_array()) fail(key, fmt::format("a list is expected, found {}", shown(value)));
+  if (!value.is_array()) fail_type(key, "a list", value);
   if (value.size() > most) fail(key, fmt::format("at most {} entries are expected, found {}", most, value.size()));
   return value;
 }
 
-JsonFields JsonFields::object(const std::string& key) {
+std::vector<int> JsonFields::integers(const std::string& key) {
   const Json& value = at(key);
-  return JsonFields(value, *origin_, place_of(key));
+  if (!value.is_array()) fail_type(key, "a list of integers", value);
+  std::vector<int> integers;
+  integers.reserve(value.size());
+  for (const Json& item : value) {
+    if (!is_integer(item) || item.get<int64_t>() != static_cast<int>(item.get<int64_t>())) {
+      fail(fmt::format("{}[{}]", key, integers.size()), fmt::format("a list of integers is expected, found {}", shown_json(item)));
+    }
+    integers.push_back(item.get<int>());
+  }
+  return integers;
+}
+
+std::vector<std::string> JsonFields::texts(const std::string& key) {
+  const Json* value = find(key);
+  std::vector<std::string> texts;
+  if (value == nullptr || value->is_null()) return texts;
+  if (!value->is_array()) fail_type(key, "a list of strings", *value);
+  for (const Json& item : *value) {
+    if (!item.is_string()) fail_type(key, "a list of strings", *value);
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+JsonFields JsonFields::object(const std::string& key) { return JsonFields(at(key), *origin_, place_of(key)); }
+
+JsonFields JsonFields::object_or_empty(const std::string& key) {
+  static const Json kEmpty = Json::object();
+  const Json* value = find(key);
+  return JsonFields(value == nullptr || value->is_null() ? kEmpty : *value, *origin_, place_of(key));
 }
 
 void JsonFields::finish() const {
   for (const auto& item : value_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end()) fail(item.key(), "this key does not belong there");
+    if (std::find(asked_.begin(), asked_.end(), item.key()) != asked_.end()) continue;
+    const std::vector<std::string> near = near_names(item.key(), asked_);
+    throw UserError(origin_->unknown_key,
+                    {.error = fmt::format("unknown field {}", python_json_string(item.key())),
+                     .where = origin_->path.empty() || place_.empty() ? origin_->path + place_ : origin_->path + ": " + place_,
+                     .what = fmt::format("known: {}", join(asked_, ", ")),
+                     .fix = near.empty() ? "remove it" : fmt::format("did you mean \"{}\"?", near.front())});
   }
 }
 
 int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place, int64_t least, int64_t most) {
-  const bool fits = value.is_number_integer() &&
-                    !(value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
-  if (fits && value.get<int64_t>() >= least && value.get<int64_t>() <= most) return value.get<int64_t>();
-  throw_json_error(origin, place, fmt::format("a whole number in {}..{} is expected, found {}", least, most, shown(value)));
+  if (is_integer(value) && value.get<int64_t>() >= least && value.get<int64_t>() <= most) return value.get<int64_t>();
+  const bool is_bounded = least != std::numeric_limits<int64_t>::min() || most != std::numeric_limits<int64_t>::max();
+  const std::string range = is_bounded ? fmt::format(" from {} to {}", least, most) : "";
+  throw_json_error(origin, place, fmt::format("an integer{} is expected, found {}", range, shown_json(value)));
 }
 
 Json bytes_json(const std::string& bytes) {
@@ -122,7 +170,7 @@ std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::str
   std::string bytes;
   for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     const int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
-    if (high < 0 || low < 0) fields.fail("hex", "no hexadecimal digits");
+    if (high < 0 || low < 0) fields.fail("hex", "hexadecimal digits are expected");
     bytes += static_cast<char>(high * 16 + low);
   }
   if (hex.size() % 2 != 0) fields.fail("hex", fmt::format("{} digits", hex.size()));

@@ -5,39 +5,65 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 
 namespace rematch {
 
-/// What to say when a document of a checkpoint is not as we write it.
+/// Where a JSON document comes from and how errors about it read.
 struct JsonOrigin {
-  std::string path;   ///< of the file
-  std::string error;  ///< e.g. "the training state of a checkpoint cannot be read"
+  std::string path;   ///< of the file; empty = the place in the document alone says where
+  std::string error;  ///< e.g. "the training state of a checkpoint cannot be read"; "{}" stands for the place of the value
   std::string fix;
+  bool null_is_absent = false;               ///< a null member counts as absent, as transformers reads its files
+  ErrorKind unknown_key = ErrorKind::kData;  ///< kind of the error of JsonFields::finish
 };
 
-/// @throws UserError (data). @param key  where in the document, e.g. "segments[3].images"; empty = the document itself
-[[noreturn]] void throw_json_error(const JsonOrigin& origin, const std::string& key, const std::string& what);
+/// @throws UserError (data). @param place  in the document, e.g. "segments[3].images"; empty = the document itself
+[[noreturn]] void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what);
 
-/// A document of a checkpoint. @throws UserError (data) with the origin's error and fix when it is no JSON
+/// A document that a program wrote. @throws UserError (data) with the origin's error and fix when it is not JSON
 Json parse_document(std::string_view text, const JsonOrigin& origin);
 
-/// An object of a document that a program wrote, read strictly: what is not there or has another type is an error that names its place.
-/// Keeps references to the value and the origin. Every getter remembers its key for finish().
+/// The one reader of the members of a JSON object: what is missing or has another type is an error that names its place, what was expected
+/// and what was found. Keeps references to the value and the origin. Every getter remembers its key for finish().
+///
+/// Getters named …_or return their fallback when the key is absent. Integers may be written as 3, 3.0 or 3e0.
 class JsonFields {
  public:
+  /// @param place  of the object in the document, e.g. "cursor"
   JsonFields(const Json& value, const JsonOrigin& origin, std::string place = "");
 
   const Json& at(const std::string& key);
-  bool has(const std::string& key) const;
+  /// Null when the key is absent.
+  const Json* find(const std::string& key);
+  bool has(const std::string& key) { return find(key) != nullptr; }
+
   int64_t integer(const std::string& key, int64_t least = std::numeric_limits<int64_t>::min(),
                   int64_t most = std::numeric_limits<int64_t>::max());
+  template <typename Int>
+  Int integer_or(const std::string& key, Int fallback, int64_t least = std::numeric_limits<Int>::min(),
+                 int64_t most = std::numeric_limits<Int>::max()) {
+    return has(key) ? static_cast<Int>(integer(key, least, most)) : fallback;
+  }
+  /// A finite number.
+  double number(const std::string& key);
+  double number_or(const std::string& key, double fallback) { return has(key) ? number(key) : fallback; }
   bool boolean(const std::string& key);
+  bool boolean_or(const std::string& key, bool fallback) { return has(key) ? boolean(key) : fallback; }
   std::string text(const std::string& key);
+  std::string text_or(const std::string& key, const std::string& fallback) { return has(key) ? text(key) : fallback; }
   /// @param most  longest legal list
   const Json& list(const std::string& key, size_t most = std::numeric_limits<size_t>::max());
+  /// A list of integers in the range of int, such as token ids.
+  std::vector<int> integers(const std::string& key);
+  /// A list of strings; empty when the key is absent or null.
+  std::vector<std::string> texts(const std::string& key);
   JsonFields object(const std::string& key);
-  /// Refuses keys that nobody asked for.
+  /// As object(), but an empty object when the key is absent or null.
+  JsonFields object_or_empty(const std::string& key);
+
+  /// Refuses keys that nobody asked for, with a did-you-mean.
   void finish() const;
 
   /// Place of a member, e.g. "cursor.epoch".
@@ -45,13 +71,15 @@ class JsonFields {
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
 
  private:
+  [[noreturn]] void fail_type(const std::string& key, const char* wanted, const Json& found) const;
+
   const Json* value_;
   const JsonOrigin* origin_;
   std::string place_;
   std::vector<std::string> asked_;
 };
 
-/// A whole number within a range. @param place  for the error
+/// An integer within a range. @param place  for the error
 int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place, int64_t least, int64_t most);
 
 /// Text in a document: itself when it is UTF-8, else {"hex": …}, because file names may be any bytes.

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -50,106 +50,57 @@ bool is_off(const Json& value) {
          ((value.is_string() || value.is_array() || value.is_object()) && (value.empty() || value == ""));
 }
 
-/// Reads one adapter_config.json.
-class ConfigReader {
- public:
-  explicit ConfigReader(const std::string& path) : path_(path), root_(read_json_file(path)) {
-    if (!root_.is_object()) fail("an adapter configuration is no JSON object", root_.type_name());
-  }
+[[noreturn]] void refuse(const std::string& path, std::string error, std::string what) {
+  throw UserError(ErrorKind::kData,
+                  {.error = std::move(error),
+                   .where = path,
+                   .what = std::move(what),
+                   .fix = "merge that adapter with PEFT (`merge_and_unload`, `save_pretrained`) and use the merged model"});
+}
 
-  PeftConfig read() {
-    refuse_other_adapters();
-    PeftConfig config;
-    config.base_model = text("base_model_name_or_path");
-    config.rank = static_cast<int64_t>(number("r", 8));
-    config.alpha = number("lora_alpha", 8);
-    config.dropout = number("lora_dropout", 0);
-    config.use_dora = flag("use_dora");
-    config.use_rslora = flag("use_rslora");
-    if (config.rank < 1) fail("the rank of an adapter must be at least 1", fmt::format("r is {}", config.rank));
-    read_targets(config.targets);
-    return config;
+void refuse_other_adapters(JsonFields& fields, const Json& root, const std::string& path) {
+  if (const std::string type = fields.text_or("peft_type", ""); type != "LORA") {
+    refuse(path, "the adapter is neither LoRA nor DoRA", fmt::format("peft_type is \"{}\"", type));
   }
-
- private:
-  [[noreturn]] void fail(std::string error, std::string what,
-                         std::string fix = "give a directory that PEFT saved for a LoRA or DoRA adapter") const {
-    throw UserError(ErrorKind::kData, {.error = std::move(error), .where = path_, .what = std::move(what), .fix = std::move(fix)});
+  if (const std::string bias = fields.text_or("bias", ""); bias != "none" && !bias.empty()) {
+    refuse(path, "an adapter with biases is not supported", "bias: " + bias);
   }
-
-  const Json* find(const char* key) const {
-    const auto found = root_.find(key);
-    return found == root_.end() || found->is_null() ? nullptr : &*found;
+  // These split the base weight when they start, so the adapter does not fit the base model as it is.
+  const Json* init = fields.find("init_lora_weights");
+  if (init != nullptr && init->is_string() && !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
+    refuse(path, "an adapter that changes the base weights is not supported", "init_lora_weights: " + init->dump());
   }
-
-  std::string text(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return "";
-    if (!value->is_string()) fail(fmt::format("`{}` of an adapter is no text", key), value->dump());
-    return value->get<std::string>();
+  for (const auto& member : root.items()) {
+    if (is_one_of(member.key(), inert_keys()) || is_one_of(member.key(), read_keys()) || is_off(member.value())) continue;
+    refuse(path, fmt::format("the adapter's setting `{}` is not supported", member.key()),
+           fmt::format("{}: {}", member.key(), shown_json(member.value())));
   }
+}
 
-  double number(const char* key, double fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_number() || std::abs(value->get<double>()) > 1e9) {
-      fail(fmt::format("`{}` of an adapter is no sensible number", key), value->dump());
-    }
-    return value->get<double>();
+PeftConfig read_config(const std::string& path) {
+  const JsonOrigin origin{.path = path,
+                          .error = "`{}` of an adapter has a wrong value",
+                          .fix = "give a directory that PEFT saved for a LoRA or DoRA adapter",
+                          .null_is_absent = true};
+  const Json root = read_json_file(path);
+  JsonFields fields(root, origin);
+  refuse_other_adapters(fields, root, path);
+  PeftConfig config;
+  config.base_model = fields.text_or("base_model_name_or_path", "");
+  config.rank = fields.integer_or<int64_t>("r", 8, 1, 1'000'000'000);
+  config.alpha = fields.number_or("lora_alpha", 8);
+  config.dropout = fields.number_or("lora_dropout", 0);
+  config.use_dora = fields.boolean_or("use_dora", false);
+  config.use_rslora = fields.boolean_or("use_rslora", false);
+  const Json* modules = fields.find("target_modules");
+  if (modules != nullptr && modules->is_string()) {
+    config.targets.target_regex = modules->get<std::string>();
+  } else {
+    config.targets.target_modules = fields.texts("target_modules");
   }
-
-  bool flag(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return false;
-    if (!value->is_boolean()) fail(fmt::format("`{}` of an adapter is neither true nor false", key), value->dump());
-    return value->get<bool>();
-  }
-
-  std::vector<std::string> texts(const char* key) const {
-    std::vector<std::string> list;
-    const Json* value = find(key);
-    if (value == nullptr) return list;
-    if (!value->is_array()) fail(fmt::format("`{}` of an adapter is no list", key), value->dump().substr(0, 200));
-    for (const Json& item : *value) {
-      if (!item.is_string()) fail(fmt::format("`{}` of an adapter holds something other than text", key), item.dump().substr(0, 200));
-      list.push_back(item.get<std::string>());
-    }
-    return list;
-  }
-
-  void refuse_other_adapters() const {
-    const std::string remedy = "merge that adapter with PEFT (`merge_and_unload`, `save_pretrained`) and use the merged model";
-    if (const std::string type = text("peft_type"); type != "LORA") {
-      fail("the adapter is neither LoRA nor DoRA", fmt::format("peft_type is \"{}\"", type), remedy);
-    }
-    if (const std::string bias = text("bias"); bias != "none" && !bias.empty()) {
-      fail("an adapter with biases is not supported", "bias: " + bias, remedy);
-    }
-    // These split the base weight when they start, so the adapter does not fit the base model as it is.
-    const Json* init = find("init_lora_weights");
-    if (init != nullptr && init->is_string() && !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
-      fail("an adapter that changes the base weights is not supported", "init_lora_weights: " + init->dump(), remedy);
-    }
-    for (const auto& member : root_.items()) {
-      if (is_one_of(member.key(), inert_keys()) || is_one_of(member.key(), read_keys()) || is_off(member.value())) continue;
-      fail(fmt::format("the adapter's setting `{}` is not supported", member.key()),
-           fmt::format("{}: {}", member.key(), member.value().dump().substr(0, 200)), remedy);
-    }
-  }
-
-  void read_targets(PeftTargets& targets) const {
-    const Json* modules = find("target_modules");
-    if (modules != nullptr && modules->is_string()) {
-      targets.target_regex = modules->get<std::string>();
-    } else {
-      targets.target_modules = texts("target_modules");
-    }
-    targets.modules_to_save = texts("modules_to_save");
-  }
-
-  std::string path_;
-  Json root_;
-};
+  config.targets.modules_to_save = fields.texts("modules_to_save");
+  return config;
+}
 
 // Whole numbers without a point, as PEFT's users write them.
 Json plain_number(double value) {
@@ -203,7 +154,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
                      .fix = fmt::format("give the directory that holds {} and {}", kConfigFile, kWeightsFile)});
   }
   PeftAdapter adapter;
-  adapter.config = ConfigReader(join_path(directory, kConfigFile)).read();
+  adapter.config = read_config(join_path(directory, kConfigFile));
   const std::string weights = join_path(directory, kWeightsFile);
   if (!has(kWeightsFile)) {
     throw UserError(ErrorKind::kData, {.error = "an adapter has no weights",

@@ -2,11 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <iostream>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -23,13 +20,6 @@ Json error_object(const UserError& error) {
   value["message"] = fmt::format("{} ({}: {})", problem.error, problem.where, problem.what);
   value["fix"] = problem.fix;
   return value;
-}
-
-UserError field_error(const std::string& what, const std::string& key, const std::string& found, const std::string& wanted) {
-  return UserError(ErrorKind::kData, {.error = fmt::format("{} has a wrong value", key),
-                                      .where = fmt::format("{}.{}", what, key),
-                                      .what = found,
-                                      .fix = fmt::format("give {}", wanted)});
 }
 
 // A pending input line: its id (null when absent) and either its input or the error that reading it gave.
@@ -151,112 +141,12 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
   return all_good ? 0 : 3;
 }
 
-FieldReader::FieldReader(const Json& value, std::string what) : value_(&value), what_(std::move(what)) {
-  if (!value.is_object() && !value.is_null()) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = fmt::format("{} is not an object", what_), .where = what_, .what = value.type_name(), .fix = "give a JSON object"});
-  }
-}
-
-const Json* FieldReader::optional(const std::string& key) {
-  asked_.push_back(key);
-  if (value_->is_null()) return nullptr;
-  const auto found = value_->find(key);
-  return found == value_->end() ? nullptr : &*found;
-}
-
-bool FieldReader::has(const std::string& key) { return optional(key) != nullptr; }
-
-const Json& FieldReader::required(const std::string& key) {
-  const Json* member = optional(key);
-  if (member == nullptr) {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("{} is missing", key),
-                                       .where = what_,
-                                       .what = fmt::format("no member \"{}\"", key),
-                                       .fix = fmt::format("add \"{}\"", key)});
-  }
-  return *member;
-}
-
-double FieldReader::number(const std::string& key, double fallback) {
-  const Json* member = optional(key);
-  if (member == nullptr) return fallback;
-  if (!member->is_number() || !std::isfinite(member->get<double>())) throw field_error(what_, key, member->dump(), "a finite number");
-  return member->get<double>();
-}
-
-int FieldReader::integer(const std::string& key, int fallback) {
-  const Json* member = optional(key);
-  if (member == nullptr) return fallback;
-  const double value = member->is_number() ? member->get<double>() : 0.5;
-  if (value != std::floor(value) || std::abs(value) > std::numeric_limits<int>::max())
-    throw field_error(what_, key, member->dump(), "an integer");
-  return static_cast<int>(value);
-}
-
-bool FieldReader::boolean(const std::string& key, bool fallback) {
-  const Json* member = optional(key);
-  if (member == nullptr) return fallback;
-  if (!member->is_boolean()) throw field_error(what_, key, member->dump(), "true or false");
-  return member->get<bool>();
-}
-
-std::string FieldReader::text(const std::string& key, const std::string& fallback) {
-  const Json* member = optional(key);
-  if (member == nullptr) return fallback;
-  if (!member->is_string()) throw field_error(what_, key, member->dump(), "a string");
-  return member->get<std::string>();
-}
-
-std::string FieldReader::required_text(const std::string& key) {
-  required(key);
-  return text(key, "");
-}
-
-std::vector<int> FieldReader::required_integers(const std::string& key) {
-  const Json& member = required(key);
-  std::vector<int> values;
-  const bool is_list = member.is_array();
-  if (is_list) {
-    for (const Json& item : member) {
-      const bool fits = item.is_number_integer() && (!item.is_number_unsigned() || item.get<uint64_t>() <= 2147483647u) &&
-                        std::abs(static_cast<double>(item.get<int64_t>())) <= 2147483647.0;
-      if (!fits)
-        throw field_error(what_, key, item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80), "a list of integers");
-      values.push_back(item.get<int>());
-    }
-  } else {
-    throw field_error(what_, key, member.type_name(), "a list of integers");
-  }
-  return values;
-}
-
-std::vector<std::string> FieldReader::texts(const std::string& key) {
-  std::vector<std::string> values;
-  const Json* member = optional(key);
-  if (member == nullptr || member->is_null()) return values;
-  bool is_legal = member->is_array();
-  for (size_t i = 0; is_legal && i < member->size(); ++i) {
-    is_legal = (*member)[i].is_string();
-    if (is_legal) values.push_back((*member)[i].get<std::string>());
-  }
-  if (!is_legal) {
-    throw field_error(what_, key, member->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80), "a list of strings");
-  }
-  return values;
-}
-
-void FieldReader::finish() const {
-  if (value_->is_null()) return;
-  for (const auto& member : value_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), member.key()) != asked_.end()) continue;
-    const std::vector<std::string> near = near_names(member.key(), asked_);
-    throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown field \"{}\"", member.key()),
-                                         .where = what_,
-                                         .what = fmt::format("known: {}", join(asked_, ", ")),
-                                         .fix = near.empty() ? "remove it" : fmt::format("did you mean \"{}\"?", near.front())});
-  }
+const JsonOrigin& input_origin() {
+  static const JsonOrigin kOrigin{.path = "",
+                                  .error = "{} has a wrong value",
+                                  .fix = "correct it; docs/contract/STAGES.md describes the lines of each stage",
+                                  .unknown_key = ErrorKind::kConfig};
+  return kOrigin;
 }
 
 }  // namespace rematch

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fields.h"
 
 namespace rematch {
 
@@ -53,33 +53,8 @@ struct StageRow {
 /// @return 0, or 3 when any line failed
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
 
-/// The members of an "options" object or of an input: reads typed values and refuses unknown keys.
-/// Every getter remembers its key; finish() throws a UserError (config) naming keys nobody asked for, with did-you-mean.
-class FieldReader {
- public:
-  /// @param value  must be an object (or null = empty), else UserError. @param what  its name in errors, e.g. "input", "options"
-  FieldReader(const Json& value, std::string what);
-  bool has(const std::string& key);
-  /// The raw member; @throws UserError (data) when absent.
-  const Json& required(const std::string& key);
-  /// The raw member or nullptr.
-  const Json* optional(const std::string& key);
-  double number(const std::string& key, double fallback);
-  int integer(const std::string& key, int fallback);
-  bool boolean(const std::string& key, bool fallback);
-  std::string text(const std::string& key, const std::string& fallback);
-  std::string required_text(const std::string& key);
-  /// A list of integers within int range. @throws UserError (data)
-  std::vector<int> required_integers(const std::string& key);
-  /// A list of strings such as image paths; empty when absent or null. @throws UserError (data)
-  std::vector<std::string> texts(const std::string& key);
-  void finish() const;
-
- private:
-  const Json* value_;
-  std::string what_;
-  std::vector<std::string> asked_;
-};
+/// For reading an input line with JsonFields: a wrong value is an error of kind data, an unknown key one of kind config.
+const JsonOrigin& input_origin();
 
 // Factories, one for each file of cli/stages/.
 std::unique_ptr<Stage> make_tokenize_stage(const StageOptions&);

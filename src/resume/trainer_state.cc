@@ -58,19 +58,6 @@ double number_of(const Json& value, const JsonOrigin& origin, const std::string&
   throw_json_error(origin, place, fmt::format("a number is expected, found {}", value.type_name()));
 }
 
-// transformers writes some step counts as floats.
-int64_t whole_number(JsonFields& fields, const std::string& key) {
-  const Json& value = fields.at(key);
-  if (!value.is_number_float()) return fields.integer(key);
-  const double number = value.get<double>();
-  if (std::floor(number) != number || std::abs(number) > 1e15) {
-    fields.fail(key, fmt::format("a whole number is expected, found {}", number));
-  }
-  return static_cast<int64_t>(number);
-}
-
-bool is_given(JsonFields& fields, const std::string& key) { return fields.has(key) && !fields.at(key).is_null(); }
-
 LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::string& place) {
   JsonFields fields(value, origin, place);
   LogEntry entry{.step = fields.integer("step"), .values = {}};
@@ -133,22 +120,23 @@ TrainerState TrainerState::from_json(std::string_view text, const std::string& p
   const JsonOrigin origin{
       .path = path,
       .error = "a trainer_state.json cannot be read",
-      .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint"};
+      .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint",
+      .null_is_absent = true};
   const Json root = parse_document(with_quoted_constants(text), origin);
   JsonFields fields(root, origin);
   TrainerState state;
   state.global_step = fields.integer("global_step", 0);
   state.epoch = number_of(fields.at("epoch"), origin, "epoch");
-  state.max_steps = whole_number(fields, "max_steps");
+  state.max_steps = fields.integer("max_steps");
   state.num_train_epochs = number_of(fields.at("num_train_epochs"), origin, "num_train_epochs");
-  state.logging_steps = whole_number(fields, "logging_steps");
-  state.eval_steps = whole_number(fields, "eval_steps");
-  state.save_steps = whole_number(fields, "save_steps");
-  state.train_batch_size = whole_number(fields, "train_batch_size");
-  state.num_input_tokens_seen = whole_number(fields, "num_input_tokens_seen");
-  if (is_given(fields, "best_metric")) state.best_metric = number_of(fields.at("best_metric"), origin, "best_metric");
-  if (is_given(fields, "best_global_step")) state.best_global_step = fields.integer("best_global_step", 0);
-  if (is_given(fields, "best_model_checkpoint")) state.best_model_checkpoint = fields.text("best_model_checkpoint");
+  state.logging_steps = fields.integer("logging_steps");
+  state.eval_steps = fields.integer("eval_steps");
+  state.save_steps = fields.integer("save_steps");
+  state.train_batch_size = fields.integer("train_batch_size");
+  state.num_input_tokens_seen = fields.integer("num_input_tokens_seen");
+  if (fields.has("best_metric")) state.best_metric = number_of(fields.at("best_metric"), origin, "best_metric");
+  if (fields.has("best_global_step")) state.best_global_step = fields.integer("best_global_step", 0);
+  if (fields.has("best_model_checkpoint")) state.best_model_checkpoint = fields.text("best_model_checkpoint");
   const Json& history = fields.list("log_history");
   for (size_t i = 0; i < history.size(); ++i) state.log_history.push_back(log_entry(history[i], origin, fmt::format("log_history[{}]", i)));
   return state;

@@ -157,7 +157,7 @@ TEST(RunState, AnUnknownKeyIsRefused) {
   for (const char* place :
        {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x", "/segments/1/images/0/x", "/fingerprint/x"}) {
     const Problem problem = problem_with([&](Json& root, StateFiles&) { root[Json::json_pointer(place)] = 1; });
-    EXPECT_EQ(problem.what, "this key does not belong there") << place;
+    EXPECT_EQ(problem.error, "unknown field \"x\"") << place;
   }
 }
 

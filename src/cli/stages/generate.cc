@@ -43,29 +43,28 @@ const std::string& checked_backend(const StageOptions& options) {
   return options.backend;
 }
 
-RepeatGuardOptions read_repeat_terminate(const Json& given) {
-  FieldReader fields(given, "input.repeat_terminate");
+RepeatGuardOptions read_repeat_terminate(JsonFields fields) {
   RepeatGuardOptions guard;
-  guard.enabled = fields.boolean("enabled", guard.enabled);
-  guard.min_new_tokens = fields.integer("min_new_tokens", guard.min_new_tokens);
-  guard.max_consecutive_token_repeats = fields.integer("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
-  guard.ngram_size = fields.integer("ngram_size", guard.ngram_size);
-  guard.ngram_repeats = fields.integer("ngram_repeats", guard.ngram_repeats);
-  const Json* max_object_keys = fields.optional("max_object_keys");
-  if (max_object_keys != nullptr && !max_object_keys->is_null()) guard.max_object_keys = fields.integer("max_object_keys", 0);
+  guard.enabled = fields.boolean_or("enabled", guard.enabled);
+  guard.min_new_tokens = fields.integer_or("min_new_tokens", guard.min_new_tokens);
+  guard.max_consecutive_token_repeats = fields.integer_or("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
+  guard.ngram_size = fields.integer_or("ngram_size", guard.ngram_size);
+  guard.ngram_repeats = fields.integer_or("ngram_repeats", guard.ngram_repeats);
+  const Json* max_object_keys = fields.find("max_object_keys");
+  if (max_object_keys != nullptr && !max_object_keys->is_null()) guard.max_object_keys = fields.integer_or("max_object_keys", 0);
   fields.finish();
   return guard;
 }
 
-GenerateOptions read_options(FieldReader& fields) {
+GenerateOptions read_options(JsonFields& fields) {
   GenerateOptions options;
-  options.max_new_tokens = fields.integer("max_new_tokens", options.max_new_tokens);
-  options.temperature = fields.number("temperature", options.temperature);
-  options.top_p = fields.number("top_p", options.top_p);
-  options.top_k = fields.integer("top_k", options.top_k);
-  options.repetition_penalty = fields.number("repetition_penalty", options.repetition_penalty);
-  options.seed = static_cast<uint64_t>(fields.integer("seed", kDefaultSeed));
-  if (const Json* guard = fields.optional("repeat_terminate")) options.repeat_terminate = read_repeat_terminate(*guard);
+  options.max_new_tokens = fields.integer_or("max_new_tokens", options.max_new_tokens);
+  options.temperature = fields.number_or("temperature", options.temperature);
+  options.top_p = fields.number_or("top_p", options.top_p);
+  options.top_k = fields.integer_or("top_k", options.top_k);
+  options.repetition_penalty = fields.number_or("repetition_penalty", options.repetition_penalty);
+  options.seed = static_cast<uint64_t>(fields.integer_or("seed", kDefaultSeed));
+  options.repeat_terminate = read_repeat_terminate(fields.object_or_empty("repeat_terminate"));
   return options;
 }
 
@@ -117,8 +116,8 @@ class GenerateStage : public Stage {
 
  private:
   Request read_request(const Json& input) {
-    FieldReader fields(input, "input");
-    const Json& messages = fields.required("messages");
+    JsonFields fields(input, input_origin(), "input");
+    const Json& messages = fields.at("messages");
     const std::vector<std::string> paths = fields.texts("images");
     Request request{.prompt = {.where = "input"}, .options = read_options(fields), .group = {}};
     fields.finish();

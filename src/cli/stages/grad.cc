@@ -25,10 +25,10 @@ namespace {
 }
 
 std::shared_ptr<const Segment> read_segment(const Json& value, const std::string& what, int64_t vocab_size) {
-  FieldReader fields(value, what);
+  JsonFields fields(value, input_origin(), what);
   auto segment = std::make_shared<Segment>();
   segment->where = what;
-  segment->token_ids = fields.required_integers("token_ids");
+  segment->token_ids = fields.integers("token_ids");
   if (segment->token_ids.empty()) fail(what + ".token_ids", "no tokens", "give at least one token");
   read_supervision(fields, what, vocab_size, *segment);
   for (const std::string& path : fields.texts("images")) segment->images.push_back({.path = path});
@@ -47,9 +47,9 @@ class GradStage : public Stage {
   }
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const PackedRow row = read_row(fields.required("segments"));
-    LossOptions options = read_loss_options(fields.optional("options"));
+    JsonFields fields(input, input_origin(), "input");
+    const PackedRow row = read_row(fields.at("segments"));
+    LossOptions options = read_loss_options(fields.object_or_empty("options"));
     options.coord_token_ids = coord_token_ids(fields, row);
     fields.finish();
 
@@ -87,7 +87,7 @@ class GradStage : public Stage {
   }
 
   // The input's own ids, else those of the model directory's tokenizer; a row without slots needs neither.
-  std::array<TokenId, 1000> coord_token_ids(FieldReader& fields, const PackedRow& row) const {
+  std::array<TokenId, 1000> coord_token_ids(JsonFields& fields, const PackedRow& row) const {
     if (fields.has("coord_token_ids")) return read_coord_token_ids(fields, model_->description().text.vocab_size);
     bool has_slots = false;
     for (const auto& segment : row.segments) has_slots |= !segment->coord_slots.empty();

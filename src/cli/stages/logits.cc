@@ -26,8 +26,8 @@ class LogitsStage : public Stage {
   }
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const std::vector<TokenId> token_ids = fields.required_integers("token_ids");
+    JsonFields fields(input, input_origin(), "input");
+    const std::vector<TokenId> token_ids = fields.integers("token_ids");
     const std::vector<std::string> paths = fields.texts("images");
     fields.finish();
     if (token_ids.empty()) {

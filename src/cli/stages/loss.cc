@@ -34,12 +34,12 @@ class LossStage : public Stage {
  public:
   Json run(const Json& input) override {
     const at::NoGradGuard no_grad;
-    FieldReader fields(input, "input");
-    const at::Tensor logits_TV = read_logits_TV(fields.required_text("logits"));
+    JsonFields fields(input, input_origin(), "input");
+    const at::Tensor logits_TV = read_logits_TV(fields.text("logits"));
     auto segment = std::make_shared<Segment>();
     segment->token_ids.assign(static_cast<size_t>(logits_TV.size(0)), 0);
     read_supervision(fields, "input", logits_TV.size(1), *segment);
-    LossOptions options = read_loss_options(fields.optional("options"));
+    LossOptions options = read_loss_options(fields.object_or_empty("options"));
     if (fields.has("coord_token_ids") || !segment->coord_slots.empty()) {
       options.coord_token_ids = read_coord_token_ids(fields, logits_TV.size(1));
     }

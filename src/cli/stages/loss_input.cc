@@ -14,8 +14,8 @@ namespace {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = found, .fix = fix});
 }
 
-std::vector<int> read_labels(FieldReader& fields, const std::string& what, int64_t vocab_size, size_t num_tokens) {
-  const std::vector<int> labels = fields.required_integers("labels");
+std::vector<int> read_labels(JsonFields& fields, const std::string& what, int64_t vocab_size, size_t num_tokens) {
+  const std::vector<int> labels = fields.integers("labels");
   const std::string where = what + ".labels";
   if (labels.size() != num_tokens) {
     fail(where, "labels and tokens differ in number", fmt::format("{} labels, {} tokens", labels.size(), num_tokens),
@@ -37,7 +37,7 @@ std::vector<int> read_labels(FieldReader& fields, const std::string& what, int64
 CoordSlot read_slot(const Json& item, const std::string& where, size_t num_tokens) {
   const bool has_shape =
       item.is_array() && item.size() == 3 && item[0].is_number_integer() && item[1].is_number_integer() && item[2].is_string();
-  const std::string found = item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80);
+  const std::string found = shown_json(item);
   if (!has_shape) fail(where, "a coord slot has a wrong shape", found, "give [position, bin, \"prefix\" or \"append\"]");
   const auto position = item[0].get<double>();  // as double: an unsigned beyond int64 must not wrap
   const auto bin = item[1].get<double>();
@@ -51,8 +51,8 @@ CoordSlot read_slot(const Json& item, const std::string& where, size_t num_token
   return {static_cast<int>(position), static_cast<int>(bin), source == "prefix" ? SlotSource::kPrefix : SlotSource::kAppend};
 }
 
-double positive(FieldReader& reader, const std::string& key, double fallback) {
-  const double value = reader.number(key, fallback);
+double positive(JsonFields& reader, const std::string& key, double fallback) {
+  const double value = reader.number_or(key, fallback);
   if (value > 0) return value;
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be positive", key),
                                        .where = "options." + key,
@@ -62,17 +62,17 @@ double positive(FieldReader& reader, const std::string& key, double fallback) {
 
 }  // namespace
 
-void read_supervision(FieldReader& fields, const std::string& what, int64_t vocab_size, Segment& segment) {
+void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size, Segment& segment) {
   segment.labels = read_labels(fields, what, vocab_size, segment.token_ids.size());
-  const Json* slots = fields.optional("coord_slots");
+  const Json* slots = fields.find("coord_slots");
   if (slots == nullptr) return;
   const std::string where = what + ".coord_slots";
   if (!slots->is_array()) fail(where, "coord_slots has a wrong value", slots->type_name(), "give a list of [position, bin, source]");
   for (const Json& item : *slots) segment.coord_slots.push_back(read_slot(item, where, segment.token_ids.size()));
 }
 
-std::array<TokenId, 1000> read_coord_token_ids(FieldReader& fields, int64_t vocab_size) {
-  const std::vector<int> given = fields.required_integers("coord_token_ids");
+std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab_size) {
+  const std::vector<int> given = fields.integers("coord_token_ids");
   const std::string where = "input.coord_token_ids";
   std::array<TokenId, 1000> ids{};
   if (given.size() != ids.size())
@@ -91,18 +91,16 @@ std::array<TokenId, 1000> read_coord_token_ids(FieldReader& fields, int64_t voca
   return ids;
 }
 
-LossOptions read_loss_options(const Json* given) {
-  const Json none;
-  FieldReader reader(given != nullptr ? *given : none, "options");
+LossOptions read_loss_options(JsonFields reader) {
   LossOptions options;
-  options.soft_ce_weight = reader.number("soft_ce_weight", options.soft_ce_weight);
-  options.w1_weight = reader.number("w1_weight", options.w1_weight);
-  options.gate_weight = reader.number("gate_weight", options.gate_weight);
+  options.soft_ce_weight = reader.number_or("soft_ce_weight", options.soft_ce_weight);
+  options.w1_weight = reader.number_or("w1_weight", options.w1_weight);
+  options.gate_weight = reader.number_or("gate_weight", options.gate_weight);
   options.temperature_coord = positive(reader, "temperature_coord", options.temperature_coord);
   options.target_sigma = positive(reader, "target_sigma", options.target_sigma);
-  const Json* truncate = reader.optional("target_truncate");
+  const Json* truncate = reader.find("target_truncate");
   if (truncate != nullptr && !truncate->is_null()) {
-    options.target_truncate = reader.number("target_truncate", 0);
+    options.target_truncate = reader.number_or("target_truncate", 0);
     if (*options.target_truncate < 0) {
       throw UserError(ErrorKind::kConfig, {.error = "target_truncate must not be negative",
                                            .where = "options.target_truncate",

@@ -16,13 +16,13 @@ namespace rematch {
 /// @param what        its name in errors
 /// @param vocab_size  labels are below it
 /// @throws UserError (data) for another length, labels or slots without a position before, unknown bins and sources
-void read_supervision(FieldReader& fields, const std::string& what, int64_t vocab_size, Segment& segment);
+void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size, Segment& segment);
 
 /// Reads `coord_token_ids`: 1000 distinct ids in bin order. @throws UserError (data)
-std::array<TokenId, 1000> read_coord_token_ids(FieldReader& fields, int64_t vocab_size);
+std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab_size);
 
 /// Reads the options of the coordinate losses by their stage-2 key names; the rest keep their defaults.
-/// @param given  the "options" object or null. @throws UserError (config) for unknown keys and values out of range
-LossOptions read_loss_options(const Json* given);
+/// @throws UserError (config) for unknown keys and values out of range
+LossOptions read_loss_options(JsonFields options);
 
 }  // namespace rematch

@@ -11,13 +11,11 @@ namespace {
 class MatchStage : public Stage {
  public:
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const std::vector<Geometry> predictions = read_geometries(fields.required("predictions"), "predictions");
-    const std::vector<Geometry> ground_truth = read_geometries(fields.required("ground_truth"), "ground_truth");
-    const Json* given = fields.optional("options");
+    JsonFields fields(input, input_origin(), "input");
+    const std::vector<Geometry> predictions = read_geometries(fields.at("predictions"), "predictions");
+    const std::vector<Geometry> ground_truth = read_geometries(fields.at("ground_truth"), "ground_truth");
+    JsonFields options = fields.object_or_empty("options");
     fields.finish();
-    const Json no_options;
-    FieldReader options(given != nullptr ? *given : no_options, "options");
     const MatchOptions match_options = read_match_options(options);
     options.finish();
 

@@ -22,12 +22,12 @@ int at_least_one(const std::string& key, int value) {
 class PackStage : public Stage {
  public:
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const std::vector<int> encoded_lens = fields.required_integers("encoded_lens");
-    fields.required("packing_length");
-    PackingLimits limits{.packing_length = at_least_one("packing_length", fields.integer("packing_length", 0))};
-    const PackingSelector selector = packing_selector(fields.text("packing_selector", "binpacking"));
-    if (fields.has("packing_buffer")) limits.packing_buffer = at_least_one("packing_buffer", fields.integer("packing_buffer", 0));
+    JsonFields fields(input, input_origin(), "input");
+    const std::vector<int> encoded_lens = fields.integers("encoded_lens");
+    fields.at("packing_length");
+    PackingLimits limits{.packing_length = at_least_one("packing_length", fields.integer_or("packing_length", 0))};
+    const PackingSelector selector = packing_selector(fields.text_or("packing_selector", "binpacking"));
+    if (fields.has("packing_buffer")) limits.packing_buffer = at_least_one("packing_buffer", fields.integer_or("packing_buffer", 0));
     fields.finish();
     check_lengths(encoded_lens);
     check_insertion(encoded_lens, name_of, 0, limits);

@@ -28,8 +28,8 @@ class ParseStage : public Stage {
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const std::vector<TokenId> response_token_ids = fields.required_integers("response_token_ids");
+    JsonFields fields(input, input_origin(), "input");
+    const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
     fields.finish();
     const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
     Json answer;

@@ -41,9 +41,9 @@ class PixelsStage : public Stage {
   }
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const std::string path = fields.required_text("image");
-    const bool do_resize = fields.boolean("do_resize", false);
+    JsonFields fields(input, input_origin(), "input");
+    const std::string path = fields.text("image");
+    const bool do_resize = fields.boolean_or("do_resize", false);
     fields.finish();
     Image image = load_image(path);
     if (do_resize) image = resize(image, options_, path);

@@ -35,9 +35,9 @@ class RenderStage : public Stage {
       : model_dir_(options.model_dir), tokenizer_(Tokenizer::load(model_dir_)), chat_template_(ChatTemplate::load(model_dir_)) {}
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
-    const Json& messages = fields.required("messages");
-    const bool add_generation_prompt = fields.boolean("add_generation_prompt", false);
+    JsonFields fields(input, input_origin(), "input");
+    const Json& messages = fields.at("messages");
+    const bool add_generation_prompt = fields.boolean_or("add_generation_prompt", false);
     const std::vector<std::string> paths = fields.texts("images");
     fields.finish();
 

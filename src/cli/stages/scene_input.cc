@@ -15,8 +15,6 @@ namespace {
 
 constexpr double kMaxCoordinate = 1e6;  // far beyond any bin; keeps sums and squares exact
 
-std::string shown(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80); }
-
 [[noreturn]] void refuse(const std::string& where, const std::string& error, const std::string& what, const std::string& fix) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
@@ -40,12 +38,12 @@ int read_coordinate(const Json& value, const std::string& where, bool any_range)
     const bool in_range = any_range ? std::abs(number) <= kMaxCoordinate : number >= 0 && number < kNumBins;
     if (number == std::floor(number) && in_range) return static_cast<int>(number);
   }
-  refuse(where, "a coordinate is not a bin", shown(value),
+  refuse(where, "a coordinate is not a bin", shown_json(value),
          "give an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * 1000)), y likewise with height");
 }
 
 Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& where, bool any_range) {
-  if (!value.is_array()) refuse(where, "a geometry is not a list", shown(value), "give a list of coordinates");
+  if (!value.is_array()) refuse(where, "a geometry is not a list", shown_json(value), "give a list of coordinates");
   Geometry geometry{kind, {}};
   const bool nested = !value.empty() && value[0].is_array();
   for (const Json& item : value) {
@@ -54,12 +52,12 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
     } else if (item.is_array() && item.size() == 2) {
       for (const Json& coordinate : item) geometry.bins.push_back(read_coordinate(coordinate, where, any_range));
     } else {
-      refuse(where, "a vertex is not a pair", shown(item), "give [x, y] pairs, or one flat list");
+      refuse(where, "a vertex is not a pair", shown_json(item), "give [x, y] pairs, or one flat list");
     }
   }
   const size_t count = geometry.bins.size();
   if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) {
-    refuse(where, "a bbox_2d has four values", shown(value), "give [x1, y1, x2, y2]");
+    refuse(where, "a bbox_2d has four values", shown_json(value), "give [x1, y1, x2, y2]");
   }
   if (kind == GeometryKind::kPoly && (count < 6 || count % 2 != 0)) {
     refuse(where, "a poly has at least three vertices", fmt::format("{} values", count), "give x and y of three or more vertices");
@@ -68,7 +66,8 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
 }
 
 Geometry read_object_geometry(const Json& object, const std::string& where, bool any_range) {
-  if (!object.is_object()) refuse(where, "an object is not a JSON object", shown(object), "give {\"bbox_2d\": [...]} or {\"poly\": [...]}");
+  if (!object.is_object())
+    refuse(where, "an object is not a JSON object", shown_json(object), "give {\"bbox_2d\": [...]} or {\"poly\": [...]}");
   for (const auto& member : object.items()) {
     if (member.key() == "desc" || member.key() == "bbox_2d" || member.key() == "poly") continue;
     refuse(where + "." + member.key(), "unknown field", "known: desc, bbox_2d, poly", "remove it");
@@ -85,12 +84,12 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
 std::string read_desc(const Json& object, const std::string& where, const Tokenizer& tokenizer) {
   const auto found = object.find("desc");
   if (found == object.end() || !found->is_string()) {
-    refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown(*found), "give a string");
+    refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown_json(*found), "give a string");
   }
   const std::string desc = python_strip(found->get_ref<const std::string&>());
-  if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown(*found), "say what the object is");
+  if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown_json(*found), "say what the object is");
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
-    refuse(where + ".desc", "a desc holds a newline or tab", shown(*found), "put it on one line");
+    refuse(where + ".desc", "a desc holds a newline or tab", shown_json(*found), "put it on one line");
   }
   for (const AddedToken& token : tokenizer.added_tokens()) {
     if (desc.find(token.content) == std::string::npos) continue;
@@ -100,7 +99,7 @@ std::string read_desc(const Json& object, const std::string& where, const Tokeni
 }
 
 void need_list(const Json& list, const std::string& what) {
-  if (!list.is_array()) refuse(what, "not a list of objects", shown(list), "give a list");
+  if (!list.is_array()) refuse(what, "not a list of objects", shown_json(list), "give a list");
 }
 
 }  // namespace
@@ -123,13 +122,13 @@ std::vector<SceneObject> read_scene_objects(const Json& list, const std::string&
   return objects;
 }
 
-MatchOptions read_match_options(FieldReader& options) {
+MatchOptions read_match_options(JsonFields& options) {
   MatchOptions match;
-  match.candidate_top_k = options.integer("candidate_top_k", match.candidate_top_k);
-  match.maskiou_gate = options.number("maskiou_gate", match.maskiou_gate);
-  match.maskiou_resolution = options.integer("maskiou_resolution", match.maskiou_resolution);
-  match.fp_cost = options.number("fp_cost", match.fp_cost);
-  match.fn_cost = options.number("fn_cost", match.fn_cost);
+  match.candidate_top_k = options.integer_or("candidate_top_k", match.candidate_top_k);
+  match.maskiou_gate = options.number_or("maskiou_gate", match.maskiou_gate);
+  match.maskiou_resolution = options.integer_or("maskiou_resolution", match.maskiou_resolution);
+  match.fp_cost = options.number_or("fp_cost", match.fp_cost);
+  match.fn_cost = options.number_or("fn_cost", match.fn_cost);
   check_match_options(match);
   return match;
 }

@@ -19,24 +19,16 @@ struct SegmentStageOptions {
   int global_max_length = 0;
 };
 
-SegmentStageOptions read_options(const Json* given) {
-  const Json no_options;
-  FieldReader reader(given != nullptr ? *given : no_options, "options");
+SegmentStageOptions read_options(JsonFields reader) {
   SegmentStageOptions options;
   options.match = read_match_options(reader);
-  options.target.ot_cost = ot_cost_from(reader.text("ot_cost", "l2"));
-  options.target.ot_epsilon = reader.number("ot_epsilon", options.target.ot_epsilon);
-  options.target.ot_iters = reader.integer("ot_iters", options.target.ot_iters);
-  options.global_max_length = reader.integer("global_max_length", 0);
+  options.target.ot_cost = ot_cost_from(reader.text_or("ot_cost", "l2"));
+  options.target.ot_epsilon = reader.number_or("ot_epsilon", options.target.ot_epsilon);
+  options.target.ot_iters = reader.integer_or("ot_iters", options.target.ot_iters);
+  options.global_max_length = reader.integer_or("global_max_length", 0);
   reader.finish();
   check_target_options(options.target);
   return options;
-}
-
-std::vector<Geometry> geometries_of(const auto& objects) {
-  std::vector<Geometry> geometries;
-  for (const auto& object : objects) geometries.push_back(object.geometry);
-  return geometries;
 }
 
 Json segment_json(const SegmentResult& result) {
@@ -68,13 +60,13 @@ class SegmentStage : public Stage {
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
+    JsonFields fields(input, input_origin(), "input");
     Prompt prompt;
-    prompt.token_ids = fields.required_integers("prompt_token_ids");
+    prompt.token_ids = fields.integers("prompt_token_ids");
     prompt.where = "input";
-    const std::vector<TokenId> response_token_ids = fields.required_integers("response_token_ids");
-    const std::vector<SceneObject> ground_truth = read_scene_objects(fields.required("ground_truth"), "ground_truth", *tokenizer_);
-    const SegmentStageOptions options = read_options(fields.optional("options"));
+    const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
+    const std::vector<SceneObject> ground_truth = read_scene_objects(fields.at("ground_truth"), "ground_truth", *tokenizer_);
+    const SegmentStageOptions options = read_options(fields.object_or_empty("options"));
     fields.finish();
 
     const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);

@@ -16,7 +16,7 @@ class TokenizeStage : public Stage {
   explicit TokenizeStage(const StageOptions& options) : tokenizer_(Tokenizer::load(options.model_dir)) {}
 
   Json run(const Json& input) override {
-    FieldReader fields(input, "input");
+    JsonFields fields(input, input_origin(), "input");
     const bool has_text = fields.has("text"), has_ids = fields.has("token_ids");
     if (has_text == has_ids) {
       fields.finish();  // a misspelt key explains more than its absence
@@ -27,12 +27,12 @@ class TokenizeStage : public Stage {
     }
     Json answer;
     if (has_ids) {
-      const std::vector<TokenId> token_ids = fields.required_integers("token_ids");
+      const std::vector<TokenId> token_ids = fields.integers("token_ids");
       fields.finish();
       answer["text"] = lossy_utf8(tokenizer_->decode_bytes(token_ids));
       return answer;
     }
-    const std::string text = fields.required_text("text");
+    const std::string text = fields.text("text");
     fields.finish();
     const std::vector<TokenId> token_ids = tokenizer_->encode(text);
     answer["token_ids"] = token_ids;
