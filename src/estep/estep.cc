@@ -25,11 +25,9 @@ WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
 }
 
 std::vector<Examined> EStep::examine(const std::vector<int64_t>& samples, const WindowPlan& plan, MetricsBag& metrics) {
-  OffloadScope offload(engine_.holds_own_weights() ? options_.offload : nullptr);
-  engine_.sync_weights(plan.window_idx);
+  GenerationScope scope(engine_, options_.offload, plan.window_idx);
   std::vector<Examined> examined = examiner_.examine(samples, plan.epoch, metrics);
-  engine_.release();
-  offload.restore();
+  scope.finish();
   return examined;
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "estep/examiner.h"
-#include "rollout/offload.h"
+#include "rollout/generation_scope.h"
 #include "estep/segment_source.h"
 #include "estep/target/target_builder.h"
 

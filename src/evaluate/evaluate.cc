@@ -53,8 +53,7 @@ void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, Evaluati
   MetricsBag unused;
   const int64_t batch_size = options_.batch_size;
   examiner_->prefetch(chunk(0, batch_size, num_samples_));
-  OffloadScope offload(engine_->holds_own_weights() ? options_.offload : nullptr);
-  engine_->sync_weights(kWeightsOfNow);
+  GenerationScope scope(*engine_, options_.offload, kWeightsOfNow);
   for (int64_t begin = 0; begin < num_samples_; begin += batch_size) {
     examiner_->prefetch(chunk(begin + batch_size, batch_size, num_samples_));
     const auto on_progress = [&](int finished) {
@@ -67,8 +66,7 @@ void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, Evaluati
       if (visit) visit(one);
     }
   }
-  engine_->release();
-  offload.restore();
+  scope.finish();
   terminal.finish_progress();
   for (auto& value : scores.metrics()) result.values.push_back(std::move(value));
   for (size_t i = 0; i < extra.size(); ++i) {

@@ -4,14 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "rollout/answer_end.h"
 #include "rollout/kv_cache.h"
 #include "rollout/padded_batch.h"
-#include "rollout/repeat_guard.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
@@ -44,7 +43,7 @@ struct DecodingRow {
 class BatchDecoder {
  public:
   BatchDecoder(const Model& model, Sampler& sampler, const GenerateOptions& options)
-      : model_(model), sampler_(sampler), options_(options), stop_ids_(options.stop_ids.begin(), options.stop_ids.end()) {}
+      : model_(model), sampler_(sampler), options_(options) {}
 
   void run(std::span<const Prompt> prompts, std::span<Rollout> rollouts, const Tokenizer* tokenizer, const PixelGetter& pixels,
            const std::function<void(int)>& on_finished) {
@@ -115,19 +114,9 @@ class BatchDecoder {
   }
 
   bool ends(DecodingRow& row) const {
-    if (stop_ids_.count(row.last_token_id) > 0) {
-      row.rollout->finish_reason = FinishReason::kStop;
-      return true;
-    }
-    std::vector<TokenId>& response = row.rollout->response_token_ids;
-    response.push_back(row.last_token_id);
-    if (row.guard.push(row.last_token_id)) {
-      row.rollout->finish_reason = FinishReason::kRepeat;
-      return true;
-    }
-    if (static_cast<int64_t>(response.size()) < options_.max_new_tokens) return false;
-    row.rollout->finish_reason = FinishReason::kLength;
-    return true;
+    const auto reason = take_token(row.last_token_id, options_, row.guard, row.rollout->response_token_ids);
+    if (reason) row.rollout->finish_reason = *reason;
+    return reason.has_value();
   }
 
   // Drops finished rows when that pays, and sees to a free column.
@@ -148,7 +137,6 @@ class BatchDecoder {
   const Model& model_;
   Sampler& sampler_;
   const GenerateOptions& options_;
-  const std::set<TokenId> stop_ids_;
   std::vector<DecodingRow> rows_;  // row i of the cache; live or not yet dropped
   std::unique_ptr<KvCache> cache_;
   int64_t max_columns_ = 0;

@@ -7,14 +7,10 @@
 #include "estep/parse/object_rules.h"
 #include "estep/parse/prefix.h"
 #include "estep/parse/token_bytes.h"
+#include "text/stop_ids.h"
 
 namespace rematch {
 namespace {
-
-std::vector<TokenId> cut_at_stop(const std::vector<TokenId>& token_ids, const std::vector<TokenId>& stop_ids) {
-  const auto stop = std::find_first_of(token_ids.begin(), token_ids.end(), stop_ids.begin(), stop_ids.end());
-  return {token_ids.begin(), stop};
-}
 
 // Bytes up to the first id without a token, which is a violation where it stands.
 TokenBytes bytes_of(const std::vector<TokenId>& token_ids, const Tokenizer& tokenizer) {
@@ -45,7 +41,7 @@ void judge_entries(const JsonDocument& document, const ResponseTokens& response,
 ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
                             const std::vector<TokenId>& stop_ids) {
   ParsedRollout parsed;
-  parsed.response_token_ids = cut_at_stop(response_token_ids, stop_ids);
+  parsed.response_token_ids = cut_at_stop_id(response_token_ids, stop_ids);
   const TokenBytes tokens = bytes_of(parsed.response_token_ids, tokenizer);
   const bool has_unknown_id = tokens.ends.size() < parsed.response_token_ids.size();
   const JsonDocument document = read_json_object(tokens.bytes, has_unknown_id);

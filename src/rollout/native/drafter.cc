@@ -4,6 +4,8 @@
 #include <queue>
 #include <vector>
 
+#include "text/stop_ids.h"
+
 namespace rematch {
 namespace {
 
@@ -38,7 +40,7 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
   std::priority_queue<Candidate> candidates;
   const auto offer = [&](Candidate candidate) {
     const DraftTable::Guess guess = table_.guess(candidate.context);
-    if (guess.token_id < 0 || stop_ids_.count(guess.token_id) > 0) return;
+    if (guess.token_id < 0 || is_stop_id(guess.token_id, stop_ids_)) return;
     candidate.token_id = guess.token_id;
     candidate.probability *= guess.probability;
     // The bar only rises.

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
-#include <set>
 #include <span>
+#include <vector>
 
 #include "rollout/native/draft_table.h"
 #include "rollout/native/scheduler.h"
@@ -25,7 +25,7 @@ class Drafter {
 
  private:
   DraftTable table_;
-  std::set<TokenId> stop_ids_;
+  std::vector<TokenId> stop_ids_;
 };
 
 }  // namespace rematch

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "rollout/answer_end.h"
 #include "rollout/native/step_clock.h"
 
 namespace rematch {
@@ -23,7 +24,6 @@ NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Pro
       options_(engine.options_),
       prompts_(prompts),
       on_progress_(on_progress),
-      stop_ids_(options_.stop_ids.begin(), options_.stop_ids.end()),
       rows_per_reading_(options_.native.drafts ? engine.parts_.runner->rows_per_reading() : 0),
       images_(engine.parts_.model->description(), engine.parts_.pixels, engine.parts_.encoder),
       rollouts_(prompts.size()),
@@ -180,7 +180,7 @@ std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>&
 // Adds a token to its answer, which is gone when that ends it.
 NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, TokenId token_id) {
   if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
-  const std::optional<FinishReason> reason = end_of(answer, token_id);
+  const std::optional<FinishReason> reason = take_token(token_id, options_, answer.guard, rollouts_[answer.prompt_idx].response_token_ids);
   if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
   rollouts_[answer.prompt_idx].finish_reason = *reason;
   scheduler_.remove(answer.sequence);
@@ -188,15 +188,6 @@ NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answe
   live_.erase(answer.sequence.arrival());
   ++num_done_;
   return Taken::kEnded;
-}
-
-std::optional<FinishReason> NativeEngine::Generation::end_of(LiveAnswer& answer, TokenId token_id) {
-  if (stop_ids_.count(token_id) > 0) return FinishReason::kStop;
-  std::vector<TokenId>& response = rollouts_[answer.prompt_idx].response_token_ids;
-  response.push_back(token_id);
-  if (answer.guard.push(token_id)) return FinishReason::kRepeat;
-  if (static_cast<int64_t>(response.size()) >= options_.max_new_tokens) return FinishReason::kLength;
-  return std::nullopt;
 }
 
 }  // namespace rematch

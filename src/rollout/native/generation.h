@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,7 +45,6 @@ class NativeEngine::Generation {
   DraftCount choose_tokens(const StepPlan& plan, std::span<float> logits_KV);
   std::vector<TokenId> sample(const std::vector<Asking>& asking);
   Taken take(LiveAnswer& answer, TokenId token_id);
-  std::optional<FinishReason> end_of(LiveAnswer& answer, TokenId token_id);
   LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
   template <typename Visit>
   void for_shown(const StepPlan::Item& item, const Visit& visit);
@@ -55,7 +53,6 @@ class NativeEngine::Generation {
   const GenerateOptions& options_;
   const std::vector<Prompt>& prompts_;
   const std::function<void(int)>& on_progress_;
-  const std::set<TokenId> stop_ids_;
   const double rows_per_reading_;  ///< 0 = no drafts
   PromptImages images_;
   std::vector<Rollout> rollouts_;

@@ -19,6 +19,7 @@
 #include "rollout/vllm/vllm_checks.h"
 #include "rollout/vllm/vllm_errors.h"
 #include "model/adapter.h"
+#include "text/stop_ids.h"
 
 namespace rematch {
 namespace {
@@ -175,8 +176,8 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
     if (id < 0 || id >= vocab_size) {
       throw refuse("vLLM returned an id beyond the vocabulary", fmt::format("position {}: id {}, {} tokens", i, id, vocab_size));
     }
-    stopped = std::find(options_.stop_ids.begin(), options_.stop_ids.end(), id) != options_.stop_ids.end();
-    if (!stopped) rollout.response_token_ids.push_back(static_cast<int>(id));
+    stopped = is_stop_id(static_cast<TokenId>(id), options_.stop_ids);
+    if (!stopped) rollout.response_token_ids.push_back(static_cast<TokenId>(id));
   }
   const bool is_full = static_cast<int64_t>(answer.token_ids.size()) == options_.max_new_tokens;
   if (!stopped && !is_full) {

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+
+#include "rollout/engine.h"
+#include "rollout/offload.h"
+
+namespace rematch {
+
+/// The stretch of code in which an engine answers with the weights of one version: training state moves out of the way of an engine that
+/// holds weights of its own, and the engine takes the training weights. finish() gives everything back.
+///
+///     GenerationScope scope(engine, maybe_null, version);
+///     engine.generate(…);
+///     scope.finish();
+///
+/// After an exception the training state returns as the scope is left (OffloadScope); the engine keeps its caches.
+class GenerationScope {
+ public:
+  /// @param offload  null: nothing moves. @param version  as RolloutEngine::sync_weights
+  /// @throws UserError (environment) when host memory does not do; whatever sync_weights throws
+  GenerationScope(RolloutEngine& engine, Offload* offload, int64_t version)
+      : engine_(engine), offload_(engine.holds_own_weights() ? offload : nullptr) {
+    engine_.sync_weights(version);
+  }
+
+  /// Releases the engine's caches, then brings training state back. @throws UserError as OffloadScope::restore
+  void finish() {
+    engine_.release();
+    offload_.restore();
+  }
+
+ private:
+  RolloutEngine& engine_;
+  OffloadScope offload_;
+};
+
+}  // namespace rematch

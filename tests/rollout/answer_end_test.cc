@@ -1,0 +1,53 @@
+#include "rollout/answer_end.h"
+
+#include <gtest/gtest.h>
+
+#include "text/stop_ids.h"
+
+namespace rematch {
+namespace {
+
+/// What an engine makes of the tokens that a model writes.
+struct Taken {
+  std::vector<TokenId> response;
+  std::optional<FinishReason> reason;
+};
+
+Taken take_all(const std::vector<TokenId>& written, const GenerateOptions& options) {
+  Taken taken;
+  RepeatGuard guard(options.repeat_terminate, nullptr);
+  for (size_t i = 0; i < written.size() && !taken.reason; ++i) taken.reason = take_token(written[i], options, guard, taken.response);
+  return taken;
+}
+
+}  // namespace
+
+TEST(TakeToken, AStopIdEndsTheAnswerAndIsNotKept) {
+  const Taken taken = take_all({5, 6, 9, 7}, {.stop_ids = {8, 9}});
+  EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 6}));
+  EXPECT_EQ(taken.reason, FinishReason::kStop);
+  EXPECT_EQ(cut_at_stop_id(std::vector<TokenId>{5, 6, 9, 7}, std::vector<TokenId>{8, 9}), taken.response);
+}
+
+TEST(TakeToken, TheLastAllowedTokenIsKept) {
+  const Taken taken = take_all({5, 6, 7}, {.max_new_tokens = 2, .stop_ids = {9}});
+  EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 6}));
+  EXPECT_EQ(taken.reason, FinishReason::kLength);
+  EXPECT_EQ(take_all({5, 9}, {.max_new_tokens = 2, .stop_ids = {9}}).reason, FinishReason::kStop);
+}
+
+TEST(TakeToken, AnAnswerThatRepeatsItselfSaysSoEvenAtItsLastToken) {
+  const RepeatGuardOptions guard{.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 3};
+  const Taken taken = take_all({5, 5, 5, 5}, {.max_new_tokens = 3, .repeat_terminate = guard});
+  EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 5, 5}));
+  EXPECT_EQ(taken.reason, FinishReason::kRepeat);
+}
+
+TEST(TakeToken, GoesOnOtherwise) { EXPECT_FALSE(take_all({5, 6}, {.stop_ids = {9}}).reason); }
+
+TEST(CutAtStopId, KeepsAnAnswerWithoutOne) {
+  EXPECT_EQ(cut_at_stop_id(std::vector<TokenId>{5, 6}, {}), (std::vector<TokenId>{5, 6}));
+  EXPECT_TRUE(cut_at_stop_id(std::vector<TokenId>{9, 6}, std::vector<TokenId>{9}).empty());
+}
+
+}  // namespace rematch
