@@ -22,7 +22,7 @@ struct PackingLimits {
 /// @param name_of       names the i-th newcomer in the error, e.g. its sample
 /// @param num_waiting   segments that wait already
 /// @throws UserError (data) for a segment longer than a row; (config) when num_waiting + newcomers > packing_buffer (equal is legal)
-/// @source seeds 001/002, BEHAVIOUR 9.1
+/// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
 void check_insertion(std::span<const int> encoded_lens, const std::function<std::string(size_t)>& name_of, size_t num_waiting,
                      const PackingLimits& limits);
 

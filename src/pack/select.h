@@ -30,7 +30,7 @@ struct Selection {
 /// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) byte operations, a vector of them at once, and 2·√n rows
 /// of packing_length counts of 1 to 4 bytes; mostly far less, because a full row is found by exchanges (512 segments: 20 to 40 µs).
 /// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out of range (insertion refuses those)
-/// @source seeds 001/002; BEHAVIOUR 9.3
+/// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length);
 
 }  // namespace rematch

@@ -33,7 +33,7 @@ bool backend_holds_own_weights(const std::string& backend);
 /// The engine of a backend. @throws UserError as check_backend_available(), and (config) for options out of range
 std::unique_ptr<RolloutEngine> make_engine(const std::string& backend, const EngineParts& parts, const GenerateOptions& options);
 
-// Rows of the table in engine_factory.cc. A build without a backend links its _absent.cc (same functions, which refuse).
+// Rows of the table in engine_factory.cc.
 void check_vllm_available(const VllmOptions& options);
 std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions& options);
 std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options);

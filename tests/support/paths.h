@@ -3,7 +3,7 @@
 
 namespace rematch::test {
 
-/// Absolute path of a file of the checkout, e.g. source_path("tests/golden/parse.jsonl").
+/// Absolute path of a file of the checkout, e.g. source_path("tests/golden/vectors/parse.jsonl").
 std::string source_path(const std::string& relative);
 
 /// Absolute path of a file of the build tree, e.g. binary_path("bin/rematch").
