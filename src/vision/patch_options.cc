@@ -31,10 +31,10 @@ struct Settings {
   const Json* find(const char* key) const { return find(values, key); }
 
   [[noreturn]] void fail(const std::string& key, const std::string& found, const std::string& wanted) const {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("image processor setting {} has a wrong value", key),
+    throw UserError(ErrorKind::kData, {.error = fmt::format("the image-processor setting {} has an invalid value", key),
                                        .where = path,
                                        .what = found,
-                                       .fix = fmt::format("set {} to {}, or copy the file of the original checkpoint", key, wanted)});
+                                       .fix = fmt::format("set {} to {}, or copy the file from the original checkpoint", key, wanted)});
   }
 
   std::optional<int64_t> positive_integer(const Json* value, const char* key, int64_t largest) const {
@@ -59,7 +59,7 @@ struct Settings {
     return std::array<double, 3>{number((*value)[0]), number((*value)[1]), number((*value)[2])};
   }
 
-  // Rescaling and normalising are part of what the model was trained on; nothing here can leave them out.
+  // Rescaling and normalising are part of what the model was trained on; they cannot be switched off.
   void refuse_switched_off(const char* key) const {
     const Json* value = find(key);
     if (value != nullptr && *value != Json(true)) fail(key, value->dump(), "true");
@@ -75,11 +75,10 @@ Settings find_settings(const std::string& model_dir) {
     }
   }
   if (!std::filesystem::exists(preprocessor_path)) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the model directory does not say how its images are prepared",
-                     .where = model_dir,
-                     .what = "neither preprocessor_config.json nor processor_config.json with an image_processor is there",
-                     .fix = "copy preprocessor_config.json from the original checkpoint into it"});
+    throw UserError(ErrorKind::kData, {.error = "the model directory has no image-processor settings",
+                                       .where = model_dir,
+                                       .what = "found neither preprocessor_config.json nor a processor_config.json with an image_processor",
+                                       .fix = "copy preprocessor_config.json from the original checkpoint into it"});
   }
   Settings settings{.values = read_json_file(preprocessor_path), .path = preprocessor_path};
   if (!settings.values.is_object()) settings.fail("(the whole file)", settings.values.type_name(), "a JSON object");
