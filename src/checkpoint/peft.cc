@@ -21,7 +21,7 @@ constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
 const std::string kPrefix = "base_model.model.";
 
-/// Keys that change nothing about what an adapter computes once it is saved.
+/// Keys that do not affect what a saved adapter computes.
 const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
       "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "revision", "task_type", "peft_version",
@@ -44,7 +44,7 @@ bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// null, false, 0, "", [] and {} leave a variant off.
+// null, false, 0, "", [] and {} switch a variant off.
 bool is_off(const Json& value) {
   return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value == 0) ||
          ((value.is_string() || value.is_array() || value.is_object()) && (value.empty() || value == ""));
@@ -54,7 +54,7 @@ bool is_off(const Json& value) {
 class ConfigReader {
  public:
   explicit ConfigReader(const std::string& path) : path_(path), root_(read_json_file(path)) {
-    if (!root_.is_object()) fail("an adapter configuration is no JSON object", root_.type_name());
+    if (!root_.is_object()) fail("an adapter configuration is not a JSON object", root_.type_name());
   }
 
   PeftConfig read() {
@@ -73,7 +73,7 @@ class ConfigReader {
 
  private:
   [[noreturn]] void fail(std::string error, std::string what,
-                         std::string fix = "give a directory that PEFT saved for a LoRA or DoRA adapter") const {
+                         std::string fix = "use the directory of a LoRA or DoRA adapter saved by PEFT") const {
     throw UserError(ErrorKind::kData, {.error = std::move(error), .where = path_, .what = std::move(what), .fix = std::move(fix)});
   }
 
@@ -85,7 +85,7 @@ class ConfigReader {
   std::string text(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr) return "";
-    if (!value->is_string()) fail(fmt::format("`{}` of an adapter is no text", key), value->dump());
+    if (!value->is_string()) fail(fmt::format("`{}` of an adapter is not a string", key), value->dump());
     return value->get<std::string>();
   }
 
@@ -93,7 +93,7 @@ class ConfigReader {
     const Json* value = find(key);
     if (value == nullptr) return fallback;
     if (!value->is_number() || std::abs(value->get<double>()) > 1e9) {
-      fail(fmt::format("`{}` of an adapter is no sensible number", key), value->dump());
+      fail(fmt::format("`{}` of an adapter is not a valid number", key), value->dump());
     }
     return value->get<double>();
   }
@@ -109,9 +109,9 @@ class ConfigReader {
     std::vector<std::string> list;
     const Json* value = find(key);
     if (value == nullptr) return list;
-    if (!value->is_array()) fail(fmt::format("`{}` of an adapter is no list", key), value->dump().substr(0, 200));
+    if (!value->is_array()) fail(fmt::format("`{}` of an adapter is not a list", key), value->dump().substr(0, 200));
     for (const Json& item : *value) {
-      if (!item.is_string()) fail(fmt::format("`{}` of an adapter holds something other than text", key), item.dump().substr(0, 200));
+      if (!item.is_string()) fail(fmt::format("`{}` of an adapter has an entry that is not a string", key), item.dump().substr(0, 200));
       list.push_back(item.get<std::string>());
     }
     return list;
@@ -125,7 +125,7 @@ class ConfigReader {
     if (const std::string bias = text("bias"); bias != "none" && !bias.empty()) {
       fail("an adapter with biases is not supported", "bias: " + bias, remedy);
     }
-    // These split the base weight when they start, so the adapter does not fit the base model as it is.
+    // These split the base weight at initialisation, so the adapter does not match the unmodified base model.
     const Json* init = find("init_lora_weights");
     if (init != nullptr && init->is_string() && !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
       fail("an adapter that changes the base weights is not supported", "init_lora_weights: " + init->dump(), remedy);
@@ -151,7 +151,7 @@ class ConfigReader {
   Json root_;
 };
 
-// Whole numbers without a point, as PEFT's users write them.
+// Integers without a decimal point, as PEFT's users write them.
 Json plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value)) : Json(value);
 }
@@ -199,8 +199,8 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
     throw UserError(ErrorKind::kConfig,
                     {.error = "this is not an adapter directory",
                      .where = directory.empty() ? "adapter" : directory,
-                     .what = fs::is_directory(directory, error) ? fmt::format("there is no {} in it", kConfigFile) : "no such directory",
-                     .fix = fmt::format("give the directory that holds {} and {}", kConfigFile, kWeightsFile)});
+                     .what = fs::is_directory(directory, error) ? fmt::format("it contains no {}", kConfigFile) : "no such directory",
+                     .fix = fmt::format("use the directory that contains {} and {}", kConfigFile, kWeightsFile)});
   }
   PeftAdapter adapter;
   adapter.config = ConfigReader(join_path(directory, kConfigFile)).read();
@@ -208,7 +208,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   if (!has(kWeightsFile)) {
     throw UserError(ErrorKind::kData, {.error = "an adapter has no weights",
                                        .where = directory,
-                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not read here"
+                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not supported"
                                                                         : fmt::format("no {}", kWeightsFile),
                                        .fix = "save the adapter with PEFT's save_pretrained(safe_serialization=True)"});
   }
@@ -217,7 +217,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
     if (name.compare(0, kPrefix.size(), kPrefix) != 0) {
       throw UserError(ErrorKind::kData, {.error = fmt::format("the adapter's tensor {} is unknown", name),
                                          .where = weights,
-                                         .what = fmt::format("names of PEFT start with {}", kPrefix),
+                                         .what = fmt::format("PEFT's tensor names start with {}", kPrefix),
                                          .fix = "save the adapter with PEFT's save_pretrained"});
     }
     adapter.tensors.push_back({name.substr(kPrefix.size()), file->tensor(name)});
