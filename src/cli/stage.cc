@@ -26,13 +26,13 @@ Json error_object(const UserError& error) {
 }
 
 UserError field_error(const std::string& what, const std::string& key, const std::string& found, const std::string& wanted) {
-  return UserError(ErrorKind::kData, {.error = fmt::format("{} has a wrong value", key),
+  return UserError(ErrorKind::kData, {.error = fmt::format("{} has an invalid value", key),
                                       .where = fmt::format("{}.{}", what, key),
                                       .what = found,
-                                      .fix = fmt::format("give {}", wanted)});
+                                      .fix = fmt::format("pass {}", wanted)});
 }
 
-// A pending input line: its id (null when absent) and either its input or the error that reading it gave.
+// A pending input line: its id (null when absent) and either its input or the error from reading it.
 struct Line {
   int64_t number = 0;
   Json id;
@@ -49,7 +49,7 @@ Line read_line(const std::string& text, int64_t number) {
       throw UserError(ErrorKind::kData, {.error = "an input line is not a JSON object",
                                          .where = fmt::format("line {}", number),
                                          .what = value.type_name(),
-                                         .fix = "write one JSON object a line"});
+                                         .fix = "write one JSON object per line"});
     }
     if (auto id = value.find("id"); id != value.end()) {
       line.id = *id;
@@ -63,7 +63,7 @@ Line read_line(const std::string& text, int64_t number) {
   return line;
 }
 
-// What output files of a line are called.
+// The name of a line's output files.
 std::string line_name(const Line& line) {
   if (!line.has_id) return fmt::format("line-{}", line.number);
   return line.id.is_string() ? line.id.get<std::string>() : line.id.dump();
@@ -130,7 +130,7 @@ std::string Stage::line_file(const std::string& directory) const {
     throw UserError(ErrorKind::kData, {.error = "the id cannot be a file name",
                                        .where = "id",
                                        .what = name.substr(0, 80),
-                                       .fix = "give ids of 1 to 200 characters without \"/\" that do not start with a dot"});
+                                       .fix = "use ids of 1 to 200 characters without \"/\" that do not start with a dot"});
   }
   return fmt::format("{}/{}.safetensors", directory, name);
 }
@@ -155,7 +155,7 @@ FieldReader::FieldReader(const Json& value, std::string what) : value_(&value), 
   if (!value.is_object() && !value.is_null()) {
     throw UserError(
         ErrorKind::kData,
-        {.error = fmt::format("{} is not an object", what_), .where = what_, .what = value.type_name(), .fix = "give a JSON object"});
+        {.error = fmt::format("{} is not an object", what_), .where = what_, .what = value.type_name(), .fix = "pass a JSON object"});
   }
 }
 

@@ -41,11 +41,11 @@ int read_coordinate(const Json& value, const std::string& where, bool any_range)
     if (number == std::floor(number) && in_range) return static_cast<int>(number);
   }
   refuse(where, "a coordinate is not a bin", shown(value),
-         "give an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * 1000)), y likewise with height");
+         "pass an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * 1000)), y likewise with height");
 }
 
 Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& where, bool any_range) {
-  if (!value.is_array()) refuse(where, "a geometry is not a list", shown(value), "give a list of coordinates");
+  if (!value.is_array()) refuse(where, "a geometry is not a list", shown(value), "pass a list of coordinates");
   Geometry geometry{kind, {}};
   const bool nested = !value.empty() && value[0].is_array();
   for (const Json& item : value) {
@@ -54,21 +54,21 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
     } else if (item.is_array() && item.size() == 2) {
       for (const Json& coordinate : item) geometry.bins.push_back(read_coordinate(coordinate, where, any_range));
     } else {
-      refuse(where, "a vertex is not a pair", shown(item), "give [x, y] pairs, or one flat list");
+      refuse(where, "a vertex is not a pair", shown(item), "pass [x, y] pairs, or one flat list");
     }
   }
   const size_t count = geometry.bins.size();
   if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) {
-    refuse(where, "a bbox_2d has four values", shown(value), "give [x1, y1, x2, y2]");
+    refuse(where, "a bbox_2d must have four values", shown(value), "pass [x1, y1, x2, y2]");
   }
   if (kind == GeometryKind::kPoly && (count < 6 || count % 2 != 0)) {
-    refuse(where, "a poly has at least three vertices", fmt::format("{} values", count), "give x and y of three or more vertices");
+    refuse(where, "a poly must have at least three vertices", fmt::format("{} values", count), "pass x and y of three or more vertices");
   }
   return geometry;
 }
 
 Geometry read_object_geometry(const Json& object, const std::string& where, bool any_range) {
-  if (!object.is_object()) refuse(where, "an object is not a JSON object", shown(object), "give {\"bbox_2d\": [...]} or {\"poly\": [...]}");
+  if (!object.is_object()) refuse(where, "an object is not a JSON object", shown(object), "pass {\"bbox_2d\": [...]} or {\"poly\": [...]}");
   for (const auto& member : object.items()) {
     if (member.key() == "desc" || member.key() == "bbox_2d" || member.key() == "poly") continue;
     refuse(where + "." + member.key(), "unknown field", "known: desc, bbox_2d, poly", "remove it");
@@ -76,7 +76,7 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
   const bool has_box = object.contains("bbox_2d"), has_poly = object.contains("poly");
   if (has_box == has_poly) {
     refuse(where, "an object needs exactly one geometry", has_box ? "bbox_2d and poly" : "neither bbox_2d nor poly",
-           "give bbox_2d or poly");
+           "pass bbox_2d or poly");
   }
   const GeometryKind kind = has_box ? GeometryKind::kBbox2d : GeometryKind::kPoly;
   return read_geometry(kind, object[geometry_key(kind)], fmt::format("{}.{}", where, geometry_key(kind)), any_range);
@@ -85,22 +85,22 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
 std::string read_desc(const Json& object, const std::string& where, const Tokenizer& tokenizer) {
   const auto found = object.find("desc");
   if (found == object.end() || !found->is_string()) {
-    refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown(*found), "give a string");
+    refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown(*found), "pass a string");
   }
   const std::string desc = python_strip(found->get_ref<const std::string&>());
-  if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown(*found), "say what the object is");
+  if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown(*found), "describe the object");
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
-    refuse(where + ".desc", "a desc holds a newline or tab", shown(*found), "put it on one line");
+    refuse(where + ".desc", "a desc contains a newline or tab", shown(*found), "put it on one line");
   }
   for (const AddedToken& token : tokenizer.added_tokens()) {
     if (desc.find(token.content) == std::string::npos) continue;
-    refuse(where + ".desc", "a desc holds the text of an added token", token.content, "remove it from the desc");
+    refuse(where + ".desc", "a desc contains the text of an added token", token.content, "remove it from the desc");
   }
   return desc;
 }
 
 void need_list(const Json& list, const std::string& what) {
-  if (!list.is_array()) refuse(what, "not a list of objects", shown(list), "give a list");
+  if (!list.is_array()) refuse(what, "not a list of objects", shown(list), "pass a list");
 }
 
 }  // namespace
