@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// 128 bits that stand for content (XXH3): wide enough that two contents of a run never share a key.
+/// A 128-bit content hash (XXH3), wide enough that no two contents of a run share a key.
 struct ContentKey {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -18,7 +18,7 @@ struct ContentKey {
 /// XXH3-64 of bytes as 16 hexadecimal digits, for files: tells contents apart that should be the same.
 std::string content_hash_of(std::string_view bytes);
 
-/// Makes a key of pieces that come one after another. Where a piece ends does not count: feed lengths where it matters.
+/// Hashes consecutive pieces into one key. Piece boundaries are not hashed: feed lengths where they matter.
 class ContentHasher {
  public:
   ContentHasher();

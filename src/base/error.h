@@ -5,12 +5,12 @@
 
 namespace rematch {
 
-/// What went wrong for whom; decides the process's exit code (BEHAVIOUR 18).
+/// The kind of an error; decides the exit code of the process (BEHAVIOUR 18).
 enum class ErrorKind {
   kConfig,       ///< configuration or usage; exit 2
   kData,         ///< a record, image, rollout or checkpoint content; exit 3
   kEnvironment,  ///< vLLM, GPU, files, disk; exit 4
-  kBug,          ///< ours; exit 70
+  kBug,          ///< a bug in Rematch; exit 70
   kInterrupted,  ///< SIGINT or SIGTERM, state saved; exit 130
 };
 
@@ -20,15 +20,15 @@ int exit_code(ErrorKind kind);
 /// Short name used in `rematch stage` answers: "config", "data", "environment", "bug", "interrupted".
 const char* kind_name(ErrorKind kind);
 
-/// One thing that is wrong, in the four lines a user reads.
+/// One problem, in the four lines a user reads.
 struct Problem {
   std::string error;  ///< one line, no trailing full stop
   std::string where;  ///< file:line:col, sample, or key; never empty
   std::string what;   ///< the numbers or values involved
-  std::string fix;    ///< at least one thing to do
+  std::string fix;    ///< at least one action to take
 };
 
-/// Thrown for everything a user can cause and mend. Libraries throw it; only cli/ prints it.
+/// Thrown for everything a user can cause and fix. Libraries throw it; only cli/ prints it.
 class UserError : public std::exception {
  public:
   UserError(ErrorKind kind, Problem problem);
@@ -64,8 +64,8 @@ class InternalError : public std::exception {
 
 }  // namespace rematch
 
-/// (Not plain CHECK: c10 owns that name.)
-/// Asserts what only a bug of ours can break, in release builds too: REMATCH_CHECK(a == b, fmt::format("{} {}", a, b)).
+/// (Not named CHECK, because c10 defines that.)
+/// Asserts what only a bug in Rematch can break, in release builds too: REMATCH_CHECK(a == b, fmt::format("{} {}", a, b)).
 #define REMATCH_CHECK(condition, ...)                                                                    \
   do {                                                                                                   \
     if (!(condition)) ::rematch::check_failed(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}); \

@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const char* fix = error_number == ENOENT                             ? "check the path; relative paths start at the current directory"
                     : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
-                    : error_number == EFBIG
-                        ? "raise the limit on the size of a file (ulimit -f), or choose a file system that takes larger ones"
+                    : error_number == EFBIG ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
                     : error_number == EACCES || error_number == EROFS || error_number == EPERM
                         ? "check the permissions, or choose a directory you can write to"
                         : "check the file and the disk it is on";
@@ -41,7 +40,7 @@ void sync_path(const std::string& path) {
   if (result != 0 && error_number != EINVAL) fail("sync", path, error_number);
 }
 
-// Swaps two directories in one step; false where the file system cannot.
+// Swaps two directories atomically; false where the file system does not support it.
 bool swap_directories(const std::string& a, const std::string& b) {
   return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
 }
@@ -167,7 +166,7 @@ void StagedDirectory::commit() {
   std::error_code error;
   const bool replaces = fs::exists(final_path_, error);
   std::string leftover = temporary_path_;
-  // An exchange, so that a process killed here leaves the old directory or the new one under the name, never neither.
+  // An exchange, so that a process killed here leaves the old directory or the new one under the name.
   if (!replaces || !swap_directories(temporary_path_, final_path_)) {
     if (replaces) {  // a file system without exchange, e.g. NFS: two renames
       leftover += ".old";

@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// Whole content of a file. @throws UserError (environment) naming the path and errno's text.
+/// The whole content of a file. @throws UserError (environment) naming the path and errno's text.
 std::string read_file(const std::string& path);
 
 /// Read-only memory map of a file; empty files give an empty view.

@@ -34,7 +34,7 @@ FullMatch::FullMatch(const std::string& pattern, const std::string& where) : imp
     throw UserError(ErrorKind::kConfig, {.error = "a regular expression does not compile",
                                          .where = where,
                                          .what = std::move(what),
-                                         .fix = "correct the pattern; it has to match the whole name, as Python's re.fullmatch"});
+                                         .fix = "correct the pattern; it must match the whole name, as in Python's re.fullmatch"});
   };
   if (!is_valid_utf8(pattern)) fail("the pattern is not UTF-8");
   int error = 0;

@@ -5,14 +5,14 @@
 
 namespace rematch {
 
-/// What PCRE2 says of one of its error codes.
+/// PCRE2's message for one of its error codes.
 std::string pcre2_message(int code);
 
-/// A regular expression that must match a whole text, as Python's `re.fullmatch` (PCRE2 in its Perl syntax; UTF-8).
+/// A regular expression that must match a whole text, as in Python's `re.fullmatch` (PCRE2 in its Perl syntax; UTF-8).
 class FullMatch {
  public:
-  /// @param where  what to call the pattern's place in errors, e.g. a key
-  /// @throws UserError (config) when it does not compile, with the place
+  /// @param where  where the pattern comes from, for errors, e.g. a key
+  /// @throws UserError (config) when it does not compile, with the position
   FullMatch(const std::string& pattern, const std::string& where);
   ~FullMatch();
   FullMatch(const FullMatch&) = delete;

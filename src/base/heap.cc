@@ -8,7 +8,7 @@ extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void
 namespace rematch {
 
 void give_back_free_memory() {
-  if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096 stands for all arenas
+  if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096 means all arenas
 }
 
 }  // namespace rematch

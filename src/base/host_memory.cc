@@ -15,7 +15,7 @@ std::optional<int64_t> number_in(const char* path) {
   return std::nullopt;
 }
 
-// The number behind `name` in a file of lines "name number [unit]"; 0 where there is none.
+// The number after `name` in a file of "name number [unit]" lines; 0 if absent.
 int64_t number_of(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::string key, rest;
@@ -32,7 +32,7 @@ int64_t number_of(const char* path, const std::string& name) {
 MemoryBytes host_memory() {
   MemoryBytes memory{.total = number_of("/proc/meminfo", "MemTotal:") * 1024,
                      .available = number_of("/proc/meminfo", "MemAvailable:") * 1024};
-  // A container's own limit; what it keeps of files it gives back when asked.
+  // A container has a limit of its own; its page cache counts as available.
   const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
   if (!limit || !used) return memory;
   const int64_t taken = *used - number_of("/sys/fs/cgroup/memory.stat", "inactive_file");

@@ -9,7 +9,7 @@ struct MemoryBytes {
   int64_t available = 0;
 };
 
-/// Total and available memory of this machine, within the limit of its control group (containers); zeros where nothing says it.
+/// Total and available memory of this machine, within the limit of its control group (containers); zeros where unknown.
 MemoryBytes host_memory();
 
 }  // namespace rematch

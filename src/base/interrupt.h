@@ -2,19 +2,19 @@
 
 namespace rematch {
 
-/// Makes SIGINT and SIGTERM raise a flag that long work polls; a second one stops the process at once (exit 130).
+/// Makes SIGINT and SIGTERM set a flag that long-running work polls; a second signal stops the process at once (exit 130).
 void install_interrupt_handlers();
 
-/// True once SIGINT or SIGTERM came. Async-signal-safe, cheap enough for inner loops.
+/// True once SIGINT or SIGTERM has arrived. Async-signal-safe, cheap enough for inner loops.
 bool interrupt_requested();
 
-/// Raises (or clears) the flag by hand, for tests.
+/// Sets (or clears) the flag directly, for tests.
 void set_interrupt_requested(bool requested);
 
-/// Thrown by long work that saw the flag and left nothing half done.
+/// Thrown by long-running work that sees the flag and leaves nothing half done.
 struct Interrupted {};
 
-/// Throws Interrupted when the flag is up.
+/// Throws Interrupted when the flag is set.
 void throw_if_interrupted();
 
 }  // namespace rematch

@@ -28,7 +28,7 @@ std::string position(std::string_view text, size_t offset) {
   return fmt::format("{}:{}", line, col);
 }
 
-// Builds the tree by hand because nlohmann's DOM parser lets the last duplicate key win, and searches linearly for each key.
+// Builds the tree itself because nlohmann's DOM parser lets the last duplicate key win, and searches linearly for each key.
 class TreeBuilder : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return add(nullptr); }
@@ -45,7 +45,7 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
   bool key(string_t& value) override {
     Level& level = levels_.back();
     if (!level.keys.insert(value).second) {
-      message_ = fmt::format("the key \"{}\" stands twice in one object", value);
+      message_ = fmt::format("the key \"{}\" appears twice in one object", value);
       return false;
     }
     level.key = std::move(value);

@@ -5,12 +5,12 @@
 
 namespace rematch {
 
-/// JSON value that keeps the order of keys. Include <nlohmann/json.hpp> only where a value is touched (it is slow to compile).
+/// JSON value that keeps the order of keys. Include <nlohmann/json.hpp> only where a value is accessed (it is slow to compile).
 using Json = nlohmann::ordered_json;
 
 /// Reads one JSON document strictly (RFC 8259, UTF-8): duplicate keys, trailing text and nesting beyond 512 are errors.
 /// @param text    the document
-/// @param origin  what to call it in errors, e.g. a path or "data.jsonl:17"
+/// @param origin  its name in errors, e.g. a path or "data.jsonl:17"
 /// @throws UserError (data) with origin:line:col
 /// Cost: linear, also for objects with 100 000 keys (nlohmann's own ordered parser is quadratic there).
 Json parse_json(std::string_view text, const std::string& origin);

@@ -7,14 +7,14 @@
 
 namespace rematch {
 
-/// Raw observations of one optimizer step by metric name. Verbs add; observe/catalog says how each name is reduced (sum, mean, p90 …)
-/// and in which unit. Not thread-safe: one bag per thread, merged by its owner.
+/// Raw observations of one optimizer step by metric name. Verbs add; observe/catalog defines each name's reduction (sum, mean, p90 …)
+/// and unit. Not thread-safe: one bag per thread, merged by its owner.
 class MetricsBag {
  public:
   void add(std::string_view name, double value);
   /// Appends all observations of `other`.
   void merge(const MetricsBag& other);
-  /// Observations of a name in the order they came; empty when there are none.
+  /// Observations of a name in order of arrival; empty when there are none.
   const std::vector<double>& values(std::string_view name) const;
   double sum(std::string_view name) const;
   const std::map<std::string, std::vector<double>, std::less<>>& all() const { return values_; }

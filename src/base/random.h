@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// Counter-based randomness: a value depends on its key and counter only, never on who drew before. By hand, because the standard
+/// Counter-based randomness: a value depends on its key and counter only, never on earlier draws. Written here because the standard
 /// engines are stateful (a resume or another batch order would change every later draw) and their distributions differ between libraries.
 
 /// 64 well-mixed bits for a key such as {seed, epoch, sample_id}. Order matters.
@@ -17,7 +17,7 @@ uint64_t random_bits(uint64_t key, uint64_t counter);
 /// Uniform in [0, 1) with 53 bits.
 double random_uniform(uint64_t key, uint64_t counter);
 
-/// Uniform integer in [0, bound), bound ≥ 1, without modulo bias worth measuring (64-bit multiply-shift).
+/// Uniform integer in [0, bound), bound ≥ 1, with negligible modulo bias (64-bit multiply-shift).
 uint64_t random_below(uint64_t key, uint64_t counter, uint64_t bound);
 
 /// A permutation of 0..count-1 that depends on `key` only (Fisher–Yates). Cost: linear.

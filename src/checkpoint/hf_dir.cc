@@ -26,7 +26,7 @@ constexpr const char* kIndexFile = "model.safetensors.index.json";
                   {.error = std::move(error), .where = where, .what = std::move(what), .fix = "copy or download the checkpoint again"});
 }
 
-// tensor → shard file, from the index; names cannot lead out of the directory.
+// tensor → shard file, from the index; names must not lead out of the directory.
 std::map<std::string, std::string> read_weight_map(const std::string& path) {
   const Json root = read_json_file(path);
   const auto found = root.is_object() ? root.find("weight_map") : root.end();
@@ -115,10 +115,11 @@ std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
   } else if (fs::exists(join_path(directory, kIndexFile))) {
     impl.open_shards(join_path(directory, kIndexFile));
   } else {
-    throw UserError(ErrorKind::kData, {.error = "a model directory has no weights",
-                                       .where = directory,
-                                       .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
-                                       .fix = "give a checkpoint in safetensors format (others: load and save it once with transformers)"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "a model directory has no weights",
+                     .where = directory,
+                     .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
+                     .fix = "use a checkpoint in safetensors format (to convert one, load and save it with transformers)"});
   }
   for (const auto& [name, location] : impl.locations) impl.names.push_back(name);
   std::sort(impl.names.begin(), impl.names.end());

@@ -16,7 +16,7 @@ namespace rematch {
 class HfDir {
  public:
   /// Opens every shard and checks its header; no tensor is loaded.
-  /// @throws UserError (config) when it is no directory, (data) when weights are missing, damaged or disagree with the index
+  /// @throws UserError (config) when it is not a directory, (data) when weights are missing, damaged or disagree with the index
   static std::shared_ptr<const HfDir> open(const std::string& directory);
   ~HfDir();
 
@@ -26,7 +26,7 @@ class HfDir {
   bool has(const std::string& name) const;
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
-  /// A CPU tensor with its own copy of the data. @throws UserError (data) when it is missing, naming near names
+  /// A CPU tensor with its own copy of the data. @throws UserError (data) when it is missing, with similar names
   at::Tensor tensor(const std::string& name) const;
   /// Name of the weights file that holds a tensor.
   const std::string& file_name(const std::string& name) const;
@@ -45,7 +45,7 @@ struct SaveOptions {
 /// Not atomic by itself: write inside a StagedDirectory. @throws UserError (environment)
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options = {});
 
-/// Writes the weights of `source` again, file by file under the same names, each tensor as `change` returns it. Holds one file in memory.
+/// Rewrites the weights of `source`, file by file under the same names, each tensor as `change` returns it. Holds one file in memory.
 /// @param change  takes name and stored tensor, returns what to write
 void rewrite_hf_weights(const HfDir& source, const std::string& directory,
                         const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change);

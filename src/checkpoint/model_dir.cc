@@ -56,7 +56,7 @@ void require_model_dir(const std::string& path) {
     throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model",
                                          .where = path,
                                          .what = "it holds an adapter_config.json and no config.json",
-                                         .fix = fmt::format("run `rematch merge {} --output DIR` and give DIR", path)});
+                                         .fix = fmt::format("run `rematch merge {} --output DIR` and use DIR", path)});
   }
   if (fs::is_directory(path, error)) return;
   const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
@@ -67,8 +67,8 @@ void require_model_dir(const std::string& path) {
        .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
        .fix =
            is_hub_id
-               ? fmt::format("download it first: hf download {} --local-dir models/{}; then give that directory", path, split(path, '/')[1])
-               : "give the directory that holds config.json; a model of the hub is fetched with: hf download OWNER/NAME --local-dir DIR"});
+               ? fmt::format("download it first: hf download {} --local-dir models/{}; then use that directory", path, split(path, '/')[1])
+               : "use the directory that contains config.json; to download a model from the hub: hf download OWNER/NAME --local-dir DIR"});
 }
 
 void copy_companions(const std::string& source_dir, const std::string& directory, const std::vector<std::string>& except) {

@@ -5,7 +5,7 @@
 namespace rematch {
 
 /// Checks that `path` is a directory a model can be read from.
-/// @throws UserError (config) otherwise; for what looks like a hub id (`owner/name`) the fix is the `hf download` line to type
+/// @throws UserError (config) otherwise; for what looks like a hub id (`owner/name`) the fix is the `hf download` command to run
 void require_model_dir(const std::string& path);
 
 /// Copies what belongs to a model besides its weights, byte for byte: config, tokenizer, chat templates, processor, README, LICENSE, *.py.

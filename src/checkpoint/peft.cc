@@ -21,7 +21,7 @@ constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
 const std::string kPrefix = "base_model.model.";
 
-/// Keys that change nothing about what an adapter computes once it is saved.
+/// Keys that do not affect what a saved adapter computes.
 const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
       "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "revision", "task_type", "peft_version",
@@ -44,7 +44,7 @@ bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// null, false, 0, "", [] and {} leave a variant off.
+// null, false, 0, "", [] and {} switch a variant off.
 bool is_off(const Json& value) {
   return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value == 0) ||
          ((value.is_string() || value.is_array() || value.is_object()) && (value.empty() || value == ""));
@@ -102,7 +102,7 @@ PeftConfig read_config(const std::string& path) {
   return config;
 }
 
-// Whole numbers without a point, as PEFT's users write them.
+// Integers without a decimal point, as PEFT's users write them.
 Json plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value)) : Json(value);
 }
@@ -150,8 +150,8 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
     throw UserError(ErrorKind::kConfig,
                     {.error = "this is not an adapter directory",
                      .where = directory.empty() ? "adapter" : directory,
-                     .what = fs::is_directory(directory, error) ? fmt::format("there is no {} in it", kConfigFile) : "no such directory",
-                     .fix = fmt::format("give the directory that holds {} and {}", kConfigFile, kWeightsFile)});
+                     .what = fs::is_directory(directory, error) ? fmt::format("it contains no {}", kConfigFile) : "no such directory",
+                     .fix = fmt::format("use the directory that contains {} and {}", kConfigFile, kWeightsFile)});
   }
   PeftAdapter adapter;
   adapter.config = read_config(join_path(directory, kConfigFile));
@@ -159,7 +159,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   if (!has(kWeightsFile)) {
     throw UserError(ErrorKind::kData, {.error = "an adapter has no weights",
                                        .where = directory,
-                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not read here"
+                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not supported"
                                                                         : fmt::format("no {}", kWeightsFile),
                                        .fix = "save the adapter with PEFT's save_pretrained(safe_serialization=True)"});
   }
@@ -168,7 +168,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
     if (name.compare(0, kPrefix.size(), kPrefix) != 0) {
       throw UserError(ErrorKind::kData, {.error = fmt::format("the adapter's tensor {} is unknown", name),
                                          .where = weights,
-                                         .what = fmt::format("names of PEFT start with {}", kPrefix),
+                                         .what = fmt::format("PEFT's tensor names start with {}", kPrefix),
                                          .fix = "save the adapter with PEFT's save_pretrained"});
     }
     adapter.tensors.push_back({name.substr(kPrefix.size()), file->tensor(name)});

@@ -15,7 +15,7 @@ struct PeftTargets {
   std::vector<std::string> modules_to_save;
 };
 
-/// What adapter_config.json says, as far as it is used here.
+/// The fields of adapter_config.json that are used here.
 struct PeftConfig {
   std::string base_model;  ///< `base_model_name_or_path`; may be empty
   int64_t rank = 8;
@@ -36,7 +36,7 @@ struct PeftAdapter {
 bool is_adapter_dir(const std::string& directory);
 
 /// Reads a directory that PEFT or ms-swift wrote. Tensors keep their stored dtype.
-/// @throws UserError (config) when it is no adapter directory, (data) for another kind of adapter, a setting that is not supported here
+/// @throws UserError (config) when it is not an adapter directory, (data) for another kind of adapter, a setting that is not supported here
 ///         (named), unknown keys and tensor names without PEFT's prefix
 PeftAdapter read_peft_adapter(const std::string& directory);
 

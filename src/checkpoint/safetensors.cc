@@ -66,11 +66,11 @@ struct SafetensorsFile::Impl {
     const auto found = index.find(name);
     if (found == index.end()) {
       const std::vector<std::string> near = near_names(name, names);
-      throw UserError(ErrorKind::kData,
-                      {.error = fmt::format("tensor {} is missing", name),
-                       .where = file.path(),
-                       .what = near.empty() ? fmt::format("{} other tensors", names.size()) : fmt::format("near: {}", join(near, ", ")),
-                       .fix = "check that the checkpoint is complete and of the right architecture"});
+      throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name),
+                                         .where = file.path(),
+                                         .what = near.empty() ? fmt::format("{} other tensors", names.size())
+                                                              : fmt::format("nearest names: {}", join(near, ", ")),
+                                         .fix = "check that the checkpoint is complete and of the right architecture"});
     }
     return header.entries[found->second];
   }

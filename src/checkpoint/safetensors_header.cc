@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr size_t kLengthBytes = 8;
-constexpr const char* kCopyAgain = "the file is damaged or was cut off; copy or download it again";
+constexpr const char* kCopyAgain = "the file is damaged or truncated; copy or download it again";
 
 // Ranks are the order in which safetensors 0.8 writes files with one tensor of each kind.
 constexpr std::array kDtypes = {
@@ -29,7 +29,7 @@ constexpr std::array kDtypes = {
   throw UserError(ErrorKind::kData, {.error = std::move(error), .where = where, .what = std::move(what), .fix = std::move(fix)});
 }
 
-// Foreign bytes go into messages: keep them short and printable.
+// Untrusted bytes go into messages: keep them short and printable.
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > 120) text = text.substr(0, 117) + "...";
@@ -45,16 +45,16 @@ uint64_t little_endian_64(std::string_view bytes) {
 std::string_view header_text(std::string_view file, const std::string& where) {
   if (file.size() < kLengthBytes) {
     damaged(where, "a safetensors file is too short",
-            fmt::format("{} bytes, the length of the header alone takes {}", file.size(), kLengthBytes));
+            fmt::format("{} bytes; the header's length field alone takes {}", file.size(), kLengthBytes));
   }
   const uint64_t length = little_endian_64(file);
   if (length > kMaxHeaderBytes) {
-    damaged(where, "a safetensors header is too large", fmt::format("{} bytes, at most {} are allowed", length, kMaxHeaderBytes),
+    damaged(where, "a safetensors header is too large", fmt::format("{} bytes; the limit is {}", length, kMaxHeaderBytes),
             "check that this is a safetensors file (not an archive or a Git LFS pointer), else copy it again");
   }
   if (length > file.size() - kLengthBytes) {
-    damaged(where, "a safetensors file is cut off inside its header",
-            fmt::format("the header takes {} bytes, the file has {} after the length", length, file.size() - kLengthBytes));
+    damaged(where, "a safetensors file is truncated inside its header",
+            fmt::format("the header takes {} bytes; the file has {} after the length field", length, file.size() - kLengthBytes));
   }
   const std::string_view text = file.substr(kLengthBytes, length);
   if (text.empty() || text.front() != '{') {
@@ -76,7 +76,7 @@ class EntryReader {
     if (!value_.is_object()) damaged(where_, "a tensor's description is not an object", shown(value_));
     for (const auto& member : value_.items()) {
       if (member.key() != "dtype" && member.key() != "shape" && member.key() != "data_offsets") {
-        damaged(where_, "a tensor's description has an unknown key", shown(Json(member.key())), "keep to dtype, shape and data_offsets");
+        damaged(where_, "a tensor's description has an unknown key", shown(Json(member.key())), "use only dtype, shape and data_offsets");
       }
     }
     read_dtype();
@@ -88,7 +88,7 @@ class EntryReader {
  private:
   const Json& member(const char* key) {
     const auto found = value_.find(key);
-    if (found == value_.end()) damaged(where_, fmt::format("a tensor's description lacks {}", key), shown(value_));
+    if (found == value_.end()) damaged(where_, fmt::format("a tensor's description has no {}", key), shown(value_));
     return *found;
   }
 
@@ -105,7 +105,7 @@ class EntryReader {
     bool has_zero = false;
     for (const Json& item : value) {
       if (!item.is_number_unsigned() || item.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-        damaged(where_, "a tensor's shape has a wrong value", shown(value));
+        damaged(where_, "a tensor's shape has an invalid value", shown(value));
       }
       const uint64_t extent = item.get<uint64_t>();
       entry_.shape.push_back(static_cast<int64_t>(extent));
@@ -127,7 +127,7 @@ class EntryReader {
     entry_.begin_bytes = value[0].get<uint64_t>();
     entry_.end_bytes = value[1].get<uint64_t>();
     if (entry_.begin_bytes > entry_.end_bytes || entry_.end_bytes - entry_.begin_bytes != size_bytes_) {
-      damaged(where_, "a tensor's bytes do not fit its shape",
+      damaged(where_, "a tensor's bytes do not match its shape",
               fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value), entry_.dtype->name,
                           shown(member("shape")), size_bytes_));
     }
@@ -144,7 +144,7 @@ std::map<std::string, std::string> read_metadata(const Json& value, const std::s
   if (!value.is_object()) damaged(where, "__metadata__ is not an object", shown(value));
   for (const auto& member : value.items()) {
     if (!member.value().is_string()) {
-      damaged(where, "__metadata__ holds something that is not text", shown(member.value()), "store text only");
+      damaged(where, "__metadata__ has a value that is not a string", shown(member.value()), "store strings only");
     }
     metadata[member.key()] = member.value().get<std::string>();
   }
@@ -168,8 +168,8 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_
     expected = entry->end_bytes;
   }
   if (expected != data_bytes) {
-    damaged(where, expected > data_bytes ? "a safetensors file is cut off" : "a safetensors file has bytes that belong to no tensor",
-            fmt::format("tensors take {} bytes, the file has {} after the header", expected, data_bytes));
+    damaged(where, expected > data_bytes ? "a safetensors file is truncated" : "a safetensors file has bytes that belong to no tensor",
+            fmt::format("tensors take {} bytes; the file has {} after the header", expected, data_bytes));
   }
 }
 

@@ -34,8 +34,8 @@ struct SafetensorsHeader {
 };
 
 /// Reads and checks the header of a whole .safetensors file (MODEL 8).
-/// @param file   all bytes of the file, from anywhere
-/// @param where  what to call it in errors
+/// @param file   all bytes of the file, from any source
+/// @param where  its name in errors
 /// @throws UserError (data) for anything damaged or hostile, naming the tensor and the numbers. Never reads outside `file`.
 /// Cost: linear in the header, sorting its entries once.
 SafetensorsHeader parse_safetensors_header(std::string_view file, const std::string& where);

@@ -42,7 +42,7 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Files beside the training state that a run goes on from: the weights, which are the masters of a float32 run, and how they are laid out.
+/// Files outside the training state that a resumed run needs: the weights, which are the masters of a float32 run, and their layout.
 bool is_weights_file(const std::string& name) {
   return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json") || name == "config.json" ||
          name == "adapter_config.json";
@@ -63,9 +63,9 @@ void require_state_dir(const std::string& checkpoint_dir) {
   if (fs::is_directory(join_path(checkpoint_dir, kTrainingStateDir), error)) return;
   const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
   const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
-                     : is_checkpoint ? "trainer_state.json is there, training_state/ is not: written with `save_only_model: true` "
+                     : is_checkpoint ? "it has trainer_state.json but no training_state/: written with `save_only_model: true` "
                                        "(or by another program)"
-                                     : "neither training_state/ nor trainer_state.json is in it";
+                                     : "it has neither training_state/ nor trainer_state.json";
   throw UserError(
       ErrorKind::kData,
       {.error = "a checkpoint without training state cannot be resumed",
@@ -111,7 +111,7 @@ bool is_mark(const Json& value) {
          value["xxh3"].is_string();
 }
 
-// A name that leads out of the checkpoint is as good as damaged.
+// A name that leads out of the checkpoint counts as damage.
 bool is_inside(const std::string& name) {
   const fs::path path(name);
   return path.is_relative() && !name.empty() && std::find(path.begin(), path.end(), "..") == path.end();
@@ -134,7 +134,7 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
   }
   const bool is_ours = root.is_object() && root.contains("version") && root["version"] == kVersion;
   if (!is_ours || !root.contains("files") || !root["files"].is_object()) {
-    refuse(checkpoint_dir, name, "the manifest of a training state is not one of ours",
+    refuse(checkpoint_dir, name, "the manifest of a training state has an unknown format",
            fmt::format("expected version {} with files", kVersion));
   }
   std::vector<std::pair<std::string, FileMark>> marks;
@@ -149,7 +149,7 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
   for (const char* required : {kDocument, kOptimizer, kSegments}) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
     if (std::none_of(marks.begin(), marks.end(), same)) {
-      refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("{} is not in it", required));
+      refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("it does not list {}", required));
     }
   }
   return marks;
@@ -159,18 +159,18 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name, con
   const std::string path = join_path(checkpoint_dir, name);
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
-    refuse(checkpoint_dir, name, "a file of a checkpoint is missing", fmt::format("{} bytes expected, no file found", expected.size_bytes));
+    refuse(checkpoint_dir, name, "a file of a checkpoint is missing", fmt::format("expected {} bytes, found no file", expected.size_bytes));
   }
   const auto size_bytes = static_cast<int64_t>(fs::file_size(path, error));
   if (size_bytes != expected.size_bytes) {
     refuse(checkpoint_dir, name,
            size_bytes < expected.size_bytes ? "a file of a checkpoint is truncated" : "a file of a checkpoint was changed",
-           fmt::format("{} bytes expected, {} found", expected.size_bytes, size_bytes));
+           fmt::format("expected {} bytes, found {}", expected.size_bytes, size_bytes));
   }
   const FileMark found = mark_of(path);
   if (found.hash != expected.hash) {
     refuse(checkpoint_dir, name, "a file of a checkpoint was changed or belongs to another checkpoint",
-           fmt::format("hash {} expected, {} found ({} bytes)", expected.hash, found.hash, size_bytes));
+           fmt::format("expected hash {}, found {} ({} bytes)", expected.hash, found.hash, size_bytes));
   }
 }
 
@@ -202,7 +202,7 @@ void verify_state_files(const std::string& checkpoint_dir) {
     const auto same = [&](const auto& mark) { return mark.first == name; };
     if (file == kManifest || file.front() == '.' || std::any_of(marks.begin(), marks.end(), same)) continue;
     refuse(checkpoint_dir, name, "a file in a training state does not belong there",
-           fmt::format("the manifest names {} files, not this one", marks.size()));
+           fmt::format("the manifest lists {} files, but not this one", marks.size()));
   }
   for (const auto& [name, mark] : marks) verify_file(checkpoint_dir, name, mark);
 }

@@ -11,8 +11,8 @@ namespace rematch {
 int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir) {
   const AddedCoordTokens added = add_coord_tokens(model_dir, out_dir);
   std::cout << fmt::format("<|coord_0|> … <|coord_999|> have ids {} … {}\n", added.first_id, added.first_id + 999);
-  std::cout << (added.new_rows == added.old_rows ? fmt::format("embedding keeps its {} rows: free ones were enough\n", added.old_rows)
-                                                 : fmt::format("embedding grew from {} to {} rows\n", added.old_rows, added.new_rows));
+  std::cout << (added.new_rows == added.old_rows ? fmt::format("the embedding keeps its {} rows: enough were unused\n", added.old_rows)
+                                                 : fmt::format("the embedding grew from {} to {} rows\n", added.old_rows, added.new_rows));
   std::cout << fmt::format("wrote {}\n", out_dir);
   return 0;
 }

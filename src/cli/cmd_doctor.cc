@@ -15,7 +15,7 @@ namespace {
 
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
 
-// Where the vLLM backend looks, whatever comes of it.
+// Where the vLLM backend looks, whether it succeeds or not.
 void print_environment(const std::string& python, std::ostream& out) {
   const Interpreter found = find_interpreter(python);
   out << fmt::format("  plug-in      {}\n", or_none(plugin_path()));
@@ -24,8 +24,8 @@ void print_environment(const std::string& python, std::ostream& out) {
     return;
   }
   out << fmt::format("  interpreter  {} (Python {}, library {})\n", found.executable, found.python_version, or_none(found.libpython));
-  out << fmt::format("  torch there  {} (ours {})\n", or_none(found.torch_version), REMATCH_TORCH_VERSION);
-  out << fmt::format("  vllm there   {}\n", or_none(found.vllm_version));
+  out << fmt::format("  its torch    {} (this program: {})\n", or_none(found.torch_version), REMATCH_TORCH_VERSION);
+  out << fmt::format("  its vllm     {}\n", or_none(found.vllm_version));
 }
 
 // One backend: a line, and the four lines of what is missing. True when it can run.

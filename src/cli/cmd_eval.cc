@@ -22,7 +22,7 @@ int run_eval(const RunArguments& arguments) {
   const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   const Config& config = result.config;
   if (!config.data.val_jsonl) {
-    throw UserError(ErrorKind::kConfig, {.error = "there is nothing to evaluate on",
+    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to evaluate on",
                                          .where = arguments.config_path,
                                          .what = "custom.val_jsonl is not set",
                                          .fix = "set custom.val_jsonl"});

@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// What the command line gave to a command that takes a CONFIG.
+/// Arguments of a command that takes a CONFIG.
 struct RunArguments {
   std::string config_path;
   std::vector<std::string> overrides;  ///< --set a.b.c=value, in order
@@ -21,32 +21,32 @@ int run_train(const RunArguments& arguments);
 /// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json into the run directory.
 int run_eval(const RunArguments& arguments);
 
-/// `rematch rollout CONFIG`: each sample's rollout, parse and match as JSONL.
-/// @param split   "val" or "train"; empty = val when the configuration has it
+/// `rematch rollout CONFIG`: writes each sample's rollout, parse and match as JSONL.
+/// @param split   "val" or "train"; empty = val if the configuration has validation data
 /// @param output  file to write; empty = rollouts.jsonl in the run directory
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output);
 
 /// `rematch add-coord-tokens MODEL OUT`: a stock model directory gets the 1000 coord tokens.
 int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir);
 
-/// What the command line gave to `rematch merge`.
+/// Arguments of `rematch merge`.
 struct MergeArguments {
   std::string adapter_dir;
   std::string output_dir;
-  std::string model_dir;  ///< empty = the one that the adapter names
+  std::string model_dir;  ///< empty = the one named by the adapter
   std::string dtype;      ///< "float32" or "bfloat16"; empty = as the base model stores its weights
 };
 
-/// `rematch merge ADAPTER_DIR --output DIR`: base model and adapter become one full checkpoint.
+/// `rematch merge ADAPTER_DIR --output DIR`: merges base model and adapter into a full checkpoint.
 int run_merge(const MergeArguments& arguments);
 
-/// What the command line gave to `rematch doctor`.
+/// Arguments of `rematch doctor`.
 struct DoctorArguments {
-  std::string config_path;  ///< empty: the settings of a tool without a configuration
+  std::string config_path;  ///< empty: default settings
   std::string device = "auto";
 };
 
-/// `rematch doctor`: one line for each rollout backend, and what is missing for it. @return 0 when the chosen backend (without a
+/// `rematch doctor`: one line per rollout backend, and what it lacks. @return 0 when the chosen backend (without a
 /// configuration: any) can run, else 4
 int run_doctor(const DoctorArguments& arguments, std::ostream& out);
 

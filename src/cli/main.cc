@@ -29,7 +29,7 @@ int report_bug(const char* text) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Torch's allocators say it in words of their own.
+// Torch's allocators have their own messages.
 bool is_out_of_memory(const std::string& text) {
   return text.find("not enough memory") != std::string::npos || text.find("out of memory") != std::string::npos ||
          text.find("can't allocate memory") != std::string::npos;
@@ -60,10 +60,10 @@ int guarded(const std::function<int()>& action) {
   }
 }
 
-// CLI11's own complaints, in the same four lines as every other error.
+// CLI11's errors, in the same four lines as every other error.
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  std::cerr << format_problem({.error = "the command line is not understood",
+  std::cerr << format_problem({.error = "the command line is invalid",
                                .where = "rematch …",
                                .what = error.what(),
                                .fix = "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
@@ -85,16 +85,16 @@ struct StageArguments {
 };
 
 CLI::App* add_stage_command(CLI::App& app, StageArguments& arguments) {
-  CLI::App* command = app.add_subcommand("stage", "run one arrow of the loop on JSON lines (stdin → stdout)");
+  CLI::App* command = app.add_subcommand("stage", "run one stage of the loop on JSON lines (stdin → stdout)");
   std::string names = "stage to run:";
   for (const StageRow& row : stage_table()) names += fmt::format("\n  {:9} {}", row.name, row.summary);
   command->add_option("NAME", arguments.name, names)->required();
-  command->add_option("--model", arguments.options.model_dir, "Hugging Face directory (text stages need only tokenizer.json there)");
+  command->add_option("--model", arguments.options.model_dir, "Hugging Face directory (text stages need only its tokenizer.json)");
   command->add_option("--output", arguments.options.output_dir, "directory for safetensors files");
   command->add_option("--backend", arguments.options.backend, "rollout backend of `generate`")->capture_default_str();
   command->add_option("--dtype", arguments.options.dtype, "float32 or bfloat16")->capture_default_str();
   command->add_option("--device", arguments.options.device, "auto, cpu, cuda or cuda:N");
-  command->add_option("--batch-size", arguments.options.batch_size, "lines generated together")->capture_default_str();
+  command->add_option("--batch-size", arguments.options.batch_size, "input lines generated together")->capture_default_str();
   return command;
 }
 
@@ -107,15 +107,15 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments) 
     const bool given = command.count(std::string("--") + name) > 0;
     const bool needed = std::string(name) == "model" || std::string(name) == "output";
     if (given && !takes(name)) {
-      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} takes no --{}", row.name, name),
+      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} does not take --{}", row.name, name),
                                            .where = fmt::format("rematch stage {}", row.name),
                                            .what = fmt::format("its options: {}", row.options.empty() ? "none" : join(row.options, ", ")),
-                                           .fix = "leave it out"});
+                                           .fix = "remove the option"});
     }
     if (needed && takes(name) && !given) {
       throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} needs --{}", row.name, name),
                                            .where = fmt::format("rematch stage {}", row.name),
-                                           .what = "option missing",
+                                           .what = "the option is missing",
                                            .fix = fmt::format("add --{} DIR", name)});
     }
   }
@@ -123,7 +123,7 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments) 
     throw UserError(ErrorKind::kConfig, {.error = "--batch-size must be at least 1",
                                          .where = "rematch stage --batch-size",
                                          .what = std::to_string(arguments.options.batch_size),
-                                         .fix = "give 1 or more"});
+                                         .fix = "set it to 1 or more"});
   }
   const std::unique_ptr<Stage> stage = row.make(arguments.options);
   return run_stage(*stage, arguments.options.batch_size, std::cin, std::cout);
@@ -138,7 +138,7 @@ int main_command(int argc, char** argv) {
       "rematch"};
   app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " + REMATCH_TORCH_VERSION + ")");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 good, 2 configuration or usage, 3 data, 4 environment, 70 a bug in Rematch, 130 interrupted (state saved).");
+  app.footer("Exit codes: 0 success, 2 configuration or usage, 3 data, 4 environment, 70 a bug in Rematch, 130 interrupted (state saved).");
 
   RunArguments run;
   CLI::App* train = app.add_subcommand("train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
@@ -150,24 +150,25 @@ int main_command(int argc, char** argv) {
   CLI::App* rollout = app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
   add_config_arguments(*rollout, run, true);
   std::string split, rollout_output;
-  rollout->add_option("--split", split, "val or train; default val when the configuration has one")->check(CLI::IsMember({"val", "train"}));
-  rollout->add_option("--output", rollout_output, "file to write; default rollouts.jsonl in the run directory");
+  rollout->add_option("--split", split, "val or train; default: val if the configuration has validation data")
+      ->check(CLI::IsMember({"val", "train"}));
+  rollout->add_option("--output", rollout_output, "file to write; default: rollouts.jsonl in the run directory");
   CLI::App* coord =
       app.add_subcommand("add-coord-tokens", "give a stock model directory the 1000 coord tokens <|coord_0|> … <|coord_999|>");
   std::string model_dir, out_dir;
   coord->add_option("MODEL", model_dir, "Hugging Face directory")->required();
   coord->add_option("OUT", out_dir, "directory to create")->required();
-  CLI::App* merge = app.add_subcommand("merge", "merge a LoRA or DoRA adapter into its base model: a full Hugging Face directory");
+  CLI::App* merge = app.add_subcommand("merge", "merge a LoRA or DoRA adapter into its base model; write a full Hugging Face directory");
   MergeArguments merge_arguments;
   merge->add_option("ADAPTER_DIR", merge_arguments.adapter_dir, "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")
       ->required();
   merge->add_option("--output", merge_arguments.output_dir, "directory to create")->required();
-  merge->add_option("--model", merge_arguments.model_dir, "base model; default what the adapter names");
-  merge->add_option("--dtype", merge_arguments.dtype, "float32 or bfloat16; default as the base model stores its weights")
+  merge->add_option("--model", merge_arguments.model_dir, "base model; default: the one named by the adapter");
+  merge->add_option("--dtype", merge_arguments.dtype, "float32 or bfloat16; default: the dtype of the base model's weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
-  CLI::App* doctor = app.add_subcommand("doctor", "say which rollout backends can run here, and what the others lack");
+  CLI::App* doctor = app.add_subcommand("doctor", "report which rollout backends can run here, and what the others lack");
   DoctorArguments doctor_arguments;
-  doctor->add_option("CONFIG", doctor_arguments.config_path, "YAML configuration whose vllm.* settings count");
+  doctor->add_option("CONFIG", doctor_arguments.config_path, "YAML configuration whose vllm.* settings are used");
   doctor->add_option("--device", doctor_arguments.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   StageArguments stage_arguments;
   CLI::App* stage = add_stage_command(app, stage_arguments);

@@ -39,7 +39,7 @@ Line read_line(const std::string& text, int64_t number) {
       throw UserError(ErrorKind::kData, {.error = "an input line is not a JSON object",
                                          .where = fmt::format("line {}", number),
                                          .what = value.type_name(),
-                                         .fix = "write one JSON object a line"});
+                                         .fix = "write one JSON object per line"});
     }
     if (auto id = value.find("id"); id != value.end()) {
       line.id = *id;
@@ -53,7 +53,7 @@ Line read_line(const std::string& text, int64_t number) {
   return line;
 }
 
-// What output files of a line are called.
+// The name of a line's output files.
 std::string line_name(const Line& line) {
   if (!line.has_id) return fmt::format("line-{}", line.number);
   return line.id.is_string() ? line.id.get<std::string>() : line.id.dump();
@@ -120,7 +120,7 @@ std::string Stage::line_file(const std::string& directory) const {
     throw UserError(ErrorKind::kData, {.error = "the id cannot be a file name",
                                        .where = "id",
                                        .what = name.substr(0, 80),
-                                       .fix = "give ids of 1 to 200 characters without \"/\" that do not start with a dot"});
+                                       .fix = "use ids of 1 to 200 characters without \"/\" that do not start with a dot"});
   }
   return fmt::format("{}/{}.safetensors", directory, name);
 }

@@ -19,7 +19,7 @@ struct StageOptions {
   int batch_size = 1;             ///< --batch-size, lines per run() call
 };
 
-/// One arrow of the loop as JSON in, JSON out. Implementations live in cli/stages/, one short file each.
+/// One stage of the loop as JSON in, JSON out. Implementations live in cli/stages/, one short file each.
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -29,7 +29,7 @@ class Stage {
   /// @param errors  same size, pre-filled null: an entry set to an error object fails that line only.
   virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
 
-  /// What run_stage calls before run_batch: for each input its id as text, or "line-N" without an id.
+  /// Called before run_batch: for each input its id as text, or "line-N" without an id.
   void set_line_names(std::vector<std::string> names);
 
  protected:
@@ -49,7 +49,7 @@ struct StageRow {
   std::unique_ptr<Stage> (*make)(const StageOptions&);
 };
 
-/// Runs JSON lines from `in` to `out`, same order, "id" echoed. A bad line gives {"id", "error": {kind, message, fix}} and the rest goes on.
+/// Runs JSON lines from `in` to `out`, same order, "id" echoed. A bad line gives {"id", "error": {kind, message, fix}} only.
 /// @return 0, or 3 when any line failed
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
 

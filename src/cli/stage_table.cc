@@ -34,7 +34,7 @@ const StageRow& find_stage(const std::string& name) {
   }
   const std::vector<std::string> near = near_names(name, names);
   throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("there is no stage \"{}\"", name),
+                  {.error = fmt::format("unknown stage \"{}\"", name),
                    .where = fmt::format("rematch stage {}", name),
                    .what = fmt::format("stages: {}", join(names, ", ")),
                    .fix = near.empty() ? "choose one of them" : fmt::format("did you mean `rematch stage {}`?", near[0])});

@@ -37,7 +37,7 @@ class ProblemList {
   std::vector<Problem> problems_;
 };
 
-// Blank as Python's str.strip sees it; bytes that are no UTF-8 are not blank but an error the reader will name.
+// Blank as Python's str.strip sees it; bytes that are not UTF-8 are not blank: the reader reports them.
 bool is_blank(std::string_view line) {
   if (!line.empty() && line.front() == '{') return false;  // nearly every line
   return is_valid_utf8(line) && python_strip(line).empty();
@@ -48,10 +48,11 @@ void check_image_files(const Sample& sample) {
     struct stat info{};
     const bool found = ::stat(path.c_str(), &info) == 0;
     if (found && S_ISREG(info.st_mode)) continue;
-    throw UserError(ErrorKind::kData, {.error = "an image file is missing",
-                                       .where = sample.where,
-                                       .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
-                                       .fix = "correct \"images\" (relative paths start at the JSONL's directory), or remove the record"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image file is missing",
+                     .where = sample.where,
+                     .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
+                     .fix = "correct \"images\" (relative paths are resolved against the JSONL's directory), or remove the record"});
   }
 }
 
@@ -59,11 +60,11 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options) {
   for (const std::string& path : sample.image_paths) {
     const ImageSize size = read_image_size(path);
     if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
-      throw UserError(ErrorKind::kData, {.error = "an image has another size than its record says",
+      throw UserError(ErrorKind::kData, {.error = "the size of an image differs from its record",
                                          .where = sample.where,
                                          .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path,
                                                              size.width_px, size.height_px, sample.width_px, sample.height_px),
-                                         .fix = "correct \"width\" and \"height\" of the record, or put the right file there"});
+                                         .fix = "correct the record's \"width\" and \"height\", or replace the file"});
     }
     check_legal_size(size.width_px, size.height_px, options, fmt::format("{} ({})", path, sample.where));
   }
@@ -104,10 +105,10 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
     const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit) : fmt::format("{} lines", line_idx);
-    throw UserError(ErrorKind::kData, {.error = "the dataset holds no records",
+    throw UserError(ErrorKind::kData, {.error = "the dataset has no records",
                                        .where = jsonl_path,
                                        .what = found,
-                                       .fix = "give a JSONL with at least one record (and a sample limit of at least 1)"});
+                                       .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
   }
   return dataset;
 }

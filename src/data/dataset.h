@@ -12,10 +12,10 @@ struct PatchOptions;
 
 /// How a JSONL is read.
 struct DatasetOptions {
-  std::optional<int64_t> limit;              ///< only the first N records; lines behind them are not read
+  std::optional<int64_t> limit;              ///< only the first N records; later lines are not read
   std::vector<std::string> forbidden_texts;  ///< contents of the tokenizer's added tokens, which no `desc` may contain
   bool require_single_image = true;          ///< stage 2: `images` holds exactly one path
-  bool check_image_files = true;             ///< look for the image files now, before a model is loaded
+  bool check_image_files = true;             ///< check that the image files exist, before a model is loaded
 };
 
 /// The records of one JSONL file (BEHAVIOUR 2), immutable after loading.

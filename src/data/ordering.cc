@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-// Keeps this stream apart from the others that are keyed by the same seed and epoch.
+// Separates this random stream from others with the same seed and epoch.
 constexpr uint64_t kOrderStream = 0x6F626A65637473ULL;
 
 std::pair<int, int> top_left(const Geometry& geometry) {
@@ -31,7 +31,7 @@ ObjectOrdering object_ordering_from(std::string_view name) {
   if (name == "random") return ObjectOrdering::kRandom;
   throw UserError(
       ErrorKind::kConfig,
-      {.error = "unknown object ordering", .where = "custom.object_ordering", .what = std::string(name), .fix = "write sorted or random"});
+      {.error = "unknown object ordering", .where = "custom.object_ordering", .what = std::string(name), .fix = "use sorted or random"});
 }
 
 std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed, int64_t epoch) {

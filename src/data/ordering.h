@@ -10,7 +10,7 @@ namespace rematch {
 /// How the objects of an answer are numbered (`custom.object_ordering`).
 enum class ObjectOrdering {
   kSorted,  ///< stable by (min y, min x) over all vertices
-  kRandom,  ///< shuffled anew each epoch
+  kRandom,  ///< reshuffled each epoch
 };
 
 /// "sorted" or "random". @throws UserError (config) for anything else

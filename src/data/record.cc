@@ -25,7 +25,7 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-// A value as it stands in the file, short enough for a terminal line.
+// A value as written in the file, short enough for a terminal line.
 std::string show(const Json& value) {
   const std::string text = python_json(value);
   return text.size() <= 80 ? text : fmt::format("a value of {} characters", text.size());
@@ -44,7 +44,7 @@ void refuse_unknown_fields(const Json& value, const std::vector<std::string>& kn
 const Json& required(const Json& value, const char* key, const std::string& where) {
   const auto found = value.find(key);
   if (found == value.end()) {
-    fail(where, fmt::format("the field \"{}\" is missing", key), fmt::format("{} fields, none is \"{}\"", value.size(), key),
+    fail(where, fmt::format("the field \"{}\" is missing", key), fmt::format("none of its {} fields is \"{}\"", value.size(), key),
          fmt::format("add \"{}\"", key));
   }
   return *found;
@@ -54,7 +54,7 @@ int read_side(const Json& record, const char* key, const std::string& where) {
   const Json& value = required(record, key, where);
   const double number = value.is_number() ? value.get<double>() : 0.0;
   if (!(number >= 1) || number > std::numeric_limits<int>::max() || number != std::floor(number)) {
-    fail(where, fmt::format("\"{}\" is not a positive integer", key), show(value), fmt::format("give the image's {} in pixels", key));
+    fail(where, fmt::format("\"{}\" is not a positive integer", key), show(value), fmt::format("set it to the image's {} in pixels", key));
   }
   return static_cast<int>(number);
 }
@@ -62,11 +62,11 @@ int read_side(const Json& record, const char* key, const std::string& where) {
 std::vector<std::string> read_images(const Json& record, const RecordContext& context) {
   const Json& value = required(record, "images", context.where);
   if (!value.is_array() || value.empty()) {
-    fail(context.where, "\"images\" is not a list of paths", show(value), "write \"images\": [\"path/of/the/image.jpg\"]");
+    fail(context.where, "\"images\" is not a list of paths", show(value), "write \"images\": [\"path/to/image.jpg\"]");
   }
   if (context.require_single_image && value.size() != 1) {
-    fail(context.where, "\"images\" holds more than one path", fmt::format("{} paths; stage 2 trains on one image a record", value.size()),
-         "write one record per image");
+    fail(context.where, "\"images\" lists more than one path",
+         fmt::format("{} paths; stage 2 trains on one image per record", value.size()), "write one record per image");
   }
   std::vector<std::string> paths;
   for (const Json& item : value) {
@@ -114,7 +114,7 @@ int read_bin(const Json& value, const std::string& where) {
 
 std::vector<int> read_bbox(const Json& value, const std::string& where) {
   if (!value.is_array() || value.size() != 4) {
-    fail(where, "\"bbox_2d\" does not hold four coordinates", show(value), "write \"bbox_2d\": [x1, y1, x2, y2] in bins 0..999");
+    fail(where, "\"bbox_2d\" does not have four coordinates", show(value), "write \"bbox_2d\": [x1, y1, x2, y2] in bins 0..999");
   }
   std::vector<int> bins;
   for (const Json& item : value) bins.push_back(read_bin(item, where));
@@ -136,7 +136,7 @@ std::vector<int> read_poly(const Json& value, const std::string& where) {
     if (item.size() != 2) fail(where, "a vertex of \"poly\" is not a pair", fmt::format("{} (one ring only)", show(item)), fix);
     for (const Json& coordinate : item) bins.push_back(read_bin(coordinate, where));
   }
-  if (bins.size() % 2 != 0) fail(where, "\"poly\" holds an odd number of values", fmt::format("{} values", bins.size()), fix);
+  if (bins.size() % 2 != 0) fail(where, "\"poly\" has an odd number of values", fmt::format("{} values", bins.size()), fix);
   if (bins.size() < 6) fail(where, "\"poly\" has fewer than three vertices", fmt::format("{} vertices", bins.size() / 2), fix);
   return bins;
 }
@@ -159,7 +159,7 @@ std::string read_desc(const Json& object, const std::string& where, const Forbid
   std::string desc = python_strip(value.get_ref<const std::string&>());
   if (desc.empty()) fail(where, "\"desc\" is blank", show(value), "describe the object, or remove it");
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
-    fail(where, "\"desc\" contains a line break or a tab", show(value), "replace it by a space");
+    fail(where, "\"desc\" contains a line break or a tab", show(value), "replace it with a space");
   }
   if (const std::string* token = forbidden == nullptr ? nullptr : forbidden->find_in(desc); token != nullptr) {
     fail(where, "\"desc\" contains the text of an added token", fmt::format("{} in {}", *token, show(value)),
@@ -199,7 +199,7 @@ Sample read_record(std::string_view line, const RecordContext& context) {
   const Json record = parse_json(line, context.where);
   if (!record.is_object()) {
     fail(context.where, "a line is not a JSON object", show(record),
-         "write one record a line: {\"images\": [...], \"objects\": [...], ...}");
+         "write one record per line: {\"images\": [...], \"objects\": [...], ...}");
   }
   refuse_unknown_fields(record, kRecordFields, context.where);
   Sample sample;

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// Finds which of many texts (the added tokens of a vocabulary) occurs in a string.
+/// Finds which of many texts (the added tokens of a vocabulary) a string contains.
 class ForbiddenTexts {
  public:
   explicit ForbiddenTexts(const std::vector<std::string>& texts);
@@ -22,13 +22,13 @@ class ForbiddenTexts {
 /// What read_record needs to know about a line.
 struct RecordContext {
   std::string where;      ///< "path:line"
-  std::string directory;  ///< relative image paths start here
+  std::string directory;  ///< relative image paths are resolved against it
   bool require_single_image = true;
   const ForbiddenTexts* forbidden = nullptr;
 };
 
 /// Reads one line of a JSONL by the rules of BEHAVIOUR 2.1–2.3; sample_id is left for the caller.
-/// @throws UserError (data) for the first thing wrong, naming line, field and object
+/// @throws UserError (data) for the first problem, naming line, field and object
 Sample read_record(std::string_view line, const RecordContext& context);
 
 }  // namespace rematch

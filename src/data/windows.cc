@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-// Keeps this stream apart from the others that are keyed by the same seed and epoch.
+// Separates this random stream from others with the same seed and epoch.
 constexpr uint64_t kEpochStream = 0x65706F6368ULL;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -26,15 +26,15 @@ void require(bool holds, const char* key, const std::string& what, const char* f
 
 WindowStream::WindowStream(WindowOptions options) : options_(std::move(options)) {
   const int64_t batch_size = options_.per_device_train_batch_size;
-  require(options_.num_samples >= 1, "custom.train_jsonl", fmt::format("{} samples", options_.num_samples), "give at least one record");
-  require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size), "give at least 1");
+  require(options_.num_samples >= 1, "custom.train_jsonl", fmt::format("{} samples", options_.num_samples), "provide at least one record");
+  require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size), "set it to at least 1");
   require(options_.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
-          fmt::format("{}", options_.gradient_accumulation_steps), "give at least 1");
+          fmt::format("{}", options_.gradient_accumulation_steps), "set it to at least 1");
   REMATCH_CHECK(options_.world_size >= 1 && options_.rank >= 0 && options_.rank < options_.world_size,
                 fmt::format("rank {} of {}", options_.rank, options_.world_size));
   window_size_ = int64_t{options_.gradient_accumulation_steps} * options_.world_size * (options_.cut ? batch_size : 1);
   require(options_.cut || !options_.drop_last || options_.num_samples >= batch_size, "training.per_device_train_batch_size",
-          fmt::format("{} samples give no full micro-batch of {}; dataloader_drop_last drops the rest", options_.num_samples, batch_size),
+          fmt::format("{} samples do not fill a micro-batch of {}; dataloader_drop_last drops the rest", options_.num_samples, batch_size),
           "lower it, or set training.dataloader_drop_last: false");
 }
 
@@ -84,7 +84,7 @@ int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
   if (!options_.cut) return options_.drop_last ? num_samples / batch_size : ceil_div(num_samples, batch_size);
   const auto idx = static_cast<size_t>(epoch);
   if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
-  // The rows of the epoch that comes next are kept for it, those of another are only counted.
+  // The rows of the next epoch are kept; those of any other are only counted.
   if (epoch == cursor_.epoch)
     current_micro_batches();
   else
@@ -122,19 +122,19 @@ WindowPlan WindowStream::next() {
 }
 
 void WindowStream::seek(const WindowCursor& cursor) {
-  // Asked first, so that no nonsense of a file overflows a product or has more epochs drawn than there can have been windows.
+  // Checked first, so that a corrupt file neither overflows a product nor causes more epochs to be drawn than there can have been windows.
   const int64_t least_windows = options_.cut ? 1 : windows_in_epoch(0);
   const bool possible = cursor.epoch >= 0 && cursor.next_window_in_epoch >= 0 && cursor.window_idx / least_windows >= cursor.epoch;
   const bool fits = possible && cursor.window_idx - windows_before(cursor.epoch) == cursor.next_window_in_epoch &&
                     cursor.next_window_in_epoch < windows_in_epoch(cursor.epoch);
   if (!fits) {
     throw UserError(ErrorKind::kData,
-                    {.error = "the saved position does not fit these data",
+                    {.error = "the saved position does not match the data",
                      .where = "training_state: data cursor",
-                     .what = fmt::format("epoch {}, window {} of it, window {} in all; {} has {} windows here", cursor.epoch,
+                     .what = fmt::format("epoch {}, window {} of it, window {} overall; {} has {} windows here", cursor.epoch,
                                          cursor.next_window_in_epoch, cursor.window_idx, possible ? "this epoch" : "an epoch",
                                          windows_in_epoch(possible ? cursor.epoch : 0)),
-                     .fix = "resume with the same data, batch size, accumulation steps, packing and number of ranks, or start anew"});
+                     .fix = "resume with the same data, batch size, accumulation steps, packing and number of ranks, or start a new run"});
   }
   cursor_ = cursor;
 }

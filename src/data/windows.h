@@ -14,18 +14,18 @@ struct WindowOptions {
   int64_t num_samples = 0;              ///< ≥ 1
   int per_device_train_batch_size = 1;  ///< samples of a micro-batch, ≥ 1
   int gradient_accumulation_steps = 1;  ///< micro-batches of a window on each rank, ≥ 1
-  uint64_t seed = 42;                   ///< with the epoch, all that the order depends on
+  uint64_t seed = 42;                   ///< with the epoch, all that determines the order
   int world_size = 1;                   ///< ranks, ≥ 1
   int rank = 0;                         ///< 0..world_size-1
-  bool drop_last = false;               ///< leave out an epoch's last micro-batch when it is not full
+  bool drop_last = false;               ///< drop an epoch's last micro-batch when it is not full
   bool shuffle = true;                  ///< false: file order in every epoch (evaluation)
   /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one
-  /// sample, so a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then leaves
-  /// nothing out.
+  /// sample, so a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then drops
+  /// nothing.
   CutEpoch cut;
 };
 
-/// Which samples stand behind one window, on one rank.
+/// The samples of one window, on one rank.
 struct WindowPlan {
   int64_t window_idx = 0;  ///< counted over all epochs from 0
   int64_t epoch = 0;
@@ -34,7 +34,7 @@ struct WindowPlan {
   bool last_of_epoch = false;
 };
 
-/// Where a stream stands: the window that next() gives next. Saved with checkpoints.
+/// Position of a stream: the window that next() returns next. Saved with checkpoints.
 struct WindowCursor {
   int64_t epoch = 0;
   int64_t next_window_in_epoch = 0;  ///< 0..windows_in_epoch(epoch)-1
@@ -57,10 +57,10 @@ class WindowStream {
   /// @throws UserError (config) when an option is out of range or drop_last leaves no micro-batch at all
   explicit WindowStream(WindowOptions options);
 
-  /// The window at the cursor; moves the cursor on. Cost: linear in the window, once an epoch linear in the samples (and the cut).
+  /// The window at the cursor; advances the cursor. Cost: linear in the window, once per epoch linear in the samples (and the cut).
   WindowPlan next();
 
-  /// Windows of an epoch. Cost: constant without a `cut`; else an epoch that was not asked for before is drawn and cut.
+  /// Windows of an epoch. Cost: constant without a `cut`; else an epoch that is requested for the first time is drawn and cut.
   /// @param epoch  ≥ 0
   int64_t windows_in_epoch(int64_t epoch);
   /// True when the last window of an epoch has fewer micro-batches than a full one (WindowPlan::is_partial). Cost: as windows_in_epoch.

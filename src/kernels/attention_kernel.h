@@ -8,7 +8,7 @@
 
 namespace rematch::kernels {
 
-/// Some keys that lie side by side: value d of key l is at data[d · block_len + l].
+/// Adjacent keys: value d of key l is at data[d · block_len + l].
 template <class W>
 struct KeyLanes {
   const W* data;
@@ -17,7 +17,7 @@ struct KeyLanes {
 };
 
 /// Scores of QR queries with KG times a register of keys. Each is a sum over d in ascending order, in its own lane.
-/// @param next    keys that are fetched meanwhile, KG of them
+/// @param next    keys that are prefetched meanwhile, KG of them
 /// @param scores  [QR, kAttentionSpan]
 template <class V, class W, int QR, int KG>
 void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len, const float* queries, int64_t head_dim,
@@ -57,14 +57,14 @@ void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block
   }
 }
 
-/// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j p[q][j]·rows[j]; even and odd j apart, because one
-/// addition waits for the one before, and the two together at the end.
+/// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j p[q][j]·rows[j]; even and odd j separately, because
+/// each addition waits for the one before, and both sums are added at the end.
 /// @param last  values in the last register
 template <class V, class W, int QR, int ND>
 void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_keys, const float* p, float* out, int64_t out_stride) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
-  constexpr int64_t kAhead = 8;  // keys whose values are fetched meanwhile
+  constexpr int64_t kAhead = 8;  // keys whose values are prefetched meanwhile
   F sums[2][QR][ND];
 #pragma GCC unroll 2
   for (int part = 0; part < 2; ++part) {
@@ -172,7 +172,7 @@ struct AttentionKernel {
     }
   }
 
-  /// Keys of a span that a query sees; none of them at or below 0.
+  /// Keys of a span that a query attends to; none when 0 or less.
   int64_t visible(int64_t query, int64_t span) const {
     const int64_t keys = position(query) + 1 - span * kAttentionSpan;
     return keys < kAttentionSpan ? keys : kAttentionSpan;
@@ -190,7 +190,7 @@ struct AttentionKernel {
     weigh(num_keys, values, partial);
   }
 
-  /// Finds a span's keys, in registers of neighbours, and values. Returns the number of registers.
+  /// Locates a span's keys, in registers of neighbours, and values. Returns the number of registers.
   int64_t locate(int64_t span, int64_t num_keys, KeyLanes<W>* keys, const W** values) const {
     int64_t block = span * kAttentionSpan / cache.block_len, slot = span * kAttentionSpan % cache.block_len, num_lanes = 0;
     for (int64_t j = 0; j < num_keys;) {
@@ -198,7 +198,7 @@ struct AttentionKernel {
       const int64_t left = cache.block_len - slot, count = left < num_keys - j ? left : num_keys - j;
       for (int64_t i = 0; i < count; ++i) values[j + i] = static_cast<const W*>(cache.values) + offset + (slot + i) * cache.head_dim;
       for (int64_t i = 0; i < count; i += L) {
-        // Lanes behind the last key are read with it where block and span have them: nobody looks at their scores.
+        // Lanes after the last key are read with it where block and span have them; their scores are not used.
         const int64_t room = kAttentionSpan - j - i, in_block = left - i, most = room < in_block ? room : in_block;
         const int lanes = static_cast<int>(most < L ? most : L);
         keys[num_lanes++] = {static_cast<const W*>(cache.keys) + offset + slot + i, j + i, lanes};
@@ -238,7 +238,7 @@ struct AttentionKernel {
                               scores() + query * kAttentionSpan);
   }
 
-  /// Turns scores into e^(score − greatest), 0 for keys that are not seen.
+  /// Turns scores into e^(score − greatest), 0 for keys that are not attended to.
   void softmax(float* p, int64_t num_visible, int64_t num_keys, float* partial) const {
     if (num_visible < 0) num_visible = 0;
     const int64_t padded = (num_keys + L - 1) / L * L;
@@ -287,7 +287,7 @@ struct AttentionKernel {
     }
   }
 
-  /// Adds a span to what the spans before it gave.
+  /// Adds a span to the result of the spans before it.
   void take(int64_t span, const float* partials) const {
     const int64_t width = cache.head_dim;
     for (int64_t query = 0; query < num_queries(); ++query) {
@@ -300,7 +300,7 @@ struct AttentionKernel {
       }
       const float greatest = sum[width] > more[width] ? sum[width] : more[width];
       const F scale = exp_of<V>(V::set1(sum[width] - greatest)), more_scale = exp_of<V>(V::set1(more[width] - greatest));
-      sum[width] = 0;  // takes part in the loop below, like the sum of exponentials behind it
+      sum[width] = 0;  // takes part in the loop below, like the sum of exponentials after it
       RowKernels<V>::for_row(
           width + 2, [&](const auto& load, const auto& store) { store(sum, V::fma(load(sum), scale, V::mul(load(more), more_scale))); });
       sum[width] = greatest;

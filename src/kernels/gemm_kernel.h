@@ -10,28 +10,29 @@
 
 namespace rematch::kernels {
 
-/// This many products are added one after the other; their sums are added up in order. Fewer would cost time, more would cost digits.
+/// This many products are added in sequence; their sums are added up in order. Fewer would cost time, more would cost precision.
 inline constexpr int64_t kChain = 512;
-/// Where several tiles use the same weights, they take strips of K in turn: the first tile finds a strip on its way from memory, the
-/// others in the L1 cache, of which a tile's columns fill half at most. Each fetches this much of the next strip: few tiles take short ones.
+/// Where several tiles use the same weights, they take strips of K in turn: the first tile reads a strip as it arrives from memory, the
+/// others from the L1 cache, of which a tile's columns fill at most half. Each prefetches this much of the next strip: few tiles take
+/// short ones.
 inline constexpr int64_t kMostStripBytes = 16384, kFetchedBytesOfTile = 4096;
-/// One tile alone fetches its weights this far ahead, for this many rows of x and more. With fewer the processor's own prefetching is the
-/// faster one: nothing but weights is read, one line after the other.
+/// A single tile prefetches its weights this far ahead, for this many rows of x and more. With fewer, the hardware prefetcher is faster:
+/// only weights are read, line by line.
 inline constexpr int64_t kBytesAhead = 8192, kRowsToFetchFor = 6;
 /// Steps along K that rows are interleaved for at a time, so that all of them stay in the L1 cache.
 inline constexpr int64_t kInterleaved = 128;
 /// Groups of rows for which sums are kept at a time.
 inline constexpr int64_t kBlockGroups = 18;
 
-/// Blocks of groups, panels, strips of K, tiles: the outer to the inner loop. Tiles share the fetching of weights evenly, so that memory works
-/// while they multiply.
+/// Loops, from outer to inner: blocks of groups, panels, strips of K, tiles. Tiles share the prefetching of weights evenly, so that memory
+/// is busy while they multiply.
 template <class V, class W>
 struct GemmKernel {
   static constexpr PanelTiles<V, W> kTiles{};
   static constexpr int L = V::kLanes;
   static constexpr int kMostRows = tile_rows<V>(2), kFewRows = tile_rows<V>(4);
 
-  /// Of the rows of x that one tile takes, as even as they can be.
+  /// The rows of x that one tile takes; groups are as even as possible.
   struct Group {
     int64_t first_row, num_rows;
   };

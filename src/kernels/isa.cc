@@ -31,7 +31,7 @@ const KernelTable& table_of(Isa isa) {
   return portable_table();
 }
 
-// A name that is unknown or not available here changes nothing: results would be the same but for the last bits.
+// An unknown or unavailable name is ignored: results would differ in the last bits only.
 Isa first_choice() {
   const std::vector<Isa> isas = available_isas();
   const char* wanted = std::getenv("REMATCH_ISA");

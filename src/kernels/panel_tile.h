@@ -8,24 +8,24 @@
 
 namespace rematch::kernels {
 
-/// Steps along K that are taken without looking at the count.
+/// Steps along K between two checks of the count.
 inline constexpr int kUnrolled = 4;
 inline constexpr int64_t kLineBytes = 64;
 
-/// To the L2 cache: more fetches can be on their way there than to L1, which x needs for itself. With fetches to L1 products of eight rows
-/// and more read a third less a second (Zen 4; docs/native.md).
+/// Into the L2 cache: it allows more outstanding prefetches than L1, which x needs for itself. With prefetches into L1, products of eight
+/// rows and more read a third less per second (Zen 4; docs/native.md).
 inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 
-/// What a tile multiplies, and what it fetches for later.
+/// What a tile multiplies, and what it prefetches for later.
 template <class W>
 struct TileInput {
   const W* w = nullptr;         ///< the first of its registers at the first k
   int64_t panel_stride = 0;     ///< values from one panel to the next
   const float* x = nullptr;     ///< [count, MR]
   int64_t count = 0;            ///< steps along K
-  bool begins = true;           ///< a new sum; else one that goes on
-  int64_t own_ahead = 0;        ///< > 0: the tile's weights are fetched this many values ahead
-  const char* ahead = nullptr;  ///< what else is fetched meanwhile:
+  bool begins = true;           ///< starts a new sum; else continues one
+  int64_t own_ahead = 0;        ///< > 0: the tile's weights are prefetched this many values ahead
+  const char* ahead = nullptr;  ///< what else is prefetched meanwhile:
   int64_t lines_ahead = 0;      ///< this many cache lines,
   int64_t lines_a_step = 0;     ///< so many every kUnrolled steps
 };
@@ -49,7 +49,7 @@ void panel_tile(const TileInput<W>& in, float* sums) {
     for (int v = 0; v < NV; ++v) acc[m][v] = in.begins ? V::zero() : V::load(sums + (m * NV + v) * L);
   }
   const auto step = [&](int u) __attribute__((always_inline)) {
-    asm volatile("" ::: "memory");  // or GCC loads for several steps at once, more than the registers hold
+    asm volatile("" ::: "memory");  // else GCC loads for several steps at once, more than the registers hold
     F values[NV];
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
@@ -112,7 +112,7 @@ constexpr int tile_rows(int registers) {
 template <class W>
 using PanelTile = void (*)(const TileInput<W>& in, float* sums);
 
-/// The tile functions by rows and registers (1, 2 and 4); null where the registers do not suffice.
+/// The tile functions by rows and registers (1, 2 and 4); null where the registers are insufficient.
 template <class V, class W>
 struct PanelTiles {
   PanelTile<W> of[kMaxTileRows + 1][kMaxTileRegisters + 1] = {};

@@ -5,7 +5,7 @@
 
 namespace rematch::kernels {
 
-// One row of activations at a time; sums over a row run in an order that its length alone decides.
+// One row of activations at a time; the order of a sum over a row depends on its length alone.
 
 /// y = x / sqrt(mean(x²) + eps) · weight over `width` values. y may be x.
 void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y);

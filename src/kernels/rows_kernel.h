@@ -43,7 +43,7 @@ struct RowKernels {
     body([&](const float* p) { return V::load(p + i, rest); }, [&](float* p, F value) { V::store(p + i, value, rest); });
   }
 
-  /// Σ term(register): four sums side by side, because one addition waits for the one before.
+  /// Σ term(register): four sums side by side, because each addition waits for the one before.
   template <class Term>
   static float sum_of(const float* x, int64_t width, const Term& term) {
     F sums[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
@@ -121,7 +121,7 @@ struct RowKernels {
       F rest = V::set1(kA[0]);
       for (int i = 1; i < 5; ++i) rest = V::fma(rest, t, V::set1(kA[i]));
       rest = V::mul(V::mul(rest, t), exp_of<V>(V::mul(V::mul(value, value), V::set1(-0.5f))));
-      // Half of what is left of 1 + erf on the negative side, and of 1 − it on the other.
+      // left = (1 − erf(|x|/√2))/2: GELU(x)/x is `left` for negative x, else 1 − left.
       const F left = V::mul(half, rest);
       store(x, V::mul(value, V::add(V::where_at_least(value, zero, V::sub(one, V::add(left, left))), left)));
     });

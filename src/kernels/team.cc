@@ -10,8 +10,8 @@
 namespace rematch::kernels {
 namespace {
 
-// A few hundred µs of waiting at full speed, more than shares of a phase differ by. Then somebody else has the other core: sleep, because
-// who has slept is let in at once when it is woken.
+// Spin for a few hundred µs, longer than the shares of a phase differ by. After that another process occupies the core of a worker: sleep,
+// because a thread that has slept is scheduled at once when it is woken.
 constexpr int kSpins = 20000;
 
 void pause() {
@@ -41,7 +41,7 @@ int Deck::begin(int worker) {
   Hand& hand = hands_[worker];
   const int phase = hand.phase;
   hand.phase = 1 - phase;
-  // Everybody is done with the phase before, which used it, and will wait for this worker before the next one does.
+  // All workers are done with the previous phase, which used it, and will wait for this worker before the next phase does.
   hand.taken[1 - phase].store(0, std::memory_order_relaxed);
   return phase;
 }
@@ -53,7 +53,7 @@ int64_t Deck::take(int phase, int owner, bool for_itself, int64_t size) {
     const auto front = static_cast<int64_t>(now & 0xFFFFFFFF), back = static_cast<int64_t>(now >> 32);
     if (front + back >= size) return -1;
     const uint64_t next = now + (for_itself ? 1 : uint64_t{1} << 32);
-    // Nothing else is told by it: what was computed is seen by all after the wait() that follows.
+    // Relaxed is sufficient: the wait() that follows makes the results visible to all.
     if (taken.compare_exchange_weak(now, next, std::memory_order_relaxed)) return for_itself ? front : size - 1 - back;
   }
 }

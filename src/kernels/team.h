@@ -10,7 +10,7 @@ namespace rematch::kernels {
 /// Where all workers of a team wait for each other.
 class Barrier {
  public:
-  /// @param num_workers  how many come; the same at every call of a team
+  /// @param num_workers  how many arrive; the same at every call of a team
   void wait(int num_workers);
 
  private:
@@ -18,7 +18,7 @@ class Barrier {
   alignas(64) std::atomic<int> round_{0};
 };
 
-/// How much of every worker's share is taken, in one phase of work after the other.
+/// How much of each worker's share is taken, phase by phase.
 class Deck {
  public:
   static constexpr int kMostWorkers = 64;
@@ -37,20 +37,20 @@ class Deck {
   Hand hands_[kMostWorkers];
 };
 
-/// One thread of a team, inside of run_team.
+/// One thread of a team, inside run_team.
 struct Worker {
   int index = 0;
   int count = 1;
   Barrier* barrier = nullptr;
   Deck* deck = nullptr;
-  /// Returns when every worker has come here: what they wrote before is seen by all.
+  /// Returns when every worker has arrived; what they wrote before is visible to all.
   void wait() const {
     if (count > 1) barrier->wait(count);
   }
 
   /// Calls body(Range) until all of `size` items are dealt out among the workers in runs of `unit`: first this worker's share() from the
-  /// front, then what others have not got to, from their ends. So others wait for a slow worker's last run only. Every worker must
-  /// call it alike, and wait() before the next call.
+  /// front, then what others have not reached, from their ends. So others wait only for the last run of a slow worker. Every worker must
+  /// make the same call, and wait() before the next one.
   template <class Body>
   void deal(int64_t size, int64_t unit, const Body& body) const {
     if (count == 1 || count > Deck::kMostWorkers) {

@@ -16,10 +16,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Below, at::linear is as fast and oneDNN's set-up for a new shape (0.2 ms) shows.
+// Below this, at::linear is as fast, and oneDNN's set-up for a new shape (0.2 ms) is noticeable.
 constexpr int64_t kMinRows = 64;
 
-// The one operator of torch that takes plain float32 tensors to oneDNN.
+// The only torch operator that passes plain float32 tensors to oneDNN.
 using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
                              c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
 
@@ -40,16 +40,16 @@ bool goes_to_onednn(const at::Tensor& x, const at::Tensor& weight) {
          at::globalContext().userEnabledMkldnn();
 }
 
-// Rows or columns one after another, as oneDNN reads them; a copy of anything else (expanded gradients, say).
+// Contiguous rows or columns, as oneDNN reads them; a copy of anything else, such as expanded gradients.
 at::Tensor dense(const at::Tensor& matrix) { return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous(); }
 
-// gᵀ·x, some rows at a time: oneDNN turns both sides over in memory of its own, and the two copies of a long row would be the step's peak.
+// gᵀ·x, some rows at a time: oneDNN transposes both sides into its own memory, and the copies of a long row would be the step's peak.
 at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
   constexpr int64_t kRows = 2048;
   at::Tensor sum_NK;
   for (int64_t first = 0; first < g_MN.size(0); first += kRows) {
     const int64_t count = std::min(kRows, g_MN.size(0) - first);
-    // A contiguous copy of gᵀ is worth its time: with both sides transposed oneDNN is a third slower.
+    // A contiguous copy of gᵀ pays off: with both sides transposed oneDNN is a third slower.
     const at::Tensor part_NK = product_MN(g_MN.narrow(0, first, count).t().contiguous(), x_MK.narrow(0, first, count).t());
     sum_NK = sum_NK.defined() ? sum_NK.add_(part_NK) : part_NK;
   }
@@ -83,7 +83,7 @@ struct AffineFunction : torch::autograd::Function<AffineFunction> {
 }  // namespace
 
 void bound_onednn_caches() {
-  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);  // code, a step's worth
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);  // compiled code, enough for one step
   setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
 }
 

@@ -11,7 +11,7 @@ struct SdpaOptions {
   at::Tensor mask;  ///< additive; may be undefined
 };
 
-// The one place that spells torch's attention. q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5; never builds [T, T] itself.
+// The only call of torch's attention. q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5; never builds [T, T] itself.
 at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const SdpaOptions& options) {
   const std::optional<at::Tensor> mask = options.mask.defined() ? std::optional<at::Tensor>(options.mask) : std::nullopt;
   return at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, options.is_causal, /*scale=*/std::nullopt,

@@ -19,7 +19,7 @@ class AttentionContext {
   /// @param k,v        [..., nkv, D]; k rotated
   /// @return           [..., nq, D]
   virtual at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
-  /// A copy that attends the same way when a layer is computed again in the backward pass; null when that cannot be (a cache that grows).
+  /// A copy that attends the same way when the backward pass recomputes a layer; null when that is impossible (a growing cache).
   virtual std::shared_ptr<AttentionContext> for_recomputing() const { return nullptr; }
 };
 

@@ -15,10 +15,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the backward pass needs beside the inputs.
+// What the backward pass needs in addition to the inputs.
 struct BlockState : torch::CustomClassHolder {
   Block block;
-  at::Tensor output;  ///< of the first run, until it is handed out
+  at::Tensor output;  ///< of the first run, until it is returned
   size_t num_inputs = 0;
 };
 
@@ -71,7 +71,7 @@ at::Tensor checkpointed(const Block& block, const std::vector<at::Tensor>& input
   auto state = c10::make_intrusive<BlockState>();
   variable_list all = inputs;
   {
-    // With a graph that is thrown away at once: it says exactly which parameters take part and what has no gradient at all.
+    // With a graph that is discarded at once: it shows exactly which parameters take part and what has no gradient.
     const variable_list cut = cut_off(inputs, inputs.size());
     at::Tensor output = block(cut);
     if (!output.requires_grad()) return output;

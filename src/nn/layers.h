@@ -5,11 +5,11 @@
 
 namespace rematch {
 
-// The few layers both towers are made of. All are differentiable and keep the input's dtype.
+// The layers that both towers are made of. All are differentiable and keep the input's dtype.
 
 struct LinearWeights;
 
-/// Something that stands in for a Linear and adds to what it gives (LoRA, DoRA: model/lora.h).
+/// Adds to the output of a Linear (LoRA, DoRA: model/lora.h).
 class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
@@ -31,7 +31,7 @@ struct LayerNormWeights {
   double eps = 1e-6;
 };
 
-/// x·Wᵀ + b over the last dimension, or what the layer's adapter makes of it.
+/// x·Wᵀ + b over the last dimension, or the output of the layer's adapter.
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 
 /// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times weight (MODEL 2.2, 7).

@@ -66,7 +66,7 @@ Gradients gradients_by_formula(const at::Tensor& g_RW, const at::Tensor& x_RW, c
 }  // namespace
 
 at::Tensor RmsNormFunction::forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double eps) {
-  // The order of these operations decides bits (MODEL 2.2): float32 statistics, back to x's dtype, only then the weight.
+  // The order of these operations determines the bits (MODEL 2.2): float32 statistics, back to x's dtype, only then the weight.
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor rstd = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) + eps);
   context->save_for_backward({x, weight, rstd});

@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// RMSNorm with a gradient of its own: autograd's chain of small operations takes three times as long and is a tenth of a step.
+/// RMSNorm with its own gradient: autograd's chain of small operations takes three times as long, a tenth of a step.
 class RmsNormFunction : public torch::autograd::Function<RmsNormFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double eps);

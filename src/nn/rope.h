@@ -17,7 +17,7 @@ at::Tensor inverse_frequencies(double theta, int64_t dim);
 
 /// What the columns of a rotary table are, on a device: made once, so that a step copies nothing from the host.
 struct RopeColumns {
-  at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that turns a column
+  at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that rotates a column
   at::Tensor frequencies;  ///< [head_dim/2] float32
 };
 /// @param axis_of_pair  [head_dim/2]: which of the rows t, h, w turns a column

@@ -7,7 +7,7 @@
 namespace rematch {
 
 /// How the segments of a varlen row are put side by side into few batched attention calls: one kernel for 24 segments instead of 24.
-/// Segments are grouped by length; inside a group shorter ones are padded at their end, which causal attention never looks at.
+/// Segments are grouped by length; inside a group shorter ones are padded at their end, which causal attention never attends to.
 class SegmentPlan {
  public:
   struct Group {
@@ -29,7 +29,7 @@ class SegmentPlan {
   bool is_identity() const { return !grouped_from_row_.defined(); }
   /// Rows [T, ...] in the grouped layout [P, ...]; differentiable.
   at::Tensor to_groups(const at::Tensor& rows) const;
-  /// The way back; what stands in padding is dropped. Differentiable.
+  /// The inverse; padding is dropped. Differentiable.
   at::Tensor from_groups(const at::Tensor& grouped) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The one precompiled header of the torch layers. torch/torch.h is never included (20 s a file); these two are 8.
+// The one precompiled header of the torch layers. torch/torch.h is never included (20 s per file); these take 8.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/csrc/autograd/autograd.h>

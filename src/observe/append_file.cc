@@ -44,7 +44,7 @@ void AppendFile::append(std::string_view record) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int error_number = errno;
-      // Best effort: what cannot be cut (a pipe, a device) has no half record to cut either.
+      // Best effort: what cannot be truncated (a pipe, a device) has no partial record to remove either.
       [[maybe_unused]] const int result = ::ftruncate(fd_, size_bytes_);
       fail("write to", path_, error_number);
     }

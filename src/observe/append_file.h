@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// A file that grows by whole records: each append is handed to the system at once, so a killed process loses nothing it had written, and
-/// an append that fails (full disk) is taken back, so that readers never see half a record.
+/// A file that grows by whole records: each append reaches the system at once, so a killed process loses nothing it has written, and a
+/// failed append (full disk) is undone, so that readers never see a partial record.
 class AppendFile {
  public:
   /// Opens or creates `path`, parents included. @throws UserError (environment)
@@ -15,7 +15,7 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file then ends where it did
+  /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file is then unchanged
   void append(std::string_view record);
 
   const std::string& path() const { return path_; }

@@ -24,7 +24,7 @@ struct MetricRow {
 const std::vector<MetricRow>& metric_table();
 
 /// Reduces the observations of one step, in table order; rows without observations are left out. Undefined ratios are 0.
-/// @throws InternalError for a raw name that no row reads: a metric nobody catalogued is a bug
+/// @throws InternalError for a raw name that no row reads: an uncatalogued metric is a bug
 std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag);
 
 /// The table as Markdown (docs/metrics.md).

@@ -19,7 +19,7 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// Whole lines of a log; a torn last line, left by a process killed while writing, is dropped.
+/// The complete lines of a log; a partial last line, left by a process killed while writing, is dropped.
 std::string_view whole_lines(std::string_view content) {
   const size_t end = content.rfind('\n');
   return end == std::string_view::npos ? std::string_view{} : content.substr(0, end + 1);

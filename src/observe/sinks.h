@@ -10,7 +10,7 @@ namespace rematch {
 
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
-/// Where logged steps go.
+/// A destination of logged steps.
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
@@ -18,14 +18,14 @@ class MetricSink {
   virtual void write(int64_t step, const MetricValues& values) = 0;
 };
 
-/// `logging.jsonl`: one object a line, {"step": n, …}; flushed with every line, so a killed run loses nothing. Appends.
+/// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run loses nothing. Appends.
 std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
 
 /// TensorBoard event file in a directory (created): scalars under the metrics' names.
-/// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier files hold behind it
+/// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier files hold after it
 std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
 
-/// Drops the lines of a logging.jsonl whose step is behind `step` (resume).
+/// Drops the lines of a logging.jsonl whose step is after `step` (resume).
 void truncate_jsonl_after(const std::string& path, int64_t step);
 
 }  // namespace rematch

@@ -38,7 +38,7 @@ uint32_t masked_crc32c(std::string_view bytes) {
 template <typename Number>
 void put_fixed(std::string& out, Number value) {
   std::array<char, sizeof(Number)> bytes{};
-  std::memcpy(bytes.data(), &value, sizeof value);  // every machine we run on is little-endian
+  std::memcpy(bytes.data(), &value, sizeof value);  // every supported machine is little-endian
   out.append(bytes.data(), bytes.size());
 }
 
@@ -85,7 +85,7 @@ std::string file_name() {
   return fmt::format("events.out.tfevents.{}.{}.{}.0", std::time(nullptr), host.data(), ::getpid());
 }
 
-/// Says that a session starts at a step: a reader forgets what came from this step on before.
+/// Marks the start of a session at a step: readers drop earlier events from this step on.
 std::string start_event(int64_t step) {
   constexpr uint64_t kStart = 1;  // SessionLog.SessionStatus.START
   std::string session_log;

@@ -57,7 +57,7 @@ std::string fields_text(const Progress& state) {
 }  // namespace
 
 struct Terminal::Impl {
-  /// What is known of a phase: where its clock started, for the time left.
+  /// When a phase started, to estimate the time left.
   struct Phase {
     Clock::time_point start;
     int64_t done_at_start = 0;
@@ -73,7 +73,7 @@ struct Terminal::Impl {
   std::string current_phase;  ///< empty when no bar is open
   Progress latest;            ///< of the current phase
   bool latest_is_shown = true;
-  bool line_is_open = false;  ///< TTY: the cursor stands behind a bar
+  bool line_is_open = false;  ///< TTY: the cursor is at the end of a bar
   Clock::time_point last_shown;
 
   Impl(std::ostream& out_stream, std::ostream& err_stream, Options terminal_options)
@@ -158,7 +158,7 @@ void Terminal::progress(const Progress& state) {
   const bool is_new_bar = impl_->current_phase != state.phase;
   if (is_new_bar) impl_->finish();
   const auto known = impl_->phases.find(state.phase);
-  // Going back means that the work began anew.
+  // A lower count means that the work has restarted.
   if (known == impl_->phases.end() || state.done < known->second.last_done) {
     impl_->phases[state.phase] = {.start = now, .done_at_start = state.done, .last_done = state.done};
   } else {
@@ -206,7 +206,7 @@ void Terminal::table(const std::vector<std::vector<std::string>>& rows) {
     for (size_t column = 0; column < rows[i].size(); ++column) {
       const std::string& cell = rows[i][column];
       const std::string padding(widths[column] - width_of(cell), ' ');
-      // Headers of number columns stand where their numbers do.
+      // Headers of numeric columns are aligned like their numbers.
       const bool right = column > 0 && (is_number(cell) || i == 0);
       line += (column > 0 ? "  " : "") + (right ? padding + cell : cell + padding);
     }

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// One state of a long piece of work.
+/// The state of a long-running task.
 struct Progress {
   std::string phase;  ///< "train", "evaluate", "rollout" …
   int64_t done = 0;
@@ -17,7 +17,7 @@ struct Progress {
 };
 
 /// Sole owner of the terminal: progress bars, warnings, tables. Progress and warnings go to the error stream, results to the output stream.
-/// On a TTY progress is one line redrawn in place (at most ten times a second); elsewhere it is a plain line now and then.
+/// On a TTY progress is one line redrawn in place (at most ten times a second); elsewhere it is an occasional plain line.
 /// Thread-safe.
 class Terminal {
  public:
@@ -25,7 +25,7 @@ class Terminal {
     bool is_tty = false;           ///< of the error stream
     bool use_color = false;        ///< never without a TTY, never with NO_COLOR
     int width = 100;               ///< columns
-    double plain_interval_s = 10;  ///< least time between two plain lines of a phase without a TTY
+    double plain_interval_s = 10;  ///< shortest time between two plain lines of a phase without a TTY
   };
   Terminal(std::ostream& out, std::ostream& err, Options options);
   /// On stdout and stderr, as the environment suggests.
@@ -39,7 +39,7 @@ class Terminal {
   void finish_progress();
   /// "warning: …", each distinct text once in the life of the terminal.
   void warn(const std::string& text);
-  /// A line of the story on the error stream, e.g. "saved output/run/checkpoint-10".
+  /// A status line on the error stream, e.g. "saved output/run/checkpoint-10".
   void say(const std::string& text);
   /// A table on the output stream, columns aligned; the first row is the header.
   void table(const std::vector<std::vector<std::string>>& rows);

@@ -31,9 +31,9 @@ void check_insertion(std::span<const int> encoded_lens, const std::function<std:
   const size_t num_after = num_waiting + encoded_lens.size();
   if (limits.packing_buffer <= 0 || num_after <= static_cast<size_t>(limits.packing_buffer)) return;
   throw UserError(ErrorKind::kConfig,
-                  {.error = "the carry buffer of packing would overflow",
+                  {.error = "the packing carry buffer would overflow",
                    .where = "training.packing_buffer",
-                   .what = fmt::format("{} segments wait and {} arrive: {} against packing_buffer {}", num_waiting, encoded_lens.size(),
+                   .what = fmt::format("{} segments waiting and {} new: {} exceed packing_buffer {}", num_waiting, encoded_lens.size(),
                                        num_after, limits.packing_buffer),
                    .fix = "lower `training.per_device_train_batch_size`, raise `training.packing_buffer` or `global_max_length`, or set "
                           "`post_rollout_pack_scope: window`, which trains as many rows as a window needs"});
@@ -46,7 +46,7 @@ void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {
 }
 
 PackedRow CarryBuffer::take_row(PackingSelector selector) {
-  REMATCH_CHECK(!waiting_.empty(), "there is nothing to make a row of");
+  REMATCH_CHECK(!waiting_.empty(), "no segment is waiting");
   const Selection selection = select_segments(selector, lengths_of(waiting_), limits_.packing_length);
   PackedRow row;
   std::vector<std::shared_ptr<const Segment>> rest;

@@ -11,7 +11,7 @@
 
 namespace rematch {
 
-/// What a row and the buffer behind it can hold.
+/// Limits of a row and of the carry buffer.
 struct PackingLimits {
   int packing_length = 0;  ///< tokens of a row (`global_max_length`), ≥ 1
   int packing_buffer = 0;  ///< segments that may wait; 0 = no limit (scope `window`)
@@ -31,7 +31,7 @@ class CarryBuffer {
  public:
   explicit CarryBuffer(PackingLimits limits) : limits_(limits) {}
 
-  /// Takes in all segments or, with an error, none. @throws as check_insertion
+  /// Inserts all segments or, on an error, none. @throws as check_insertion
   void insert(std::vector<std::shared_ptr<const Segment>> segments);
 
   /// Removes and returns the next row: the selector's choice, oldest first. The buffer must not be empty.

@@ -8,8 +8,8 @@
 namespace rematch {
 namespace {
 
-// The first underfilled rows are told one by one, then every doubling of their number: a long run is not drowned in one warning.
-bool is_worth_telling(int64_t count) { return (count & (count - 1)) == 0; }
+// Underfilled rows are reported at every doubling of their number, so that a long run is not flooded with one warning.
+bool is_worth_reporting(int64_t count) { return (count & (count - 1)) == 0; }
 
 }  // namespace
 
@@ -73,7 +73,7 @@ void Packer::note(const PackedRow& row, MetricsBag& metrics) {
   summary_.add(row);
   if (fill >= options_.min_fill_ratio) return;
   ++summary_.num_underfilled;
-  if (!options_.warn || !is_worth_telling(summary_.num_underfilled)) return;
+  if (!options_.warn || !is_worth_reporting(summary_.num_underfilled)) return;
   options_.warn(fmt::format(
       "packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} segments, {} waiting in the buffer (row {}, {} so far)",
       fill, options_.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));

@@ -13,12 +13,12 @@ namespace rematch {
 
 /// Which segments may share a row (`training.packing`, `post_rollout_pack_scope`).
 enum class PackScope {
-  kMicroBatch,  ///< a micro-batch as it comes is a row: packing off, and stage 1, whose data stream is packed before
-  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is chosen from all that wait, the rest goes on waiting
+  kMicroBatch,  ///< each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
+  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is selected, the other segments keep waiting
   kWindow,      ///< `window`: as many rows as the window needs, nothing is left waiting
 };
 
-/// What packing did over a run; its text is the line at the end of it.
+/// Packing totals of a run, printed as its last line.
 struct PackingSummary {
   int64_t num_rows = 0;
   int64_t num_segments = 0;
@@ -28,7 +28,7 @@ struct PackingSummary {
 
   void add(const PackedRow& row);
   /// E.g. "packing: 12 rows, mean fill 0.91, 84 segments, 10 920 tokens; as padded batches 14 208 (23 % padding avoided)".
-  /// @param packing_length  tokens of a full row. @param num_waiting  segments that were built and never trained
+  /// @param packing_length  tokens of a full row. @param num_waiting  segments that were built but never trained
   std::string text(int packing_length, size_t num_waiting) const;
 };
 
@@ -41,22 +41,22 @@ class Packer {
     int packing_length = 0;    ///< 0 = packing off: no cap, no telemetry
     int packing_buffer = 512;  ///< of kCarry
     double min_fill_ratio = 0.65;
-    std::function<void(const std::string&)> warn;  ///< takes the underfilled warning; may be empty
+    std::function<void(const std::string&)> warn;  ///< receives the underfilled warning; may be empty
   };
   explicit Packer(Options options);
 
-  /// The rows of a window. Adds the packing/* metrics of each row. Segments that found no room stay for the next window (kCarry).
+  /// The rows of a window. Adds the packing/* metrics of each row. Segments that do not fit wait for the next window (kCarry).
   /// @param micro_batches  segments by micro-batch, in sample order; an empty micro-batch gives no row
-  /// @throws UserError as check_insertion; then neither rows nor buffer have changed for that micro-batch
+  /// @throws UserError as check_insertion; neither rows nor buffer then change for that micro-batch
   std::vector<PackedRow> rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics);
 
-  /// Goes on where a checkpoint left off. @throws UserError as check_insertion, e.g. with a smaller packing_buffer than before
+  /// Restores the waiting segments of a checkpoint. @throws UserError as check_insertion, e.g. with a smaller packing_buffer than before
   void restore(std::vector<std::shared_ptr<const Segment>> waiting, const PackingSummary& summary);
 
   /// Segments left waiting, oldest first.
   const std::vector<std::shared_ptr<const Segment>>& waiting() const { return carry_.waiting(); }
   const PackingSummary& summary() const { return summary_; }
-  /// The line at the end of a run; empty with packing off.
+  /// The summary at the end of a run; empty with packing off.
   std::string summary_text() const;
 
  private:

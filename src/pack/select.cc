@@ -33,7 +33,7 @@ PackingSelector packing_selector(const std::string& name) {
     names.push_back(row.name);
   }
   throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("there is no packing selector \"{}\"", name),
+                  {.error = fmt::format("unknown packing selector \"{}\"", name),
                    .where = "packing_selector",
                    .what = fmt::format("this build has {}", join(names, ", ")),
                    .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`", join(names, ", "))});
@@ -57,7 +57,7 @@ std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longes
     order.push_back(static_cast<int>(i));
     max_len = std::max(max_len, encoded_lens[i]);
   }
-  // By hand, one byte of the lengths after the other: std::stable_sort would take most of the time of a selection.
+  // A radix sort over the bytes of the lengths: std::stable_sort would dominate the cost of a selection.
   std::vector<int> sorted(order.size());
   for (int shift = 0; shift < 32 && max_len >> shift > 0; shift += 8) {
     const auto bucket_of = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };

@@ -24,7 +24,7 @@ struct Selection {
   bool operator==(const Selection&) const = default;
 };
 
-/// Chooses what shares the next row. Always holds the oldest; never a smaller total than kFifo; depends on the arguments alone.
+/// Chooses the segments of the next row. Always includes the oldest; never a smaller total than kFifo; depends on the arguments alone.
 /// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length; empty gives an empty selection
 /// @param packing_length  cap of a row in tokens, ≥ 1
 /// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) byte operations, a vector of them at once, and 2·√n rows

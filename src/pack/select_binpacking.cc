@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-// What one row could take beside the oldest segment.
+// What one row can hold in addition to the oldest segment.
 struct Bin {
   int64_t total = 0;
   std::vector<int> indices;
@@ -15,7 +15,7 @@ struct Bin {
 
 // Longest first, each into the fullest bin that still holds it, the lower bin on a tie; else into a new one.
 std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, int64_t volume) {
-  std::vector<int64_t> totals;  // apart from the bins: the search below reads nothing else
+  std::vector<int64_t> totals;  // separate from the bins: the search below reads nothing else
   std::vector<Bin> bins;
   for (const int i : longest_first(encoded_lens, volume)) {
     int64_t fullest = -1;

@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-constexpr double kMaxWords = 1 << 19;  // 4 MiB; where more would be needed, optimal_by_counts is as quick
+constexpr double kMaxWords = 1 << 19;  // 4 MiB; beyond that, optimal_by_counts is as fast
 
 // A segment whose exchange costs no more than the slack.
 struct Candidate {
@@ -22,7 +22,7 @@ struct Candidate {
 };
 
 // to[x] = from[x] | (the bits of from, `offset` words and `shift` bits up). `carry`: words from one 64 costs to the next, ≥ 2, > -offset.
-// One word may be read behind the end. The rows do not overlap.
+// One word may be read past the end. The rows do not overlap.
 void or_shifted(const uint64_t* __restrict from, uint64_t* __restrict to, int64_t num_words, int64_t offset, int64_t carry, int shift) {
   const int64_t first_low = std::clamp<int64_t>(offset, 0, num_words);
   const int64_t first_full = std::min(offset + carry, num_words);
@@ -34,8 +34,8 @@ void or_shifted(const uint64_t* __restrict from, uint64_t* __restrict to, int64_
 }
 
 // Which (balance, cost) the candidates from i on can make: a row of bits for each i. Balance: left out - added, ± max_exchanges at most.
-// Bits of the same 64 costs stand side by side for all balances, so that one more candidate is one shifted "or" over the whole row;
-// a border behind the last balance stays empty and keeps the balances apart.
+// Bits of the same 64 costs are adjacent for all balances, so that one more candidate is one shifted "or" over the whole row;
+// an empty border after the last balance separates the balances.
 class ExchangeTable {
  public:
   ExchangeTable(std::span<const Candidate> candidates, int64_t slack, int64_t max_exchanges)
@@ -71,7 +71,7 @@ class ExchangeTable {
   std::unique_ptr<uint64_t[]> bits_;
 };
 
-// What is known before the table: the m longest, what they overshoot by, and who may be exchanged.
+// What is known before the table: the m longest, by how much they overshoot, and which segments may be exchanged.
 struct Exchange {
   std::vector<bool> is_long;          // by index
   std::vector<Candidate> candidates;  // by ascending index
@@ -128,7 +128,7 @@ std::optional<Selection> optimal_by_exchange(std::span<const int> encoded_lens, 
   size_t m = 0;
   while (m < order.size() && sum < residual) sum += encoded_lens[order[m++]];
   if (m == 0 || sum < residual) return std::nullopt;
-  // The fewest, or one more when the slack is too small to be met; more than that is for the other way.
+  // The fewest, or one more when the slack is too small to be met; beyond that optimal_by_counts takes over.
   for (const size_t last = std::min(m + 1, order.size()); m <= last; sum += encoded_lens[order[m++]]) {
     const Exchange exchange = exchange_of(encoded_lens, order, m, sum - residual);
     if (ExchangeTable::words_needed(exchange.candidates.size(), exchange.slack, exchange.max_exchanges) > kMaxWords) return std::nullopt;

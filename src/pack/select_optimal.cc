@@ -1,8 +1,8 @@
-// The fullest row there is, by dynamic programming over (segments from i on, total).
+// The fullest possible row, by dynamic programming over (segments from i on, total).
 //
 // A row of rooms says how cheaply the segments from i on reach each total: kMost - (fewest segments), 0 when they cannot. One segment
 // more, of length w, gives max(room[s], room[s - w] - 1): a few byte operations for a whole vector of totals. Only the rows at the starts
-// of blocks are kept; the walk that picks the segments makes the rows inside a block again, for the few totals it can still meet there.
+// of blocks are kept; the walk that picks the segments recomputes the rows inside a block, for the few totals it can still reach there.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ class FewestSegments {
   int64_t width_;  // of a row: totals 0 … residual
   int64_t block_len_;
   int64_t num_blocks_ = 0;
-  std::unique_ptr<Room[]> rows_;  // num_blocks_ + 1 kept ones, then those inside the block at hand
+  std::unique_ptr<Room[]> rows_;  // num_blocks_ + 1 kept ones, then those inside the current block
 };
 
 // Most segments that can share `residual` tokens; order: longest first.

@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-// What waits for a row, oldest first, with its lengths beside it.
+// The samples that wait for a row, oldest first, with their lengths.
 struct Waiting {
   std::vector<int64_t> samples;
   std::vector<int> lengths;
@@ -17,7 +17,7 @@ struct Waiting {
     lengths.push_back(length);
   }
 
-  // Takes the samples at ascending `indices` out; the rest keeps its order.
+  // Removes the samples at ascending `indices`; the rest keep their order.
   std::vector<int64_t> take(const std::vector<int>& indices) {
     std::vector<int64_t> taken;
     size_t kept = 0;

@@ -6,13 +6,13 @@
 namespace rematch {
 namespace {
 
-// White_Space, the class that `\s` is to the reference implementation (25 code points).
+// White_Space, what `\s` means in the reference implementation (25 code points).
 bool is_white_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
          c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-// Where the white space that ends text[least, end) begins.
+// Where the whitespace at the end of text[least, end) begins.
 size_t trailing_space_begin(std::string_view text, size_t least, size_t end) {
   while (end > least) {
     size_t begin = end - 1;
@@ -24,7 +24,7 @@ size_t trailing_space_begin(std::string_view text, size_t least, size_t end) {
   return end;
 }
 
-// Where the white space that starts at `begin` ends.
+// Where the whitespace at `begin` ends.
 size_t leading_space_end(std::string_view text, size_t begin) {
   while (begin < text.size()) {
     size_t offset = begin;
@@ -64,7 +64,7 @@ int AddedTokenMatcher::longest_at(std::string_view utf8, size_t offset) const {
 }
 
 void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans) const {
-  size_t done = 0;  // behind the last span
+  size_t done = 0;  // after the last span
   for (size_t offset = 0; offset < utf8.size();) {
     const int idx = starts_[static_cast<unsigned char>(utf8[offset])] ? longest_at(utf8, offset) : -1;
     if (idx < 0) {
@@ -74,7 +74,7 @@ void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans
     const AddedToken& token = tokens_[static_cast<size_t>(idx)];
     size_t begin = offset;
     offset += token.content.size();
-    // Space that an earlier rstrip token took is not taken again.
+    // Whitespace that an earlier rstrip token consumed is not consumed again.
     if (token.lstrip && begin > done) begin = trailing_space_begin(utf8, done, begin);
     const size_t end = token.rstrip ? leading_space_end(utf8, offset) : offset;
     if (begin > done) spans.push_back({utf8.substr(done, begin - done), -1});

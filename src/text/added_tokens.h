@@ -20,7 +20,7 @@ class AddedTokenMatcher {
   /// @param tokens    contents as they are searched for (already normalised where that is wanted); none may be empty
   explicit AddedTokenMatcher(const std::vector<AddedToken>& tokens);
 
-  /// Appends the spans of `utf8` in order; empty text spans are left out. lstrip and rstrip tokens swallow the white space beside them.
+  /// Appends the spans of `utf8` in order; empty text spans are left out. lstrip and rstrip tokens swallow the adjacent whitespace.
   /// Cost: linear in the text times the longest token.
   void find(std::string_view utf8, std::vector<TextSpan>& spans) const;
 

@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-constexpr int kAlphabetEnd = 0x144;  // one behind the last character of the alphabet
+constexpr int kAlphabetEnd = 0x144;  // one past the last character of the alphabet
 
 struct Alphabet {
   std::array<char32_t, 256> character_of{};

@@ -34,21 +34,21 @@ std::string default_of(const Json& list, const std::string& path) {
       return entry["template"].get<std::string>();
     }
   }
-  fail(path + ": chat_template", "none of the chat templates is called default", fmt::format("{} templates", list.size()),
-       "name one of them default, or give a single template");
+  fail(path + ": chat_template", "no chat template is named default", fmt::format("{} templates", list.size()),
+       "name one of them default, or provide a single template");
 }
 
 std::optional<Source> from_json_key(const std::string& path) {
   if (!exists(path)) return std::nullopt;
   const Json config = read_json_file(path);
   if (!config.is_object()) {
-    fail(path, fmt::format("{} is no JSON object", path), config.type_name(), "take the file from the original checkpoint");
+    fail(path, fmt::format("{} is not a JSON object", path), config.type_name(), "use the file from the original checkpoint");
   }
   const auto found = config.find("chat_template");
   if (found == config.end() || found->is_null()) return std::nullopt;
   if (found->is_array()) return Source{path, default_of(*found, path)};
   if (!found->is_string()) {
-    fail(path + ": chat_template", "the chat template is no text", found->type_name(), "write the template as one string");
+    fail(path + ": chat_template", "the chat template is not a string", found->type_name(), "write the template as one string");
   }
   return Source{path, found->get<std::string>()};
 }
@@ -66,13 +66,13 @@ std::vector<Source> sources_of(const std::string& model_dir) {
   return sources;
 }
 
-// One newline at the end means nothing to Jinja.
+// Jinja drops one newline at the end.
 std::string_view without_last_newline(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   return text;
 }
 
-// Names such as eos_token, which transformers gives to every template.
+// Names such as eos_token, which transformers passes to every template.
 std::vector<std::pair<std::string, std::string>> special_tokens_of(const std::string& model_dir) {
   std::vector<std::pair<std::string, std::string>> tokens;
   const std::string path = model_dir + "/tokenizer_config.json";
@@ -88,22 +88,22 @@ std::vector<std::pair<std::string, std::string>> special_tokens_of(const std::st
 }
 
 void check_messages(const Json& messages) {
-  const char* fix = "give a list of {\"role\": …, \"content\": text or list of parts}";
+  const char* fix = "pass a list of {\"role\": …, \"content\": string or list of parts}";
   if (!messages.is_array() || messages.empty()) {
-    fail("messages", "the messages are no list", messages.is_array() ? "an empty list" : messages.type_name(), fix);
+    fail("messages", "the messages are not a list", messages.is_array() ? "an empty list" : messages.type_name(), fix);
   }
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string where = fmt::format("messages[{}]", i);
     const Json& message = messages[i];
-    if (!message.is_object()) fail(where, "a message is no object", message.type_name(), fix);
-    if (!message.value("role", Json()).is_string()) fail(where, "a message has no role", "role must be a text", fix);
+    if (!message.is_object()) fail(where, "a message is not an object", message.type_name(), fix);
+    if (!message.value("role", Json()).is_string()) fail(where, "a message has no role", "role must be a string", fix);
     const Json content = message.value("content", Json());
     if (!content.is_null() && !content.is_string() && !content.is_array()) {
-      fail(where, "the content of a message is neither a text nor a list of parts", content.type_name(), fix);
+      fail(where, "the content of a message is neither a string nor a list of parts", content.type_name(), fix);
     }
     for (size_t p = 0; content.is_array() && p < content.size(); ++p) {
       if (!content[p].is_object()) {
-        fail(fmt::format("{}.content[{}]", where, p), "a part of a message is no object", content[p].type_name(), fix);
+        fail(fmt::format("{}.content[{}]", where, p), "a part of a message is not an object", content[p].type_name(), fix);
       }
     }
   }

@@ -19,7 +19,7 @@ class ChatTemplate {
   /// @source MODEL 8
   static ChatTemplate load(const std::string& model_dir);
 
-  /// A template given as text, without special tokens. @param where  what to call it in errors
+  /// A template from text, without special tokens. @param where  its name in errors
   static ChatTemplate from_text(const std::string& source, const std::string& where);
 
   ~ChatTemplate();
@@ -27,16 +27,16 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   /// Text of a conversation.
-  /// @param messages  a list of {role, content, …}; content is a text or a list of parts such as {type: image} and {type: text, text}
+  /// @param messages  a list of {role, content, …}; content is a string or a list of parts such as {type: image} and {type: text, text}
   /// @param add_generation_prompt  ends with the opening of the assistant's turn
   /// @param extra  an object with more names for the template (tools, …), or null
-  /// @throws UserError (data) for messages of another form, and for what the template refuses
+  /// @throws UserError (data) for malformed messages, and for those that the template refuses
   std::string render(const Json& messages, bool add_generation_prompt, const Json& extra) const;
   std::string render(const Json& messages, bool add_generation_prompt) const;
 
   /// The file that the template comes from.
   const std::string& where() const { return where_; }
-  /// What a user should hear: two files hold different templates.
+  /// Warnings for the user: two files hold different templates.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

@@ -34,7 +34,7 @@ bool holds(const Table& runs, uint32_t code_point) {
   return after != std::begin(runs) && code_point <= std::prev(after)->last;
 }
 
-// A character that the reference leaves where it is and never composes with a neighbour.
+// A character that the reference leaves in place and never composes with a neighbour.
 bool is_inert(char32_t code_point) {
   return code_point >= kYoungerThanReference[0].first && (holds(kYoungerThanReference, code_point) || holds(kUnicodeAdditions, code_point));
 }

@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-// What matching writes to; one for each thread, because a regex is shared.
+// What matching writes to; one per thread, because a regex is shared.
 struct Scratch {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
@@ -49,7 +49,7 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
                               PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr);
   const char* fix = "use the tokenizer.json that came with the model";
   if (impl_->code == nullptr) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is no regular expression",
+    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is not a regular expression",
                                        .where = where,
                                        .what = fmt::format("{} at byte {} of {}", pcre2_message(code), offset, pcre_pattern.substr(0, 300)),
                                        .fix = fix});
@@ -62,7 +62,7 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
                                        .what = pcre_pattern.substr(0, 300),
                                        .fix = fix});
   }
-  pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE);  // where it fails the interpreter takes over
+  pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE);  // if it fails, the interpreter is used
 }
 
 void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pieces) const {

@@ -11,7 +11,7 @@ namespace rematch {
 class SplitRegex {
  public:
   /// @param pcre_pattern  as split_pattern.h makes it
-  /// @throws UserError (data) when PCRE2 refuses the pattern or it can match nothing
+  /// @throws UserError (data) when PCRE2 rejects the pattern or it can match empty text
   SplitRegex(const std::string& pcre_pattern, const std::string& where);
   ~SplitRegex();
   SplitRegex(SplitRegex&&) noexcept;

@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-// Our own wording. No token is written out here: a prompt must not contain the text of an added token.
+// The built-in wording. No token is spelled out here: a prompt must not contain the text of an added token.
 constexpr const char* kSystemPrompt =
     "You find the objects in an image. Answer with a single JSON object and nothing else. "
     "Its keys are object_1, object_2 and so on, numbered without gaps. "
@@ -55,10 +55,10 @@ Json messages_of(const std::string& system, const std::string& user, size_t num_
 int64_t num_image_pads(const GridThw& grid, int merge_size) {
   const bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[1] % merge_size == 0 && grid[2] % merge_size == 0;
   if (!fits) {
-    throw UserError(ErrorKind::kData, {.error = "an image does not divide into merged patches",
+    throw UserError(ErrorKind::kData, {.error = "an image cannot be divided into merged patches",
                                        .where = "image grid",
                                        .what = fmt::format("{} x {} x {} patches, merge size {}", grid[0], grid[1], grid[2], merge_size),
-                                       .fix = "give images whose sides are multiples of patch size times merge size"});
+                                       .fix = "use images whose sides are multiples of patch size times merge size"});
   }
   return grid[0] * (grid[1] / merge_size) * (grid[2] / merge_size);
 }
@@ -71,7 +71,7 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
                     {.error = "the rendered prompt does not have one image pad for each image",
                      .where = where,
                      .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
-                     .fix = "give as many images as the messages have image parts, and use the chat template of a vision model"});
+                     .fix = "pass as many images as the messages have image parts, and use the chat template of a vision model"});
   }
   std::vector<TokenId> expanded;
   size_t image = 0;
@@ -93,7 +93,7 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::sh
   if (!pad.has_value()) {
     throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|image_pad|>",
                                        .where = chat_template_->where(),
-                                       .what = "it is no vision model's tokenizer",
+                                       .what = "it is not the tokenizer of a vision model",
                                        .fix = "use the tokenizer.json of a vision-language checkpoint"});
   }
   image_pad_id_ = *pad;

@@ -14,17 +14,17 @@
 
 namespace rematch {
 
-/// Pads that an image becomes: t·h·w / merge². @throws UserError (data) when h or w is no multiple of `merge_size`, or a side is not
+/// Image pads of an image: t·h·w / merge². @throws UserError (data) when h or w is not a multiple of `merge_size`, or a side is not
 /// positive
 int64_t num_image_pads(const GridThw& grid, int merge_size);
 
 /// Replaces the i-th `pad_id` of `token_ids` by as many as the i-th grid needs.
 /// @param where  the template's path, for errors
-/// @throws UserError (data) when there are not as many pads as grids
+/// @throws UserError (data) when the numbers of pads and grids differ
 std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id, const std::vector<GridThw>& grids,
                                        int merge_size, const std::string& where);
 
-/// Asks the model for the objects of images: the same prompt for every sample but for its images. Safe to share between threads.
+/// Asks the model for the objects of images: the prompt of every sample is the same except for its images. Safe to share between threads.
 class PromptEncoder {
  public:
   struct Options {
@@ -51,7 +51,7 @@ class PromptEncoder {
   const std::string& user_prompt() const { return user_prompt_; }
   /// Id of `<|image_pad|>`.
   TokenId image_pad_id() const { return image_pad_id_; }
-  /// What a user should hear once (see ChatTemplate::warnings).
+  /// Warnings to show the user once (see ChatTemplate::warnings).
   const std::vector<std::string>& warnings() const { return chat_template_->warnings(); }
 
  private:

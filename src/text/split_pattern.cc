@@ -83,7 +83,7 @@ class Rewriter {
     const bool digits = !body.empty() && body.front() != ',' && body.size() <= 9 &&
                         std::all_of(body.begin(), body.end(), [](char c) { return (c >= '0' && c <= '9') || c == ','; }) &&
                         std::count(body.begin(), body.end(), ',') <= 1;
-    if (!digits) refuse("a brace that is no {n}, {n,} or {n,m}");
+    if (!digits) refuse("a brace that is not {n}, {n,} or {n,m}");
     copy(body.size() + 2);
     if (peek() == '+') refuse("}+ (possessive in one engine only)");
   }

@@ -173,7 +173,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   std::unordered_map<std::string, TokenId> added;
   for (const AddedToken& token : spec.added_tokens) {
     if (!added.emplace(token.content, token.id).second) {
-      fail(where, fmt::format("the added token '{}' stands twice", token.content), fmt::format("id {}", token.id));
+      fail(where, fmt::format("the added token '{}' appears twice", token.content), fmt::format("id {}", token.id));
     }
     const auto entry = entries.find(token.content);
     if (entry != entries.end() && entry->second != token.id) {

@@ -34,7 +34,7 @@ class Tokenizer {
   /// Ids of a text, added tokens matched first, no special tokens added around it. Input must be valid UTF-8 (else UserError, data).
   std::vector<TokenId> encode(std::string_view utf8) const;
 
-  /// Concatenated token bytes; may be invalid UTF-8 when ids cut a character. Ids without a token are skipped.
+  /// Concatenated token bytes; may be invalid UTF-8 when ids split a character. Ids without a token are skipped.
   std::string decode_bytes(const std::vector<TokenId>& token_ids) const;
 
   /// True when `id` stands for a token (vocabulary or added).
@@ -52,7 +52,7 @@ class Tokenizer {
   /// One more than the largest id.
   int num_ids() const;
 
-  /// The first added token whose text stands in `utf8` (as encode() would find it), or empty. Input must be valid UTF-8.
+  /// The first added token whose text occurs in `utf8` (as encode() would find it), or empty. Input must be valid UTF-8.
   std::string find_added_token(std::string_view utf8) const;
 
   /// In file order.

@@ -115,32 +115,32 @@ void check_model_flags(const Json& model, const std::string& where) {
 }
 
 void read_vocab(const Json& vocab, TokenizerSpec& spec, const std::string& where) {
-  if (!vocab.is_object() || vocab.empty()) fail(where, "the vocabulary is no object of entries", shown(vocab));
+  if (!vocab.is_object() || vocab.empty()) fail(where, "the vocabulary is not an object of entries", shown(vocab));
   spec.vocab.reserve(vocab.size());
   for (const auto& entry : vocab.items()) {
     const Json& id = entry.value();
     if (!id.is_number_integer() || id < 0 || id > kMaxTokenId) {
-      fail(where, fmt::format("the vocabulary entry {} has no legal id", python_json_string(entry.key())), shown(id));
+      fail(where, fmt::format("the vocabulary entry {} has no valid id", python_json_string(entry.key())), shown(id));
     }
     spec.vocab.emplace_back(entry.key(), id.get<int>());
   }
 }
 
 void read_merges(const Json& merges, TokenizerSpec& spec, const std::string& where) {
-  if (!merges.is_array()) fail(where, "the merges are no list", shown(merges));
+  if (!merges.is_array()) fail(where, "the merges are not a list", shown(merges));
   spec.merges.reserve(merges.size());
   for (const Json& merge : merges) {
     if (merge.is_string()) {
       const std::string& text = merge.get_ref<const std::string&>();
       const size_t space = text.find(' ');
       if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-        fail(where, fmt::format("merge {} is no pair", spec.merges.size()), shown(merge));
+        fail(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
       }
       spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
       spec.merges.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
     } else {
-      fail(where, fmt::format("merge {} is no pair", spec.merges.size()), shown(merge));
+      fail(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
     }
   }
 }
@@ -149,7 +149,7 @@ AddedToken read_added_token(const Json& value, const Json& id, const std::string
   const Json& content = member(value, "content");
   if (!content.is_string() || content.get_ref<const std::string&>().empty()) fail(where, "an added token has no content", shown(value));
   if (!id.is_number_integer() || id < 0 || id > kMaxTokenId) {
-    fail(where, fmt::format("the added token {} has no legal id", shown(content)), shown(id));
+    fail(where, fmt::format("the added token {} has no valid id", shown(content)), shown(id));
   }
   AddedToken token{.id = id.get<int>(), .content = content.get<std::string>()};
   token.special = flag(value, "special", false, where);
@@ -162,7 +162,7 @@ AddedToken read_added_token(const Json& value, const Json& id, const std::string
 }
 
 void check_decoding(const Json& root, const std::string& path) {
-  // Texts are never decoded through these parts, but another kind means that the bytes of a token are not what its spelling says.
+  // Texts are never decoded through these parts, but another kind means that a token's bytes are not those of its spelling.
   const Json& decoder = member(root, "decoder");
   if (!decoder.is_null() && type_of(decoder, path + ": decoder") != "ByteLevel") {
     refuse(path + ": decoder", fmt::format("the decoder {}", type_of(decoder, path)), decoder);
@@ -181,8 +181,8 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& pat
   const Json root = parse_json(text, path);
   TokenizerSpec spec;
   spec.where = path;
-  if (!root.is_object()) fail(path, "the tokenizer is no JSON object", shown(root));
-  // `truncation` and `padding` are the last caller's settings, which transformers resets at every call too: not read.
+  if (!root.is_object()) fail(path, "the tokenizer is not a JSON object", shown(root));
+  // `truncation` and `padding` are the last caller's settings, which transformers also resets at every call: not read.
   spec.nfc = reads_nfc(member(root, "normalizer"), path + ": normalizer");
   read_pre_tokenizer(member(root, "pre_tokenizer"), spec);
   check_decoding(root, path);
@@ -192,7 +192,7 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& pat
   read_vocab(member(model, "vocab"), spec, path + ": model.vocab");
   read_merges(member(model, "merges"), spec, path + ": model.merges");
   const Json& added = member(root, "added_tokens");
-  if (!added.is_null() && !added.is_array()) fail(path + ": added_tokens", "added_tokens is no list", shown(added));
+  if (!added.is_null() && !added.is_array()) fail(path + ": added_tokens", "added_tokens is not a list", shown(added));
   for (const Json& token : added) spec.added_tokens.push_back(read_added_token(token, member(token, "id"), path + ": added_tokens"));
   return spec;
 }
@@ -227,12 +227,12 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   read_merges(merges, spec, merges_path);
 
   const Json& decoder = member(config, "added_tokens_decoder");
-  if (!decoder.is_null() && !decoder.is_object()) fail(config_path, "added_tokens_decoder is no object", shown(decoder));
+  if (!decoder.is_null() && !decoder.is_object()) fail(config_path, "added_tokens_decoder is not an object", shown(decoder));
   for (const auto& entry : decoder.items()) {
     const std::string& digits = entry.key();
     const bool is_number =
         !digits.empty() && digits.size() <= 9 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number) fail(config_path, "a key of added_tokens_decoder is no id", python_json_string(digits));
+    if (!is_number) fail(config_path, "a key of added_tokens_decoder is not an id", python_json_string(digits));
     spec.added_tokens.push_back(read_added_token(entry.value(), Json(std::stoi(digits)), config_path + ": added_tokens_decoder"));
   }
   std::sort(spec.added_tokens.begin(), spec.added_tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });

@@ -14,7 +14,7 @@ struct SplitSpec {
   bool is_literal = false;  ///< {"String": …} instead of {"Regex": …}
 };
 
-/// What a tokenizer's files say, checked for everything that is not implemented.
+/// The content of a tokenizer's files, checked for everything that is not implemented.
 struct TokenizerSpec {
   std::string where;                                        ///< path of the file, for errors
   std::vector<std::pair<std::string, TokenId>> vocab;       ///< entry as spelled (byte-level alphabet), id
@@ -27,10 +27,10 @@ struct TokenizerSpec {
 /// Largest id a file may use; real vocabularies stay below 300 000, and tables are as long as the largest id.
 inline constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
-/// Reads a tokenizer.json. @throws UserError (environment) when unreadable, (data) when damaged or when it needs what is not implemented
+/// Reads a tokenizer.json. @throws UserError (environment) when unreadable, (data) when damaged or when it needs an unimplemented part
 TokenizerSpec read_tokenizer_json(const std::string& path);
 
-/// The same for a file's content. @param where  what to call it in errors
+/// The same for a file's content. @param where  its name in errors
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& where);
 
 /// Reads vocab.json, merges.txt and tokenizer_config.json's `added_tokens_decoder` with NFC and the split pattern of the family's tokenizer.

@@ -10,7 +10,7 @@ struct CategoryRun {
   char category[3];
 };
 
-/// Code points that Unicode 16 (Hugging Face tokenizers 0.23) assigns and Unicode 14 (PCRE2 10.42) does not yet; adding them to a
+/// Code points that Unicode 16 (Hugging Face tokenizers 0.23) assigns and Unicode 14 (PCRE2 10.42) does not; adding them to a
 /// character class is harmless with a newer PCRE2. U+1171E moved from Mn to Mc.
 /// Written by tools/goldens/text_unicode_additions.py.
 inline constexpr CategoryRun kUnicodeAdditions[] = {

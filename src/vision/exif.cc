@@ -3,7 +3,7 @@
 namespace rematch::vision {
 namespace {
 
-// Bounds-checked integers of a TIFF block; reading outside gives 0, which no valid structure needs.
+// Bounds-checked integers of a TIFF block; an out-of-range read returns 0, which no valid structure needs.
 struct TiffReader {
   std::string_view bytes;
   bool is_big_endian = false;

@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// A decoded picture, 8-bit RGB, row-major, no padding.
+/// A decoded image, 8-bit RGB, row-major, no padding.
 struct Image {
   int width_px = 0;
   int height_px = 0;
@@ -17,10 +17,10 @@ struct Image {
 /// @throws UserError (environment) when unreadable; (data) when corrupt, EXIF-rotated, CMYK, 16-bit or animated: says how to convert
 Image load_image(const std::string& path);
 
-/// The same from bytes in memory. @param where  what to call them in errors, e.g. the path
+/// The same from bytes in memory. @param where  their name in errors, e.g. the path
 Image decode_image(std::string_view bytes, const std::string& where);
 
-/// Width and height of a picture, from its header.
+/// Width and height of an image, from its header.
 struct ImageSize {
   int width_px = 0;
   int height_px = 0;

@@ -6,12 +6,12 @@
 #include "base/error.h"
 #include "vision/image.h"
 
-/// Shared by the decoders; nobody outside vision/ includes it.
+/// Shared by the decoders; not included outside vision/.
 namespace rematch::vision {
 
 enum class ImageFormat { kJpeg, kPng, kWebp };
 
-/// What the header of a picture says, as far as anybody asks.
+/// The fields of an image header that are needed.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kPng;
   int width_px = 0;
@@ -19,16 +19,16 @@ struct ImageHeader {
   bool has_alpha = false;  ///< WebP only
 };
 
-/// Recognises the format by its first bytes and refuses what must be converted first (EXIF rotation, CMYK, 16 bits, animation, bombs).
+/// Recognises the format by its first bytes and rejects what must be converted first (EXIF rotation, CMYK, 16 bits, animation, bombs).
 /// Never reads outside `bytes`. @throws UserError (data)
 ImageHeader read_image_header(std::string_view bytes, const std::string& where);
 
-// One decoder a file. Each fills an Image whose size is the header's. @throws UserError (data) when the stream is corrupt or truncated
+// One decoder per file. Each fills an Image whose size is the header's. @throws UserError (data) when the stream is corrupt or truncated
 Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::string& where);
 Image decode_png(std::string_view bytes, const ImageHeader& header, const std::string& where);
 Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::string& where);
 
-/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without the "Exif\0\0" in front; 1 when absent or damaged,
+/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without a leading "Exif\0\0"; 1 when absent or damaged,
 /// as viewers assume.
 int exif_orientation(std::string_view exif);
 
@@ -41,7 +41,7 @@ inline uint8_t composite_on_white(uint8_t value, uint8_t alpha) {
   return static_cast<uint8_t>(((sum >> 8) + sum) >> 8 >> kGuardBits);
 }
 
-/// The error for bytes that stop or go wrong in the middle. @param reason  the decoder's own words
+/// The error for a truncated or corrupt stream. @param reason  the decoder's message
 UserError corrupt_image(const std::string& where, const char* format, const std::string& reason);
 
 /// An image of the header's size, all zero.

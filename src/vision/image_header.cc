@@ -33,23 +33,23 @@ void check_orientation(std::string_view exif, const std::string& where) {
   const int orientation = exif_orientation(exif);
   if (orientation == 1) return;
   refuse(where, "the image is stored rotated (EXIF)",
-         fmt::format("EXIF orientation {}; only 1 is read, because boxes would not fit", orientation),
-         fmt::format("{}; then check width, height and coordinates of the record", kConvertFix));
+         fmt::format("EXIF orientation {}; only 1 is supported, because boxes would not match", orientation),
+         fmt::format("{}; then check the record's width, height and coordinates", kConvertFix));
 }
 
 void check_size(int64_t width, int64_t height, const std::string& where) {
   if (width <= 0 || height <= 0) refuse(where, "the image has no pixels", fmt::format("{} x {} px", width, height), "replace the file");
   if (width > kMaxPixels || height > kMaxPixels || width * height > kMaxPixels) {
-    refuse(where, "the image is too large", fmt::format("{} x {} px; at most {} pixels are read", width, height, kMaxPixels),
+    refuse(where, "the image is too large", fmt::format("{} x {} px; the limit is {} pixels", width, height, kMaxPixels),
            "scale it down, or replace the file if it is damaged");
   }
 }
 
 void check_sixteen_bits(int bit_depth, const std::string& where) {
-  if (bit_depth > 8) refuse(where, "the image has more than 8 bits a channel", fmt::format("{} bits", bit_depth));
+  if (bit_depth > 8) refuse(where, "the image has more than 8 bits per channel", fmt::format("{} bits", bit_depth));
 }
 
-// Walks the chunks: IHDR first, then eXIf (rotation) and acTL (animation), wherever they stand.
+// Walks the chunks: IHDR first, then eXIf (rotation) and acTL (animation), in any position.
 ImageHeader png_header(std::string_view bytes, const std::string& where) {
   constexpr size_t kSignature = 8, kChunkFrame = 12;
   ImageHeader header{.format = ImageFormat::kPng};
@@ -75,7 +75,7 @@ ImageHeader png_header(std::string_view bytes, const std::string& where) {
 
 bool is_frame_header(int marker) { return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC; }
 
-// Precision, height, width and number of components, as they stand behind the length of a start-of-frame marker.
+// Precision, height, width and number of components, as they follow the length of a start-of-frame marker.
 void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::string& where) {
   if (content.size() < 6) throw corrupt_image(where, "JPEG", "the frame header is too short");
   check_sixteen_bits(static_cast<unsigned char>(content[0]), where);
@@ -84,9 +84,9 @@ void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::s
   header.width_px = static_cast<int>(width);
   header.height_px = static_cast<int>(height);
   const int num_components = static_cast<unsigned char>(content[5]);
-  if (num_components == 4) refuse(where, "the image is CMYK", "a JPEG of 4 components (CMYK or YCCK)");
+  if (num_components == 4) refuse(where, "the image is CMYK", "a JPEG with 4 components (CMYK or YCCK)");
   if (num_components != 1 && num_components != 3) {
-    refuse(where, "the image is neither grey nor RGB", fmt::format("a JPEG of {} components", num_components));
+    refuse(where, "the image is neither grey nor RGB", fmt::format("a JPEG with {} components", num_components));
   }
 }
 
@@ -142,16 +142,16 @@ std::string name_of_other_format(std::string_view bytes) {
   if (bytes.substr(0, 4) == std::string_view("II*\0", 4) || bytes.substr(0, 4) == std::string_view("MM\0*", 4)) return "a TIFF";
   if (bytes.size() >= 12 && bytes.substr(4, 4) == "ftyp") return "an HEIF, AVIF or video file";
   if (bytes.substr(0, 7) == "version") return "a Git LFS pointer (run `git lfs pull`)";
-  return fmt::format("{} bytes that start with none of their signatures", bytes.size());
+  return fmt::format("{} bytes that start with none of these signatures", bytes.size());
 }
 
 }  // namespace
 
 UserError corrupt_image(const std::string& where, const char* format, const std::string& reason) {
-  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or cut off",
+  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or truncated",
                                       .where = where,
                                       .what = fmt::format("{}: {}", format, reason),
-                                      .fix = "fetch the file again, or remove its record"});
+                                      .fix = "download the file again, or remove its record"});
 }
 
 Image blank_image(const ImageHeader& header) {

@@ -16,8 +16,8 @@ namespace {
 // A progressive file may hold any number of scans over a huge picture; real ones have about ten.
 constexpr int kMaxScans = 500;
 
-// libjpeg leaves by longjmp, which skips destructors and forgets changed locals: this struct and the pixels belong to the caller, and
-// run_decoder itself has nothing but plain locals.
+// libjpeg exits through longjmp, which skips destructors and may lose changed locals: this struct and the pixels belong to the caller,
+// and run_decoder itself has only trivial locals.
 struct JpegState {
   jpeg_error_mgr errors;  // first member: libjpeg hands out pointers to it
   jpeg_decompress_struct info;
@@ -34,7 +34,7 @@ JpegState& state_of(j_common_ptr info) { return *reinterpret_cast<JpegState*>(in
   longjmp(state.jump, 1);
 }
 
-// Pillow decodes on after these: no pixel is lost.
+// Pillow continues after these: no pixel is lost.
 bool is_harmless(int code) { return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR; }
 
 // Every other warning (premature end, bad Huffman code, …) means that pixels were made up.
@@ -59,7 +59,7 @@ bool run_decoder(std::string_view bytes, JpegState& state, unsigned width, unsig
   info.out_color_space = JCS_RGB;  // grey is spread over the channels
   jpeg_start_decompress(&info);
   if (info.output_width != width || info.output_height != height || info.output_components != 3) {
-    std::strcpy(state.message, "the frame header stands twice");
+    std::strcpy(state.message, "the frame header appears twice");
     return false;
   }
   while (info.output_scanline < height) {

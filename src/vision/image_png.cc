@@ -11,7 +11,7 @@
 namespace rematch::vision {
 namespace {
 
-// What libpng gives: samples as they are stored (1, 2 and 4 bits widened to a byte, not scaled), palette and transparency beside them.
+// What libpng returns: samples as stored (1, 2 and 4 bits widened to a byte, not scaled), palette and transparency.
 struct RawPng {
   int color_type = 0;
   int bit_depth = 0;
@@ -84,7 +84,7 @@ bool read_start(PngState& state, RawPng& raw) {
   return true;
 }
 
-// @param rows  one pointer a row, into raw.samples
+// @param rows  one pointer per row, into raw.samples
 bool read_rows(PngState& state, png_bytepp rows) {
   if (setjmp(png_jmpbuf(state.png)) != 0) return false;
   png_read_image(state.png, rows);
@@ -99,7 +99,7 @@ bool run_decoder(PngState& state, const ImageHeader& header, RawPng& raw, int& s
   if (png_get_image_width(state.png, state.info) != static_cast<unsigned>(header.width_px) ||
       png_get_image_height(state.png, state.info) != static_cast<unsigned>(header.height_px) ||
       png_get_rowbytes(state.png, state.info) != row_size) {
-    std::strcpy(state.message, "the header stands twice");
+    std::strcpy(state.message, "the header appears twice");
     return false;
   }
   raw.samples.resize(row_size * static_cast<size_t>(header.height_px));
@@ -153,12 +153,12 @@ Image decode_png(std::string_view bytes, const ImageHeader& header, const std::s
   PngState state{.bytes = bytes};
   state.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning);
   if (state.png != nullptr) state.info = png_create_info_struct(state.png);
-  // Frees libpng's structures on every way out.
+  // Frees libpng's structures on every exit path.
   struct Guard {
     PngState& state;
     ~Guard() { png_destroy_read_struct(&state.png, &state.info, nullptr); }
   } guard{state};
-  REMATCH_CHECK(state.info != nullptr, "libpng gave no memory");
+  REMATCH_CHECK(state.info != nullptr, "libpng could not allocate memory");
 
   RawPng raw;
   int stored_depth = 0;

@@ -11,13 +11,13 @@ Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::
   Image image = blank_image(header);
   if (!header.has_alpha) {
     if (WebPDecodeRGBInto(data, bytes.size(), image.rgb.data(), image.rgb.size(), image.width_px * 3) == nullptr) {
-      throw corrupt_image(where, "WebP", "the picture does not decode");
+      throw corrupt_image(where, "WebP", "the image data cannot be decoded");
     }
     return image;
   }
   std::vector<uint8_t> rgba(image.rgb.size() / 3 * 4);
   if (WebPDecodeRGBAInto(data, bytes.size(), rgba.data(), rgba.size(), image.width_px * 4) == nullptr) {
-    throw corrupt_image(where, "WebP", "the picture does not decode");
+    throw corrupt_image(where, "WebP", "the image data cannot be decoded");
   }
   for (size_t pixel = 0; pixel < rgba.size() / 4; ++pixel) {
     for (size_t channel = 0; channel < 3; ++channel) {

@@ -35,11 +35,10 @@ SettingsFile find_settings(const std::string& model_dir) {
     }
   }
   if (!std::filesystem::exists(preprocessor_path)) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the model directory does not say how its images are prepared",
-                     .where = model_dir,
-                     .what = "neither preprocessor_config.json nor processor_config.json with an image_processor is there",
-                     .fix = "copy preprocessor_config.json from the original checkpoint into it"});
+    throw UserError(ErrorKind::kData, {.error = "the model directory has no image-processor settings",
+                                       .where = model_dir,
+                                       .what = "found neither preprocessor_config.json nor a processor_config.json with an image_processor",
+                                       .fix = "copy preprocessor_config.json from the original checkpoint into it"});
   }
   return {.settings = read_json_file(preprocessor_path), .path = preprocessor_path};
 }

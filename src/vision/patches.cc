@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kNumChannels = 3;
 
-// Normalised value of every grey level of every channel. The arithmetic is the fused one of transformers' torchvision backend, in float32:
+// Normalised value of every grey level of every channel. The arithmetic is the fused form of transformers' torchvision backend, in float32:
 // mean and std are scaled to grey levels first, then a rounded subtraction and a true division. A reciprocal, or rescaling x first,
 // differs in half of the values.
 std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOptions& options) {
@@ -37,10 +37,10 @@ void check_legal_size(int width_px, int height_px, const PatchOptions& options, 
   if (width_px > 0 && height_px > 0 && width_px % multiple == 0 && height_px % multiple == 0) return;
   const PixelSize legal = nearest_legal_size({.height_px = height_px, .width_px = width_px}, multiple);
   throw UserError(ErrorKind::kData,
-                  {.error = fmt::format("image sides are no multiples of {} px", multiple),
+                  {.error = fmt::format("image sides are not multiples of {} px", multiple),
                    .where = where,
                    .what = fmt::format("{} x {} px (width x height); images are never resized here", width_px, height_px),
-                   .fix = fmt::format("resize the file to {} x {} px (the nearest legal size) and correct width and height of its record",
+                   .fix = fmt::format("resize the file to {} x {} px (the nearest legal size) and correct its record's width and height",
                                       legal.width_px, legal.height_px)});
 }
 

@@ -42,14 +42,14 @@ struct Patches {
 };
 
 /// Normalises and cuts an RGB image; bit-equal to transformers' image processor without resizing.
-/// @throws UserError (data) when a side is no multiple of patch·merge, naming file, size and nearest legal size
+/// @throws UserError (data) when a side is not a multiple of patch·merge, naming file, size and nearest legal size
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 
 /// Grid of an image of this size without loading it: {1, height/patch, width/patch}, rounded down.
 GridThw grid_of(int width_px, int height_px, const PatchOptions& options);
 
-/// Refuses a size that would need resizing. @param where  what to call the image in errors
-/// @throws UserError (data) when a side is no positive multiple of patch·merge, naming file, size and nearest legal size
+/// Rejects a size that would need resizing. @param where  the image's name in errors
+/// @throws UserError (data) when a side is not a positive multiple of patch·merge, naming file, size and nearest legal size
 void check_legal_size(int width_px, int height_px, const PatchOptions& options, const std::string& where);
 
 }  // namespace rematch

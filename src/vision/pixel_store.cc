@@ -25,8 +25,8 @@ struct Entry {
   State state = State::kQueued;
   std::shared_ptr<const Patches> patches;   // kReady
   std::exception_ptr error;                 // kFailed
-  uint64_t wanted_by = 0;                   // number of the prefetch() call whose get() has not come yet; 0 = none
-  uint64_t used_in = 0;                     // number of prefetch() calls when it was last asked for
+  uint64_t wanted_by = 0;                   // number of the prefetch() call whose get() is still due; 0 = none
+  uint64_t used_in = 0;                     // number of prefetch() calls when it was last requested
   std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
 };
 
@@ -78,12 +78,12 @@ struct PixelStore::Impl {
     }
     const std::shared_ptr<Entry> entry = slot;  // survives an eviction
     entry->used_in = num_prefetches_;
-    // Not begun yet: doing it here is sooner than any worker (whose copy of the entry in the queue is then skipped).
+    // Not started yet: loading it here is faster than waiting for a worker (which then skips the queued entry).
     if (entry->state == State::kQueued) load(*entry, lock);
     changed_.wait(lock, [&] { return entry->state == State::kReady || entry->state == State::kFailed; });
     entry->wanted_by = 0;
     if (entry->state == State::kFailed) {
-      // Forgotten, so that a repaired file can be read by a later call.
+      // Dropped, so that a later call can read a repaired file.
       if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry) entries_.erase(found);
       std::rethrow_exception(entry->error);
     }
@@ -137,8 +137,8 @@ struct PixelStore::Impl {
 
   bool is_wanted(const Entry& entry) const { return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_; }
 
-  // Workers stop while images that were asked for by the last prefetch() and not fetched yet fill the cache: running further ahead
-  // would throw out what is needed next. Cost: linear in the cached images, a few dozen.
+  // Workers pause while the cache is full of images that the last prefetch() requested and get() has not fetched: running further
+  // ahead would evict what is needed next. Cost: linear in the cached images, a few dozen.
   bool has_room() const {
     size_t waiting_bytes = 0;
     for (const std::string& path : recent_) {
@@ -148,8 +148,8 @@ struct PixelStore::Impl {
     return waiting_bytes == 0 || waiting_bytes < options_.cache_bytes;
   }
 
-  // Drops ready images that neither this prefetch() nor the one before asked for: a window's images are used again until the next but one
-  // window begins, and whatever stays longer is memory that grows with the run.
+  // Drops ready images that neither this prefetch() nor the previous one requested: a window's images are reused until the window after
+  // next begins, and keeping them longer would make memory grow with the run.
   void drop_images_gone_by() {
     for (auto path = recent_.begin(); path != recent_.end();) {
       const auto found = entries_.find(*path);
@@ -164,12 +164,12 @@ struct PixelStore::Impl {
     return recent_.erase(path);
   }
 
-  // Drops the least recently used images until the rest fits; those still wanted go last.
+  // Drops the least recently used images until the rest fits; those still due go last.
   void evict() {
     for (const bool even_wanted : {false, true}) {
       for (auto path = recent_.begin(); path != recent_.end() && cached_bytes_ > options_.cache_bytes;) {
         const auto found = entries_.find(*path);
-        // One image is kept whatever its size: the caller who waits for it must find it.
+        // One image is kept whatever its size: a caller may be waiting for it.
         if ((!even_wanted && is_wanted(*found->second)) || recent_.size() == 1) {
           ++path;
           continue;
@@ -201,11 +201,11 @@ std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
   if (patches->grid_thw != image.grid_thw) {
     const int patch = impl_->patch_options().patch_size;
     throw UserError(ErrorKind::kData,
-                    {.error = "an image has another size than its record says",
+                    {.error = "the size of an image differs from its record",
                      .where = image.path,
                      .what = fmt::format("the file is {} x {} px (width x height), the record says {} x {}", patches->grid_thw[2] * patch,
                                          patches->grid_thw[1] * patch, image.grid_thw[2] * patch, image.grid_thw[1] * patch),
-                     .fix = "correct \"width\" and \"height\" of the record, or put the right file there"});
+                     .fix = "correct the record's \"width\" and \"height\", or replace the file"});
   }
   return patches;
 }

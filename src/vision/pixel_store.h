@@ -8,8 +8,8 @@
 
 namespace rematch {
 
-/// Loads images ahead with worker threads and keeps those at work: an image goes when two prefetch() calls in a row, and every get() since the
-/// first of them, asked for others. Results never depend on the number of workers.
+/// Loads images ahead on worker threads and keeps those in use: an image is dropped when two consecutive prefetch() calls, and every get()
+/// since the first of them, request others. Results never depend on the number of workers.
 class PixelStore {
  public:
   struct Options {
@@ -21,11 +21,11 @@ class PixelStore {
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
 
-  /// Starts loading the images of a window (or batch) in the background; errors surface in get(). Called once a window, with all its images:
-  /// the call is also what the store forgets by.
+  /// Starts loading the images of a window (or batch) in the background; errors surface in get(). Call it once per window, with all its
+  /// images: it also decides which images are dropped.
   void prefetch(const std::vector<ImageRef>& images);
 
-  /// Pixels of one image, waiting for or doing the load. @throws UserError, also when the file's size disagrees with image.grid_thw
+  /// Pixels of one image; waits for the load or does it. @throws UserError, also when the file's size disagrees with image.grid_thw
   std::shared_ptr<const Patches> get(const ImageRef& image);
 
  private:

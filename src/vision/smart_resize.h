@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// Height and width of a picture in pixels.
+/// Height and width of an image in pixels.
 struct PixelSize {
   int height_px = 0;
   int width_px = 0;
@@ -12,7 +12,7 @@ struct PixelSize {
   bool operator==(const PixelSize&) const = default;
 };
 
-/// What smart_resize aims at.
+/// The limits of smart_resize.
 struct ResizeLimits {
   int side_multiple_px = 32;      ///< patch·merge
   int64_t min_pixels = 65536;     ///< smallest area
@@ -21,7 +21,7 @@ struct ResizeLimits {
 
 /// The size to which the image processor resizes a picture: sides are multiples of `side_multiple_px`, the area lies within the limits
 /// where that is possible, the aspect ratio is kept as closely as possible. Python's rounding (half to even). `size` must be positive.
-/// @param where  what to call the picture in errors
+/// @param where  the image's name in errors
 /// @throws UserError (data) when one side is more than 200 times the other, or the result would not fit 32 bits
 /// @source transformers: smart_resize
 PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::string& where);

@@ -16,7 +16,7 @@ TEST(ParseJson, KeepsTheOrderOfKeys) {
 TEST(ParseJson, RefusesADuplicateKey) {
   const UserError error = test::catch_user_error([] { parse_json(R"({"a": 1, "a": 2})", "t.json"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  EXPECT_NE(std::string(error.what()).find("stands twice"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("appears twice"), std::string::npos);
 }
 
 TEST(ParseJson, NamesLineAndColumnOfASyntaxError) {

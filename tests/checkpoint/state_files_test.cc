@@ -81,7 +81,7 @@ TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
     const Problem problem = problem_of(checkpoint);
     EXPECT_EQ(problem.error, "a file of a checkpoint is truncated");
     EXPECT_EQ(problem.where, checkpoint + "/" + file);
-    EXPECT_EQ(problem.what, std::to_string(size) + " bytes expected, " + std::to_string(size - 1) + " found");
+    EXPECT_EQ(problem.what, "expected " + std::to_string(size) + " bytes, found " + std::to_string(size - 1));
   }
 }
 

@@ -73,7 +73,7 @@ TEST(ReadRecord, RefusesWhatIsNoRecord) {
   expect_refused("{", {"not valid JSON"});
   expect_refused("[1]", {"not a JSON object"});
   expect_refused("{\"a\": \"\xff\"}", {"not valid JSON"});
-  expect_refused(R"({"images": ["a"], "images": ["b"], "objects": [], "width": 1, "height": 1})", {"stands twice"});
+  expect_refused(R"({"images": ["a"], "images": ["b"], "objects": [], "width": 1, "height": 1})", {"appears twice"});
 }
 
 TEST(ReadRecord, RefusesUnknownFieldsWithASuggestion) {

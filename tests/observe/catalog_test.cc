@@ -60,7 +60,7 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,parse_dropped_invalid,"
       "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,matched_maskiou_mean}";
   std::set<std::string> table;
-  for (const MetricRow& row : metric_table()) EXPECT_TRUE(table.insert(row.name).second) << row.name << " stands twice";
+  for (const MetricRow& row : metric_table()) EXPECT_TRUE(table.insert(row.name).second) << row.name << " appears twice";
   for (const std::string& name : expand(contract)) EXPECT_EQ(table.count(name), 1u) << name;
   EXPECT_EQ(table.size(), expand(contract).size());
 }
@@ -148,8 +148,9 @@ RC_GTEST_PROP(ReduceMetrics, DoesNotDependOnHowSamplesAreSplitIntoMicroBatches, 
 
 TEST(MetricsMarkdown, IsTheCommittedPage) {
   const std::string path = test::source_path("docs/metrics.md");
-  if (std::getenv("REMATCH_WRITE_DOCS") != nullptr) std::ofstream(path) << metrics_markdown();
-  EXPECT_EQ(read_file(path), metrics_markdown()) << "run observe_test with REMATCH_WRITE_DOCS=1 to write the page anew";
+  if (std::getenv("REMATCH_UPDATE_DOCS") != nullptr) std::ofstream(path) << metrics_markdown();
+  EXPECT_EQ(read_file(path), metrics_markdown())
+      << "regenerate with: REMATCH_UPDATE_DOCS=1 observe_test --gtest_filter='MetricsMarkdown.*'";
 }
 
 }  // namespace rematch

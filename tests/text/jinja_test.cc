@@ -61,7 +61,7 @@ TEST(JinjaTemplate, RefusesUnknownConstructsByName) {
       {"{{ cycler('a') }}", "the name cycler"},
       {"{{ x.__class__ }}", "the private attribute __class__"},
       {"{{ strftime_now('%Y') }}", "strftime_now"},
-      {"{{ '%d' % 1 }}", "% as text formatting"},
+      {"{{ '%d' % 1 }}", "% as string formatting"},
       {"{{ 'x'.zfill(3) }}", "the method zfill of str"},
       {"{{ [1].append(2) }}", "the method append of list"},
       {"{{ {1: 2} }}", "a dict key that is a int"},

@@ -81,27 +81,27 @@ TEST(TokenizerFile, RefusesPatternsThatAreNotImplementedByName) {
       {"\\1", "\\1"},          {"(?<name>a)", "(?<"},    {"[]a]", "]"}};
   for (const auto& [pattern, name] : cases) expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", pattern), name);
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "a*"), "empty text");
-  expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"), "no regular expression");
+  expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"), "not a regular expression");
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", std::string(5000, 'a')), "too long");
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern", Json::object()), "no pattern");
 }
 
 TEST(TokenizerFile, RefusesDamagedVocabularies) {
   expect_names(error_after("/model/vocab", Json::object()), "vocabulary");
-  expect_names(error_after("/model/vocab/a", "x"), "no legal id");
-  expect_names(error_after("/model/vocab/a", -1), "no legal id");
-  expect_names(error_after("/model/vocab/a", 2000000000), "no legal id");
+  expect_names(error_after("/model/vocab/a", "x"), "no valid id");
+  expect_names(error_after("/model/vocab/a", -1), "no valid id");
+  expect_names(error_after("/model/vocab/a", 2000000000), "no valid id");
   expect_names(error_after("/model/vocab/a", 0), "share the id 0");
-  expect_names(error_after("/model/merges/0", "a b c"), "no pair");
-  expect_names(error_after("/model/merges/0", 5), "no pair");
+  expect_names(error_after("/model/merges/0", "a b c"), "not a pair");
+  expect_names(error_after("/model/merges/0", 5), "not a pair");
   expect_names(error_after("/model/merges/0", {"a", "zzz"}), "zzz");
-  expect_names(error_after("/model/merges", nullptr), "no list");
+  expect_names(error_after("/model/merges", nullptr), "not a list");
   expect_names(error_after("/model", nullptr), "no model");
   expect_names(error_after("/added_tokens/0/content", ""), "no content");
   expect_names(error_after("/added_tokens/0/id", 3), "share the id 3");
-  expect_names(error_after("/added_tokens/1/content", "<|endoftext|>"), "stands twice");
+  expect_names(error_after("/added_tokens/1/content", "<|endoftext|>"), "appears twice");
   expect_names(error_after("/added_tokens/0/content", "a"), "two ids");
-  expect_names(error_after("/added_tokens", 5), "no list");
+  expect_names(error_after("/added_tokens", 5), "not a list");
   Json file = original();
   file["model"]["vocab"].erase("a");
   expect_names(problem_of(file.dump()).error, "0x61");

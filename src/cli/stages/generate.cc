@@ -1,4 +1,4 @@
-// `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch that ask alike are decoded together.
+// `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch with equal options are decoded together.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ VllmOptions vllm_options(const StageOptions& options) {
   return {.model_dir = options.model_dir, .on_cpu = !choose_device(options.device).is_cuda(), .bfloat16 = options.dtype == "bfloat16"};
 }
 
-// Refuses before anything is loaded.
+// Rejects an unavailable backend before anything is loaded.
 const std::string& checked_backend(const StageOptions& options) {
   const VllmOptions vllm = options.backend == "vllm" ? vllm_options(options) : VllmOptions{};
   check_backend_available(options.backend, vllm);
@@ -104,7 +104,7 @@ class GenerateStage : public Stage {
         failed.insert(failed.end(), lines.begin(), lines.end());
       }
     }
-    // Alone, so that a bad line fails only itself.
+    // One by one, so that a bad line fails only itself.
     for (const size_t i : failed) {
       std::vector<Json> error(1);
       answers[i] = Stage::run_batch({inputs[i]}, error).front();
@@ -123,7 +123,7 @@ class GenerateStage : public Stage {
     fields.finish();
     check_sampling_options(request.options);
     request.options.stop_ids = stop_ids_;
-    Json key = input;  // what is left of the line decides who is decoded together
+    Json key = input;  // the rest of the line decides which lines are decoded together
     for (const char* own : {"messages", "images"}) key.erase(own);
     request.group = key.dump(-1, ' ', true, Json::error_handler_t::replace);
 
@@ -164,7 +164,7 @@ class GenerateStage : public Stage {
     return answers;
   }
 
-  // What the engine is started for: in steps, so that one that runs serves most of the lines to come too.
+  // The limits that the engine is started with, rounded up so that it also serves most of the later lines.
   void widen_vllm(const std::vector<Prompt>& prompts, int max_new_tokens) {
     for (const Prompt& prompt : prompts) {
       const auto needed = static_cast<int64_t>(prompt.token_ids.size()) + max_new_tokens;

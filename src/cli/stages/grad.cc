@@ -1,4 +1,4 @@
-// `rematch stage grad`: one row of segments in, the gradient of its loss by every parameter in a safetensors file out.
+// `rematch stage grad`: one row of segments in, the gradient of its loss for every parameter in a safetensors file out.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -21,7 +21,7 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& found, const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = where + " has a wrong value", .where = where, .what = found, .fix = fix});
+  throw UserError(ErrorKind::kData, {.error = where + " has an invalid value", .where = where, .what = found, .fix = fix});
 }
 
 std::shared_ptr<const Segment> read_segment(const Json& value, const std::string& what, int64_t vocab_size) {
@@ -78,7 +78,7 @@ class GradStage : public Stage {
 
  private:
   PackedRow read_row(const Json& segments) const {
-    if (!segments.is_array() || segments.empty()) fail("input.segments", segments.type_name(), "give a list of at least one segment");
+    if (!segments.is_array() || segments.empty()) fail("input.segments", segments.type_name(), "pass a list of at least one segment");
     PackedRow row;
     for (size_t i = 0; i < segments.size(); ++i) {
       row.segments.push_back(read_segment(segments[i], fmt::format("input.segments[{}]", i), model_->description().text.vocab_size));
@@ -100,7 +100,7 @@ class GradStage : public Stage {
     return make_groups(parameters, model_->description().part_of, {});
   }
 
-  // Gradients by checkpoint name in float32, zeros where a parameter took no part; the parameters are left without any.
+  // Gradients by checkpoint name in float32, zeros where a parameter takes no part; clears the parameters' gradients.
   std::vector<TensorEntry> take_gradients() const {
     std::vector<TensorEntry> gradients;
     for (const NamedParameter& parameter : model_->parameters()) {

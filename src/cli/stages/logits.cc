@@ -32,7 +32,7 @@ class LogitsStage : public Stage {
     fields.finish();
     if (token_ids.empty()) {
       throw UserError(ErrorKind::kData,
-                      {.error = "token_ids is empty", .where = "input.token_ids", .what = "0 tokens", .fix = "give at least one token"});
+                      {.error = "token_ids is empty", .where = "input.token_ids", .what = "0 tokens", .fix = "pass at least one token"});
     }
     Json answer;
     answer["file"] = write(logits_TV(token_ids, paths));

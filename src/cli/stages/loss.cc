@@ -22,7 +22,7 @@ at::Tensor read_logits_TV(const std::string& path) {
   };
   if (!file->has("logits")) fail("the file has no tensor \"logits\"", fmt::format("{} other tensors", file->names().size()));
   if (file->shape("logits").size() != 2 || !at::isFloatingType(file->dtype("logits"))) {
-    fail("the logits have a wrong shape or type",
+    fail("the logits have an invalid shape or type",
          fmt::format("{} dimensions of {}", file->shape("logits").size(), at::toString(file->dtype("logits"))));
   }
   return file->tensor("logits");

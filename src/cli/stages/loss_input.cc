@@ -19,17 +19,17 @@ std::vector<int> read_labels(JsonFields& fields, const std::string& what, int64_
   const std::string where = what + ".labels";
   if (labels.size() != num_tokens) {
     fail(where, "labels and tokens differ in number", fmt::format("{} labels, {} tokens", labels.size(), num_tokens),
-         "give one label for each token");
+         "pass one label for each token");
   }
   for (size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == kIgnoreLabel) continue;
     if (labels[i] < 0 || labels[i] >= vocab_size) {
       fail(where, "a label is outside the vocabulary", fmt::format("label {} at position {}, vocabulary of {}", labels[i], i, vocab_size),
-           fmt::format("give {} where there is no label, else a token id", kIgnoreLabel));
+           fmt::format("pass {} where there is no label, else a token id", kIgnoreLabel));
     }
     if (i == 0)
       fail(where, "the first position cannot be supervised", fmt::format("label {} at position 0", labels[i]),
-           fmt::format("its logits would be read one before; set it to {}", kIgnoreLabel));
+           fmt::format("its logits would come from the position before; set it to {}", kIgnoreLabel));
   }
   return labels;
 }
@@ -44,10 +44,10 @@ CoordSlot read_slot(const Json& item, const std::string& where, size_t num_token
   const auto source = item[2].get<std::string>();
   if (!(position >= 1 && position < static_cast<double>(num_tokens))) {
     fail(where, "a coord slot lies outside the row", fmt::format("{}, {} tokens", found, num_tokens),
-         "give a position from 1 to the last token");
+         "pass a position from 1 to the last token");
   }
-  if (!(bin >= 0 && bin < kNumBins)) fail(where, "a coord slot has a wrong bin", found, "give a bin from 0 to 999");
-  if (source != "prefix" && source != "append") fail(where, "a coord slot has a wrong source", found, "give \"prefix\" or \"append\"");
+  if (!(bin >= 0 && bin < kNumBins)) fail(where, "a coord slot has an invalid bin", found, "pass a bin from 0 to 999");
+  if (source != "prefix" && source != "append") fail(where, "a coord slot has an invalid source", found, "pass \"prefix\" or \"append\"");
   return {static_cast<int>(position), static_cast<int>(bin), source == "prefix" ? SlotSource::kPrefix : SlotSource::kAppend};
 }
 
@@ -57,7 +57,7 @@ double positive(JsonFields& reader, const std::string& key, double fallback) {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be positive", key),
                                        .where = "options." + key,
                                        .what = fmt::format("{}", value),
-                                       .fix = fmt::format("give a number above 0, e.g. {}", fallback)});
+                                       .fix = fmt::format("pass a number above 0, e.g. {}", fallback)});
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab
   const Json* slots = fields.find("coord_slots");
   if (slots == nullptr) return;
   const std::string where = what + ".coord_slots";
-  if (!slots->is_array()) fail(where, "coord_slots has a wrong value", slots->type_name(), "give a list of [position, bin, source]");
+  if (!slots->is_array()) fail(where, "coord_slots has an invalid value", slots->type_name(), "pass a list of [position, bin, source]");
   for (const Json& item : *slots) segment.coord_slots.push_back(read_slot(item, where, segment.token_ids.size()));
 }
 
@@ -76,17 +76,17 @@ std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab
   const std::string where = "input.coord_token_ids";
   std::array<TokenId, 1000> ids{};
   if (given.size() != ids.size())
-    fail(where, "there must be 1000 coord tokens", fmt::format("{} ids", given.size()), "give the ids of bins 0 to 999");
+    fail(where, "there must be 1000 coord tokens", fmt::format("{} ids", given.size()), "pass the ids of bins 0 to 999");
   for (size_t bin = 0; bin < ids.size(); ++bin) {
     if (given[bin] < 0 || given[bin] >= vocab_size) {
       fail(where, "a coord token is outside the vocabulary", fmt::format("id {} of bin {}, vocabulary of {}", given[bin], bin, vocab_size),
-           "give ids below the width of the logits");
+           "pass ids below the width of the logits");
     }
     ids[bin] = given[bin];
   }
   const std::set<int> distinct(ids.begin(), ids.end());
   if (distinct.size() != ids.size()) {
-    fail(where, "two bins share a coord token", fmt::format("{} distinct ids", distinct.size()), "give 1000 distinct ids");
+    fail(where, "two bins share a coord token", fmt::format("{} distinct ids", distinct.size()), "pass 1000 distinct ids");
   }
   return ids;
 }
@@ -105,7 +105,7 @@ LossOptions read_loss_options(JsonFields reader) {
       throw UserError(ErrorKind::kConfig, {.error = "target_truncate must not be negative",
                                            .where = "options.target_truncate",
                                            .what = fmt::format("{}", *options.target_truncate),
-                                           .fix = "give a number of bins from 0, or null"});
+                                           .fix = "pass a number of bins from 0, or null"});
     }
   }
   reader.finish();

@@ -16,7 +16,7 @@ int at_least_one(const std::string& key, int value) {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be at least 1", key),
                                        .where = fmt::format("input.{}", key),
                                        .what = fmt::format("{}", value),
-                                       .fix = fmt::format("give {} as 1 or more", key)});
+                                       .fix = fmt::format("set {} to 1 or more", key)});
 }
 
 class PackStage : public Stage {
@@ -46,10 +46,10 @@ class PackStage : public Stage {
   static void check_lengths(const std::vector<int>& encoded_lens) {
     for (size_t i = 0; i < encoded_lens.size(); ++i) {
       if (encoded_lens[i] >= 1) continue;
-      throw UserError(ErrorKind::kData, {.error = "a segment has at least one token",
+      throw UserError(ErrorKind::kData, {.error = "a segment must have at least one token",
                                          .where = name_of(i),
                                          .what = fmt::format("encoded_len {}", encoded_lens[i]),
-                                         .fix = "give lengths of 1 or more"});
+                                         .fix = "pass lengths of 1 or more"});
     }
   }
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kImagePad = "<|image_pad|>";
 
-// The text with each pad written as often as its image needs.
+// The text with each pad repeated as often as its image needs.
 std::string expand_text(const std::string& text, const std::vector<GridThw>& grids, int merge_size) {
   std::string out;
   size_t done = 0, image = 0;
@@ -58,7 +58,7 @@ class RenderStage : public Stage {
   }
 
  private:
-  // Read when the first image comes: rendering alone needs no image processor.
+  // Read with the first image: rendering alone needs no image processor.
   const PatchOptions& options() {
     if (!options_.has_value()) options_ = PatchOptions::from_model_dir(model_dir_);
     return *options_;

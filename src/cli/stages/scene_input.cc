@@ -60,7 +60,7 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
     refuse(where, "a bbox_2d has four values", shown_json(value), "give [x1, y1, x2, y2]");
   }
   if (kind == GeometryKind::kPoly && (count < 6 || count % 2 != 0)) {
-    refuse(where, "a poly has at least three vertices", fmt::format("{} values", count), "give x and y of three or more vertices");
+    refuse(where, "a poly must have at least three vertices", fmt::format("{} values", count), "pass x and y of three or more vertices");
   }
   return geometry;
 }
@@ -75,7 +75,7 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
   const bool has_box = object.contains("bbox_2d"), has_poly = object.contains("poly");
   if (has_box == has_poly) {
     refuse(where, "an object needs exactly one geometry", has_box ? "bbox_2d and poly" : "neither bbox_2d nor poly",
-           "give bbox_2d or poly");
+           "pass bbox_2d or poly");
   }
   const GeometryKind kind = has_box ? GeometryKind::kBbox2d : GeometryKind::kPoly;
   return read_geometry(kind, object[geometry_key(kind)], fmt::format("{}.{}", where, geometry_key(kind)), any_range);
@@ -93,7 +93,7 @@ std::string read_desc(const Json& object, const std::string& where, const Tokeni
   }
   for (const AddedToken& token : tokenizer.added_tokens()) {
     if (desc.find(token.content) == std::string::npos) continue;
-    refuse(where + ".desc", "a desc holds the text of an added token", token.content, "remove it from the desc");
+    refuse(where + ".desc", "a desc contains the text of an added token", token.content, "remove it from the desc");
   }
   return desc;
 }

@@ -12,7 +12,7 @@
 namespace rematch {
 
 /// Reads a list of `{bbox_2d|poly}` as the `match` stage takes them: flat or nested, integers or coord-token strings. Integers beyond
-/// 0..999 are let through, matching clamps them. A `desc` is allowed and not used.
+/// 0..999 are accepted; matching clamps them. A `desc` is allowed and not used.
 /// @throws UserError (data) naming list, object and field
 std::vector<Geometry> read_geometries(const Json& list, const std::string& what);
 

@@ -19,11 +19,11 @@ class TokenizeStage : public Stage {
     JsonFields fields(input, input_origin(), "input");
     const bool has_text = fields.has("text"), has_ids = fields.has("token_ids");
     if (has_text == has_ids) {
-      fields.finish();  // a misspelt key explains more than its absence
+      fields.finish();  // an unknown key explains more than a missing one
       throw UserError(ErrorKind::kData, {.error = "the input needs either text or token_ids",
                                          .where = "input",
-                                         .what = has_text ? "both are there" : "neither is there",
-                                         .fix = "give one of them"});
+                                         .what = has_text ? "both are given" : "neither is given",
+                                         .fix = "pass exactly one of them"});
     }
     Json answer;
     if (has_ids) {

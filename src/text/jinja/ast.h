@@ -33,7 +33,7 @@ enum class ExprKind {
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
 
-/// A node of an expression; which fields count depends on the kind.
+/// A node of an expression; which fields are used depends on the kind.
 struct Expr {
   ExprKind kind = ExprKind::kConst;
   int line = 1;
@@ -62,7 +62,7 @@ struct Node {
   NodeKind kind = NodeKind::kText;
   int line = 1;
   std::string text;                  ///< kText
-  ExprPtr expr;                      ///< kOutput, kSet: value; kFor: what is walked; kSetBlock: filter chain on an empty constant, or null
+  ExprPtr expr;                      ///< kOutput, kSet: value; kFor: what is iterated; kSetBlock: filters on an empty constant, or null
   ExprPtr condition;                 ///< kFor: the inline if, or null
   std::vector<std::string> targets;  ///< kFor, kSet, kSetBlock: names that are bound
   std::string attribute;             ///< kSet: attribute of targets[0] (a namespace); empty = none

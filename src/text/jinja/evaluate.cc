@@ -12,7 +12,7 @@ namespace {
 [[noreturn]] void fail_operands(const std::string& op, const Value& left, const Value& right) {
   if (left.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", left.undefined_name()), fmt::format("left of {}", op)};
   if (right.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", right.undefined_name()), fmt::format("right of {}", op)};
-  throw TemplateError{fmt::format("the chat template applies {} to values it is not made for", op),
+  throw TemplateError{fmt::format("the chat template applies {} to values of unsupported types", op),
                       fmt::format("{} {} {}", left.type_name(), op, right.type_name())};
 }
 
@@ -72,7 +72,7 @@ Range slice_range(const Value* parts, int64_t size) {
   return range;
 }
 
-// Walks a range over `items`; `add` takes each chosen index. The step may be huge, so indices are counted, not added up.
+// Walks a range over `items`; `add` receives each selected index. The step may be huge, so indices are counted, not added up.
 template <typename Add>
 void walk(const Range& range, const Add& add) {
   int64_t at = range.start;
@@ -129,7 +129,7 @@ List Interpreter::items_of(const Value& value) {
     spend(value.text().size());
     for (std::string& character : characters(value.text())) items.push_back(std::move(character));
   } else if (!value.is_undefined()) {
-    throw TemplateError{fmt::format("the chat template walks over a {}", value.type_name()), "only lists, dicts and texts have items"};
+    throw TemplateError{fmt::format("the chat template iterates over a {}", value.type_name()), "only lists, dicts and strings have items"};
   }
   spend(items.size());
   return items;
@@ -220,13 +220,13 @@ Value Interpreter::binary(const std::string& op, const Value& left, const Value&
     spend(both.size() + 1);
     return left.is_tuple() ? Value::tuple(std::move(both)) : Value(std::move(both));
   }
-  if (op == "%" && left.is_string()) throw not_implemented("% as text formatting");
+  if (op == "%" && left.is_string()) throw not_implemented("% as string formatting");
   const bool repeats = op == "*" && ((left.is_string() && right.is_int()) || (left.is_int() && right.is_string()));
   if (!repeats) fail_operands(op, left, right);
   const std::string& unit = left.is_string() ? left.text() : right.text();
   const int64_t count = std::max<int64_t>(0, left.is_string() ? right.integer() : left.integer());
   if (!unit.empty() && static_cast<uint64_t>(count) > limits_.text_bytes / unit.size()) {
-    throw TemplateError{"the chat template makes a text that is too long", fmt::format("{} bytes {} times", unit.size(), count)};
+    throw TemplateError{"the chat template creates a string that is too long", fmt::format("{} bytes {} times", unit.size(), count)};
   }
   std::string text;
   for (int64_t i = 0; i < count && !unit.empty(); ++i) text += unit;
@@ -330,7 +330,7 @@ Value Interpreter::evaluate_node(const Expr& expr, Scope& scope) {
       for (const ExprPtr& part : expr.args) {
         text += text_of(evaluate(*part, scope));
         if (text.size() > limits_.text_bytes) {
-          throw TemplateError{"the chat template makes a text that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+          throw TemplateError{"the chat template creates a string that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
         }
       }
       return text_value(std::move(text));

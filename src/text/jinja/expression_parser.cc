@@ -40,7 +40,7 @@ class ExpressionParser::Nesting {
 
 void ExpressionParser::fail_at_current(const std::string& wanted) const {
   template_error(where_, current().line, "the chat template has wrong syntax",
-                 fmt::format("{} where {} is due", described(current()), wanted));
+                 fmt::format("{} instead of {}", described(current()), wanted));
 }
 
 bool ExpressionParser::skip_operator(const char* text) {
@@ -69,7 +69,7 @@ std::string ExpressionParser::expect_identifier() {
   return name;
 }
 
-// Long chains nest to the left without any recursion here, so the height of the tree is bounded where it grows.
+// Long chains nest to the left without recursion here, so the height of the tree is bounded where it grows.
 void ExpressionParser::adopt(Expr& parent, ExprPtr child) const {
   if (child != nullptr) parent.height = std::max(parent.height, child->height + 1);
   parent.args.push_back(std::move(child));
@@ -210,7 +210,7 @@ ExprPtr ExpressionParser::primary() {
   switch (token.kind) {
     case TokenKind::kString: {
       std::string text;
-      for (; current().kind == TokenKind::kString; next()) text += current().text;  // neighbours are one string
+      for (; current().kind == TokenKind::kString; next()) text += current().text;  // adjacent literals are one string
       value->constant = std::move(text);
       return value;
     }
@@ -319,7 +319,7 @@ ExprPtr ExpressionParser::subscript(ExprPtr value) {
     } else if (parts[num_colons] == nullptr) {
       parts[num_colons] = expression();
     } else {
-      if (at_operator(",")) refuse("an index of several values");
+      if (at_operator(",")) refuse("an index with several values");
       fail_at_current("']'");
     }
   }

@@ -17,7 +17,7 @@ namespace {
 
 using Bound = std::vector<std::optional<Value>>;
 
-// What a filter is given: the value in front of the bar and the arguments bound to its parameters.
+// The inputs of a filter: the value before the bar and the arguments bound to its parameters.
 struct FilterCall {
   Interpreter& interpreter;
   const std::string& name;
@@ -68,7 +68,7 @@ Value joined(const FilterCall& call) {
     const bool by_attribute = bound[1].has_value() && !bound[1]->is_none();
     text += call.interpreter.text_of(by_attribute ? call.interpreter.attribute(item, call.interpreter.text_of(*bound[1])) : item);
     call.interpreter.spend(separator.size() / 64 + 1);
-    if (text.size() > (16u << 20)) throw TemplateError{"the chat template joins a text that is too long", "more than 16 MiB"};
+    if (text.size() > (16u << 20)) throw TemplateError{"the chat template joins a string that is too long", "more than 16 MiB"};
   }
   return call.text_value(std::move(text));
 }
@@ -174,7 +174,7 @@ Value indented(const FilterCall& call) {
   const bool blank = bound[2].has_value() && bound[2]->truthy();
   std::string text = bound[1].has_value() && bound[1]->truthy() ? indent : "";
   bool is_first = true;
-  // As the reference adds a newline before it splits, the lines are those between newlines.
+  // Because the reference adds a newline before it splits, the lines are those between newlines.
   for (const std::string& line : split(call.text(), '\n')) {
     call.interpreter.spend(1 + indent.size() / 64);
     if (!is_first) text += "\n" + (line.empty() && !blank ? "" : indent);
@@ -282,7 +282,7 @@ Value Interpreter::apply_filter(const std::string& name, const Value& value, con
 std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments,
                                                  const std::vector<std::string>& parameters) {
   if (arguments.positional.size() > parameters.size()) {
-    throw TemplateError{fmt::format("{} of the chat template gets too many arguments", callee),
+    throw TemplateError{fmt::format("{} of the chat template receives too many arguments", callee),
                         fmt::format("{} given, at most {}", arguments.positional.size(), parameters.size())};
   }
   std::vector<std::optional<Value>> bound(parameters.size());
@@ -293,7 +293,7 @@ std::vector<std::optional<Value>> bind_arguments(const std::string& callee, cons
       throw TemplateError{fmt::format("{} of the chat template has no argument {}", callee, name), join(parameters, ", ")};
     }
     auto& slot = bound[static_cast<size_t>(parameter - parameters.begin())];
-    if (slot.has_value()) throw TemplateError{fmt::format("{} of the chat template gets {} twice", callee, name), value.str()};
+    if (slot.has_value()) throw TemplateError{fmt::format("{} of the chat template receives {} twice", callee, name), value.str()};
     slot = value;
   }
   return bound;

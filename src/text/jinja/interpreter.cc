@@ -24,7 +24,7 @@ std::string Interpreter::render(const Dict& variables) {
 void Interpreter::spend(size_t count) {
   steps_ += static_cast<int64_t>(count);
   if (steps_ > limits_.steps) {
-    throw TemplateError{"the chat template does not come to an end", fmt::format("more than {} operations", limits_.steps)};
+    throw TemplateError{"the chat template does not terminate", fmt::format("more than {} operations", limits_.steps)};
   }
 }
 
@@ -36,7 +36,7 @@ std::string Interpreter::text_of(const Value& value) {
 Value Interpreter::text_value(std::string text) {
   spend(text.size() / 64 + 1);
   if (text.size() > limits_.text_bytes) {
-    throw TemplateError{"the chat template makes a text that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+    throw TemplateError{"the chat template creates a string that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
   }
   return text;
 }
@@ -44,7 +44,7 @@ Value Interpreter::text_value(std::string text) {
 void Interpreter::write(const std::string& text) {
   spend(text.size() / 64 + 1);
   if (out_->size() + text.size() > limits_.text_bytes) {
-    throw TemplateError{"the chat template writes too much", fmt::format("more than {} bytes", limits_.text_bytes)};
+    throw TemplateError{"the output of the chat template is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
   }
   *out_ += text;
 }
@@ -85,7 +85,7 @@ Interpreter::Flow Interpreter::run_node(const Node& node, Scope& scope) {
         chain.push_back(filter);
       }
       for (auto filter = chain.rbegin(); filter != chain.rend(); ++filter) {
-        if ((*filter)->kind != ExprKind::kFilter) throw not_implemented("something else than filters in a set block");
+        if ((*filter)->kind != ExprKind::kFilter) throw not_implemented("something other than filters in a set block");
         text = apply_filter((*filter)->name, text, evaluate_arguments(**filter, scope));
       }
       assign(node, std::move(text), scope);
@@ -145,7 +145,7 @@ void Interpreter::assign(const Node& node, Value value, Scope& scope) {
   if (node.attribute.empty()) return bind(node.targets, value, scope);
   const Value target = look_up(node.targets.front(), scope);
   if (!target.is_namespace()) {
-    throw TemplateError{fmt::format("the chat template sets an attribute of {}, which is no namespace", node.targets.front()),
+    throw TemplateError{fmt::format("the chat template sets an attribute of {}, which is not a namespace", node.targets.front()),
                         target.type_name()};
   }
   if (value.is_namespace() || value.is_loop() || value.is_function()) {
@@ -202,7 +202,7 @@ Value Interpreter::call(const Expr& expr, Scope& scope) {
 
 Value Interpreter::call_macro(const MacroNode& macro, const Arguments& arguments) {
   if (++macro_depth_ > limits_.macro_depth) {
-    throw TemplateError{fmt::format("the macro {} of the chat template calls itself too often", macro.name),
+    throw TemplateError{fmt::format("the macro {} of the chat template is nested too deeply", macro.name),
                         fmt::format("more than {} calls inside each other", limits_.macro_depth)};
   }
   std::vector<std::string> names;

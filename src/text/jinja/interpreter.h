@@ -9,9 +9,9 @@
 
 namespace rematch::jinja {
 
-/// What a hostile template may use up before it is stopped.
+/// The limits at which a hostile template is stopped.
 struct Limits {
-  int64_t steps = 20'000'000;    ///< operations, long texts counting for their length
+  int64_t steps = 20'000'000;    ///< operations; long texts count by their length
   size_t text_bytes = 16 << 20;  ///< of one value, and of the output
   int macro_depth = 50;          ///< calls inside calls
 };
@@ -27,14 +27,14 @@ class Interpreter {
  public:
   Interpreter(const Body& body, const std::string& where, const Limits& limits) : body_(body), where_(where), limits_(limits) {}
 
-  /// Text of the template with these variables. @throws UserError (data) with path:line
+  /// Renders the template with these variables. @throws UserError (data) with path:line
   std::string render(const Dict& variables);
 
   // What the built-in filters, tests and functions need.
 
-  /// Spends `count` operations. @throws TemplateError when the budget is gone
+  /// Spends `count` operations. @throws TemplateError when the budget is exhausted
   void spend(size_t count);
-  /// Python's str() of a value, paid for.
+  /// Python's str() of a value, charged to the budget.
   std::string text_of(const Value& value);
   /// A text value, checked against the limits.
   Value text_value(std::string text);
@@ -91,7 +91,7 @@ std::vector<std::optional<Value>> bind_arguments(const std::string& callee, cons
 /// An integer argument. @throws TemplateError
 int64_t integer_argument(const std::string& callee, const Value& value);
 
-/// Calls a method of a text or dict, as Python has it. @throws TemplateError, naming methods outside the subset
+/// Calls a method of a string or dict, as in Python. @throws TemplateError, naming methods outside the subset
 Value call_method(Interpreter& interpreter, const Value& object, const std::string& name, const Arguments& arguments);
 
 /// True for names that are Python methods of such a value, which attribute access finds before items.

@@ -37,7 +37,7 @@ std::string JinjaTemplate::render(const Json& variables) const {
   try {
     values = jinja::Value::from_json(variables);
   } catch (const jinja::TemplateError& error) {
-    throw UserError(ErrorKind::kData, {.error = error.error, .where = "messages", .what = error.what, .fix = "give smaller messages"});
+    throw UserError(ErrorKind::kData, {.error = error.error, .where = "messages", .what = error.what, .fix = "pass smaller messages"});
   }
   REMATCH_CHECK(values.is_dict(), values.type_name());
   return jinja::Interpreter(impl_->body, impl_->where, jinja::Limits()).render(values.dict());

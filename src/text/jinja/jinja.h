@@ -20,7 +20,7 @@ class JinjaTemplate {
   JinjaTemplate(JinjaTemplate&&) noexcept;
   JinjaTemplate& operator=(JinjaTemplate&&) noexcept;
 
-  /// Text of the template. Work and output are bounded, so a hostile template ends in an error.
+  /// Renders the template. Work and output are bounded, so a hostile template ends in an error.
   /// @param variables  an object: the names that the template sees
   /// @throws UserError (data) with path:line, also for raise_exception
   std::string render(const Json& variables) const;

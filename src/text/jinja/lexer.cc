@@ -21,7 +21,7 @@ bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 
 
 bool is_space_char(std::string_view character) { return python_strip(character).empty(); }
 
-// Where the white space at the end of text[from, end) begins.
+// Where the whitespace at the end of text[from, end) begins.
 size_t space_begin(std::string_view text, size_t from, size_t end) {
   while (end > from) {
     size_t begin = end - 1;
@@ -105,7 +105,7 @@ class Lexer {
     }
   }
 
-  // White space before a tag goes away with a minus, or (lstrip_blocks) when a block or comment is the first thing on its line.
+  // Whitespace before a tag is removed by a minus, or (lstrip_blocks) when a block or comment is the first thing on its line.
   size_t end_of_data(size_t open, char kind, char sign) const {
     if (kind == '\0') return open;
     if (sign == '-') return space_begin(in_, pos_, open);
@@ -128,7 +128,7 @@ class Lexer {
     after_close(sign, true);
   }
 
-  // What a closing tag swallows: everything blank after a minus, else (trim_blocks) one newline.
+  // What a closing tag swallows: all whitespace after a minus, else (trim_blocks) one newline.
   void after_close(char sign, bool trims_newline) {
     const size_t begin = pos_;
     if (sign == '-') {
@@ -228,7 +228,7 @@ class Lexer {
     }
     size_t end = pos_;
     next_code_point(in_, end);
-    fail("the chat template has a character that starts nothing", fmt::format("'{}'", in_.substr(pos_, end - pos_)));
+    fail("the chat template has an unexpected character", fmt::format("'{}'", in_.substr(pos_, end - pos_)));
   }
 
   void string(char quote) {
@@ -246,7 +246,7 @@ class Lexer {
     advance(i + 1 - pos_);
   }
 
-  // One escape of Python's, `i` at the character after the backslash; returns the index behind it.
+  // One escape of Python's, `i` at the character after the backslash; returns the index after it.
   size_t escape(size_t i, std::string& value) {
     static constexpr std::string_view kPlain = "\\'\"abfnrtv";
     static constexpr std::string_view kMeaning = "\\'\"\a\b\f\n\r\t\v";
@@ -283,7 +283,7 @@ class Lexer {
   size_t pos_ = 0;
   int line_ = 1;
   bool line_starting_ = true;
-  std::string brackets_;  // closing brackets that are due
+  std::string brackets_;  // expected closing brackets
   std::vector<Token> tokens_;
 };
 
@@ -293,7 +293,7 @@ void template_error(const std::string& where, int line, const std::string& error
   throw UserError(ErrorKind::kData, {.error = error,
                                      .where = fmt::format("{}:{}", where, line),
                                      .what = what,
-                                     .fix = "use the chat template that came with the model, or change that line"});
+                                     .fix = "use the chat template that came with the model, or correct that line"});
 }
 
 void refuse_construct(const std::string& where, int line, const std::string& construct) {

@@ -6,7 +6,7 @@
 namespace rematch::jinja {
 
 enum class TokenKind {
-  kData,           ///< text outside tags, white-space control already applied
+  kData,           ///< text outside tags, whitespace control already applied
   kBlockBegin,     ///< {%
   kBlockEnd,       ///< %}
   kVariableBegin,  ///< {{

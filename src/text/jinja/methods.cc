@@ -29,13 +29,13 @@ bool holds(const std::string_view (&names)[N], std::string_view name) {
 
 const std::string& text_argument(const std::string& method, const Value& value) {
   if (!value.is_string()) {
-    throw TemplateError{fmt::format("{}() of the chat template needs a text", method),
+    throw TemplateError{fmt::format("{}() of the chat template needs a string", method),
                         fmt::format("{}: {}", value.type_name(), value.repr())};
   }
   return value.text();
 }
 
-// startswith and endswith take a text or several.
+// startswith and endswith take one string or several.
 Value affix(const std::string& text, const std::string& name, const Arguments& arguments) {
   const auto bound = bind_arguments(name, arguments, {"affix"});
   throw_if_missing(name, bound[0], "the text to look for");
@@ -53,7 +53,7 @@ Value stripped(Interpreter& interpreter, const std::string& text, const std::str
   return interpreter.text_value(strip_text(interpreter, text, chars, name != "rstrip", name != "lstrip"));
 }
 
-// Splits at white space, from the left or the right; at most `limit` cuts when it is not negative.
+// Splits at whitespace, from the left or the right; at most `limit` cuts when it is not negative.
 std::vector<std::string> split_words(std::string_view text, int64_t limit, bool from_right) {
   const std::vector<std::string> all = characters(text);
   std::vector<bool> space(all.size());
@@ -118,7 +118,7 @@ Value split_method(Interpreter& interpreter, const std::string& text, const std:
     parts = split_words(text, limit, from_right);
   } else {
     const std::string& separator = text_argument(name, *bound[0]);
-    if (separator.empty()) throw TemplateError{"the chat template splits at an empty text", "empty separator"};
+    if (separator.empty()) throw TemplateError{"the chat template splits at an empty string", "empty separator"};
     parts = split_at(text, separator, limit, from_right);
   }
   List list;
@@ -289,7 +289,7 @@ Value call_function(Interpreter& interpreter, const std::string& name, const Arg
     }
   }
   if (name == "dict") return members;
-  const Value checked(members);  // the same rules for what may stand inside
+  const Value checked(members);  // the same rules for the values inside
   auto space = std::make_shared<Namespace>();
   space->members = checked.dict();
   return space;

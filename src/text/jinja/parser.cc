@@ -9,7 +9,7 @@
 namespace rematch::jinja {
 namespace {
 
-constexpr int kMaxBlocks = 100;  // statements inside each other
+constexpr int kMaxBlocks = 100;  // nested statements
 
 class StatementParser {
  public:
@@ -72,7 +72,7 @@ class StatementParser {
     in_.next();
   }
 
-  // Moves over {% name; @return the name
+  // Moves past {% name; @return the name
   std::string open_tag() {
     in_.next();
     std::string name = in_.current().text;
@@ -87,7 +87,7 @@ class StatementParser {
     if (tag == "macro") return macro_statement();
     if (tag == "break" || tag == "continue") {
       auto node = make(tag == "break" ? NodeKind::kBreak : NodeKind::kContinue);
-      if (loops_ == 0) template_error(where_, node->line, fmt::format("{} stands outside a loop", tag), "no {% for %} around it");
+      if (loops_ == 0) template_error(where_, node->line, fmt::format("{} is outside a loop", tag), "no {% for %} around it");
       open_tag();
       end_tag();
       return node;
@@ -135,7 +135,7 @@ class StatementParser {
     auto node = make(NodeKind::kFor);
     open_tag();
     node->targets = target_names();
-    if (std::find(node->targets.begin(), node->targets.end(), "loop") != node->targets.end()) in_.refuse("a loop variable called loop");
+    if (std::find(node->targets.begin(), node->targets.end(), "loop") != node->targets.end()) in_.refuse("a loop variable named loop");
     if (!in_.skip_name("in")) in_.fail_at_current("'in'");
     node->expr = in_.expression(false);
     if (in_.at_operator(",")) in_.refuse("a loop over several values without brackets");

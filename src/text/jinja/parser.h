@@ -16,7 +16,7 @@ class ExpressionParser {
  public:
   ExpressionParser(const std::vector<Token>& tokens, const std::string& where) : tokens_(tokens), where_(where) {}
 
-  /// An expression with the inline `if`; `with_if` false leaves a following `if` alone (the walked value of a for).
+  /// An expression with the inline `if`; `with_if` false leaves a following `if` alone (the value that a for iterates over).
   ExprPtr expression(bool with_if = true);
   /// Expressions separated by commas become one list (as `set a = 1, 2` does).
   ExprPtr tuple();

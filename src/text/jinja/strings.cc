@@ -47,7 +47,8 @@ std::string replace_text(Interpreter& interpreter, const std::string& text, cons
   const auto put = [&](std::string_view part) {
     out += part;
     interpreter.spend(1 + part.size() / 64);
-    if (out.size() > kMaxBytes) throw TemplateError{"the chat template makes a text that is too long", "replace gives more than 16 MiB"};
+    if (out.size() > kMaxBytes)
+      throw TemplateError{"the chat template creates a string that is too long", "replace gives more than 16 MiB"};
   };
   if (old_part.empty()) {
     // Python puts the new part before every character and at the end.
@@ -77,7 +78,7 @@ std::string change_case(const std::string& text, const std::string& how) {
   bool starts_word = true;
   for (char& c : out) {
     const bool is_upper = how == "upper" || (how != "lower" && starts_word);
-    // str.title: a word starts behind anything but a letter; the filter: behind space, a hyphen or an opening bracket;
+    // str.title: a word starts after anything but a letter; the filter: after a space, a hyphen or an opening bracket;
     // capitalize: only the first character counts.
     starts_word = how == "title" ? !is_letter(c)
                                  : how == "title filter" && (std::string_view("-({[<").find(c) != std::string_view::npos ||
@@ -105,7 +106,7 @@ std::string escape_non_ascii(const std::string& json) {
 
 void throw_if_missing(const std::string& callee, const std::optional<Value>& value, const std::string& name) {
   if (!value.has_value()) {
-    throw TemplateError{fmt::format("{} of the chat template lacks an argument", callee), fmt::format("{} is missing", name)};
+    throw TemplateError{fmt::format("{} of the chat template is missing an argument", callee), fmt::format("{} is missing", name)};
   }
 }
 

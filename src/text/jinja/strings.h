@@ -7,7 +7,7 @@
 /// Text functions that filters and methods share, as Python's str has them.
 namespace rematch::jinja {
 
-/// str.strip, lstrip or rstrip: white space, or any of the characters of `chars`.
+/// str.strip, lstrip or rstrip: whitespace, or any of the characters of `chars`.
 std::string strip_text(Interpreter& interpreter, const std::string& text, const std::optional<std::string>& chars, bool left, bool right);
 
 /// str.replace; count < 0 = all. @throws TemplateError when the result is too long

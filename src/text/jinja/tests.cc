@@ -73,8 +73,8 @@ bool Interpreter::apply_test(const std::string& name, const Value& value, const 
   const TestRow* row = find_test(name);
   if (row == nullptr) throw not_implemented(fmt::format("the test {}", name));
   if (arguments.positional.size() != row->num_arguments || !arguments.keywords.empty()) {
-    throw TemplateError{fmt::format("the test {} of the chat template gets the wrong number of arguments", name),
-                        fmt::format("{} given, {} wanted", arguments.positional.size() + arguments.keywords.size(), row->num_arguments)};
+    throw TemplateError{fmt::format("the test {} of the chat template receives the wrong number of arguments", name),
+                        fmt::format("{} given, {} expected", arguments.positional.size() + arguments.keywords.size(), row->num_arguments)};
   }
   return row->holds({*this, name, value, arguments.positional});
 }

@@ -16,13 +16,13 @@ using List = std::vector<Value>;
 /// Keys in insertion order; the language subset has string keys only.
 using Dict = std::vector<std::pair<std::string, Value>>;
 
-/// A missing variable, attribute or item: prints as nothing, is false, and fails where it is used otherwise.
+/// A missing variable, attribute or item: prints as nothing, is false, and fails in any other use.
 struct Undefined {
   std::string name;
 };
 struct None {};
 
-/// What `namespace(…)` makes: the only thing a template can change. Never stored inside other values, so no value holds itself.
+/// What `namespace(…)` returns: the only value a template can change. Never stored inside other values, so no value holds itself.
 struct Namespace {
   Dict members;
 };
@@ -70,7 +70,7 @@ class Value {
   bool is_undefined() const { return std::holds_alternative<Undefined>(data_); }
   bool is_none() const { return std::holds_alternative<None>(data_); }
   bool is_bool() const { return std::holds_alternative<bool>(data_); }
-  /// A Python int that is no bool.
+  /// A Python int that is not a bool.
   bool is_int() const { return std::holds_alternative<int64_t>(data_); }
   bool is_float() const { return std::holds_alternative<double>(data_); }
   bool is_number() const { return is_bool() || is_int() || is_float(); }
@@ -96,13 +96,13 @@ class Value {
   const Loop& loop() const { return *std::get<std::shared_ptr<const Loop>>(data_); }
   const Function& function() const { return std::get<Function>(data_); }
 
-  /// Python's truth of it.
+  /// Python's truth value.
   bool truthy() const;
   /// Python's str() of it; Undefined is empty.
   std::string str() const;
   /// Python's repr() of it.
   std::string repr() const;
-  /// What to call its kind in errors: Python's type names.
+  /// Python's type name, for errors.
   const char* type_name() const;
   /// Cost of walking over it: scalars 1, texts more by their length, lists and dicts the sum of their items.
   size_t weight() const { return weight_; }
@@ -113,7 +113,7 @@ class Value {
   const Value* find(std::string_view key) const;
 
   static Value from_json(const Json& json);
-  /// @throws TemplateError for what json.dumps refuses
+  /// @throws TemplateError for what json.dumps rejects
   Json to_json(bool sort_keys) const;
 
  private:
@@ -129,7 +129,7 @@ class Value {
   size_t weight_ = 1;
 };
 
-/// Something wrong at run time; the interpreter adds file and line and turns it into a UserError.
+/// A run-time error; the interpreter adds file and line and turns it into a UserError.
 struct TemplateError {
   std::string error;  ///< one line
   std::string what;   ///< the values involved
