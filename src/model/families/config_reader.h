@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fields.h"
 
 namespace rematch {
 
@@ -22,7 +22,7 @@ class ConfigReader {
   /// True for an explicit null.
   bool is_null(const std::string& key) const;
   std::string name(const std::string& key) const { return prefix_.empty() ? key : prefix_ + "." + key; }
-  const std::string& where() const { return where_; }
+  const std::string& where() const { return origin_.path; }
   [[noreturn]] void fail(const std::string& key, const std::string& what, const std::string& fix) const;
 
   /// An integer ≥ `least`.
@@ -42,10 +42,10 @@ class ConfigReader {
   void require_text(const std::string& key, const std::string& wanted) const;
 
  private:
-  int64_t to_integer(const std::string& key, const Json& value, int64_t least) const;
+  JsonFields fields() const { return {*value_, origin_, prefix_}; }
 
   const Json* value_;
-  std::string where_;
+  JsonOrigin origin_;
   std::string prefix_;
 };
 
