@@ -29,11 +29,11 @@ ALLOWED = {
     "rollout": {"flow", "text", "vision", "kernels", "nn", "model", "model/families"},
     "mstep/loss": {"flow", "nn"},
     "mstep/optim": {"model/families"},
-    "mstep": {"flow", "vision", "model", "mstep/loss", "mstep/optim"},
+    "mstep": {"dist", "flow", "vision", "model", "mstep/loss", "mstep/optim"},
     "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "rollout"},
     "evaluate": {"flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
-    "train": {"flow", "data", "checkpoint", "observe", "pack", "estep", "rollout", "mstep", "evaluate", "resume"},
+    "train": {"dist", "flow", "data", "checkpoint", "observe", "pack", "estep", "rollout", "mstep", "evaluate", "resume"},
     "assembly": None,  # everything below it
     "cli": None,
 }

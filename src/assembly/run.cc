@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/peft.h"
-#include "dist/world.h"
+#include "dist/group.h"
 #include "model/adapter.h"
 #include "model/save.h"
 #include "mstep/optim/groups.h"
@@ -41,17 +41,19 @@ CadenceOptions cadence_options(const CadenceConfig& config) {
           .save_last_epoch = config.save_last_epoch};
 }
 
-WindowStream window_stream(const Session& session) {
+WindowStream window_stream(const Session& session, const Group& group) {
   const Config& config = session.config;
   return WindowStream({.num_samples = session.train_data->size(),
                        .per_device_train_batch_size = config.cadence.per_device_train_batch_size,
                        .gradient_accumulation_steps = config.cadence.gradient_accumulation_steps,
                        .seed = config.cadence.seed,
+                       .world_size = group.size(),
+                       .rank = group.rank(),
                        .drop_last = config.data.drop_last,
                        .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch()});
 }
 
-MStep make_mstep(const Session& session, int64_t total_steps) {
+MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
   const OptimConfig& optim = session.config.optim;
   const ScheduleConfig& schedule = session.config.schedule;
   const TunerConfig& tuner = session.config.tuner;
@@ -83,7 +85,8 @@ MStep make_mstep(const Session& session, int64_t total_steps) {
                {.loss = session.loss_options(),
                 .normalization = session.config.loss.per_row ? LossNormalization::kRow : LossNormalization::kWindow,
                 .max_grad_norm = optim.max_grad_norm,
-                .learning_rate = optim.learning_rate});
+                .learning_rate = optim.learning_rate,
+                .group = &group});
 }
 
 std::unique_ptr<SegmentSource> make_source(const Session& session) {
@@ -119,12 +122,13 @@ std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputConfig& output, 
   return sinks;
 }
 
-Fingerprint fingerprint_of(const ConfigResult& result, const Session& session) {
+Fingerprint fingerprint_of(const ConfigResult& result, const Session& session, const Group& group) {
   const Config& config = result.config;
   FingerprintInput input{.model_dir = config.model.directory,
                          .parameters = session.model->parameters(),
                          .dataset_hash = session.train_data->content_hash(),
                          .num_samples = session.train_data->size(),
+                         .world_size = group.size(),
                          .per_device_train_batch_size = config.cadence.per_device_train_batch_size,
                          .gradient_accumulation_steps = config.cadence.gradient_accumulation_steps,
                          .drop_last = config.data.drop_last,
@@ -198,7 +202,7 @@ TrainerState initial_state(const CadenceConfig& cadence, int64_t total_steps) {
 
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal) {
   const Config& config = result.config;
-  world_from_environment();
+  Group& group = group_of(world_from_environment());
   const std::optional<std::string> checkpoint = choose_start(config, terminal);
   write_file_atomic(config.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
 
@@ -206,7 +210,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const bool rollouts = config.is_stage_2() || (has_val && config.rollout.configured);
   Session session(config, device, {.train_data = true, .val_data = has_val, .rollouts = rollouts, .weights_dir = checkpoint.value_or("")},
                   terminal);
-  const Fingerprint fingerprint = fingerprint_of(result, session);
+  const Fingerprint fingerprint = fingerprint_of(result, session, group);
   std::optional<LoadedCheckpoint> resume;
   if (checkpoint) resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size);
   if (resume) {
@@ -214,13 +218,13 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   }
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
-  WindowStream windows = window_stream(session);
+  WindowStream windows = window_stream(session, group);
   RolloutBuffer buffer({.enabled = config.pack.rollout_buffer, .m_steps = config.pack.m_steps});
   const Cadence cadence(cadence_options(config.cadence),
                         [&](int64_t epoch) { return buffer.steps_of_epoch(windows.windows_in_epoch(epoch), windows.ends_partial(epoch)); });
   const std::unique_ptr<SegmentSource> source = make_source(session);
   Packer packer = make_packer(session);
-  MStep mstep = make_mstep(session, cadence.total_steps());
+  MStep mstep = make_mstep(session, cadence.total_steps(), group);
   if (session.offload) session.offload->set_optimizer([&mstep] { return mstep.optimizer().tensors(); });
   const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation(!config.is_stage_2()) : nullptr;
   const TrainParts* at_work = nullptr;
@@ -229,7 +233,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   };
   if (config.cadence.save_only_model) write_state = {};
   Checkpoints checkpoints(
-      {.run_dir = config.output.run_dir, .save_total_limit = config.cadence.save_total_limit.value_or(0)},
+      {.run_dir = config.output.run_dir, .save_total_limit = config.cadence.save_total_limit.value_or(0), .group = &group},
       [&](const std::string& directory) { save_weights(session, directory); }, write_state);
   // `latest` without a checkpoint is the same run begun again: what it logged before its first checkpoint goes as well.
   const bool is_same_run = config.cadence.resume_from_checkpoint.has_value();

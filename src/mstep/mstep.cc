@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -70,15 +71,15 @@ LossNormalization loss_normalization(const std::string& name) {
                                        .fix = "choose window (the default) or row"});
 }
 
-std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization) {
+std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group) {
   const auto inverse = [](double divisor) { return divisor > 0 ? 1.0 / divisor : 0.0; };
-  double num_ce = 0;
-  double num_slots = 0;
+  std::array<double, 3> totals{0, 0, static_cast<double>(rows.size())};
   for (const RowSupervision& row : rows) {
-    num_ce += static_cast<double>(row.ce_positions.size());
-    num_slots += static_cast<double>(row.slot_positions.size());
+    totals[0] += static_cast<double>(row.ce_positions.size());
+    totals[1] += static_cast<double>(row.slot_positions.size());
   }
-  const auto num_rows = static_cast<double>(rows.size());
+  group.all_reduce(totals);
+  const auto [num_ce, num_slots, num_rows] = totals;
   std::vector<LossScale> scales;
   for (const RowSupervision& row : rows) {
     if (normalization == LossNormalization::kWindow) {
@@ -129,7 +130,7 @@ double MStep::clip(const Window& window) {
 void MStep::run(const Window& window, MetricsBag& metrics) {
   std::vector<RowSupervision> supervision;
   for (const PackedRow& row : window.rows) supervision.push_back(RowSupervision::from(row));
-  const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization);
+  const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization, *options_.group);
 
   const double factor = schedule_.factor(optimizer_.num_steps());
   WindowSums sums;

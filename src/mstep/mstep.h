@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
+#include "dist/group.h"
 #include "flow/segment.h"
 #include "mstep/loss/losses.h"
 #include "mstep/optim/adamw.h"
@@ -41,8 +42,8 @@ struct LossScale {
   double coord = 0;
 };
 
-/// Scales of every row of a window, from the labels alone: known before the first forward pass.
-std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization);
+/// Scales of this rank's rows of a window, from the labels of all ranks alone: known before the first forward pass.
+std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());
 
 /// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are those of the step's start.
 class NonFiniteLoss : public UserError {
@@ -64,6 +65,7 @@ class MStep {
     LossNormalization normalization = LossNormalization::kWindow;
     double max_grad_norm = 1.0;  ///< ≤ 0: gradients are measured, not clipped
     double learning_rate = 0;    ///< logged, times the schedule's factor
+    Group* group = &alone();     ///< ranks that share a window: their rows are counted together
   };
   /// @param groups  trainable parameters (make_groups)
   MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWOptions& adamw, const Schedule& schedule, Options options);

@@ -25,14 +25,20 @@ std::string Checkpoints::save(TrainerState& state) {
   const std::string path = path_of(state.global_step);
   TrainerState saved = state;
   if (saved.best_global_step == saved.global_step) saved.best_model_checkpoint = path;
+  const bool is_writer = options_.group->rank() == 0;
+  if (is_writer) write(path, saved);
+  options_.group->barrier();
+  state = std::move(saved);
+  if (is_writer) rotate(state);
+  return path;
+}
+
+void Checkpoints::write(const std::string& path, const TrainerState& state) const {
   StagedDirectory staged(path);
   write_model_(staged.path());
   if (write_state_) write_state_(staged.path());
-  write_file_atomic(staged.path() + "/trainer_state.json", saved.to_json());
+  write_file_atomic(staged.path() + "/trainer_state.json", state.to_json());
   staged.commit();
-  state = std::move(saved);
-  rotate(state);
-  return path;
 }
 
 std::vector<int64_t> Checkpoints::existing_steps() const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/group.h"
 #include "resume/trainer_state.h"
 
 namespace rematch {
@@ -14,6 +15,7 @@ class Checkpoints {
   struct Options {
     std::string run_dir;
     int64_t save_total_limit = 0;  ///< 0 = keep all
+    Group* group = &alone();       ///< its first rank writes; no rank goes on before the checkpoint is whole
   };
   /// Writes the files of a checkpoint, or a part of them, into a directory.
   using Writer = std::function<void(const std::string& directory)>;
@@ -34,6 +36,7 @@ class Checkpoints {
   std::vector<int64_t> existing_steps() const;
 
  private:
+  void write(const std::string& path, const TrainerState& state) const;
   void rotate(const TrainerState& state) const;
   bool is_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;
