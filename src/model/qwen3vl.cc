@@ -206,6 +206,8 @@ at::Tensor Qwen3VL::embed(const at::Tensor& token_ids) const {
   return at::embedding(impl_->embedding, token_ids.to(device()), impl_->config.text.pad_token_id);
 }
 
+const LinearWeights& Qwen3VL::head() const { return impl_->head; }
+
 at::Tensor Qwen3VL::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }
 
 }  // namespace rematch
