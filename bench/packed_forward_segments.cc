@@ -50,7 +50,7 @@ std::vector<SceneObject> draw_objects(size_t count, uint64_t key) {
 void keep_half(Segment& segment) {
   const int border = segment.prompt_len + (segment.encoded_len() - segment.prompt_len) / 2;
   for (int i = segment.prompt_len; i < border; ++i) segment.labels[static_cast<size_t>(i)] = kIgnoreLabel;
-  for (CoordSlot& slot : segment.coord_slots) {
+  for (Slot& slot : segment.slots[kCoordSlots]) {
     if (slot.position < border) slot.source = SlotSource::kPrefix;
   }
 }

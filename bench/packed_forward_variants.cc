@@ -10,10 +10,11 @@ namespace rematch::bench {
 namespace {
 
 double backward_of(const Job& job, const at::Tensor& hidden_TH, const RowSupervision& supervision, const LossScale& scale) {
-  const auto head_KV = [&](const at::Tensor& hidden_KH) { return job.model->head_KV(hidden_KH); };
-  const RowLoss loss = row_loss(hidden_TH, supervision, head_KV, job.loss, scale.ce, scale.coord);
+  const RowLoss loss = row_loss(hidden_TH, supervision, Head::of(job.model->head()), job.loss, scale);
   torch::autograd::backward({loss.total}, {});
-  return loss.ce_sum * scale.ce + loss.coord_sum * scale.coord;
+  double total = 0;
+  for (const auto& [part, sum] : loss.parts) total += sum.sum * scale_of(scale, part);
+  return total;
 }
 
 // Attention of a right-padded batch. q [B, T, nq, D].
@@ -48,12 +49,12 @@ struct PaddedBatch {
 };
 
 void add_supervision(RowSupervision& all, const std::shared_ptr<const Segment>& segment, int64_t begin) {
-  const RowSupervision one = RowSupervision::from({{segment}});
-  for (const int64_t position : one.ce_positions) all.ce_positions.push_back(begin + position);
-  for (const int64_t position : one.slot_positions) all.slot_positions.push_back(begin + position);
-  all.ce_labels.insert(all.ce_labels.end(), one.ce_labels.begin(), one.ce_labels.end());
-  all.slot_bins.insert(all.slot_bins.end(), one.slot_bins.begin(), one.slot_bins.end());
-  all.slot_is_prefix.insert(all.slot_is_prefix.end(), one.slot_is_prefix.begin(), one.slot_is_prefix.end());
+  for (const auto& [part, one] : RowSupervision::from({{segment}}).parts) {
+    PartTargets& targets = all.parts[part];
+    for (const int64_t position : one.positions) targets.positions.push_back(begin + position);
+    targets.values.insert(targets.values.end(), one.values.begin(), one.values.end());
+    targets.is_prefix.insert(targets.is_prefix.end(), one.is_prefix.begin(), one.is_prefix.end());
+  }
 }
 
 PaddedBatch make_padded(const Job& job) {

@@ -280,13 +280,14 @@ int Session::max_length() const { return static_cast<int>(config.model.global_ma
 
 LossOptions Session::loss_options() const {
   const LossConfig& loss = config.loss;
-  return {.soft_ce_weight = loss.soft_ce_weight,
-          .w1_weight = loss.w1_weight,
-          .gate_weight = loss.gate_weight,
-          .temperature_coord = loss.temperature_coord,
-          .target_sigma = loss.target_sigma,
-          .target_truncate = loss.target_truncate,
-          .coord_token_ids = coords.ids()};
+  LossOptions options{.settings = {{"soft_ce_weight", loss.soft_ce_weight},
+                                   {"w1_weight", loss.w1_weight},
+                                   {"gate_weight", loss.gate_weight},
+                                   {"temperature_coord", loss.temperature_coord},
+                                   {"target_sigma", loss.target_sigma}},
+                      .coord_token_ids = coords.ids()};
+  if (loss.target_truncate) options.settings["target_truncate"] = *loss.target_truncate;
+  return options;
 }
 
 RowModel Session::row_model() const {
@@ -297,7 +298,7 @@ RowModel Session::row_model() const {
                 const RowBatch batch = make_row(row, [this](const ImageRef& image) { return pixels->get(image); }, device);
                 return forward_row(*model, batch, kept.get());
               },
-          .head_KV = [this](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); },
+          .head = Head::of(model->head()),
           .training_row = [this](int64_t step,
                                  int64_t row_idx) { return model->adapter() ? model->adapter()->training_row(step, row_idx) : nullptr; },
           .window_closed =

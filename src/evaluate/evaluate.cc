@@ -86,18 +86,15 @@ void Evaluation::run_teacher(Terminal& terminal, EvaluationResult& result) {
     PackedRow row;
     for (const int64_t index : chunk(begin, batch_size, num_samples_)) row.segments.push_back(teacher_->segment_at(index, 0));
     const RowLoss loss = teacher_loss_(row);
-    total.ce_sum += loss.ce_sum;
-    total.ce_count += loss.ce_count;
-    total.ce_correct_count += loss.ce_correct_count;
-    total.coord_sum += loss.coord_sum;
-    total.coord_count += loss.coord_count;
+    total.parts.add(loss.parts);
+    total.details.add(loss.details);
     terminal.progress({.phase = "evaluate", .done = std::min(begin + batch_size, num_samples_), .total = num_samples_});
   }
   terminal.finish_progress();
-  const double ce = ratio(total.ce_sum, static_cast<double>(total.ce_count));
-  const double coord = ratio(total.coord_sum, static_cast<double>(total.coord_count));
-  result.values.emplace_back("eval_loss", ce + coord);
-  result.values.emplace_back("eval_token_acc", ratio(static_cast<double>(total.ce_correct_count), static_cast<double>(total.ce_count)));
+  double eval_loss = 0;
+  for (const auto& [part, sum] : total.parts) eval_loss += sum.mean();
+  result.values.emplace_back("eval_loss", eval_loss);
+  result.values.emplace_back("eval_token_acc", total.details.of(kCorrectTokens).mean());
 }
 
 }  // namespace rematch

@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,31 +11,47 @@
 
 namespace rematch {
 
-/// Where a supervised coordinate came from.
+/// Where a taught token stands: in the kept prefix, or in the text appended to it.
 enum class SlotSource { kPrefix, kAppend };
 
-/// A coord token whose distribution is taught: the logits of `position - 1` are compared with the bin.
-struct CoordSlot {
+/// A token at which something other than the token itself is taught: the logits of `position - 1` are compared with `target`.
+struct Slot {
   int position = 0;  ///< in the segment's token_ids, ≥ 1
-  int bin = 0;       ///< 0..999
+  int target = 0;    ///< ≥ 0; what it means is a matter of the kind
   SlotSource source = SlotSource::kAppend;
 
-  bool operator==(const CoordSlot&) const = default;
+  bool operator==(const Slot&) const = default;
 };
+
+/// Slots on coord tokens, whose target is a bin 0..999.
+inline constexpr const char* kCoordSlots = "coord";
 
 /// One sample's teacher-forced sequence: prompt + kept prefix + append + <|im_end|>. Atomic: never split, never truncated.
 struct Segment {
   int64_t sample_id = 0;
   std::vector<TokenId> token_ids;
-  std::vector<int> labels;             ///< same length; the token itself where cross-entropy applies, else kIgnoreLabel
-  std::vector<CoordSlot> coord_slots;  ///< sorted by position
-  std::vector<ImageRef> images;        ///< references, not pixels
-  int prompt_len = 0;                  ///< tokens
+  std::vector<int> labels;                         ///< same length; the token itself where cross-entropy applies, else kIgnoreLabel
+  std::map<std::string, std::vector<Slot>> slots;  ///< by kind (kCoordSlots, or what another loss is taught on), each by position
+  std::vector<ImageRef> images;                    ///< references, not pixels
+  int prompt_len = 0;                              ///< tokens
   int prefix_len = 0;
   int append_len = 0;  ///< without <|im_end|>
   std::string where;   ///< "path:line" of the sample
 
   int encoded_len() const { return static_cast<int>(token_ids.size()); }
+
+  /// Adds a slot to its kind, which stays sorted by position.
+  void add_slot(const std::string& kind, const Slot& slot) {
+    std::vector<Slot>& list = slots[kind];
+    const auto is_before = [](int position, const Slot& other) { return position < other.position; };
+    list.insert(std::upper_bound(list.begin(), list.end(), slot.position, is_before), slot);
+  }
+  /// Slots of a kind, by position; empty when the segment has none.
+  const std::vector<Slot>& slots_of(const std::string& kind) const {
+    static const std::vector<Slot> kNone;
+    const auto found = slots.find(kind);
+    return found == slots.end() ? kNone : found->second;
+  }
 };
 
 /// One teacher-forced forward: segments side by side, never attending to each other.

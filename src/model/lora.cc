@@ -99,6 +99,12 @@ LoraLinear::LoraLinear(std::string module, const LoraOptions& options, LoraTenso
   REMATCH_CHECK(tensors_.a_rI.size(0) == tensors_.b_Or.size(1) && tensors_.magnitude_O.defined() == options.use_dora, module_);
 }
 
+std::vector<at::Tensor> LoraLinear::parameters() const {
+  std::vector<at::Tensor> parameters{tensors_.a_rI, tensors_.b_Or};
+  if (tensors_.magnitude_O.defined()) parameters.push_back(tensors_.magnitude_O);
+  return parameters;
+}
+
 at::Tensor LoraLinear::drop(const at::Tensor& x) const {
   const uint64_t key = random_key({kDropout, dropout_->row_key, hash_of(module_)});
   const at::Tensor mask =

@@ -61,6 +61,7 @@ class LoraLinear : public LinearAdapter {
   /// Without gradients and outside of training rows: a plain Linear of the merged weight, which is kept in a tensor of its own until the
   /// next pass with gradients. The base weight is never written.
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
+  std::vector<at::Tensor> parameters() const override;
 
   const std::string& module() const { return module_; }
   const LoraTensors& tensors() const { return tensors_; }

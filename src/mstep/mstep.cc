@@ -5,43 +5,41 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
+#include "mstep/loss/loss_table.h"
 
 namespace rematch {
 namespace {
 
 // Sums of a window's rows; means are taken once, at the end.
 struct WindowSums {
-  double loss = 0, ce = 0, coord = 0;  ///< already scaled
-  double coord_prefix_sum = 0, coord_append_sum = 0;
-  int64_t coord_prefix_count = 0, coord_append_count = 0;
+  std::map<std::string, double> scaled;  ///< by part
+  NamedSums details;
 
   void add(const RowLoss& row, const LossScale& scale) {
-    ce += row.ce_sum * scale.ce;
-    coord += row.coord_sum * scale.coord;
-    loss = ce + coord;
-    coord_prefix_sum += row.coord_prefix_sum;
-    coord_append_sum += row.coord_append_sum;
-    coord_prefix_count += row.coord_prefix_count;
-    coord_append_count += row.coord_append_count;
+    for (const auto& [part, sum] : row.parts) scaled[part] += sum.sum * scale_of(scale, part);
+    details.add(row.details);
   }
 };
 
-double share(double sum, int64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
-
-void add_losses(const WindowSums& sums, MetricsBag& metrics) {
-  metrics.add("loss", sums.loss);
-  metrics.add("loss/ce", sums.ce);
-  metrics.add("loss/coord", sums.coord);
-  metrics.add("loss/coord_prefix", share(sums.coord_prefix_sum, sums.coord_prefix_count));
-  metrics.add("loss/coord_tail", share(sums.coord_append_sum, sums.coord_append_count));
+void add_losses(const std::vector<LossPart>& parts, WindowSums& sums, MetricsBag& metrics) {
+  double loss = 0;
+  for (const LossPart& part : parts) {
+    metrics.add("loss/" + part.name, sums.scaled[part.name]);
+    loss += sums.scaled[part.name];
+    if (part.name == kLabelPart) continue;
+    for (const char* source : {"_prefix", "_tail"}) metrics.add("loss/" + part.name + source, sums.details.of(part.name + source).mean());
+  }
+  metrics.add("loss", loss);
 }
 
-bool is_supervised(const RowSupervision& supervision) { return !supervision.ce_positions.empty() || !supervision.slot_positions.empty(); }
+bool is_supervised(const RowSupervision& row, const std::vector<LossPart>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](const LossPart& part) { return row.parts.count(part.name) > 0; });
+}
 
 NonFiniteLoss non_finite(const std::string& error, const std::string& what, const std::vector<const PackedRow*>& rows) {
   std::vector<int64_t> ids;
@@ -72,21 +70,26 @@ LossNormalization loss_normalization(const std::string& name) {
 }
 
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group) {
-  const auto inverse = [](double divisor) { return divisor > 0 ? 1.0 / divisor : 0.0; };
-  std::array<double, 3> totals{0, 0, static_cast<double>(rows.size())};
+  std::map<std::string, double> window_counts;
+  for (const LossTerm& term : loss_terms()) window_counts.emplace(term.part, 0.0);  // the same parts in the same order on every rank
   for (const RowSupervision& row : rows) {
-    totals[0] += static_cast<double>(row.ce_positions.size());
-    totals[1] += static_cast<double>(row.slot_positions.size());
+    for (const auto& [part, targets] : row.parts) window_counts[part] += static_cast<double>(targets.positions.size());
   }
+  std::vector<double> totals{static_cast<double>(rows.size())};
+  for (const auto& [part, count] : window_counts) totals.push_back(count);
   group.all_reduce(totals);
-  const auto [num_ce, num_slots, num_rows] = totals;
+  const double num_rows = totals.front();
+  size_t next = 1;
+  for (auto& [part, count] : window_counts) count = totals[next++];
+  const auto inverse = [](double divisor) { return divisor > 0 ? 1.0 / divisor : 0.0; };
   std::vector<LossScale> scales;
   for (const RowSupervision& row : rows) {
-    if (normalization == LossNormalization::kWindow) {
-      scales.push_back({inverse(num_ce), inverse(num_slots)});
-    } else {
-      scales.push_back({inverse(static_cast<double>(row.ce_positions.size()) * num_rows),
-                        inverse(static_cast<double>(row.slot_positions.size()) * num_rows)});
+    LossScale& scale = scales.emplace_back();
+    for (const auto& [part, window_count] : window_counts) {
+      const auto own = row.parts.find(part);
+      const auto row_count = static_cast<double>(own == row.parts.end() ? 0 : own->second.positions.size());
+      const bool by_window = normalization == LossNormalization::kWindow;
+      scale[part] = inverse(by_window ? window_count : row_count * num_rows);
     }
   }
   return scales;
@@ -103,14 +106,12 @@ RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervisio
   RowLoss loss;
   {
     const Span span(metrics, "time/forward_s");
-    loss = row_loss(model_.hidden_TH(row), supervision, model_.head_KV, options_.loss, scale.ce, scale.coord);
+    loss = row_loss(model_.hidden_TH(row), supervision, model_.head, options_.loss, scale);
   }
   // The sums are on the host already; a backward pass from a NaN would only cost time.
-  if (!std::isfinite(loss.ce_sum) || !std::isfinite(loss.coord_sum)) {
-    throw non_finite("the loss is not finite",
-                     fmt::format("cross-entropy sum {}, coordinate sum {} over {} and {} tokens", loss.ce_sum, loss.coord_sum,
-                                 loss.ce_count, loss.coord_count),
-                     {&row});
+  for (const auto& [part, sum] : loss.parts) {
+    if (std::isfinite(sum.sum)) continue;
+    throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", part, sum.sum, sum.count), {&row});
   }
   const Span span(metrics, "time/backward_s");
   if (loss.total.requires_grad()) torch::autograd::backward({loss.total}, {});
@@ -132,12 +133,13 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
   for (const PackedRow& row : window.rows) supervision.push_back(RowSupervision::from(row));
   const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization, *options_.group);
 
+  const std::vector<LossPart> parts = loss_parts(options_.loss);
   const double factor = schedule_.factor(optimizer_.num_steps());
   WindowSums sums;
   double norm = 0;
   try {
     for (size_t i = 0; i < window.rows.size(); ++i) {
-      if (!is_supervised(supervision[i])) continue;  // contributes nothing, costs nothing
+      if (!is_supervised(supervision[i], parts)) continue;  // contributes nothing, costs nothing
       std::shared_ptr<void> training;
       if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), static_cast<int64_t>(i));
       sums.add(accumulate(window.rows[i], supervision[i], scales[i], metrics), scales[i]);
@@ -151,7 +153,7 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
     throw;
   }
   optimizer_.zero_grad();
-  add_losses(sums, metrics);
+  add_losses(parts, sums, metrics);
   metrics.add("grad_norm", norm);
   metrics.add("learning_rate", options_.learning_rate * factor);
 }
@@ -159,8 +161,8 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
 RowLoss teacher_forced_loss(const RowModel& model, const PackedRow& row, const LossOptions& options) {
   const at::NoGradGuard no_grad;
   const RowSupervision supervision = RowSupervision::from(row);
-  if (!is_supervised(supervision)) return {};
-  return row_loss(model.hidden_TH(row), supervision, model.head_KV, options, 1.0, 1.0);
+  if (!is_supervised(supervision, loss_parts(options))) return {};
+  return row_loss(model.hidden_TH(row), supervision, model.head, options, {});
 }
 
 }  // namespace rematch

@@ -16,10 +16,10 @@
 
 namespace rematch {
 
-/// The two halves of a model that training needs.
+/// What training needs of a model.
 struct RowModel {
   std::function<at::Tensor(const PackedRow&)> hidden_TH;  ///< a row's final hidden states, with graph when gradients are on
-  std::function<at::Tensor(const at::Tensor& hidden_KH)> head_KV;
+  Head head;
   /// Called when a row is about to be trained on (step: finished optimizer steps); what it gives is held until the row's backward pass is done.
   /// May be empty.
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
@@ -36,13 +36,8 @@ enum class LossNormalization {
 /// "window" or "row". @throws UserError (config)
 LossNormalization loss_normalization(const std::string& name);
 
-/// What multiplies a row's sums so that the rows of a window add up to the loss of the step.
-struct LossScale {
-  double ce = 0;  ///< 0 where there is nothing to divide by
-  double coord = 0;
-};
-
-/// Scales of this rank's rows of a window, from the labels of all ranks alone: known before the first forward pass.
+/// Scales of every row of a window by part of the loss, from the targets alone: known before the first forward pass. 0 where there is nothing
+/// to divide by.
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());
 
 /// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are those of the step's start.
@@ -71,7 +66,7 @@ class MStep {
   MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWOptions& adamw, const Schedule& schedule, Options options);
 
   /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be run again (rollout buffer).
-  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/…` and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
+  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/PART` (of slots also `loss/PART_prefix` and `loss/PART_tail`) and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
   /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
   void run(const Window& window, MetricsBag& metrics);
 

@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -97,13 +96,6 @@ at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
   if (!goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
   return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none", c10::List<std::optional<at::Scalar>>(),
                                std::nullopt);
-}
-
-at::Tensor plain_affine_weight(const at::Tensor& result) {
-  const auto* node = dynamic_cast<const torch::autograd::CppNode<AffineFunction>*>(result.grad_fn().get());
-  if (node == nullptr || (node->num_outputs() > 2 && node->next_edge(2).function != nullptr)) return {};
-  const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(node->next_edge(1).function.get());
-  return leaf == nullptr ? at::Tensor() : leaf->variable;
 }
 
 }  // namespace rematch

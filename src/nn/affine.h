@@ -23,7 +23,4 @@ void bound_onednn_caches();
 /// @param x_MK, w_NK  float32, two dimensions
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK);
 
-/// The weight of the affine() that gave `result`, when it is a leaf and no bias is trained: then d weight = d resultᵀ · x is all. Undefined otherwise.
-at::Tensor plain_affine_weight(const at::Tensor& result);
-
 }  // namespace rematch

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <vector>
 
 namespace rematch {
 
@@ -15,6 +16,8 @@ class LinearAdapter {
   virtual ~LinearAdapter() = default;
   /// The adapted output for `x`, in x's dtype; `base.weight` and `base.bias` are the frozen map.
   virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const = 0;
+  /// Its own tensors that forward() reads.
+  virtual std::vector<at::Tensor> parameters() const = 0;
 };
 
 /// Weights of an affine map; `bias` may be undefined.

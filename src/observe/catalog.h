@@ -23,8 +23,9 @@ struct MetricRow {
 
 const std::vector<MetricRow>& metric_table();
 
-/// Reduces the observations of one step, in table order; rows without observations are left out. Undefined ratios are 0.
-/// @throws InternalError for a raw name that no row reads: an uncatalogued metric is a bug
+/// Reduces the observations of one step, in table order; rows without observations are left out. Undefined ratios are 0. `loss/NAME` of a
+/// loss term that is not in the table comes last, as its last value.
+/// @throws InternalError for any other raw name that no row reads: an uncatalogued metric is a bug
 std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag);
 
 /// The table as Markdown (docs/metrics.md).

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -16,16 +17,18 @@ namespace {
 
 constexpr const char* kTokenIds = "token_ids";
 constexpr const char* kIsLabel = "is_label";
-constexpr const char* kCoordSlots = "coord_slots";
-constexpr int64_t kSlotWidth = 3;  ///< position, bin, source
+const std::string kSlots = "_slots";  ///< behind the kind
+constexpr int64_t kSlotWidth = 3;     ///< position, target, source
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
-Json description_of(const Segment& segment) {
+Json description_of(const Segment& segment, const std::set<std::string>& slot_kinds) {
   Json images = Json::array();
   for (const ImageRef& image : segment.images) images.push_back({{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}});
-  return {{"sample_id", segment.sample_id},   {"num_tokens", segment.encoded_len()}, {"prompt_len", segment.prompt_len},
-          {"prefix_len", segment.prefix_len}, {"append_len", segment.append_len},    {"num_coord_slots", segment.coord_slots.size()},
-          {"images", std::move(images)},      {"where", bytes_json(segment.where)}};
+  Json description = {{"sample_id", segment.sample_id},    {"num_tokens", segment.encoded_len()}, {"prompt_len", segment.prompt_len},
+                      {"prefix_len", segment.prefix_len},  {"append_len", segment.append_len},    {"images", std::move(images)},
+                      {"where", bytes_json(segment.where)}};
+  for (const std::string& kind : slot_kinds) description["num_" + kind + kSlots] = segment.slots_of(kind).size();
+  return description;
 }
 
 /// The tensors of a store, one after another segment.
@@ -34,15 +37,22 @@ class TensorReader {
   TensorReader(const NamedTensors& tensors, const JsonOrigin& origin) : origin_(origin) {
     token_ids_ = find(tensors, kTokenIds, at::kInt, {-1});
     is_label_ = find(tensors, kIsLabel, at::kBool, {-1});
-    slots_ = find(tensors, kCoordSlots, at::kInt, {-1, kSlotWidth});
     if (is_label_.size(0) != token_ids_.size(0)) {
       fail(kIsLabel, fmt::format("{} marks for {} tokens", is_label_.size(0), token_ids_.size(0)));
     }
-    if (tensors.size() != 3) fail("tensors", fmt::format("3 tensors are expected, found {}", tensors.size()));
+    for (const auto& [name, tensor] : tensors) {
+      if (name == kTokenIds || name == kIsLabel) continue;
+      if (!name.ends_with(kSlots) || name == kSlots) fail(name, "this tensor does not belong to segments");
+      slots_[name.substr(0, name.size() - kSlots.size())] = {find(tensors, name, at::kInt, {-1, kSlotWidth}), 0};
+    }
   }
 
   int64_t tokens_left() const { return token_ids_.size(0) - next_token_; }
-  int64_t slots_left() const { return slots_.size(0) - next_slot_; }
+  int64_t slots_left() const {
+    int64_t left = 0;
+    for (const auto& [kind, slots] : slots_) left += slots.left();
+    return left;
+  }
 
   /// Fills in the next `num_tokens` tokens with their labels. @param num_tokens  ≤ tokens_left()
   void take_tokens(Segment& segment, int64_t num_tokens, int64_t vocab_size, const std::string& place) {
@@ -56,18 +66,28 @@ class TensorReader {
     next_token_ += num_tokens;
   }
 
-  /// @param num_slots  ≤ slots_left()
-  void take_slots(Segment& segment, int64_t num_slots, const std::string& place) {
-    const int32_t* slot = slots_.const_data_ptr<int32_t>() + next_slot_ * kSlotWidth;
-    for (int64_t i = 0; i < num_slots; ++i, slot += kSlotWidth) {
-      if (slot[2] != 0 && slot[2] != 1) fail(place, fmt::format("coord slot {} has source {}, expected 0 or 1", i, slot[2]));
-      segment.coord_slots.push_back(
-          {.position = slot[0], .bin = slot[1], .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+  /// Fills in the next slots of every kind; `fields` say how many.
+  void take_slots(Segment& segment, JsonFields& fields, const std::string& place) {
+    for (auto& [kind, slots] : slots_) {
+      const int64_t num_slots = fields.integer("num_" + kind + kSlots, 0, slots.left());
+      const int32_t* slot = slots.rows.const_data_ptr<int32_t>() + slots.next * kSlotWidth;
+      for (int64_t i = 0; i < num_slots; ++i, slot += kSlotWidth) {
+        if (slot[2] != 0 && slot[2] != 1) fail(place, fmt::format("{} slot {} has source {}, expected 0 or 1", kind, i, slot[2]));
+        segment.slots[kind].push_back(
+            {.position = slot[0], .target = slot[1], .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+      }
+      slots.next += num_slots;
     }
-    next_slot_ += num_slots;
   }
 
  private:
+  /// Slots of one kind, of which the first `next` are taken.
+  struct SlotRows {
+    at::Tensor rows;
+    int64_t next = 0;
+    int64_t left() const { return rows.size(0) - next; }
+  };
+
   [[noreturn]] void fail(const std::string& place, const std::string& what) const { throw_json_error(origin_, place, what); }
 
   /// @param shape  -1 = any size
@@ -84,8 +104,9 @@ class TensorReader {
   }
 
   const JsonOrigin& origin_;
-  at::Tensor token_ids_, is_label_, slots_;
-  int64_t next_token_ = 0, next_slot_ = 0;
+  at::Tensor token_ids_, is_label_;
+  std::map<std::string, SlotRows> slots_;
+  int64_t next_token_ = 0;
 };
 
 ImageRef read_image(const Json& value, const JsonOrigin& origin, const std::string& place) {
@@ -109,7 +130,7 @@ Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_siz
   segment.prefix_len = static_cast<int>(fields.integer("prefix_len", 0, num_tokens - segment.prompt_len));
   segment.append_len = static_cast<int>(fields.integer("append_len", 0, num_tokens - segment.prompt_len - segment.prefix_len));
   tensors.take_tokens(segment, num_tokens, vocab_size, place);
-  tensors.take_slots(segment, fields.integer("num_coord_slots", 0, tensors.slots_left()), place);
+  tensors.take_slots(segment, fields, place);
   const Json& images = fields.list("images");
   for (size_t i = 0; i < images.size(); ++i) {
     segment.images.push_back(read_image(images[i], origin, fmt::format("{}.images[{}]", place, i)));
@@ -138,14 +159,23 @@ Json SegmentWriter::numbers_of(const std::vector<std::shared_ptr<const Segment>>
   return numbers;
 }
 
+std::set<std::string> SegmentWriter::slot_kinds() const {
+  std::set<std::string> kinds;
+  for (const auto& segment : segments_) {
+    for (const auto& [kind, slots] : segment->slots) kinds.insert(kind);
+  }
+  return kinds;
+}
+
 Json SegmentWriter::descriptions() const {
+  const std::set<std::string> kinds = slot_kinds();
   Json list = Json::array();
-  for (const auto& segment : segments_) list.push_back(description_of(*segment));
+  for (const auto& segment : segments_) list.push_back(description_of(*segment, kinds));
   return list;
 }
 
 NamedTensors SegmentWriter::tensors() const {
-  std::vector<int32_t> ids, slots;
+  std::vector<int32_t> ids;
   std::vector<uint8_t> marks;
   for (const auto& segment : segments_) {
     REMATCH_CHECK(segment->labels.size() == segment->token_ids.size(),
@@ -156,15 +186,21 @@ NamedTensors SegmentWriter::tensors() const {
       ids.push_back(id);
       marks.push_back(label == id ? 1 : 0);
     }
-    for (const CoordSlot& slot : segment->coord_slots) {
-      slots.insert(slots.end(), {slot.position, slot.bin, slot.source == SlotSource::kPrefix ? 0 : 1});
-    }
   }
   const auto num_tokens = static_cast<int64_t>(ids.size());
-  const auto num_slots = static_cast<int64_t>(slots.size()) / kSlotWidth;
-  return {{kTokenIds, at::from_blob(ids.data(), {num_tokens}, at::kInt).clone()},
-          {kIsLabel, at::from_blob(marks.data(), {num_tokens}, at::kByte).to(at::kBool)},
-          {kCoordSlots, at::from_blob(slots.data(), {num_slots, kSlotWidth}, at::kInt).clone()}};
+  NamedTensors tensors{{kTokenIds, at::from_blob(ids.data(), {num_tokens}, at::kInt).clone()},
+                       {kIsLabel, at::from_blob(marks.data(), {num_tokens}, at::kByte).to(at::kBool)}};
+  for (const std::string& kind : slot_kinds()) {
+    std::vector<int32_t> rows;
+    for (const auto& segment : segments_) {
+      for (const Slot& slot : segment->slots_of(kind)) {
+        rows.insert(rows.end(), {slot.position, slot.target, slot.source == SlotSource::kPrefix ? 0 : 1});
+      }
+    }
+    const auto num_slots = static_cast<int64_t>(rows.size()) / kSlotWidth;
+    tensors.emplace_back(kind + kSlots, at::from_blob(rows.data(), {num_slots, kSlotWidth}, at::kInt).clone());
+  }
+  return tensors;
 }
 
 std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions, const NamedTensors& tensors, int64_t vocab_size,
@@ -178,7 +214,7 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
   if (reader.tokens_left() > 0 || reader.slots_left() > 0) {
     throw_json_error(
         origin, "segments",
-        fmt::format("{} segments leave {} tokens and {} coord slots over", segments.size(), reader.tokens_left(), reader.slots_left()));
+        fmt::format("{} segments leave {} tokens and {} slots over", segments.size(), reader.tokens_left(), reader.slots_left()));
   }
   return segments;
 }

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -12,7 +14,7 @@
 namespace rematch {
 
 /// Segments on their way into a checkpoint, each stored once however often it is named: token ids as int32, labels as a mask (a label is
-/// the token itself or kIgnoreLabel), coord slots as rows of (position, bin, source); the rest as JSON.
+/// the token itself or kIgnoreLabel), the slots of a kind as rows of (position, target, source) in `KIND_slots`; the rest as JSON.
 class SegmentWriter {
  public:
   /// Number of a segment in the store; the same object has the same number.
@@ -25,6 +27,8 @@ class SegmentWriter {
   NamedTensors tensors() const;
 
  private:
+  std::set<std::string> slot_kinds() const;
+
   std::unordered_map<const Segment*, int64_t> numbers_;
   std::vector<std::shared_ptr<const Segment>> segments_;
 };

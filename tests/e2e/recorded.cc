@@ -98,7 +98,7 @@ MStep& RecordedStage2::mstep(double learning_rate) {
             if (parts->on_row) parts->on_row(row);
             return forward_row(*parts->model, make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }, at::kCPU));
           },
-      .head_KV = [parts](const at::Tensor& hidden_KH) { return parts->model->head_KV(hidden_KH); }};
+      .head = Head::of(parts_->model->head())};
   LossOptions loss;
   loss.coord_token_ids = parts_->coords.ids();
   parts_->mstep = std::make_unique<MStep>(

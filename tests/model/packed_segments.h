@@ -58,7 +58,7 @@ inline std::shared_ptr<const Segment> random_segment(uint64_t seed, int64_t samp
   for (int i = 0, count = 1 + below(mix.max_text); i < count; ++i) {
     const bool is_slot = i % 3 == 2;
     const int bin = below(1000), token = is_slot ? kFirstCoord + bin : below(kNumTextTokens);
-    if (is_slot) segment->coord_slots.push_back({segment->encoded_len(), bin, i % 2 == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+    if (is_slot) segment->add_slot(kCoordSlots, {segment->encoded_len(), bin, i % 2 == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
     segment->token_ids.push_back(token);
     segment->labels.push_back(is_slot ? kIgnoreLabel : token);
   }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "mstep/loss/losses.h"
+#include "mstep/loss_parts.h"
 #include "nn/memory_meter.h"
 
 namespace rematch {
@@ -27,14 +28,15 @@ LossOptions options_of(int64_t positions_per_chunk) {
 // Every position but the first is supervised, each third one as a coordinate.
 RowSupervision supervise_all() {
   RowSupervision supervision;
+  PartTargets &ce = supervision.parts[kLabelPart], &coord = supervision.parts[kCoordSlots];
   for (int64_t i = 1; i < kTokens; ++i) {
     if (i % 3 == 0) {
-      supervision.slot_positions.push_back(i);
-      supervision.slot_bins.push_back(i * 37 % kNumBins);
-      supervision.slot_is_prefix.push_back(i % 2 == 0);
+      coord.positions.push_back(i);
+      coord.values.push_back(i * 37 % kNumBins);
+      coord.is_prefix.push_back(i % 2 == 0);
     } else {
-      supervision.ce_positions.push_back(i);
-      supervision.ce_labels.push_back(i * 11 % kVocab);
+      ce.positions.push_back(i);
+      ce.values.push_back(i * 11 % kVocab);
     }
   }
   return supervision;
@@ -51,9 +53,9 @@ Gradients tied_gradients(const LossOptions& options, const RowSupervision& super
   const at::Tensor ids = at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab);
   const at::Tensor hidden_TH = at::embedding(weight_VH, ids).tanh();
   hidden_TH.retain_grad();
-  const RowLoss loss = row_loss(hidden_TH, supervision, [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options, 0.01, 0.02);
+  const RowLoss loss = row_loss(hidden_TH, supervision, test::product_with(weight_VH), options, {{kLabelPart, 0.01}, {kCoordSlots, 0.02}});
   torch::autograd::backward({loss.total}, {});
-  return {hidden_TH.grad(), weight_VH.grad(), loss.ce_sum, loss.coord_sum};
+  return {hidden_TH.grad(), weight_VH.grad(), loss.parts.of(kLabelPart).sum, loss.parts.of(kCoordSlots).sum};
 }
 
 double relative_distance(const at::Tensor& found, const at::Tensor& wanted) {
@@ -73,15 +75,16 @@ TEST(LossChunks, GiveTheGradientOfTheWholeRowToHiddenStatesAndATiedHead) {
 
 TEST(LossChunks, GiveTheGradientOfPlainCrossEntropyOverAllLogits) {
   RowSupervision supervision;
+  PartTargets& ce = supervision.parts[kLabelPart];
   for (int64_t i = 1; i < kTokens; ++i) {
-    supervision.ce_positions.push_back(i);
-    supervision.ce_labels.push_back(i * 11 % kVocab);
+    ce.positions.push_back(i);
+    ce.values.push_back(i * 11 % kVocab);
   }
   const Gradients chunked = tied_gradients(options_of(10), supervision);
   at::Tensor weight_VH = (random_tensor({kVocab, kHidden}, 1) / 4).requires_grad_();
   const at::Tensor hidden_TH = at::embedding(weight_VH, at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab)).tanh();
   const at::Tensor logits = at::linear(hidden_TH.narrow(0, 0, kTokens - 1), weight_VH);
-  const at::Tensor sum = at::cross_entropy_loss(logits, at::tensor(supervision.ce_labels, at::kLong), {}, at::Reduction::Sum);
+  const at::Tensor sum = at::cross_entropy_loss(logits, at::tensor(ce.values, at::kLong), {}, at::Reduction::Sum);
   torch::autograd::backward({sum * 0.01}, {});
   EXPECT_NEAR(chunked.ce_sum, sum.item<double>(), 1e-6 * chunked.ce_sum);
   EXPECT_LE(relative_distance(chunked.weight, weight_VH.grad()), 1e-6);
@@ -106,10 +109,10 @@ TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
   const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(),
                    hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
   const RowSupervision supervision = supervise_all();
-  const auto head_KV = [&](const at::Tensor& h) { return at::linear(h, weight_VH); };
+  const Head head = test::product_with(weight_VH);
   const auto peak_of = [&](int64_t positions_per_chunk) {
     const test::MemoryMeter meter;
-    const RowLoss loss = row_loss(hidden_TH, supervision, head_KV, options_of(positions_per_chunk), 1.0, 1.0);
+    const RowLoss loss = row_loss(hidden_TH, supervision, head, options_of(positions_per_chunk), {});
     torch::autograd::backward({loss.total}, {});
     weight_VH.mutable_grad().reset();
     hidden_TH.mutable_grad().reset();
@@ -124,8 +127,7 @@ TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
 TEST(LossChunks, KeepNothingWithoutAGradient) {
   const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4);
   const test::MemoryMeter meter;
-  const RowLoss loss =
-      row_loss(hidden_TH, supervise_all(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options_of(8), 1.0, 1.0);
+  const RowLoss loss = row_loss(hidden_TH, supervise_all(), test::product_with(weight_VH), options_of(8), {});
   EXPECT_FALSE(loss.total.requires_grad());
   EXPECT_LE(meter.peak_bytes(), 5 * 64 * kVocab * 4);
 }
@@ -134,8 +136,10 @@ TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
   const auto gradients_of = [&](bool is_plain) {
     const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(),
                      hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
-    const auto head_KV = [&](const at::Tensor& h) { return is_plain ? at::linear(h, weight_VH) : at::linear(h * 1.0, weight_VH) * 1.0; };
-    torch::autograd::backward({row_loss(hidden_TH, supervise_all(), head_KV, options_of(10), 1.0, 1.0).total}, {});
+    const Head other{
+        .logits_KV = [&](const at::Tensor& h) { return at::linear(h * 1.0, weight_VH) * 1.0; }, .weight_VH = {}, .parameters = {weight_VH}};
+    const Head head = is_plain ? test::product_with(weight_VH) : other;
+    torch::autograd::backward({row_loss(hidden_TH, supervise_all(), head, options_of(10), {}).total}, {});
     return Gradients{hidden_TH.grad(), weight_VH.grad()};
   };
   const Gradients plain = gradients_of(true), other = gradients_of(false);
@@ -145,8 +149,7 @@ TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
 
 TEST(LossChunks, RefuseASecondBackwardPass) {
   at::Tensor hidden_TH = random_tensor({3, kVocab}, 5).requires_grad_();
-  const RowLoss loss =
-      row_loss(hidden_TH, {.ce_positions = {1}, .ce_labels = {2}}, [](const at::Tensor& h) { return h; }, options_of(8), 1.0, 1.0);
+  const RowLoss loss = row_loss(hidden_TH, {{test::labels({1}, {2})}}, test::identity(), options_of(8), {});
   torch::autograd::backward({loss.total}, {}, /*retain_graph=*/true);
   EXPECT_THROW(torch::autograd::backward({loss.total}, {}), InternalError);
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "mstep/loss/losses.h"
+#include "mstep/loss_parts.h"
 #include "support/paths.h"
 
 namespace rematch {
@@ -32,22 +33,21 @@ GoldenCase read_case(const Json& value, const float*& data) {
   }
   for (int64_t i = 0; i < num_tokens; ++i) {
     if (value["labels"][static_cast<size_t>(i)] == kIgnoreLabel) continue;
-    golden.supervision.ce_positions.push_back(i);
-    golden.supervision.ce_labels.push_back(value["labels"][static_cast<size_t>(i)]);
+    PartTargets& ce = golden.supervision.parts[kLabelPart];
+    ce.positions.push_back(i);
+    ce.values.push_back(value["labels"][static_cast<size_t>(i)]);
   }
   for (const Json& slot : value["coord_slots"]) {
-    golden.supervision.slot_positions.push_back(slot[0]);
-    golden.supervision.slot_bins.push_back(slot[1]);
-    golden.supervision.slot_is_prefix.push_back(slot[2] == "prefix");
+    PartTargets& coord = golden.supervision.parts[kCoordSlots];
+    coord.positions.push_back(slot[0]);
+    coord.values.push_back(slot[1]);
+    coord.is_prefix.push_back(slot[2] == "prefix");
   }
   const Json& options = value["options"];
   golden.options.coord_token_ids = value["coord_token_ids"].get<std::array<int, 1000>>();
-  golden.options.target_sigma = options["target_sigma"];
-  if (!options["target_truncate"].is_null()) golden.options.target_truncate = options["target_truncate"].get<double>();
-  golden.options.temperature_coord = options["temperature_coord"];
-  golden.options.soft_ce_weight = options["soft_ce_weight"];
-  golden.options.w1_weight = options["w1_weight"];
-  golden.options.gate_weight = options["gate_weight"];
+  for (const auto& [key, number] : options.items()) {
+    if (!number.is_null()) golden.options.settings[key] = number;
+  }
   golden.expect = value["expect"];
   return golden;
 }
@@ -62,12 +62,11 @@ std::vector<GoldenCase> golden_cases() {
   return cases;
 }
 
-at::Tensor identity(const at::Tensor& hidden_KH) { return hidden_KH; }
-
 // Means of a row over a head that hands the logits through.
 RowLoss golden_loss(const GoldenCase& golden, const at::Tensor& logits_TV, const LossOptions& options) {
-  return row_loss(logits_TV, golden.supervision, identity, options, 1.0 / golden.expect["ce_count"].get<double>(),
-                  1.0 / golden.expect["coord_count"].get<double>());
+  const LossScale scale{{kLabelPart, 1.0 / golden.expect["ce_count"].get<double>()},
+                        {kCoordSlots, 1.0 / golden.expect["coord_count"].get<double>()}};
+  return row_loss(logits_TV, golden.supervision, test::identity(), options, scale);
 }
 
 }  // namespace
@@ -80,16 +79,16 @@ TEST(RowLossGolden, EqualsTheDoublePrecisionReference) {
       const double reference = golden.expect[key];
       EXPECT_NEAR(value, reference, 2e-6 * std::max(1.0, std::abs(reference))) << key;
     };
-    EXPECT_EQ(loss.ce_count, golden.expect["ce_count"].get<int64_t>());
-    EXPECT_EQ(loss.coord_count, golden.expect["coord_count"].get<int64_t>());
-    const auto num_slots = static_cast<double>(loss.coord_count);
-    expect("ce", loss.ce_sum / static_cast<double>(loss.ce_count));
-    expect("coord", loss.coord_sum / num_slots);
-    expect("soft_ce", loss.soft_ce_sum / num_slots);
-    expect("w1", loss.w1_sum / num_slots);
-    expect("gate", loss.gate_sum / num_slots);
+    EXPECT_EQ(loss.parts.of("ce").count, golden.expect["ce_count"].get<int64_t>());
+    EXPECT_EQ(loss.parts.of("coord").count, golden.expect["coord_count"].get<int64_t>());
+    for (const char* part : {"ce", "coord"}) expect(part, loss.parts.of(part).mean());
+    for (const char* term : {"soft_ce", "w1", "gate"}) {
+      EXPECT_EQ(loss.details.of(term).count, loss.parts.of("coord").count);
+      expect(term, loss.details.of(term).mean());
+    }
     expect("loss", loss.total.item<double>());
-    EXPECT_NEAR(loss.coord_prefix_sum + loss.coord_append_sum, loss.coord_sum, 1e-9 * std::abs(loss.coord_sum));
+    const double coord = loss.parts.of("coord").sum;
+    EXPECT_NEAR(loss.details.of("coord_prefix").sum + loss.details.of("coord_tail").sum, coord, 1e-9 * std::abs(coord));
   }
 }
 
@@ -109,8 +108,8 @@ TEST(RowLossGolden, GivesTheReferenceGradientAlsoThroughSanitisedLogits) {
 
 TEST(RowLossGolden, BoundaryBinsAndBrokenLogitsAreAmongTheCases) {
   bool has_first = false, has_last = false, has_nan = false, has_masked_row = false;
-  for (const GoldenCase& golden : golden_cases()) {
-    for (const int64_t bin : golden.supervision.slot_bins) {
+  for (GoldenCase& golden : golden_cases()) {
+    for (const int64_t bin : golden.supervision.parts[kCoordSlots].values) {
       has_first |= bin == 0;
       has_last |= bin == 999;
     }

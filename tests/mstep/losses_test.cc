@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "mstep/loss/ce_loss.h"
-#include "mstep/loss/coord_loss.h"
+#include "mstep/loss/coord_logits.h"
+#include "mstep/loss_parts.h"
 
 namespace rematch {
 namespace {
@@ -27,18 +27,14 @@ at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
 }
 
 RowSupervision mixed_supervision() {
-  return {.ce_positions = {1, 4, 6},
-          .ce_labels = {7, 3, 0},
-          .slot_positions = {2, 3, 5},
-          .slot_bins = {0, 999, 421},
-          .slot_is_prefix = {true, false, false}};
+  return {{test::labels({1, 4, 6}, {7, 3, 0}), test::coord_slots({2, 3, 5}, {0, 999, 421}, {true, false, false})}};
 }
 
-Segment segment_of(std::vector<int> labels, std::vector<CoordSlot> slots) {
+Segment segment_of(std::vector<int> labels, std::vector<Slot> slots) {
   Segment segment;
   segment.token_ids.assign(labels.size(), 1);
   segment.labels = std::move(labels);
-  segment.coord_slots = std::move(slots);
+  if (!slots.empty()) segment.slots[kCoordSlots] = std::move(slots);
   return segment;
 }
 
@@ -50,11 +46,13 @@ TEST(RowSupervision, MovesPositionsBehindTheSegmentsBefore) {
   row.segments.push_back(std::make_shared<Segment>(segment_of({-100, 5, -100}, {{2, 40, SlotSource::kPrefix}})));
   row.segments.push_back(std::make_shared<Segment>(segment_of({-100, -100, 6, 7}, {{1, 999, SlotSource::kAppend}})));
   const RowSupervision supervision = RowSupervision::from(row);
-  EXPECT_EQ(supervision.ce_positions, (std::vector<int64_t>{1, 5, 6}));
-  EXPECT_EQ(supervision.ce_labels, (std::vector<int64_t>{5, 6, 7}));
-  EXPECT_EQ(supervision.slot_positions, (std::vector<int64_t>{2, 4}));
-  EXPECT_EQ(supervision.slot_bins, (std::vector<int64_t>{40, 999}));
-  EXPECT_EQ(supervision.slot_is_prefix, (std::vector<bool>{true, false}));
+  ASSERT_EQ(supervision.parts.size(), 2u);
+  const PartTargets &ce = supervision.parts.at(kLabelPart), &coord = supervision.parts.at(kCoordSlots);
+  EXPECT_EQ(ce.positions, (std::vector<int64_t>{1, 5, 6}));
+  EXPECT_EQ(ce.values, (std::vector<int64_t>{5, 6, 7}));
+  EXPECT_EQ(coord.positions, (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(coord.values, (std::vector<int64_t>{40, 999}));
+  EXPECT_EQ(coord.is_prefix, (std::vector<bool>{true, false}));
 }
 
 TEST(RowSupervision, RefusesALabelWithoutAPositionBefore) {
@@ -66,7 +64,7 @@ TEST(RowSupervision, RefusesALabelWithoutAPositionBefore) {
 
 TEST(CoordTargets, AreCutAtTheEdgesWithoutWrapping) {
   LossOptions options;
-  options.target_sigma = 3.0;
+  options.settings["target_sigma"] = 3.0;
   const at::Tensor targets_KB = coord_targets_KB(at::tensor({0, 500, 999}, at::kLong), options);
   EXPECT_EQ(targets_KB.scalar_type(), at::kDouble);
   EXPECT_TRUE(at::allclose(targets_KB.sum(1), at::ones({3}, at::kDouble), 0, 1e-12));
@@ -77,7 +75,7 @@ TEST(CoordTargets, AreCutAtTheEdgesWithoutWrapping) {
 
 TEST(CoordTargets, AreZeroBeyondTheTruncation) {
   LossOptions options;
-  options.target_truncate = 2.0;
+  options.settings["target_truncate"] = 2.0;
   const at::Tensor target_B = coord_targets_KB(at::tensor({500}, at::kLong), options)[0];
   EXPECT_EQ(target_B.count_nonzero().item<int64_t>(), 5);
   EXPECT_GT(target_B[498].item<double>(), 0.0);
@@ -86,51 +84,52 @@ TEST(CoordTargets, AreZeroBeyondTheTruncation) {
 
 TEST(RowLoss, WithoutSupervisionIsZeroAndMayBeDifferentiated) {
   at::Tensor hidden_TH = at::full({4, kVocab}, std::numeric_limits<float>::quiet_NaN()).requires_grad_();
-  const RowLoss loss = row_loss(hidden_TH, {}, [](const at::Tensor& h) { return h; }, options_with_ids(), 0.0, 0.0);
+  const RowLoss loss = row_loss(hidden_TH, {}, test::identity(), options_with_ids(), {});
   EXPECT_EQ(loss.total.item<float>(), 0.0f);
-  EXPECT_EQ(loss.ce_count + loss.coord_count, 0);
+  EXPECT_TRUE(loss.parts.empty());
   torch::autograd::backward({loss.total}, {});
   EXPECT_EQ(hidden_TH.grad().abs().sum().item<float>(), 0.0f);
 }
 
 TEST(RowLoss, KeepsANaNOfCrossEntropyAndSanitisesThatOfASlot) {
-  const auto identity = [](const at::Tensor& h) { return h; };
   const at::Tensor nan_TV = at::full({3, kVocab}, std::numeric_limits<float>::quiet_NaN());
-  const RowLoss ce = row_loss(nan_TV, {.ce_positions = {1}, .ce_labels = {2}}, identity, options_with_ids(), 1.0, 1.0);
-  EXPECT_TRUE(std::isnan(ce.ce_sum));
+  const RowLoss ce = row_loss(nan_TV, {{test::labels({1}, {2})}}, test::identity(), options_with_ids(), {});
+  EXPECT_TRUE(std::isnan(ce.parts.of("ce").sum));
   EXPECT_TRUE(ce.total.isnan().item<bool>());
-  const RowLoss slot =
-      row_loss(nan_TV, {.slot_positions = {1}, .slot_bins = {2}, .slot_is_prefix = {true}}, identity, options_with_ids(), 1.0, 1.0);
-  EXPECT_NEAR(slot.soft_ce_sum, std::log(1000.0), 1e-9);
-  EXPECT_NEAR(slot.gate_sum, std::log(kVocab / 1000.0), 1e-7);
-  EXPECT_EQ(slot.coord_append_sum, 0.0);
-  EXPECT_NEAR(slot.coord_prefix_sum, slot.coord_sum, 1e-12);
+  const RowLoss slot = row_loss(nan_TV, {{test::coord_slots({1}, {2}, {true})}}, test::identity(), options_with_ids(), {});
+  EXPECT_NEAR(slot.details.of("soft_ce").sum, std::log(1000.0), 1e-9);
+  EXPECT_NEAR(slot.details.of("gate").sum, std::log(kVocab / 1000.0), 1e-7);
+  EXPECT_EQ(slot.details.of("coord_tail").sum, 0.0);
+  EXPECT_NEAR(slot.details.of("coord_prefix").sum, slot.parts.of("coord").sum, 1e-12);
 }
 
 TEST(RowLoss, ReadsTheLogitsOneBeforeTheToken) {
   at::Tensor logits_TV = at::zeros({4, kVocab});
   logits_TV[2][9] = 30.0f;
-  const auto identity = [](const at::Tensor& h) { return h; };
-  EXPECT_LT(row_loss(logits_TV, {.ce_positions = {3}, .ce_labels = {9}}, identity, options_with_ids(), 1.0, 1.0).ce_sum, 1e-6);
-  EXPECT_GT(row_loss(logits_TV, {.ce_positions = {2}, .ce_labels = {9}}, identity, options_with_ids(), 1.0, 1.0).ce_sum, 1.0);
+  const auto loss_at = [&](int64_t position) {
+    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(), options_with_ids(), {}).parts.of("ce").sum;
+  };
+  EXPECT_LT(loss_at(3), 1e-6);
+  EXPECT_GT(loss_at(2), 1.0);
 }
 
 TEST(RowLoss, CountsArgmaxHits) {
   at::Tensor logits_TV = at::zeros({4, kVocab});
   logits_TV[0][9] = 1.0f;
   logits_TV[1][8] = 1.0f;
-  const RowSupervision supervision{.ce_positions = {1, 2, 3}, .ce_labels = {9, 9, 0}};  // the last row is a tie: the first id wins
-  const RowLoss loss = row_loss(logits_TV, supervision, [](const at::Tensor& h) { return h; }, options_with_ids(), 1.0, 1.0);
-  EXPECT_EQ(loss.ce_correct_count, 2);
+  const RowSupervision supervision{{test::labels({1, 2, 3}, {9, 9, 0})}};  // the last row is a tie: the first id wins
+  const RowLoss loss = row_loss(logits_TV, supervision, test::identity(), options_with_ids(), {});
+  EXPECT_EQ(loss.details.of(kCorrectTokens).sum, 2);
 }
 
 TEST(RowLoss, OnlySupervisedPositionsReachTheHead) {
   int64_t num_positions = 0;
-  const auto head = [&](const at::Tensor& hidden_KH) {
+  Head head = test::identity();
+  head.logits_KV = [&](const at::Tensor& hidden_KH) {
     num_positions += hidden_KH.size(0);
     return hidden_KH;
   };
-  row_loss(random_tensor({400, kVocab}, 1), mixed_supervision(), head, options_with_ids(), 1.0, 1.0);
+  row_loss(random_tensor({400, kVocab}, 1), mixed_supervision(), head, options_with_ids(), {});
   EXPECT_EQ(num_positions, 6);
 }
 
@@ -142,8 +141,8 @@ TEST(RowLoss, DoesNotDependOnTheChunksAndTrainsAHeadOnFrozenHiddenStates) {
     options.chunk_positions = chunk_positions;
     const at::Tensor leaf_TH = hidden_TH.clone().requires_grad_(hidden_needs_grad);
     const RowLoss loss =
-        row_loss(leaf_TH, mixed_supervision(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options, 0.3, 0.2);
-    EXPECT_NEAR(loss.total.item<double>(), 0.3 * loss.ce_sum + 0.2 * loss.coord_sum, 1e-5);
+        row_loss(leaf_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabelPart, 0.3}, {kCoordSlots, 0.2}});
+    EXPECT_NEAR(loss.total.item<double>(), 0.3 * loss.parts.of("ce").sum + 0.2 * loss.parts.of("coord").sum, 1e-5);
     torch::autograd::backward({loss.total}, {});
     return weight_VH.grad();
   };
@@ -157,15 +156,13 @@ TEST(RowLoss, GradientEqualsFiniteDifferences) {
   at::Tensor weight_VH = random_tensor({kVocab, 6}, 4);
   at::Tensor hidden_TH = random_tensor({8, 6}, 5).requires_grad_();
   LossOptions options = options_with_ids();
-  options.temperature_coord = 1.3;
-  options.target_sigma = 20.0;
-  options.w1_weight = 3.0;
+  options.settings = {{"temperature_coord", 1.3}, {"target_sigma", 20.0}, {"w1_weight", 3.0}};
   const auto loss_of = [&](const at::Tensor& h_TH) {
-    return row_loss(h_TH, mixed_supervision(), [&](const at::Tensor& h) { return at::linear(h, weight_VH); }, options, 0.5, 0.25);
+    return row_loss(h_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabelPart, 0.5}, {kCoordSlots, 0.25}});
   };
   const auto value_of = [&](const at::Tensor& h_TH) {  // the sums are float64, the scalar is not
     const RowLoss loss = loss_of(h_TH);
-    return 0.5 * loss.ce_sum + 0.25 * loss.coord_sum;
+    return 0.5 * loss.parts.of("ce").sum + 0.25 * loss.parts.of("coord").sum;
   };
   torch::autograd::backward({loss_of(hidden_TH).total}, {});
   const at::NoGradGuard no_grad;
@@ -180,22 +177,20 @@ TEST(RowLoss, GradientEqualsFiniteDifferences) {
 
 TEST(RowLoss, ComputesInFloat32WhateverTheModelsType) {
   const at::Tensor hidden_TH = random_tensor({8, kVocab}, 6).to(at::kBFloat16);
-  const auto identity = [](const at::Tensor& h) { return h; };
   at::Tensor leaf_TH = hidden_TH.clone().requires_grad_();
-  const RowLoss half = row_loss(leaf_TH, mixed_supervision(), identity, options_with_ids(), 1.0, 1.0);
-  const RowLoss single = row_loss(hidden_TH.to(at::kFloat), mixed_supervision(), identity, options_with_ids(), 1.0, 1.0);
+  const RowLoss half = row_loss(leaf_TH, mixed_supervision(), test::identity(), options_with_ids(), {});
+  const RowLoss single = row_loss(hidden_TH.to(at::kFloat), mixed_supervision(), test::identity(), options_with_ids(), {});
   EXPECT_EQ(half.total.scalar_type(), at::kFloat);
-  EXPECT_EQ(half.ce_sum, single.ce_sum);
-  EXPECT_EQ(half.coord_sum, single.coord_sum);
+  for (const char* part : {"ce", "coord"}) EXPECT_EQ(half.parts.of(part).sum, single.parts.of(part).sum) << part;
   torch::autograd::backward({half.total}, {});
   EXPECT_EQ(leaf_TH.grad().scalar_type(), at::kBFloat16);
 }
 
 TEST(RowLoss, RefusesPositionsOutsideTheRow) {
-  const auto identity = [](const at::Tensor& h) { return h; };
   const at::Tensor hidden_TH = at::zeros({3, kVocab});
-  EXPECT_THROW(row_loss(hidden_TH, {.ce_positions = {0}, .ce_labels = {1}}, identity, options_with_ids(), 1, 1), InternalError);
-  EXPECT_THROW(row_loss(hidden_TH, {.ce_positions = {3}, .ce_labels = {1}}, identity, options_with_ids(), 1, 1), InternalError);
+  for (const int64_t position : {0, 3}) {
+    EXPECT_THROW(row_loss(hidden_TH, {{test::labels({position}, {1})}}, test::identity(), options_with_ids(), {}), InternalError);
+  }
 }
 
 }  // namespace rematch

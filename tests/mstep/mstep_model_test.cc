@@ -38,7 +38,7 @@ std::shared_ptr<const Segment> segment(int id) {
   for (int i = 0; i < 6 + 5 * id; ++i) {
     const bool is_slot = i % 3 == 1;
     const int token = is_slot ? kFirstCoordId + (i * 211 + id) % kNumBins : 10 + (i * 17 + id) % 300;
-    if (is_slot) made->coord_slots.push_back({made->encoded_len(), (i * 211 + id) % kNumBins, SlotSource::kAppend});
+    if (is_slot) made->add_slot(kCoordSlots, {made->encoded_len(), (i * 211 + id) % kNumBins, SlotSource::kAppend});
     made->token_ids.push_back(token);
     made->labels.push_back(is_slot ? kIgnoreLabel : token);
   }
@@ -58,7 +58,7 @@ StepResult gradients_of(const std::vector<std::vector<int>>& rows, const GroupOp
   options.max_grad_norm = 0;
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU)); },
-                     .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
+                     .head = Head::of(model->head())};
   MStep step(row_model, make_groups(parameters, model->description().part_of, group_options), {.beta1 = 0.0},
              Schedule({.type = "constant"}), options);
   Window window;
@@ -121,7 +121,7 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
   MStep::Options options;
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU), kept); },
-                     .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); },
+                     .head = Head::of(model->head()),
                      .window_closed =
                          [kept] {
                            if (kept != nullptr) kept->clear();

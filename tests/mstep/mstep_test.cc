@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "mstep/loss_parts.h"
 #include "support/capture.h"
 
 namespace rematch {
@@ -36,7 +37,7 @@ struct Toy {
                   for (const auto& segment : row.segments) ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
                   return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
                 },
-            .head_KV = [this](const at::Tensor& hidden_KH) { return at::linear(hidden_KH, head_VH); }};
+            .head = test::product_with(head_VH)};
   }
   std::vector<ParameterGroup> groups(double rate = 0.01) const {
     return {{"llm", rate, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}};
@@ -62,7 +63,7 @@ std::shared_ptr<const Segment> segment(int64_t id) {
   made->labels.assign(made->token_ids.size(), kIgnoreLabel);
   for (int i = 1; i < length; i += 2) made->labels[static_cast<size_t>(i)] = made->token_ids[static_cast<size_t>(i)];
   for (int i = 2; i <= 2 + 2 * static_cast<int>(id); i += 2) {
-    made->coord_slots.push_back({i, (i * 97) % kNumBins, i % 4 == 2 ? SlotSource::kPrefix : SlotSource::kAppend});
+    made->add_slot(kCoordSlots, {i, (i * 97) % kNumBins, i % 4 == 2 ? SlotSource::kPrefix : SlotSource::kAppend});
   }
   return made;
 }
@@ -70,7 +71,7 @@ std::shared_ptr<const Segment> segment(int64_t id) {
 std::shared_ptr<const Segment> unsupervised_segment() {
   auto made = std::make_shared<Segment>(*segment(1));
   made->labels.assign(made->token_ids.size(), kIgnoreLabel);
-  made->coord_slots.clear();
+  made->slots.clear();
   return made;
 }
 
@@ -142,19 +143,18 @@ TEST(MStep, RowNormalisationAveragesTheMeansOfTheRows) {
 }
 
 TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
-  const std::vector<RowSupervision> rows = {
-      {.ce_positions = {1, 2}, .ce_labels = {1, 1}},
-      {.ce_positions = {1, 2, 3}, .ce_labels = {1, 1, 1}, .slot_positions = {4}, .slot_bins = {0}, .slot_is_prefix = {true}}};
+  const std::vector<RowSupervision> rows = {{{test::labels({1, 2}, {1, 1})}},
+                                            {{test::labels({1, 2, 3}, {1, 1, 1}), test::coord_slots({4}, {0}, {true})}}};
   const auto by_window = loss_scales(rows, LossNormalization::kWindow);
-  EXPECT_DOUBLE_EQ(by_window[0].ce, 1.0 / 5);
-  EXPECT_DOUBLE_EQ(by_window[1].ce, 1.0 / 5);
-  EXPECT_DOUBLE_EQ(by_window[0].coord, 1.0);
+  EXPECT_DOUBLE_EQ(by_window[0].at("ce"), 1.0 / 5);
+  EXPECT_DOUBLE_EQ(by_window[1].at("ce"), 1.0 / 5);
+  EXPECT_DOUBLE_EQ(by_window[0].at("coord"), 1.0);
   const auto by_row = loss_scales(rows, LossNormalization::kRow);
-  EXPECT_DOUBLE_EQ(by_row[0].ce, 1.0 / 4);
-  EXPECT_DOUBLE_EQ(by_row[1].ce, 1.0 / 6);
-  EXPECT_EQ(by_row[0].coord, 0.0);
-  EXPECT_DOUBLE_EQ(by_row[1].coord, 1.0 / 2);
-  EXPECT_EQ(loss_scales({RowSupervision{}}, LossNormalization::kWindow)[0].ce, 0.0);
+  EXPECT_DOUBLE_EQ(by_row[0].at("ce"), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(by_row[1].at("ce"), 1.0 / 6);
+  EXPECT_EQ(by_row[0].at("coord"), 0.0);
+  EXPECT_DOUBLE_EQ(by_row[1].at("coord"), 1.0 / 2);
+  EXPECT_TRUE(loss_scales({RowSupervision{}}, LossNormalization::kWindow)[0].empty());
 }
 
 TEST(LossNormalizationName, IsCheckedByName) {
@@ -287,14 +287,14 @@ TEST(TeacherForcedLoss, GivesTheSumsOfARowWithoutAGraph) {
   row.segments = {segment(0), segment(2)};
   const RowLoss loss = teacher_forced_loss(toy.model(), row, options.loss);
   EXPECT_FALSE(loss.total.requires_grad());
-  EXPECT_EQ(loss.ce_count, 2 + 5);
-  EXPECT_EQ(loss.coord_count, 1 + 3);
-  EXPECT_EQ(loss.coord_prefix_count, 1 + 2);
+  EXPECT_EQ(loss.parts.of("ce").count, 2 + 5);
+  EXPECT_EQ(loss.parts.of("coord").count, 1 + 3);
+  EXPECT_EQ(loss.details.of("coord_prefix").count, 1 + 2);
   MStep step(toy.model(), toy.groups(), {}, constant(), options);
   MetricsBag metrics;
   step.run({.rows = {row}}, metrics);
-  EXPECT_NEAR(metric(metrics, "loss/ce"), loss.ce_sum / 7, 1e-9);
-  EXPECT_NEAR(metric(metrics, "loss/coord"), loss.coord_sum / 4, 1e-9);
+  EXPECT_NEAR(metric(metrics, "loss/ce"), loss.parts.of("ce").sum / 7, 1e-9);
+  EXPECT_NEAR(metric(metrics, "loss/coord"), loss.parts.of("coord").sum / 4, 1e-9);
 }
 
 }  // namespace rematch

@@ -29,7 +29,7 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   for (size_t bin = 0; bin < 1000; ++bin) options.loss.coord_token_ids[bin] = test::kFirstCoord + static_cast<int>(bin);
   const RowModel row_model{
       .hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels, at::kCPU)); },
-      .head_KV = [&](const at::Tensor& hidden_KH) { return model->head_KV(hidden_KH); }};
+      .head = Head::of(model->head())};
   MStep step(row_model, make_groups(parameters, model->description().part_of, {}), {.beta1 = 0.0}, Schedule({.type = "constant"}), options);
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);

@@ -74,12 +74,4 @@ TEST(Affine, RepeatsToTheBit) {
   EXPECT_TRUE(at::equal(once[1], again[1]));
 }
 
-TEST(Affine, NamesItsWeightWhereTheProductIsAllThereIs) {
-  const at::Tensor x = leaf({80, 16}), weight = leaf({8, 16}), bias = leaf({8});
-  EXPECT_TRUE(plain_affine_weight(affine(x, weight)).is_same(weight));
-  EXPECT_FALSE(plain_affine_weight(affine(x, weight, bias)).defined());
-  EXPECT_FALSE(plain_affine_weight(affine(x, weight * 2)).defined());
-  EXPECT_FALSE(plain_affine_weight(affine(x, weight) * 2).defined());
-}
-
 }  // namespace rematch

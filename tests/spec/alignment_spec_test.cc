@@ -25,7 +25,7 @@ TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
   int num_slots = 0;
   for (const auto& micro_batch : stage2.segments({{0, 1, 2, 3}, {4, 5, 6, 7}})) {
     for (const auto& segment : micro_batch) {
-      for (const CoordSlot& slot : segment->coord_slots) {
+      for (const Slot& slot : segment->slots_of(kCoordSlots)) {
         EXPECT_GE(slot.position, segment->prompt_len);
         EXPECT_LT(slot.position, segment->encoded_len());
         ++num_slots;

@@ -63,7 +63,7 @@ TEST(BufferSpec, BufferingDoesNotChangeTheFirstStepOfAWindow) {
   for (size_t row = 0; row < 3; ++row) {
     EXPECT_EQ(with.steps[0].rows[row].segments[0]->token_ids, without.steps[0].rows[row].segments[0]->token_ids);
     EXPECT_EQ(with.steps[0].rows[row].segments[0]->labels, without.steps[0].rows[row].segments[0]->labels);
-    EXPECT_EQ(with.steps[0].rows[row].segments[0]->coord_slots, without.steps[0].rows[row].segments[0]->coord_slots);
+    EXPECT_EQ(with.steps[0].rows[row].segments[0]->slots, without.steps[0].rows[row].segments[0]->slots);
   }
   for (const char* name : {"loss", "grad_norm", "loss/ce", "loss/coord"}) {
     EXPECT_EQ(with.steps[0].metrics.at(name), without.steps[0].metrics.at(name)) << name << ", bit for bit";
@@ -95,7 +95,7 @@ TEST(BufferSpec, ReuseSurvivesMutationOfItsInputs) {
     for (const auto& segment : row.segments) {
       EXPECT_EQ(segment->token_ids, copies.at(i).token_ids);
       EXPECT_EQ(segment->labels, copies.at(i).labels);
-      EXPECT_EQ(segment->coord_slots, copies.at(i).coord_slots);
+      EXPECT_EQ(segment->slots, copies.at(i).slots);
       ++i;
     }
   }

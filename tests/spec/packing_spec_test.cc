@@ -45,13 +45,14 @@ TEST(PackingSpec, PackingEnabledDoesNotBreakRolloutMatchingTraining) {
     row_ids.insert(row_ids.end(), segment->token_ids.begin(), segment->token_ids.end());
     for (int position = 0; position < segment->encoded_len(); ++position) is_assistant.push_back(position >= segment->prompt_len);
   }
-  ASSERT_FALSE(supervision.ce_positions.empty());
-  for (size_t i = 0; i < supervision.ce_positions.size(); ++i) {
-    const auto position = static_cast<size_t>(supervision.ce_positions[i]);
+  const PartTargets& ce = supervision.parts.at(kLabelPart);
+  ASSERT_FALSE(ce.positions.empty());
+  for (size_t i = 0; i < ce.positions.size(); ++i) {
+    const auto position = static_cast<size_t>(ce.positions[i]);
     EXPECT_TRUE(is_assistant.at(position));
-    EXPECT_EQ(row_ids.at(position), supervision.ce_labels[i]);
+    EXPECT_EQ(row_ids.at(position), ce.values[i]);
   }
-  for (const int64_t position : supervision.slot_positions) EXPECT_TRUE(is_assistant.at(static_cast<size_t>(position)));
+  for (const int64_t position : supervision.parts.at(kCoordSlots).positions) EXPECT_TRUE(is_assistant.at(static_cast<size_t>(position)));
   EXPECT_GT(metrics.sum("loss"), 0);
   EXPECT_GT(metrics.sum("packing/post_rollout_fill"), 0);
 }
@@ -95,17 +96,17 @@ TEST(PackingSpec, EverySupervisionMaskKeepsItsOffsetInTheRow) {
         ce_positions.push_back(offset + i);
         ce_labels.push_back(segment->token_ids[static_cast<size_t>(i)]);
       }
-      for (const CoordSlot& slot : segment->coord_slots) {
+      for (const Slot& slot : segment->slots_of(kCoordSlots)) {
         slot_positions.push_back(offset + slot.position);
-        slot_bins.push_back(slot.bin);
+        slot_bins.push_back(slot.target);
       }
       offset += segment->encoded_len();
     }
-    const RowSupervision supervision = RowSupervision::from(row);
-    EXPECT_EQ(supervision.ce_positions, ce_positions);
-    EXPECT_EQ(supervision.ce_labels, ce_labels);
-    EXPECT_EQ(supervision.slot_positions, slot_positions);
-    EXPECT_EQ(supervision.slot_bins, slot_bins);
+    RowSupervision supervision = RowSupervision::from(row);
+    EXPECT_EQ(supervision.parts[kLabelPart].positions, ce_positions);
+    EXPECT_EQ(supervision.parts[kLabelPart].values, ce_labels);
+    EXPECT_EQ(supervision.parts[kCoordSlots].positions, slot_positions);
+    EXPECT_EQ(supervision.parts[kCoordSlots].values, slot_bins);
   }
 }
 

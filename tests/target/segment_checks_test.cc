@@ -14,7 +14,7 @@ Segment small_segment() {
   segment.where = "train.jsonl:18";
   segment.token_ids = {1, 2, 3, 4, 5};
   segment.labels = {-100, -100, -100, 4, 5};
-  segment.coord_slots = {{2, 999, SlotSource::kAppend}};
+  segment.slots[kCoordSlots] = {{2, 999, SlotSource::kAppend}};
   segment.prompt_len = 2;
   segment.append_len = 2;
   return segment;
@@ -72,20 +72,20 @@ TEST(CheckSupervision, RefusesLabelsOfAnotherLength) {
 TEST(CheckSupervision, RefusesCoordSlotsOutsideTheAssistantSpan) {
   for (const int position : {-1, 0, 1, 5, 100}) {
     Segment segment = small_segment();
-    segment.coord_slots[0].position = position;
+    segment.slots[kCoordSlots][0].position = position;
     expect_refused(segment, "outside the assistant span");
   }
 }
 
 TEST(CheckSupervision, RefusesBinsOutOfRangeRepeatedAndDoublySupervisedPositions) {
   Segment segment = small_segment();
-  segment.coord_slots[0].bin = 1000;
+  segment.slots[kCoordSlots][0].target = 1000;
   expect_refused(segment, "bin 1000");
   segment = small_segment();
-  segment.coord_slots.push_back(segment.coord_slots[0]);
+  segment.slots[kCoordSlots].push_back(segment.slots[kCoordSlots][0]);
   expect_refused(segment, "ascend");
   segment = small_segment();
-  segment.coord_slots[0].position = 3;
+  segment.slots[kCoordSlots][0].position = 3;
   expect_refused(segment, "a label and a coord slot");
 }
 

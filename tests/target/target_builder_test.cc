@@ -55,8 +55,8 @@ std::string labelled_text(const Segment& segment) {
 
 std::vector<int> bins_of(const Segment& segment, SlotSource source) {
   std::vector<int> bins;
-  for (const CoordSlot& slot : segment.coord_slots) {
-    if (slot.source == source) bins.push_back(slot.bin);
+  for (const Slot& slot : segment.slots_of(kCoordSlots)) {
+    if (slot.source == source) bins.push_back(slot.target);
   }
   return bins;
 }
@@ -109,7 +109,7 @@ TEST(BuildSegment, TeachesTheTargetBinsOfMatchedPredictionsOnly) {
   EXPECT_TRUE(result.false_negatives.empty());
   EXPECT_EQ(result.append_text, "}");
   EXPECT_EQ(labelled_text(result.segment), "}<|im_end|>");
-  for (const CoordSlot& slot : result.segment.coord_slots) {
+  for (const Slot& slot : result.segment.slots_of(kCoordSlots)) {
     EXPECT_GE(vocab().coord.bin_of(result.segment.token_ids[static_cast<size_t>(slot.position)]), 0);
   }
 }

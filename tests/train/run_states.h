@@ -24,8 +24,9 @@ inline std::shared_ptr<const Segment> some_segment(int number) {
     segment->token_ids.push_back(id);
     segment->labels.push_back(is_label ? id : kIgnoreLabel);
     if (is_slot) {
-      segment->coord_slots.push_back(
-          {.position = i, .bin = (number * 97) % kNumBins, .source = number % 2 == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+      segment->add_slot(
+          kCoordSlots,
+          {.position = i, .target = (number * 97) % kNumBins, .source = number % 2 == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
     }
   }
   for (int i = 0; i < number % 3; ++i) {
@@ -54,9 +55,8 @@ inline RunState busy_run() {
 }
 
 inline bool same_segment(const Segment& a, const Segment& b) {
-  return a.sample_id == b.sample_id && a.token_ids == b.token_ids && a.labels == b.labels && a.coord_slots == b.coord_slots &&
-         a.images == b.images && a.prompt_len == b.prompt_len && a.prefix_len == b.prefix_len && a.append_len == b.append_len &&
-         a.where == b.where;
+  return a.sample_id == b.sample_id && a.token_ids == b.token_ids && a.labels == b.labels && a.slots == b.slots && a.images == b.images &&
+         a.prompt_len == b.prompt_len && a.prefix_len == b.prefix_len && a.append_len == b.append_len && a.where == b.where;
 }
 
 inline bool same_segments(const std::vector<std::shared_ptr<const Segment>>& a, const std::vector<std::shared_ptr<const Segment>>& b) {

@@ -13,6 +13,7 @@
 #include "cli/stages/model_input.h"
 #include "dist/device.h"
 #include "model/row.h"
+#include "mstep/loss/loss_table.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
 #include "text/tokenizer.h"
@@ -57,19 +58,20 @@ class GradStage : public Stage {
     const LossScale scale = loss_scales({supervision}, LossNormalization::kWindow).front();
     const std::vector<ParameterGroup> groups = trainable_groups();
     Float32Gradients float32_gradients(groups);
-    const RowLoss loss = row_loss(
-        forward_row(*model_, make_row(row, pixels_from_files(model_dir_), device_)), supervision,
-        [this](const at::Tensor& hidden_KH) { return model_->head_KV(hidden_KH); }, options, scale.ce, scale.coord);
+    const RowLoss loss = row_loss(forward_row(*model_, make_row(row, pixels_from_files(model_dir_), device_)), supervision,
+                                  Head::of(model_->head()), options, scale);
     torch::autograd::backward({loss.total}, {});
     float32_gradients.publish();
     const std::vector<TensorEntry> gradients = take_gradients();
 
     Json answer;
-    const double ce = loss.ce_sum * scale.ce;
-    const double coord = loss.coord_sum * scale.coord;
-    answer["loss"] = ce + coord;
-    answer["ce"] = ce;
-    answer["coord"] = coord;
+    double total = 0;
+    for (const LossPart& part : loss_parts(options)) {
+      const double scaled = loss.parts.of(part.name).sum * scale_of(scale, part.name);
+      answer[part.name] = scaled;
+      total += scaled;
+    }
+    answer["loss"] = total;
     const std::string file = line_file(output_dir_);
     write_safetensors(file, gradients);
     answer["file"] = file;
@@ -90,7 +92,7 @@ class GradStage : public Stage {
   std::array<TokenId, 1000> coord_token_ids(JsonFields& fields, const PackedRow& row) const {
     if (fields.has("coord_token_ids")) return read_coord_token_ids(fields, model_->description().text.vocab_size);
     bool has_slots = false;
-    for (const auto& segment : row.segments) has_slots |= !segment->coord_slots.empty();
+    for (const auto& segment : row.segments) has_slots |= !segment->slots_of(kCoordSlots).empty();
     return has_slots ? CoordVocab::from(*Tokenizer::load(model_dir_), model_dir_).ids() : std::array<int, 1000>{};
   }
 

@@ -9,6 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "cli/stage.h"
 #include "cli/stages/loss_input.h"
+#include "mstep/loss/loss_table.h"
 #include "mstep/loss/losses.h"
 
 namespace rematch {
@@ -28,8 +29,6 @@ at::Tensor read_logits_TV(const std::string& path) {
   return file->tensor("logits");
 }
 
-double mean(double sum, int64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
-
 class LossStage : public Stage {
  public:
   Json run(const Json& input) override {
@@ -40,23 +39,24 @@ class LossStage : public Stage {
     segment->token_ids.assign(static_cast<size_t>(logits_TV.size(0)), 0);
     read_supervision(fields, "input", logits_TV.size(1), *segment);
     LossOptions options = read_loss_options(fields.object_or_empty("options"));
-    if (fields.has("coord_token_ids") || !segment->coord_slots.empty()) {
+    if (fields.has("coord_token_ids") || !segment->slots_of(kCoordSlots).empty()) {
       options.coord_token_ids = read_coord_token_ids(fields, logits_TV.size(1));
     }
     fields.finish();
 
     const RowSupervision supervision = RowSupervision::from({.segments = {segment}});
-    const auto hand_through = [](const at::Tensor& rows_KV) { return rows_KV; };
-    const RowLoss loss = row_loss(logits_TV, supervision, hand_through, options, 1.0, 1.0);
+    const Head hand_through{.logits_KV = [](const at::Tensor& rows_KV) { return rows_KV; }, .weight_VH = {}};
+    const RowLoss loss = row_loss(logits_TV, supervision, hand_through, options, {});
     Json answer;
-    answer["ce"] = mean(loss.ce_sum, loss.ce_count);
-    answer["ce_count"] = loss.ce_count;
-    answer["coord"] = mean(loss.coord_sum, loss.coord_count);
-    answer["coord_count"] = loss.coord_count;
-    answer["soft_ce"] = mean(loss.soft_ce_sum, loss.coord_count);
-    answer["w1"] = mean(loss.w1_sum, loss.coord_count);
-    answer["gate"] = mean(loss.gate_sum, loss.coord_count);
-    answer["loss"] = answer["ce"].get<double>() + answer["coord"].get<double>();
+    double total = 0;
+    for (const LossPart& part : loss_parts(options)) {
+      const LossSum sum = loss.parts.of(part.name);
+      for (const auto& [term, weight] : part.terms) answer[term->name] = loss.details.of(term->name).mean();
+      answer[part.name] = sum.mean();
+      answer[part.name + "_count"] = sum.count;
+      total += sum.mean();
+    }
+    answer["loss"] = total;
     return answer;
   }
 };

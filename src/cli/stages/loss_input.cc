@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "mstep/loss/loss_table.h"
 
 namespace rematch {
 namespace {
@@ -34,41 +36,41 @@ std::vector<int> read_labels(JsonFields& fields, const std::string& what, int64_
   return labels;
 }
 
-CoordSlot read_slot(const Json& item, const std::string& where, size_t num_tokens) {
+Slot read_slot(const Json& item, const std::string& kind, const std::string& where, size_t num_tokens) {
   const bool has_shape =
       item.is_array() && item.size() == 3 && item[0].is_number_integer() && item[1].is_number_integer() && item[2].is_string();
   const std::string found = shown_json(item);
-  if (!has_shape) fail(where, "a coord slot has a wrong shape", found, "give [position, bin, \"prefix\" or \"append\"]");
+  if (!has_shape) fail(where, fmt::format("a {} slot has a wrong shape", kind), found, "give [position, target, \"prefix\" or \"append\"]");
   const auto position = item[0].get<double>();  // as double: an unsigned beyond int64 must not wrap
-  const auto bin = item[1].get<double>();
+  const auto target = item[1].get<double>();
   const auto source = item[2].get<std::string>();
   if (!(position >= 1 && position < static_cast<double>(num_tokens))) {
-    fail(where, "a coord slot lies outside the row", fmt::format("{}, {} tokens", found, num_tokens),
+    fail(where, fmt::format("a {} slot lies outside the row", kind), fmt::format("{}, {} tokens", found, num_tokens),
          "pass a position from 1 to the last token");
   }
-  if (!(bin >= 0 && bin < kNumBins)) fail(where, "a coord slot has an invalid bin", found, "pass a bin from 0 to 999");
-  if (source != "prefix" && source != "append") fail(where, "a coord slot has an invalid source", found, "pass \"prefix\" or \"append\"");
-  return {static_cast<int>(position), static_cast<int>(bin), source == "prefix" ? SlotSource::kPrefix : SlotSource::kAppend};
-}
-
-double positive(JsonFields& reader, const std::string& key, double fallback) {
-  const double value = reader.number_or(key, fallback);
-  if (value > 0) return value;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be positive", key),
-                                       .where = "options." + key,
-                                       .what = fmt::format("{}", value),
-                                       .fix = fmt::format("pass a number above 0, e.g. {}", fallback)});
+  const double limit = kind == kCoordSlots ? kNumBins : std::numeric_limits<int>::max();
+  if (!(target >= 0 && target < limit)) {
+    fail(where, fmt::format("a {} slot has an invalid target", kind), found, fmt::format("pass an integer from 0 to {:.0f}", limit - 1));
+  }
+  if (source != "prefix" && source != "append") {
+    fail(where, fmt::format("a {} slot has an invalid source", kind), found, "pass \"prefix\" or \"append\"");
+  }
+  return {static_cast<int>(position), static_cast<int>(target), source == "prefix" ? SlotSource::kPrefix : SlotSource::kAppend};
 }
 
 }  // namespace
 
 void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size, Segment& segment) {
   segment.labels = read_labels(fields, what, vocab_size, segment.token_ids.size());
-  const Json* slots = fields.find("coord_slots");
-  if (slots == nullptr) return;
-  const std::string where = what + ".coord_slots";
-  if (!slots->is_array()) fail(where, "coord_slots has an invalid value", slots->type_name(), "pass a list of [position, bin, source]");
-  for (const Json& item : *slots) segment.coord_slots.push_back(read_slot(item, where, segment.token_ids.size()));
+  for (const LossTerm& term : loss_terms()) {
+    if (term.part == kLabelPart || segment.slots.count(term.part) > 0) continue;
+    const std::string key = term.part + "_slots";
+    const Json* slots = fields.find(key);
+    if (slots == nullptr) continue;
+    const std::string where = what + "." + key;
+    if (!slots->is_array()) fail(where, key + " has an invalid value", slots->type_name(), "pass a list of [position, target, source]");
+    for (const Json& item : *slots) segment.add_slot(term.part, read_slot(item, term.part, where, segment.token_ids.size()));
+  }
 }
 
 std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab_size) {
@@ -93,20 +95,17 @@ std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab
 
 LossOptions read_loss_options(JsonFields reader) {
   LossOptions options;
-  options.soft_ce_weight = reader.number_or("soft_ce_weight", options.soft_ce_weight);
-  options.w1_weight = reader.number_or("w1_weight", options.w1_weight);
-  options.gate_weight = reader.number_or("gate_weight", options.gate_weight);
-  options.temperature_coord = positive(reader, "temperature_coord", options.temperature_coord);
-  options.target_sigma = positive(reader, "target_sigma", options.target_sigma);
-  const Json* truncate = reader.find("target_truncate");
-  if (truncate != nullptr && !truncate->is_null()) {
-    options.target_truncate = reader.number_or("target_truncate", 0);
-    if (*options.target_truncate < 0) {
-      throw UserError(ErrorKind::kConfig, {.error = "target_truncate must not be negative",
-                                           .where = "options.target_truncate",
-                                           .what = fmt::format("{}", *options.target_truncate),
-                                           .fix = "pass a number of bins from 0, or null"});
+  for (const LossKey& key : loss_keys()) {
+    const Json* value = reader.find(key.name);
+    if (value == nullptr || value->is_null()) continue;
+    const double number = reader.number_or(key.name, key.fallback);
+    if (number < key.low || (key.excludes_low && number == key.low)) {
+      throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key.name),
+                                           .where = fmt::format("options.{}", key.name),
+                                           .what = fmt::format("{}", number),
+                                           .fix = fmt::format("pass a number {} {}", key.excludes_low ? "above" : "from", key.low)});
     }
+    options.settings[key.name] = number;
   }
   reader.finish();
   return options;

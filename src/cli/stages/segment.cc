@@ -37,8 +37,8 @@ Json segment_json(const SegmentResult& result) {
   answer["token_ids"] = segment.token_ids;
   answer["labels"] = segment.labels;
   answer["coord_slots"] = Json::array();
-  for (const CoordSlot& slot : segment.coord_slots) {
-    answer["coord_slots"].push_back(Json::array({slot.position, slot.bin, slot.source == SlotSource::kPrefix ? "prefix" : "append"}));
+  for (const Slot& slot : segment.slots_of(kCoordSlots)) {
+    answer["coord_slots"].push_back(Json::array({slot.position, slot.target, slot.source == SlotSource::kPrefix ? "prefix" : "append"}));
   }
   answer["prompt_len"] = segment.prompt_len;
   answer["prefix_len"] = segment.prefix_len;

@@ -44,15 +44,19 @@ void check_supervision(const Segment& segment) {
     if (position < std::max(1, segment.prompt_len)) refuse(position, "it lies before the assistant span");
     if (label != segment.token_ids[static_cast<size_t>(position)]) refuse(position, "its label is not its token");
   }
-  int last = -1;
-  for (const CoordSlot& slot : segment.coord_slots) {
-    if (slot.position < std::max(1, segment.prompt_len) || slot.position >= length) {
-      refuse(slot.position, "it lies outside the assistant span");
+  for (const auto& [kind, slots] : segment.slots) {
+    int last = -1;
+    for (const Slot& slot : slots) {
+      if (slot.position < std::max(1, segment.prompt_len) || slot.position >= length) {
+        refuse(slot.position, "it lies outside the assistant span");
+      }
+      if (slot.position <= last) refuse(slot.position, fmt::format("{} slots must ascend", kind));
+      last = slot.position;
+      if (slot.target < 0) refuse(slot.position, fmt::format("{} is not a target of a {} slot", slot.target, kind));
+      if (kind != kCoordSlots) continue;
+      if (slot.target >= kNumBins) refuse(slot.position, fmt::format("bin {} is not in 0..999", slot.target));
+      if (segment.labels[static_cast<size_t>(slot.position)] != kIgnoreLabel) refuse(slot.position, "it has a label and a coord slot");
     }
-    if (slot.position <= last) refuse(slot.position, "coord slots must ascend");
-    if (slot.bin < 0 || slot.bin >= kNumBins) refuse(slot.position, fmt::format("bin {} is not in 0..999", slot.bin));
-    if (segment.labels[static_cast<size_t>(slot.position)] != kIgnoreLabel) refuse(slot.position, "it has a label and a coord slot");
-    last = slot.position;
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/serialize.h"
@@ -32,14 +30,12 @@ void finish_segment(const EncodedAnswer& answer, DescTeaching desc_teaching, con
     const TokenId id = answer.token_ids[i];
     const int bin = vocab.coord_vocab->bin_of(id);
     const bool left_out = answer.in_desc[i] && desc_teaching == DescTeaching::kLeftOut;
-    if (bin >= 0 && !answer.in_desc[i]) segment.coord_slots.push_back({segment.encoded_len(), bin, SlotSource::kAppend});
+    if (bin >= 0 && !answer.in_desc[i]) segment.add_slot(kCoordSlots, {segment.encoded_len(), bin, SlotSource::kAppend});
     segment.token_ids.push_back(id);
     segment.labels.push_back(bin >= 0 || left_out ? kIgnoreLabel : id);
   }
   segment.token_ids.push_back(vocab.im_end_id);
   segment.labels.push_back(vocab.im_end_id);
-  std::sort(segment.coord_slots.begin(), segment.coord_slots.end(),
-            [](const CoordSlot& a, const CoordSlot& b) { return a.position < b.position; });
   check_supervision(segment);
 }
 
@@ -49,7 +45,7 @@ void add_prefix_slots(const ParsedObject& object, const std::vector<int>& bins, 
     // Kept ids are the response's own, so a position in the response is one in the prefix.
     const int token = object.coord_token_indices[slot];
     REMATCH_CHECK(token < segment.prefix_len, fmt::format("coord token {} behind the prefix of {}", token, segment.prefix_len));
-    segment.coord_slots.push_back({segment.prompt_len + token, bins[slot], SlotSource::kPrefix});
+    segment.add_slot(kCoordSlots, {segment.prompt_len + token, bins[slot], SlotSource::kPrefix});
   }
 }
 

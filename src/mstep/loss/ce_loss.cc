@@ -1,28 +1,32 @@
-#include "mstep/loss/ce_loss.h"
+// Cross-entropy in float32 with sums in float64; the logits are not sanitised, so a NaN stays a NaN (BEHAVIOUR 8.1, 8.2).
+// Cost: two float32 copies of [K, V] at the peak.
+#include "mstep/loss/loss_table.h"
+#include "mstep/loss/losses.h"
 
 namespace rematch {
+namespace {
 
-CeChunk ce_chunk(const at::Tensor& logits_KV, const at::Tensor& labels_K, double scale, bool needs_grad) {
-  const at::Tensor x_KV = logits_KV.to(at::kFloat);
+at::Tensor values_K(LossChunk& chunk, double weight) {
+  const at::Tensor x_KV = chunk.logits_KV.to(at::kFloat);
   const auto [max_K, argmax_K] = x_KV.max(1);
-  const at::Tensor labels_K1 = labels_K.unsqueeze(1);
+  const at::Tensor labels_K1 = chunk.targets_K.unsqueeze(1);
   // Shifted by the row maximum, an exponential in float32 is exact enough; the long sum over the vocabulary is what needs float64.
   at::Tensor exp_KV = at::sub(x_KV, max_K.unsqueeze(1)).exp_();
   const at::Tensor sum_K = exp_KV.sum(1, false, at::kDouble);
   const at::Tensor label_logit_K = x_KV.gather(1, labels_K1).squeeze(1);
   const at::Tensor loss_K = sum_K.log() + (max_K.to(at::kDouble) - label_logit_K.to(at::kDouble));
-
-  const at::Tensor correct = argmax_K.eq(labels_K).sum().to(at::kDouble);
-  const at::Tensor sums = at::stack({loss_K.sum(), correct}).cpu();  // one transfer for both
-  CeChunk chunk;
-  chunk.sum = sums[0].item<double>();
-  chunk.correct_count = static_cast<int64_t>(sums[1].item<double>());
-  if (needs_grad) {
+  chunk.add_sum(kCorrectTokens, argmax_K.eq(chunk.targets_K).sum().to(at::kDouble));
+  if (chunk.needs_gradient) {
+    const double scale = chunk.scale * weight;
     exp_KV.mul_(sum_K.reciprocal().mul_(scale).to(at::kFloat).unsqueeze(1));
     exp_KV.scatter_add_(1, labels_K1, at::full_like(labels_K1, -scale, exp_KV.options()));
-    chunk.grad_KV = exp_KV.to(logits_KV.scalar_type());
+    chunk.add_gradient(std::move(exp_KV));
   }
-  return chunk;
+  return loss_K;
 }
+
+}  // namespace
+
+LossTerm cross_entropy_term() { return {.name = "ce", .part = kLabelPart, .weight = {}, .values_K = values_K}; }
 
 }  // namespace rematch

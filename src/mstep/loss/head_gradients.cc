@@ -3,14 +3,12 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "nn/affine.h"
-#include "nn/graph_leaves.h"
 
 namespace rematch {
 namespace {
@@ -47,52 +45,29 @@ struct KnownGradients : torch::autograd::Function<KnownGradients> {
   }
 };
 
-// The matrix of a head that is nothing but a product with it, W [V, H] of h·Wᵀ, read off the graph; undefined for any other head.
-at::Tensor plain_product(const at::Tensor& logits_KV, const variable_list& parameters) {
-  if (parameters.size() != 1 || parameters[0].scalar_type() != at::kFloat || parameters[0].dim() != 2) return {};
-  if (const at::Tensor weight_VH = plain_affine_weight(logits_KV); weight_VH.defined()) {
-    return weight_VH.is_same(parameters[0]) ? weight_VH : at::Tensor();
-  }
-  // A chunk of few rows, or another device: at::linear's graph.
-  const auto& product = logits_KV.grad_fn();
-  if (!product || product->name() != "MmBackward0") return {};
-  const auto& transposed = product->next_edge(1).function;
-  if (!transposed || transposed->name() != "TBackward0") return {};
-  const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(transposed->next_edge(0).function.get());
-  return leaf != nullptr && leaf->variable.is_same(parameters[0]) ? parameters[0] : at::Tensor();
-}
-
-// sum_VH += gradᵀ·hidden, some rows at a time, so that no second matrix of the size of the head is needed.
-void add_product(const at::Tensor& sum_VH, const at::Tensor& grad_KV, const at::Tensor& hidden_KH) {
-  constexpr int64_t kRows = 8192;
-  for (int64_t first = 0; first < sum_VH.size(0); first += kRows) {
-    const int64_t count = std::min(kRows, sum_VH.size(0) - first);
-    sum_VH.narrow(0, first, count).add_(product_MN(grad_KV.narrow(1, first, count).t().contiguous(), hidden_KH.t()));
-  }
-}
-
 }  // namespace
 
-HeadGradients::HeadGradients(at::Tensor hidden_TH, const std::function<at::Tensor(const at::Tensor&)>& head_KV)
-    : hidden_TH_(std::move(hidden_TH)), head_KV_(head_KV) {}
-
-at::Tensor HeadGradients::logits_KV(const at::Tensor& rows_K) {
-  logits_KV_.reset();
-  rows_K_ = rows_K;
-  hidden_KH_ = hidden_TH_.detach().index_select(0, rows_K);
-  if (!at::GradMode::is_enabled()) return head_KV_(hidden_KH_);
-  hidden_KH_.set_requires_grad(hidden_TH_.requires_grad());
-  at::Tensor logits = head_KV_(hidden_KH_);
-  if (logits.requires_grad()) logits_KV_ = logits;
-  return logits.detach();
-}
-
-void HeadGradients::find_parameters() {
-  has_parameters_ = true;
-  for (const at::Tensor& leaf : graph_leaves(logits_KV_)) {
-    if (!leaf.is_same(hidden_KH_)) parameters_.push_back(leaf);
+HeadGradients::HeadGradients(at::Tensor hidden_TH, const Head& head) : hidden_TH_(std::move(hidden_TH)), head_(head) {
+  if (head.weight_VH.defined() && head.weight_VH.requires_grad()) parameters_.push_back(head.weight_VH);
+  for (const at::Tensor& tensor : head.parameters) {
+    if (tensor.requires_grad()) parameters_.push_back(tensor);
   }
   parameter_sums_.resize(parameters_.size());
+  are_needed_ = at::GradMode::is_enabled() && (hidden_TH_.requires_grad() || !parameters_.empty());
+  is_product_ = are_needed_ && head.weight_VH.defined() && head.weight_VH.requires_grad() && head.weight_VH.scalar_type() == at::kFloat;
+}
+
+at::Tensor HeadGradients::logits_KV(const at::Tensor& rows_K) {
+  rows_K_ = rows_K;
+  hidden_KH_ = hidden_TH_.detach().index_select(0, rows_K);
+  if (is_product_) {
+    const at::NoGradGuard no_grad;
+    return head_.logits_KV(hidden_KH_);
+  }
+  hidden_KH_.set_requires_grad(are_needed_ && hidden_TH_.requires_grad());
+  const at::Tensor logits_KV = head_.logits_KV(hidden_KH_);
+  if (are_needed_) logits_KV_ = logits_KV;
+  return logits_KV.detach();
 }
 
 void HeadGradients::add_hidden(const at::Tensor& grad_KH) {
@@ -100,27 +75,26 @@ void HeadGradients::add_hidden(const at::Tensor& grad_KH) {
   hidden_sum_TH_.index_add_(0, rows_K_, grad_KH);
 }
 
-void HeadGradients::add(const at::Tensor& grad_KV) {
-  REMATCH_CHECK(needs_gradient(), "a chunk without graph");
-  if (!has_parameters_) find_parameters();
-  const bool with_hidden = hidden_KH_.requires_grad();
-  if (const at::Tensor weight_VH = plain_product(logits_KV_, parameters_); weight_VH.defined()) {
-    // The usual head: summed in place, without a second gradient of the size of the vocabulary for every chunk.
-    logits_KV_.reset();
-    const at::NoGradGuard no_grad;
-    if (!parameter_sums_[0].defined()) parameter_sums_[0] = at::zeros_like(weight_VH, at::MemoryFormat::Contiguous);
-    add_product(parameter_sums_[0], grad_KV, hidden_KH_.detach());
-    if (with_hidden) add_hidden(product_MN(grad_KV, weight_VH.t()));
-    return;
+// Sum of the weight's gradient += gradᵀ·hidden, some rows at a time, so that no second matrix of the size of the head is needed.
+void HeadGradients::add_product(const at::Tensor& grad_KV) {
+  constexpr int64_t kRows = 8192;
+  at::Tensor& sum_VH = parameter_sums_[0];
+  if (!sum_VH.defined()) sum_VH = at::zeros_like(head_.weight_VH, at::MemoryFormat::Contiguous);
+  for (int64_t first = 0; first < sum_VH.size(0); first += kRows) {
+    const int64_t count = std::min(kRows, sum_VH.size(0) - first);
+    sum_VH.narrow(0, first, count).add_(product_MN(grad_KV.narrow(1, first, count).t().contiguous(), hidden_KH_.t()));
   }
+  if (hidden_TH_.requires_grad()) add_hidden(product_MN(grad_KV, head_.weight_VH.t()));
+}
+
+void HeadGradients::add_through_graph(const at::Tensor& grad_KV) {
   variable_list inputs = parameters_;
-  if (with_hidden) inputs.push_back(hidden_KH_);
+  if (hidden_KH_.requires_grad()) inputs.push_back(hidden_KH_);
   // The graph is kept because a head may share a part of it between chunks; this chunk's own part goes with its logits.
-  variable_list found = torch::autograd::grad({logits_KV_}, inputs, {grad_KV}, /*retain_graph=*/true,
-                                              /*create_graph=*/false, /*allow_unused=*/true);
-  logits_KV_.reset();
+  const variable_list found = torch::autograd::grad({std::exchange(logits_KV_, {})}, inputs, {grad_KV}, /*retain_graph=*/true,
+                                                    /*create_graph=*/false, /*allow_unused=*/true);
   const at::NoGradGuard no_grad;
-  if (with_hidden && found.back().defined()) add_hidden(found.back());
+  if (hidden_KH_.requires_grad() && found.back().defined()) add_hidden(found.back());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!found[i].defined()) continue;
     if (parameter_sums_[i].defined()) {
@@ -131,8 +105,18 @@ void HeadGradients::add(const at::Tensor& grad_KV) {
   }
 }
 
+void HeadGradients::add(const at::Tensor& grad_KV) {
+  REMATCH_CHECK(are_needed_, "a head without gradients");
+  if (is_product_) {
+    const at::NoGradGuard no_grad;
+    add_product(grad_KV);
+  } else {
+    add_through_graph(grad_KV);
+  }
+}
+
 at::Tensor HeadGradients::attach(const at::Tensor& value) {
-  if (!has_parameters_) return value;
+  if (!are_needed_) return value;
   auto sums = c10::make_intrusive<Sums>();
   sums->gradients.push_back(std::move(hidden_sum_TH_));
   variable_list inputs{hidden_TH_};

@@ -1,8 +1,9 @@
 #pragma once
 #include <ATen/ATen.h>
 
-#include <functional>
 #include <vector>
+
+#include "mstep/loss/head.h"
 
 namespace rematch {
 
@@ -14,30 +15,31 @@ namespace rematch {
 class HeadGradients {
  public:
   /// @param hidden_TH  final hidden states, with graph where they need one
-  /// @param head_KV    maps [K, H] to [K, V]; its parameters are found in the graph of the first chunk
-  HeadGradients(at::Tensor hidden_TH, const std::function<at::Tensor(const at::Tensor&)>& head_KV);
+  HeadGradients(at::Tensor hidden_TH, const Head& head);
 
+  /// Whether the hidden states or the head take gradients.
+  bool are_needed() const { return are_needed_; }
   /// Logits [K, V] of the hidden states at `rows_K` (int64), without graph for the caller.
   at::Tensor logits_KV(const at::Tensor& rows_K);
-  /// Whether the last chunk needs a gradient.
-  bool needs_gradient() const { return logits_KV_.defined(); }
-  /// Takes the gradient by the logits of the last chunk through the head. Call only when needs_gradient().
+  /// Takes the gradient by the logits of the last chunk through the head. Call only when are_needed().
   void add(const at::Tensor& grad_KV);
 
   /// The row's loss `value` (scalar) with a graph: its backward pass hands on the sums. One backward pass only.
   at::Tensor attach(const at::Tensor& value);
 
  private:
-  void find_parameters();
   void add_hidden(const at::Tensor& grad_KH);
+  void add_product(const at::Tensor& grad_KV);
+  void add_through_graph(const at::Tensor& grad_KV);
 
   at::Tensor hidden_TH_;
-  std::function<at::Tensor(const at::Tensor&)> head_KV_;
-  bool has_parameters_ = false;             ///< parameters_ is known
-  std::vector<at::Tensor> parameters_;      ///< leaves of the head that require grad
+  const Head& head_;
+  std::vector<at::Tensor> parameters_;      ///< of the head, those that require grad
   std::vector<at::Tensor> parameter_sums_;  ///< float32, parallel to parameters_
   at::Tensor hidden_sum_TH_;
-  // The chunk between logits_KV() and add().
+  bool are_needed_;
+  bool is_product_;  ///< summed in place, without a second gradient of the size of the vocabulary for every chunk
+  // The chunk between logits_KV() and add(); logits with graph only where that is gone through.
   at::Tensor rows_K_, hidden_KH_, logits_KV_;
 };
 

@@ -5,80 +5,66 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "mstep/loss/ce_loss.h"
-#include "mstep/loss/coord_loss.h"
 #include "mstep/loss/head_gradients.h"
+#include "mstep/loss/loss_table.h"
 
 namespace rematch {
 namespace {
 
-// What the chunks of a row share.
-struct RowJob {
-  const LossOptions& options;
-  double ce_scale = 1.0;
-  double coord_scale = 1.0;
-  at::Tensor coord_ids_B;
-};
-
-// Positions of one kind that go through the head together.
-struct Chunk {
+// Positions of one part that go through the head together.
+struct Positions {
   at::Tensor rows_K;       ///< where the logits are read: one before the supervised token
-  at::Tensor targets_K;    ///< labels or bins
-  at::Tensor is_prefix_K;  ///< slots only; undefined for cross-entropy
-  bool is_ce() const { return !is_prefix_K.defined(); }
+  at::Tensor targets_K;    ///< int64
+  at::Tensor is_prefix_K;  ///< slots only, else undefined
+  int64_t num_prefix = 0;
 };
-
-// Adds the chunk's sums to `row`. Returns its gradient by the logits; undefined unless asked for.
-at::Tensor add_chunk(const at::Tensor& logits_KV, const Chunk& chunk, const RowJob& job, bool needs_grad, RowLoss& row) {
-  if (chunk.is_ce()) {
-    const CeChunk ce = ce_chunk(logits_KV, chunk.targets_K, job.ce_scale, needs_grad);
-    row.ce_sum += ce.sum;
-    row.ce_correct_count += ce.correct_count;
-    return ce.grad_KV;
-  }
-  const CoordChunk coord =
-      coord_chunk(logits_KV, job.coord_ids_B, chunk.targets_K, chunk.is_prefix_K, job.options, job.coord_scale, needs_grad);
-  row.coord_sum += coord.weighted_sum[kCoordPrefix] + coord.weighted_sum[kCoordAppend];
-  row.soft_ce_sum += coord.soft_ce_sum;
-  row.w1_sum += coord.w1_sum;
-  row.gate_sum += coord.gate_sum;
-  row.coord_prefix_sum += coord.weighted_sum[kCoordPrefix];
-  row.coord_append_sum += coord.weighted_sum[kCoordAppend];
-  return coord.grad_KV;
-}
 
 at::Tensor device_indices(const std::vector<int64_t>& values, size_t begin, size_t end, const at::Device& device) {
   const std::vector<int64_t> part(values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end));
   return at::tensor(part, at::kLong).to(device);
 }
 
-// The next chunk of a row: at most `size` positions, cross-entropy first, the two kinds never mixed.
-class Chunks {
- public:
-  Chunks(const RowSupervision& supervision, const at::Device& device) : supervision_(supervision), device_(device) {}
-  bool done() const { return next_ == supervision_.ce_positions.size() + supervision_.slot_positions.size(); }
-  Chunk take(int64_t size) {
-    const size_t num_ce = supervision_.ce_positions.size();
-    const bool is_ce = next_ < num_ce;
-    const std::vector<int64_t>& positions = is_ce ? supervision_.ce_positions : supervision_.slot_positions;
-    const size_t begin = is_ce ? next_ : next_ - num_ce;
-    const size_t end = std::min(begin + static_cast<size_t>(size), positions.size());
-    next_ += end - begin;
-    Chunk chunk;
-    chunk.rows_K = device_indices(positions, begin, end, device_).sub_(1);
-    chunk.targets_K = device_indices(is_ce ? supervision_.ce_labels : supervision_.slot_bins, begin, end, device_);
-    if (is_ce) return chunk;
-    at::Tensor is_prefix_K = at::empty({static_cast<int64_t>(end - begin)}, at::kBool);
-    for (size_t i = begin; i < end; ++i) is_prefix_K.data_ptr<bool>()[i - begin] = supervision_.slot_is_prefix[i];
-    chunk.is_prefix_K = is_prefix_K.to(device_);
-    return chunk;
+Positions take_positions(const PartTargets& targets, size_t begin, size_t end, const at::Device& device) {
+  Positions positions;
+  positions.rows_K = device_indices(targets.positions, begin, end, device).sub_(1);
+  positions.targets_K = device_indices(targets.values, begin, end, device);
+  if (targets.is_prefix.empty()) return positions;
+  at::Tensor is_prefix_K = at::empty({static_cast<int64_t>(end - begin)}, at::kBool);
+  for (size_t i = begin; i < end; ++i) {
+    is_prefix_K.data_ptr<bool>()[i - begin] = targets.is_prefix[i];
+    positions.num_prefix += targets.is_prefix[i];
   }
+  positions.is_prefix_K = is_prefix_K.to(device);
+  return positions;
+}
 
- private:
-  const RowSupervision& supervision_;
-  at::Device device_;
-  size_t next_ = 0;
-};
+// Sends a chunk through the terms of its part and adds their sums to `row`.
+void add_chunk(LossChunk& chunk, const LossPart& part, const Positions& positions, RowLoss& row) {
+  at::Tensor weighted_K;
+  for (const auto& [term, weight] : part.terms) {
+    const at::Tensor values_K = term->values_K(chunk, weight);
+    chunk.add_sum(term->name, values_K.sum());
+    const at::Tensor share_K = values_K * weight;
+    weighted_K = weighted_K.defined() ? weighted_K + share_K : share_K;
+  }
+  const bool has_sources = positions.is_prefix_K.defined();
+  const auto share_of = [&](const at::Tensor& mask_K) { return at::mul(weighted_K, mask_K).sum(); };
+  std::vector<at::Tensor> sums;
+  sums.push_back(has_sources ? share_of(positions.is_prefix_K) : at::zeros({}, weighted_K.options()));
+  sums.push_back(has_sources ? share_of(positions.is_prefix_K.logical_not()) : weighted_K.sum());
+  for (const auto& [name, sum] : chunk.sums()) sums.push_back(sum);
+  const at::Tensor on_host = at::stack(sums).cpu();  // one transfer for all
+  const double* value = on_host.const_data_ptr<double>();
+
+  const int64_t count = positions.rows_K.size(0);
+  row.parts.add(part.name, {value[0] + value[1], count});
+  if (has_sources) {
+    row.details.add(part.name + "_prefix", {value[0], positions.num_prefix});
+    row.details.add(part.name + "_tail", {value[1], count - positions.num_prefix});
+  }
+  value += 2;
+  for (const auto& [name, sum] : chunk.sums()) row.details.add(name, {*value++, count});
+}
 
 /// Positions of the first chunk, which tells how wide the vocabulary is.
 constexpr int64_t kFirstChunk = 64;
@@ -88,49 +74,63 @@ int64_t chunk_size(int64_t vocab_size, const LossOptions& options) {
   return std::clamp<int64_t>(options.chunk_bytes / row_bytes, 1, options.chunk_positions);
 }
 
-void check_supervision(const at::Tensor& hidden_TH, const RowSupervision& s) {
-  const int64_t length = hidden_TH.size(0);
+void check_targets(const PartTargets& targets, int64_t length) {
   const auto inside = [&](int64_t position) { return position > 0 && position < length; };
-  REMATCH_CHECK(s.ce_positions.size() == s.ce_labels.size() && s.slot_positions.size() == s.slot_bins.size() &&
-                    s.slot_positions.size() == s.slot_is_prefix.size(),
-                fmt::format("{} {} {} {} {}", s.ce_positions.size(), s.ce_labels.size(), s.slot_positions.size(), s.slot_bins.size(),
-                            s.slot_is_prefix.size()));
-  REMATCH_CHECK(std::all_of(s.ce_positions.begin(), s.ce_positions.end(), inside) &&
-                    std::all_of(s.slot_positions.begin(), s.slot_positions.end(), inside),
-                fmt::format("row of {} positions", length));
+  REMATCH_CHECK(
+      targets.positions.size() == targets.values.size() && (targets.is_prefix.empty() || targets.is_prefix.size() == targets.values.size()),
+      fmt::format("{} {} {}", targets.positions.size(), targets.values.size(), targets.is_prefix.size()));
+  REMATCH_CHECK(std::all_of(targets.positions.begin(), targets.positions.end(), inside), fmt::format("row of {} positions", length));
 }
 
 }  // namespace
 
-RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
-                 const std::function<at::Tensor(const at::Tensor&)>& head_KV, const LossOptions& options, double ce_scale,
-                 double coord_scale) {
-  check_supervision(hidden_TH, supervision);
-  REMATCH_CHECK(options.chunk_positions > 0, fmt::format("{}", options.chunk_positions));
-  const at::Device device = hidden_TH.device();
-  RowLoss row;
-  const std::vector<int64_t> coord_ids(options.coord_token_ids.begin(), options.coord_token_ids.end());
-  const RowJob job{options, ce_scale, coord_scale, at::tensor(coord_ids, at::kLong).to(device)};
+LossSum NamedSums::of(const std::string& name) const {
+  const auto found = find(name);
+  return found == end() ? LossSum() : found->second;
+}
 
-  HeadGradients gradients(hidden_TH, head_KV);
-  Chunks chunks(supervision, device);
-  int64_t size = std::min(kFirstChunk, options.chunk_positions);
-  while (!chunks.done()) {
-    const Chunk chunk = chunks.take(size);
-    const at::Tensor logits_KV = gradients.logits_KV(chunk.rows_K);
-    const at::Tensor grad_KV = add_chunk(logits_KV, chunk, job, gradients.needs_gradient(), row);
-    size = chunk_size(logits_KV.size(1), options);
-    if (gradients.needs_gradient()) gradients.add(grad_KV);
+void NamedSums::add(const std::string& name, const LossSum& more) {
+  LossSum& mine = (*this)[name];
+  mine.sum += more.sum;
+  mine.count += more.count;
+}
+
+void NamedSums::add(const NamedSums& more) {
+  for (const auto& [name, sum] : more) add(name, sum);
+}
+
+double scale_of(const LossScale& scale, const std::string& part) {
+  const auto found = scale.find(part);
+  return found == scale.end() ? 1.0 : found->second;
+}
+
+RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
+                 const LossScale& scale) {
+  REMATCH_CHECK(options.chunk_positions > 0, fmt::format("{}", options.chunk_positions));
+  RowLoss row;
+  HeadGradients gradients(hidden_TH, head);
+  auto size = static_cast<size_t>(std::min(kFirstChunk, options.chunk_positions));
+  double total = 0;
+  for (const LossPart& part : loss_parts(options)) {
+    const auto found = supervision.parts.find(part.name);
+    if (found == supervision.parts.end()) continue;
+    const PartTargets& targets = found->second;
+    check_targets(targets, hidden_TH.size(0));
+    for (size_t begin = 0; begin < targets.positions.size();) {
+      const size_t end = std::min(begin + size, targets.positions.size());
+      const Positions positions = take_positions(targets, begin, end, hidden_TH.device());
+      LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K, scale_of(scale, part.name),
+                      gradients.are_needed());
+      add_chunk(chunk, part, positions, row);
+      if (gradients.are_needed()) gradients.add(chunk.take_gradient());
+      size = static_cast<size_t>(chunk_size(chunk.logits_KV.size(1), options));
+      begin = end;
+    }
+    total += row.parts.of(part.name).sum * scale_of(scale, part.name);
   }
-  row.ce_count = static_cast<int64_t>(supervision.ce_positions.size());
-  row.coord_count = static_cast<int64_t>(supervision.slot_positions.size());
-  row.coord_prefix_count = std::count(supervision.slot_is_prefix.begin(), supervision.slot_is_prefix.end(), true);
-  row.coord_append_count = row.coord_count - row.coord_prefix_count;
   // Without supervision an empty slice: zero with a graph and without 0 · NaN.
-  const bool is_empty = row.ce_count + row.coord_count == 0;
-  const auto scalar = at::TensorOptions().dtype(at::kFloat).device(device);
-  row.total = is_empty ? hidden_TH.narrow(0, 0, 0).sum(at::kFloat)
-                       : gradients.attach(at::full({}, row.ce_sum * ce_scale + row.coord_sum * coord_scale, scalar));
+  const auto scalar = at::TensorOptions().dtype(at::kFloat).device(hidden_TH.device());
+  row.total = row.parts.empty() ? hidden_TH.narrow(0, 0, 0).sum(at::kFloat) : gradients.attach(at::full({}, total, scalar));
   return row;
 }
 

@@ -6,22 +6,31 @@
 namespace rematch {
 namespace {
 
-void add_segment(const Segment& segment, int64_t offset, RowSupervision& row) {
+void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
   REMATCH_CHECK(segment.labels.size() == segment.token_ids.size(),
                 fmt::format("{}: {} labels, {} tokens", segment.where, segment.labels.size(), segment.token_ids.size()));
   for (size_t i = 0; i < segment.labels.size(); ++i) {
     if (segment.labels[i] == kIgnoreLabel) continue;
     // The first position has no logits of its own segment before it.
     REMATCH_CHECK(i > 0 && segment.labels[i] >= 0, fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
-    row.ce_positions.push_back(offset + static_cast<int64_t>(i));
-    row.ce_labels.push_back(segment.labels[i]);
+    PartTargets& targets = row.parts[kLabelPart];
+    targets.positions.push_back(offset + static_cast<int64_t>(i));
+    targets.values.push_back(segment.labels[i]);
   }
-  for (const CoordSlot& slot : segment.coord_slots) {
-    REMATCH_CHECK(slot.position > 0 && slot.position < segment.encoded_len() && slot.bin >= 0 && slot.bin < kNumBins,
-                  fmt::format("{}: slot of bin {} at position {} of {}", segment.where, slot.bin, slot.position, segment.encoded_len()));
-    row.slot_positions.push_back(offset + slot.position);
-    row.slot_bins.push_back(slot.bin);
-    row.slot_is_prefix.push_back(slot.source == SlotSource::kPrefix);
+}
+
+void add_slots(const Segment& segment, int64_t offset, RowSupervision& row) {
+  for (const auto& [kind, slots] : segment.slots) {
+    REMATCH_CHECK(kind != kLabelPart, kind);
+    for (const Slot& slot : slots) {
+      REMATCH_CHECK(
+          slot.position > 0 && slot.position < segment.encoded_len() && slot.target >= 0,
+          fmt::format("{}: {} slot of {} at position {} of {}", segment.where, kind, slot.target, slot.position, segment.encoded_len()));
+      PartTargets& targets = row.parts[kind];
+      targets.positions.push_back(offset + slot.position);
+      targets.values.push_back(slot.target);
+      targets.is_prefix.push_back(slot.source == SlotSource::kPrefix);
+    }
   }
 }
 
@@ -31,7 +40,8 @@ RowSupervision RowSupervision::from(const PackedRow& row) {
   RowSupervision supervision;
   int64_t offset = 0;
   for (const auto& segment : row.segments) {
-    add_segment(*segment, offset, supervision);
+    add_labels(*segment, offset, supervision);
+    add_slots(*segment, offset, supervision);
     offset += segment->encoded_len();
   }
   return supervision;

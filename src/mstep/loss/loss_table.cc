@@ -1,0 +1,57 @@
+#include "mstep/loss/loss_table.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+std::vector<LossTerm>& table() {
+  static std::vector<LossTerm> terms{cross_entropy_term(), soft_cross_entropy_term(), wasserstein_term(), gate_term()};
+  return terms;
+}
+
+auto by_name(const std::string& name) {
+  return [&name](const auto& one) { return one.name == name; };
+}
+
+}  // namespace
+
+const std::vector<LossTerm>& loss_terms() { return table(); }
+
+bool add_loss_term(LossTerm term) {
+  REMATCH_CHECK(std::none_of(table().begin(), table().end(), by_name(term.name)), "there is a loss term " + term.name);
+  table().push_back(std::move(term));
+  return true;
+}
+
+std::vector<LossKey> loss_keys() {
+  std::vector<LossKey> keys;
+  const auto add = [&](const LossKey& key) {
+    if (std::none_of(keys.begin(), keys.end(), by_name(key.name))) keys.push_back(key);
+  };
+  for (const LossTerm& term : table()) {
+    if (term.weight) add(*term.weight);
+    std::for_each(term.keys.begin(), term.keys.end(), add);
+  }
+  return keys;
+}
+
+std::vector<LossPart> loss_parts(const LossOptions& options) {
+  const std::vector<LossKey> keys = loss_keys();
+  for (const auto& [name, value] : options.settings) {
+    REMATCH_CHECK(std::any_of(keys.begin(), keys.end(), by_name(name)), "no loss has the setting " + name);
+  }
+  std::vector<LossPart> parts;
+  for (const LossTerm& term : table()) {
+    const double weight = term.weight ? options.value(*term.weight) : 1.0;
+    if (weight == 0 && term.weight->fallback == 0) continue;
+    auto part = std::find_if(parts.begin(), parts.end(), by_name(term.part));
+    if (part == parts.end()) part = parts.insert(part, LossPart{term.part, {}});
+    part->terms.emplace_back(&term, weight);
+  }
+  return parts;
+}
+
+}  // namespace rematch

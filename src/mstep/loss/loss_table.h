@@ -1,0 +1,35 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mstep/loss/loss_term.h"
+
+namespace rematch {
+
+// The terms of BEHAVIOUR 8, each in a file of its own.
+LossTerm cross_entropy_term();       ///< ce_loss.cc
+LossTerm soft_cross_entropy_term();  ///< soft_ce_loss.cc
+LossTerm wasserstein_term();         ///< w1_loss.cc
+LossTerm gate_term();                ///< gate_loss.cc
+
+/// The ONE table of loss terms. Terms of a part are summed in its order, and so are the parts.
+const std::vector<LossTerm>& loss_terms();
+
+/// Adds a term to the table, for code that is not in this folder. Call before the first run, e.g. from a static initialiser.
+/// @return true
+bool add_loss_term(LossTerm term);
+
+/// The settings of all terms, each once.
+std::vector<LossKey> loss_keys();
+
+/// A part of a run's loss: its terms with their weights.
+struct LossPart {
+  std::string name;
+  std::vector<std::pair<const LossTerm*, double>> terms;
+};
+
+/// The parts that a run is trained on, in the order of the table.
+std::vector<LossPart> loss_parts(const LossOptions& options);
+
+}  // namespace rematch

@@ -1,0 +1,25 @@
+// Soft cross-entropy of a coord slot: −Σ q·log p over the bins (BEHAVIOUR 8.2).
+#include "flow/segment.h"
+#include "mstep/loss/coord_logits.h"
+#include "mstep/loss/loss_table.h"
+
+namespace rematch {
+namespace {
+
+at::Tensor values_K(LossChunk& chunk, double weight) {
+  CoordLogits& coord = chunk.shared<CoordLogits>();
+  if (chunk.needs_gradient) coord.add_to_bins(at::sub(coord.p_KB, coord.target_KB), weight);
+  return at::mul(coord.target_KB, coord.log_p_KB).sum(1).neg();
+}
+
+}  // namespace
+
+LossTerm soft_cross_entropy_term() {
+  return {.name = "soft_ce",
+          .part = kCoordSlots,
+          .weight = LossKey{.name = "soft_ce_weight", .fallback = 1, .meaning = "weight of the soft cross-entropy of a coord slot"},
+          .keys = coord_keys(),
+          .values_K = values_K};
+}
+
+}  // namespace rematch
