@@ -74,15 +74,15 @@ class Worker {
  private:
   // A new one for every command: nothing that an earlier round answered helps a later one to guess.
   std::unique_ptr<NativeEngine> make_engine(bool drafts) {
-    auto engine =
-        std::make_unique<NativeEngine>(NativeEngine::Parts{.model = model_,
-                                                           .tokenizer = tokenizer_,
-                                                           .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
-                                                           .runner = make_cpu_runner(model_),
-                                                           .encoder = make_cpu_encoder(model_)},
-                                       GenerateOptions{.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()),
-                                                       .stop_ids = {scene_.stop_id},
-                                                       .native = {.drafts = drafts}});
+    auto engine = std::make_unique<NativeEngine>(
+        NativeEngine::Parts{.model = model_,
+                            .tokenizer = tokenizer_,
+                            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
+                            .runner = make_cpu_runner(model_),
+                            .encoder = make_cpu_encoder(model_)},
+        GenerateOptions{{.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()), .native = {.drafts = drafts}},
+                        0,
+                        {scene_.stop_id}});
     engine->observe_logits(
         [this](size_t prompt_idx, size_t position, std::span<float> logits_V) { end_answers(prompt_idx, position, logits_V); });
     return engine;

@@ -77,7 +77,7 @@ class Side {
     for (const Prompt& prompt : prompts_) pixels_[prompt.where] = picture(prompt.where);
     parts_ = {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels_.at(image.path); }};
     parts_.vllm = {.max_model_len = static_cast<int64_t>(prompts_.front().token_ids.size()) + arguments.new_tokens,
-                   .memory_utilization = 0.3,
+                   .gpu_memory_utilization = 0.3,
                    .max_num_seqs = kMostPrompts,
                    .model_dir = arguments.model};
     check_backend_available(arguments.side, parts_.vllm);

@@ -37,7 +37,7 @@ std::vector<rematch::Geometry> read_geometries(Bytes& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  rematch::MatchOptions options;
+  rematch::MatchSettings options;
   options.candidate_top_k = 1 + bytes.next() % 4;
   options.maskiou_resolution = 1 + bytes.next();
   options.maskiou_gate = bytes.next() / 255.0;

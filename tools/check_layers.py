@@ -7,9 +7,10 @@ import pathlib
 import re
 import sys
 
-# The ONE table of edges: folder -> folders it may include (itself and base are always allowed).
+# The ONE table of edges: folder -> folders it may include (itself, base and settings are always allowed).
 ALLOWED = {
     "base": set(),
+    "settings": set(),
     "flow": set(),
     "model/families": {"flow", "checkpoint"},
     "config": {"model/families"},
@@ -37,6 +38,7 @@ ALLOWED = {
     "assembly": None,  # everything below it
     "cli": None,
 }
+READS_ALL_SETTINGS = ("config", "assembly", "cli")
 NEVER_FROM_BELOW = {"assembly": {"cli"}, "cli": set()}
 MAX_LINES = 400
 FAMILIES = "model/families"  # the only folder that knows what a model is called
@@ -83,10 +85,12 @@ def breaches(src):
             if not (src / target).exists():
                 continue
             there = folder_of(target)
-            if there in (here, "base"):
+            if target == "settings/settings.h" and here not in (*READS_ALL_SETTINGS, "settings"):
+                yield name, number, f"the settings as a whole are for {', '.join(READS_ALL_SETTINGS)}; a part takes its own struct of settings/"
+            if there in (here, "base", "settings"):
                 continue
             if there == "config" and here not in ("assembly", "cli"):
-                yield name, number, "configuration is read by assembly/ and cli/ only; parts have their own Options"
+                yield name, number, "configuration is read by assembly/ and cli/ only; parts take structs of settings/"
             allowed = ALLOWED.get(here, set())
             if allowed is None:
                 if there in NEVER_FROM_BELOW[here]:

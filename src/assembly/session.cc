@@ -27,17 +27,17 @@ namespace {
 // Cleaning after every window would cost a small model a tenth of its time in page faults.
 constexpr int64_t kWindowsPerCleaning = 16;
 
-at::ScalarType dtype_of(const std::string& name, const at::Device& device) {
-  if (name == "auto") return device.is_cuda() ? at::kBFloat16 : at::kFloat;
-  return name == "bfloat16" ? at::kBFloat16 : at::kFloat;
+at::ScalarType dtype_on(const at::Device& device, ModelDtype dtype) {
+  if (dtype == ModelDtype::kAuto) return device.is_cuda() ? at::kBFloat16 : at::kFloat;
+  return dtype == ModelDtype::kBfloat16 ? at::kBFloat16 : at::kFloat;
 }
 
 // Everything that can be refused without reading a file of data (BEHAVIOUR 4.3).
-at::Device check_first(const Config& config, const std::string& name, const SessionNeeds& needs) {
+at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs) {
   const at::Device device = choose_device(name);
-  const std::string& backend = config.rollout.backend;
-  if (needs.rollouts) check_backend_available(backend, backend == "vllm" ? vllm_options_of(config, device) : VllmOptions{});
-  require_model_dir(config.model.directory);
+  const std::string& backend = settings.backend;
+  if (needs.rollouts) check_backend_available(backend, backend == "vllm" ? vllm_options_of(settings, device) : VllmOptions{});
+  require_model_dir(settings.model.directory);
   return device;
 }
 
@@ -72,125 +72,84 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
   return dataset;
 }
 
-GenerateOptions generate_options(const Config& config, const std::vector<TokenId>& stop_ids) {
-  const RolloutConfig& rollout = config.rollout;
-  GenerateOptions options{.max_new_tokens = rollout.max_new_tokens,
-                          .temperature = rollout.temperature,
-                          .top_p = rollout.top_p,
-                          .top_k = rollout.top_k,
-                          .repetition_penalty = rollout.repetition_penalty,
-                          .seed = config.cadence.seed,
-                          .batch_size = rollout.generate_batch_size,
-                          .stop_ids = stop_ids};
-  const RepeatTerminateConfig& guard = rollout.repeat_terminate;
-  options.repeat_terminate = {.enabled = guard.enabled,
-                              .min_new_tokens = guard.min_new_tokens,
-                              .max_consecutive_token_repeats = guard.max_consecutive_token_repeats,
-                              .ngram_size = guard.ngram_size,
-                              .ngram_repeats = guard.ngram_repeats,
-                              .max_object_keys = guard.max_object_keys.value_or(0)};
-  options.native = {.max_num_seqs = rollout.native_max_num_seqs, .kv_cache_gib = rollout.native_kv_cache_gib.value_or(0)};
-  return options;
-}
-
-std::unique_ptr<PromptEncoder> make_prompts(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const PatchOptions& patches,
-                                            Terminal& terminal) {
-  auto chat_template = std::make_shared<const ChatTemplate>(ChatTemplate::load(config.model.directory));
+std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, std::shared_ptr<const Tokenizer> tokenizer,
+                                            const PatchOptions& patches, Terminal& terminal) {
+  auto chat_template = std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
   for (const std::string& text : chat_template->warnings()) terminal.warn(text);
-  return std::make_unique<PromptEncoder>(std::move(tokenizer), std::move(chat_template),
-                                         PromptEncoder::Options{.system_prompt = config.data.system_prompt,
-                                                                .user_prompt = config.data.user_prompt,
-                                                                .random_order = config.data.random_object_order,
-                                                                .merge_size = patches.merge_size});
+  return std::make_unique<PromptEncoder>(
+      std::move(tokenizer), std::move(chat_template),
+      PromptEncoder::Options{.texts = settings.prompt, .ordering = settings.data.object_ordering, .merge_size = patches.merge_size});
 }
 
-AdapterTargets target_options(const TunerConfig& tuner, const ModelDescription& model) {
-  AdapterTargets options{.target_modules = tuner.target_modules,
-                         .target_regex = tuner.target_regex,
-                         .modules_to_save = tuner.modules_to_save,
-                         .is_frozen = {}};
-  options.is_frozen = [tuner, part_of = model.part_of](const std::string& parameter) {
+AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription& model) {
+  AdapterTargets options{tuner.targets};
+  options.is_frozen = [freeze = tuner.freeze, part_of = model.part_of](const std::string& parameter) {
     const ParameterPart part = part_of(parameter);
-    return part == ParameterPart::kVit ? tuner.freeze_vit : part == ParameterPart::kAligner ? tuner.freeze_aligner : tuner.freeze_llm;
+    return part == ParameterPart::kVit ? freeze.vit : part == ParameterPart::kAligner ? freeze.aligner : freeze.llm;
   };
   return options;
 }
 
 }  // namespace
 
-VllmOptions vllm_options_of(const Config& config, const at::Device& device) {
-  const VllmConfig& given = config.rollout.vllm;
-  VllmOptions options{.python = given.python,
-                      .tensor_parallel_size = given.tensor_parallel_size,
-                      .world_size = world_from_environment().size,
-                      .max_model_len = given.max_model_len.value_or(0),
-                      .infer_batch_size = given.infer_batch_size.value_or(0),
-                      .sleep_level = given.sleep_level,
-                      .model_dir = config.model.directory,
-                      .on_cpu = !device.is_cuda(),
-                      .bfloat16 = dtype_of(config.model.torch_dtype, device) == at::kBFloat16,
-                      .log_path = config.output.run_dir + "/vllm.log"};
-  for (const auto& [name, value] : given.engine_args) {
-    if (name == "gpu_memory_utilization") {
-      options.memory_utilization = std::stod(value);
-    } else if (name == "max_num_seqs") {
-      options.max_num_seqs = std::stoi(value);
-    } else {
-      options.engine_args.emplace_back(name, value);
-    }
-  }
+VllmOptions vllm_options_of(const Settings& settings, const at::Device& device) {
+  VllmOptions options{settings.vllm};
+  options.world_size = world_from_environment().size;
+  options.model_dir = settings.model.directory;
+  options.on_cpu = !device.is_cuda();
+  options.bfloat16 = dtype_on(device, settings.model.dtype) == at::kBFloat16;
+  options.log_path = settings.output.run_dir + "/vllm.log";
   return options;
 }
 
-Session::Session(const Config& config_, const std::string& device_, const SessionNeeds& needs, Terminal& terminal_)
-    : config(config_),
+Session::Session(const Settings& settings_, const std::string& device_, const SessionNeeds& needs, Terminal& terminal_)
+    : settings(settings_),
       terminal(terminal_),
-      device(check_first(config_, device_, needs)),
-      tokenizer(Tokenizer::load(config_.model.directory)),
-      coords(CoordVocab::from(*tokenizer, config_.model.directory)),
-      vocab(AnswerVocab::from(*tokenizer, coords, config_.model.directory)),
-      patches(PatchOptions::from_model_dir(config_.model.directory)),
-      prompts(make_prompts(config_, tokenizer, patches, terminal_)) {
-  const bool single_image = config.is_stage_2();
-  const bool use_adapter = config.tuner.use_adapter && needs.train_data;
+      device(check_first(settings_, device_, needs)),
+      tokenizer(Tokenizer::load(settings_.model.directory)),
+      coords(CoordVocab::from(*tokenizer, settings_.model.directory)),
+      vocab(AnswerVocab::from(*tokenizer, coords, settings_.model.directory)),
+      patches(PatchOptions::from_model_dir(settings_.model.directory)),
+      prompts(make_prompts(settings_, tokenizer, patches, terminal_)) {
+  const bool single_image = settings.is_stage_2();
+  const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
   // A mistyped target is found before data and weights are read; names are all it takes.
   if (use_adapter) {
-    const ModelDescription description = describe_model(config.model.directory);
-    select_targets(description, HfDir::open(config.model.directory)->names(), target_options(config.tuner, description));
+    const ModelDescription description = describe_model(settings.model.directory);
+    select_targets(description, HfDir::open(settings.model.directory)->names(), target_options(settings.tuner, description));
   }
   if (needs.train_data)
-    train_data = load_checked(config.data.train_jsonl, config.data.train_sample_limit, single_image, *tokenizer, patches);
-  if (needs.val_data) val_data = load_checked(*config.data.val_jsonl, config.data.val_sample_limit, single_image, *tokenizer, patches);
-  pixels = std::make_unique<PixelStore>(PixelStore::Options{.num_workers = config.data.num_workers, .patches = patches});
+    train_data = load_checked(settings.data.train_jsonl, settings.data.train_sample_limit, single_image, *tokenizer, patches);
+  if (needs.val_data) val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image, *tokenizer, patches);
+  pixels = std::make_unique<PixelStore>(PixelStore::Options{.loader = settings.loader, .patches = patches});
 
   VllmOptions vllm;
-  if (needs.rollouts && config.rollout.backend == "vllm") {
-    vllm = vllm_options_of(config, device);
+  if (needs.rollouts && settings.backend == "vllm") {
+    vllm = vllm_options_of(settings, device);
     LongestPrompt longest;
     if (train_data) longest.look_at(*train_data, *prompts, patches);
     if (val_data) longest.look_at(*val_data, *prompts, patches);
-    settle_model_len(vllm, longest.num_tokens, config.rollout.max_new_tokens, longest.where);
-    make_directories(config.output.run_dir);  // of the engine's log
+    settle_model_len(vllm, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
+    make_directories(settings.output.run_dir);  // of the engine's log
   }
 
   // Finds samples that are too long for a row before the model is loaded.
-  if (train_data && config.pack.enabled && !config.is_stage_2()) stream_packing = make_stream_packing();
+  if (train_data && settings.pack.enabled && !settings.is_stage_2()) stream_packing = make_stream_packing();
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
-  model = Model::load(starts_at_base ? config.model.directory : needs.weights_dir,
-                      {.dtype = dtype_of(config.model.torch_dtype, device),
-                       .device = device,
-                       .gradient_checkpointing = config.optim.gradient_checkpointing});
-  terminal.say(fmt::format("model {} ({}, {})", config.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
+  model = Model::load(
+      starts_at_base ? settings.model.directory : needs.weights_dir,
+      {.dtype = dtype_on(device, settings.model.dtype), .device = device, .gradient_checkpointing = settings.model.gradient_checkpointing});
+  terminal.say(fmt::format("model {} ({}, {})", settings.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
                            describe_device(device)));
   for (const std::string& name : model->unused_tensors())
     terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
   if (use_adapter) make_adapter(needs.weights_dir);
   if (!needs.rollouts) return;
-  const GenerateOptions generate = generate_options(config, read_stop_ids(config.model.directory, *tokenizer));
+  const GenerateOptions generate{settings.generation, settings.seed, read_stop_ids(settings.model.directory, *tokenizer)};
   offload = make_offload(needs.make_mover());
   OffloadScope offload_scope(offload.get());
   engine = make_engine(
-      config.rollout.backend,
+      settings.backend,
       {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels->get(image); }, .vllm = vllm},
       generate);
   offload_scope.restore();
@@ -201,7 +160,7 @@ Session::Session(const Config& config_, const std::string& device_, const Sessio
 }
 
 void Session::make_adapter(const std::string& saved_dir) {
-  const TunerConfig& tuner = config.tuner;
+  const TunerSettings& tuner = settings.tuner;
   std::vector<std::string> names;
   int64_t num_base_values = 0, num_values = 0;
   for (const NamedParameter& parameter : model->parameters()) {
@@ -209,32 +168,26 @@ void Session::make_adapter(const std::string& saved_dir) {
     num_base_values += parameter.tensor.numel();
   }
   const AdapterSelection selection = select_targets(model->description(), names, target_options(tuner, model->description()));
-  const bool all_linear = !tuner.target_regex && tuner.target_modules == std::vector<std::string>{"all-linear"};
+  const bool all_linear = !tuner.targets.target_regex && tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
     terminal.warn(
         fmt::format("{} modules that the targets name get no adapter: their group is frozen (tuner.freeze_*)", selection.num_frozen));
   }
-  const LoraOptions lora{.rank = tuner.lora_rank, .alpha = tuner.lora_alpha, .dropout = tuner.lora_dropout, .use_dora = tuner.use_dora};
   const auto adapter =
-      Adapter::create(*model, selection, {.lora = lora, .seed = config.cadence.seed, .base_model = config.model.directory});
+      Adapter::create(*model, selection, {.lora = {tuner.lora}, .seed = settings.seed, .base_model = settings.model.directory});
   if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
   for (const NamedParameter& parameter : adapter->parameters()) num_values += parameter.tensor.numel();
   terminal.say(fmt::format("{} of rank {} on {} Linear layers: {} values are trained, {:.2f} % of the base model's {}",
-                           tuner.use_dora ? "DoRA" : "LoRA", tuner.lora_rank, selection.modules.size(), num_values,
+                           tuner.lora.use_dora ? "DoRA" : "LoRA", tuner.lora.rank, selection.modules.size(), num_values,
                            100.0 * static_cast<double>(num_values) / static_cast<double>(num_base_values), num_base_values));
 }
 
 Examiner::Options Session::examiner_options() const {
-  const MatchConfig& match = config.match;
-  return {.match = {.candidate_top_k = match.candidate_top_k,
-                    .maskiou_gate = match.maskiou_gate,
-                    .maskiou_resolution = match.maskiou_resolution,
-                    .fp_cost = match.fp_cost,
-                    .fn_cost = match.fn_cost},
-          .ordering = config.data.random_object_order ? ObjectOrdering::kRandom : ObjectOrdering::kSorted,
-          .seed = config.cadence.seed,
+  return {.match = settings.match,
+          .ordering = settings.data.object_ordering,
+          .seed = settings.seed,
           .patches = patches,
-          .backend = config.rollout.backend};
+          .backend = settings.backend};
 }
 
 std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
@@ -242,19 +195,14 @@ std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
   const StreamSamples samples{.num_samples = train_data->size(),
                               .encoded_len = [source](int64_t sample_idx, int64_t epoch) { return source->encoded_len(sample_idx, epoch); },
                               .vary_by_epoch = source->lengths_vary_by_epoch()};
-  const StreamOptions options{.selector = packing_selector(config.pack.selector),
-                              .packing_length = max_length(),
-                              .packing_buffer = config.pack.buffer,
-                              .min_fill_ratio = config.pack.min_fill_ratio,
-                              .drop_last = config.pack.drop_last};
-  return std::make_unique<StreamPacking>(samples, options, terminal);
+  return std::make_unique<StreamPacking>(samples, StreamOptions{.pack = settings.pack, .packing_length = max_length()}, terminal);
 }
 
 std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> mover) const {
-  if (!config.pack.offload_model && !config.pack.offload_optimizer) return nullptr;
-  if (!backend_holds_own_weights(config.rollout.backend)) {
-    terminal.say(fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights themselves",
-                             config.rollout.backend));
+  if (!settings.offload.moves_model() && !settings.offload.moves_optimizer()) return nullptr;
+  if (!backend_holds_own_weights(settings.backend)) {
+    terminal.say(
+        fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights themselves", settings.backend));
     return nullptr;
   }
   if (!mover->is_on_device(model->parameters().front().tensor)) {
@@ -271,15 +219,13 @@ std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> move
     return tensors;
   };
   const auto warn = [&terminal = terminal](const std::string& text) { terminal.warn(text); };
-  return std::make_unique<Offload>(
-      Offload::Options{.model = config.pack.offload_model, .optimizer = config.pack.offload_optimizer, .warn = warn}, parameters,
-      std::move(mover));
+  return std::make_unique<Offload>(Offload::Options{.settings = settings.offload, .warn = warn}, parameters, std::move(mover));
 }
 
-int Session::max_length() const { return static_cast<int>(config.model.global_max_length.value_or(0)); }
+int Session::max_length() const { return static_cast<int>(settings.model.global_max_length.value_or(0)); }
 
 LossOptions Session::loss_options() const {
-  const LossConfig& loss = config.loss;
+  const CoordLossSettings& loss = settings.loss;
   LossOptions options{.settings = {{"soft_ce_weight", loss.soft_ce_weight},
                                    {"w1_weight", loss.w1_weight},
                                    {"gate_weight", loss.gate_weight},
@@ -292,7 +238,7 @@ LossOptions Session::loss_options() const {
 
 RowModel Session::row_model() const {
   // Only a window that is used again has rows that come again.
-  const std::shared_ptr<FeatureCache> kept = config.pack.m_steps > 1 ? std::make_shared<FeatureCache>() : nullptr;
+  const std::shared_ptr<FeatureCache> kept = settings.rollout_buffer.steps_per_window() > 1 ? std::make_shared<FeatureCache>() : nullptr;
   return {.hidden_TH =
               [this, kept](const PackedRow& row) {
                 const RowBatch batch = make_row(row, [this](const ImageRef& image) { return pixels->get(image); }, device);
@@ -319,13 +265,11 @@ std::unique_ptr<Evaluation> Session::evaluation(bool teacher_forced, std::vector
   const Evaluation::TeacherLoss teacher_loss = [model = row_model(), options = loss_options()](const PackedRow& row) {
     return teacher_forced_loss(model, row, options);
   };
-  const int batch_size = std::max(config.cadence.per_device_eval_batch_size, val_examiner ? config.rollout.generate_batch_size : 1);
-  return std::make_unique<Evaluation>(val_examiner.get(), engine.get(), val_teacher_.get(), teacher_loss, val_data->size(),
-                                      Evaluation::Options{.batch_size = batch_size,
-                                                          .metric_for_best_model = config.cadence.metric_for_best_model,
-                                                          .greater_is_better = config.cadence.greater_is_better,
-                                                          .extra_gates = std::move(extra_gates),
-                                                          .offload = offload.get()});
+  const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size, val_examiner ? settings.generation.batch_size : 1);
+  return std::make_unique<Evaluation>(
+      val_examiner.get(), engine.get(), val_teacher_.get(), teacher_loss, val_data->size(),
+      Evaluation::Options{
+          .settings = settings.evaluation, .batch_size = batch_size, .extra_gates = std::move(extra_gates), .offload = offload.get()});
 }
 
 }  // namespace rematch

@@ -31,7 +31,7 @@ struct SessionNeeds {
 };
 
 /// What the `vllm` backend is asked for by a configuration. @throws UserError (environment) for several ranks
-VllmOptions vllm_options_of(const Config& config, const at::Device& device);
+VllmOptions vllm_options_of(const Settings& settings, const at::Device& device);
 
 /// A configuration come to life: checked data, loaded model, rollout engine. Train, eval and rollout all start from one.
 /// Members are in the order in which they are made, cheap checks before slow work (BEHAVIOUR 4.3).
@@ -39,9 +39,9 @@ class Session {
  public:
   /// @param device  value of --device
   /// @throws UserError: backend and device before data are read, data before the model is loaded
-  Session(const Config& config, const std::string& device, const SessionNeeds& needs, Terminal& terminal);
+  Session(const Settings& settings, const std::string& device, const SessionNeeds& needs, Terminal& terminal);
 
-  const Config& config;
+  const Settings& settings;
   Terminal& terminal;
   at::Device device;
   std::shared_ptr<const Tokenizer> tokenizer;

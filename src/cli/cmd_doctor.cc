@@ -48,11 +48,12 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
 int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
   const at::Device device = choose_device(arguments.device);
   VllmOptions vllm{.on_cpu = !device.is_cuda()};
+  vllm.tensor_parallel_size = 1;
   std::string chosen;
   if (!arguments.config_path.empty()) {
-    const Config config = load_config(arguments.config_path, {}).config;
-    vllm = vllm_options_of(config, device);
-    chosen = config.rollout.backend;
+    const Settings settings = load_config(arguments.config_path, {}).settings;
+    vllm = vllm_options_of(settings, device);
+    chosen = settings.backend;
   }
   out << fmt::format("device  {}\n", describe_device(device));
   bool any = false, chosen_runs = false;

@@ -20,8 +20,8 @@ std::string shown(const std::string& name, double value) {
 
 int run_eval(const RunArguments& arguments) {
   const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
-  const Config& config = result.config;
-  if (!config.data.val_jsonl) {
+  const Settings& settings = result.settings;
+  if (!settings.data.val_jsonl) {
     throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to evaluate on",
                                          .where = arguments.config_path,
                                          .what = "custom.val_jsonl is not set",
@@ -29,9 +29,9 @@ int run_eval(const RunArguments& arguments) {
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
-  make_directories(config.output.run_dir);
-  Session session(config, arguments.device, {.val_data = true, .rollouts = config.is_stage_2() || config.rollout.configured}, *terminal);
-  const EvaluationResult evaluated = session.evaluation(!config.is_stage_2(), {0.3, 0.5})->run(*terminal);
+  make_directories(settings.output.run_dir);
+  Session session(settings, arguments.device, {.val_data = true, .rollouts = settings.is_stage_2() || settings.rollouts}, *terminal);
+  const EvaluationResult evaluated = session.evaluation(!settings.is_stage_2(), {0.3, 0.5})->run(*terminal);
 
   Json json;
   std::vector<std::vector<std::string>> rows{{"metric", "value"}};
@@ -39,9 +39,9 @@ int run_eval(const RunArguments& arguments) {
     json[name] = value;
     rows.push_back({name, shown(name, value)});
   }
-  json["model"] = config.model.directory;
+  json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();
-  const std::string path = config.output.run_dir + "/eval_results.json";
+  const std::string path = settings.output.run_dir + "/eval_results.json";
   write_file_atomic(path, python_json(json, 2) + "\n");
   terminal->table(rows);
   terminal->say("wrote " + path);

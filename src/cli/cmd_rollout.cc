@@ -47,24 +47,24 @@ Json line_of(const Examined& one, const Tokenizer& tokenizer) {
 
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output) {
   ConfigResult result = load_config(arguments.config_path, arguments.overrides);
-  Config& config = result.config;
-  const bool use_val = split == "val" || (split.empty() && config.data.val_jsonl);
-  if (use_val && !config.data.val_jsonl) {
+  Settings& settings = result.settings;
+  const bool use_val = split == "val" || (split.empty() && settings.data.val_jsonl);
+  if (use_val && !settings.data.val_jsonl) {
     throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to roll out",
                                          .where = arguments.config_path,
                                          .what = "custom.val_jsonl is not set",
                                          .fix = "set custom.val_jsonl or use --split train"});
   }
   if (!use_val) {
-    config.data.val_jsonl = config.data.train_jsonl;
-    config.data.val_sample_limit = config.data.train_sample_limit;
+    settings.data.val_jsonl = settings.data.train_jsonl;
+    settings.data.val_sample_limit = settings.data.train_sample_limit;
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
-  const std::string path = output.empty() ? config.output.run_dir + "/rollouts.jsonl" : output;
-  if (output.empty()) make_directories(config.output.run_dir);
+  const std::string path = output.empty() ? settings.output.run_dir + "/rollouts.jsonl" : output;
+  if (output.empty()) make_directories(settings.output.run_dir);
   FileWriter writer(path);
-  Session session(config, arguments.device, {.val_data = true, .rollouts = true}, *terminal);
+  Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, *terminal);
   session.evaluation(false)->run(*terminal, [&](const Examined& one) {
     writer.write(line_of(one, *session.tokenizer).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   });

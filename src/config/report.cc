@@ -105,7 +105,7 @@ std::string effective_text(const ConfigResult& result) {
       text += fmt::format("  {:<{}}  {:<{}}  {}\n", name_in_group(row.key), key_width, one_line(row.value), value_width, row.origin);
     }
   }
-  text += fmt::format("\nrun directory: {}\n", result.config.output.run_dir);
+  text += fmt::format("\nrun directory: {}\n", result.settings.output.run_dir);
   for (const Warning& warning : result.warnings) text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
   return text;
 }
@@ -113,7 +113,7 @@ std::string effective_text(const ConfigResult& result) {
 std::string config_markdown() {
   std::string text =
       "# Configuration keys\n\n"
-      "Generated from the table in `src/config/schema_*.cc`; `rematch check CONFIG` shows the values of a file and where each came "
+      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values of a file and where each came "
       "from.\n\n"
       "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names "
       "them,\n"

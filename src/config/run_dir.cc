@@ -44,21 +44,21 @@ std::string with_run_name(const std::string& path, const std::optional<std::stri
 
 }  // namespace
 
-std::string run_directory(const RunDirOptions& options) {
-  if (!options.add_version) return with_run_name(options.output_dir, options.run_name);
+std::string run_directory(const OutputSettings& output, bool go_on) {
+  if (!output.add_version) return with_run_name(output.output_dir, output.run_name);
   int next = 0;
   Version newest;
   std::error_code error;
-  for (fs::directory_iterator entry(options.output_dir, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(output.output_dir, error), end; !error && entry != end; entry.increment(error)) {
     const Version version = version_of(entry->path());
     next = std::max(next, version.number + 1);
-    if (version.number > newest.number && holds_checkpoint(with_run_name(version.path, options.run_name))) newest = version;
+    if (version.number > newest.number && holds_checkpoint(with_run_name(version.path, output.run_name))) newest = version;
   }
-  if (options.go_on && newest.number >= 0) return with_run_name(newest.path, options.run_name);
+  if (go_on && newest.number >= 0) return with_run_name(newest.path, output.run_name);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
-  return with_run_name(join_path(options.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)), options.run_name);
+  return with_run_name(join_path(output.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)), output.run_name);
 }
 
 }  // namespace rematch

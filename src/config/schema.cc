@@ -10,19 +10,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/keys.h"
 
 namespace rematch {
 namespace {
-
-constexpr double kLargestInteger = std::numeric_limits<int>::max();
-
-KeySpec make(std::string path, KeyType type, std::string fallback) {
-  KeySpec spec;
-  spec.path = std::move(path);
-  spec.type = type;
-  spec.fallback = std::move(fallback);
-  return spec;
-}
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
@@ -48,107 +39,17 @@ const Index& index() {
 
 }  // namespace
 
-KeySpec&& KeySpec::at_least(double value) && {
-  low = value;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::above(double value) && {
-  low = value;
-  low_open = true;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::below(double value) && {
-  high = value;
-  high_open = true;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::within(double from, double to) && {
-  low = from;
-  high = to;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::one_of(std::vector<std::string> texts) && {
-  choices = std::move(texts);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::or_else(std::string text) && {
-  way_out = std::move(text);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::null_is(std::vector<std::string> texts) && {
-  null_words = std::move(texts);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::is_required() && {
-  required = true;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::says(std::string text) && {
-  help = std::move(text);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::warns(std::string when, std::string text) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kWarn, std::move(text)});
-  return std::move(*this);
-}
-KeySpec&& KeySpec::refuses(std::string when, std::string advice) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kRefuse, std::move(advice)});
-  return std::move(*this);
-}
-KeySpec&& KeySpec::needs(std::string when, Capability id) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kNotBuilt, "", id});
-  return std::move(*this);
-}
-
-std::string KeySpec::default_text() const {
-  if (required) return "required";
-  if (!fallback.empty()) return fallback;
-  return null_words.empty() ? "null" : null_words.front();
-}
-
-std::string KeySpec::range_text() const {
-  const bool has_low = low != -std::numeric_limits<double>::infinity();
-  const bool has_high = high < kLargestInteger;  // that one goes without saying
-  if (has_low && has_high) return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
-  if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
-  return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
-}
-
-bool KeySpec::in_range(double value) const { return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high); }
-
-KeySpec text_key(std::string path, std::string fallback) { return make(std::move(path), KeyType::kString, std::move(fallback)); }
-KeySpec integer(std::string path, std::string fallback) {
-  KeySpec spec = make(std::move(path), KeyType::kInteger, std::move(fallback));
-  spec.high = kLargestInteger;
-  return spec;
-}
-KeySpec number(std::string path, std::string fallback) { return make(std::move(path), KeyType::kNumber, std::move(fallback)); }
-KeySpec boolean(std::string path, std::string fallback) { return make(std::move(path), KeyType::kBool, std::move(fallback)); }
-KeySpec string_list(std::string path, std::string fallback) { return make(std::move(path), KeyType::kStringList, std::move(fallback)); }
-KeySpec mapping(std::string path) { return make(std::move(path), KeyType::kMap, ""); }
-
-KeySpec ignored(std::string path, std::string reason) {
-  KeySpec spec = make(std::move(path), KeyType::kAny, "");
-  spec.state = KeyState::kIgnored;
-  spec.note = std::move(reason);
-  return spec;
-}
-
-KeySpec refused(std::string path, std::string advice) {
-  KeySpec spec = make(std::move(path), KeyType::kAny, "");
-  spec.state = KeyState::kRefused;
-  spec.note = std::move(advice);
-  return spec;
+std::vector<KeySpec> joined_keys(std::vector<std::vector<KeySpec>> parts) {
+  std::vector<KeySpec> keys;
+  for (std::vector<KeySpec>& part : parts) {
+    for (KeySpec& spec : part) keys.push_back(std::move(spec));
+  }
+  return keys;
 }
 
 const std::vector<KeySpec>& schema() {
-  static const std::vector<KeySpec> table = [] {
-    std::vector<KeySpec> rows;
-    for (auto part : {model_keys, training_keys, custom_keys, rollout_keys, foreign_keys}) {
-      for (KeySpec& spec : part()) rows.push_back(std::move(spec));
-    }
-    return rows;
-  }();
+  static const std::vector<KeySpec> table = joined_keys(
+      {model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(), vllm_keys(), monitor_keys(), foreign_keys()});
   return table;
 }
 

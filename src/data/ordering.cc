@@ -26,14 +26,6 @@ std::pair<int, int> top_left(const Geometry& geometry) {
 
 }  // namespace
 
-ObjectOrdering object_ordering_from(std::string_view name) {
-  if (name == "sorted") return ObjectOrdering::kSorted;
-  if (name == "random") return ObjectOrdering::kRandom;
-  throw UserError(
-      ErrorKind::kConfig,
-      {.error = "unknown object ordering", .where = "custom.object_ordering", .what = std::string(name), .fix = "use sorted or random"});
-}
-
 std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed, int64_t epoch) {
   std::vector<SceneObject> objects = sample.objects;
   if (ordering == ObjectOrdering::kSorted) {

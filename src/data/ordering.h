@@ -4,17 +4,9 @@
 #include <vector>
 
 #include "flow/sample.h"
+#include "settings/data.h"
 
 namespace rematch {
-
-/// How the objects of an answer are numbered (`custom.object_ordering`).
-enum class ObjectOrdering {
-  kSorted,  ///< stable by (min y, min x) over all vertices
-  kRandom,  ///< reshuffled each epoch
-};
-
-/// "sorted" or "random". @throws UserError (config) for anything else
-ObjectOrdering object_ordering_from(std::string_view name);
 
 /// The objects of a sample in the order in which they are numbered; depends on the arguments only (BEHAVIOUR 2.4).
 /// @param seed, epoch  read by kRandom only, together with sample.sample_id

@@ -25,15 +25,15 @@ void require(bool holds, const char* key, const std::string& what, const char* f
 }  // namespace
 
 WindowStream::WindowStream(WindowOptions options) : options_(std::move(options)) {
-  const int64_t batch_size = options_.per_device_train_batch_size;
+  const int64_t batch_size = options_.batches.per_device_train_batch_size;
   require(options_.num_samples >= 1, "custom.train_jsonl", fmt::format("{} samples", options_.num_samples), "provide at least one record");
   require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size), "set it to at least 1");
-  require(options_.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
-          fmt::format("{}", options_.gradient_accumulation_steps), "set it to at least 1");
+  require(options_.batches.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
+          fmt::format("{}", options_.batches.gradient_accumulation_steps), "set it to at least 1");
   REMATCH_CHECK(options_.world_size >= 1 && options_.rank >= 0 && options_.rank < options_.world_size,
                 fmt::format("rank {} of {}", options_.rank, options_.world_size));
-  window_size_ = int64_t{options_.gradient_accumulation_steps} * options_.world_size * (options_.cut ? batch_size : 1);
-  require(options_.cut || !options_.drop_last || options_.num_samples >= batch_size, "training.per_device_train_batch_size",
+  window_size_ = int64_t{options_.batches.gradient_accumulation_steps} * options_.world_size * (options_.cut ? batch_size : 1);
+  require(options_.cut || !options_.batches.drop_last || options_.num_samples >= batch_size, "training.per_device_train_batch_size",
           fmt::format("{} samples do not fill a micro-batch of {}; dataloader_drop_last drops the rest", options_.num_samples, batch_size),
           "lower it, or set training.dataloader_drop_last: false");
 }
@@ -47,8 +47,8 @@ std::vector<int64_t> WindowStream::order_of(int64_t epoch) const {
 }
 
 std::vector<std::vector<int64_t>> WindowStream::cut_chunks(const std::vector<int64_t>& order) const {
-  const int64_t batch_size = options_.per_device_train_batch_size, num_samples = options_.num_samples;
-  const int64_t end = options_.drop_last ? num_samples - num_samples % batch_size : num_samples;
+  const int64_t batch_size = options_.batches.per_device_train_batch_size, num_samples = options_.num_samples;
+  const int64_t end = options_.batches.drop_last ? num_samples - num_samples % batch_size : num_samples;
   std::vector<std::vector<int64_t>> chunks;
   for (int64_t begin = 0; begin < end; begin += batch_size) {
     chunks.emplace_back(order.begin() + begin, order.begin() + std::min(begin + batch_size, end));
@@ -80,8 +80,8 @@ bool WindowStream::ends_partial(int64_t epoch) { return micro_batches_in_epoch(e
 
 int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
   REMATCH_CHECK(epoch >= 0, fmt::format("epoch {}", epoch));
-  const int64_t num_samples = options_.num_samples, batch_size = options_.per_device_train_batch_size;
-  if (!options_.cut) return options_.drop_last ? num_samples / batch_size : ceil_div(num_samples, batch_size);
+  const int64_t num_samples = options_.num_samples, batch_size = options_.batches.per_device_train_batch_size;
+  if (!options_.cut) return options_.batches.drop_last ? num_samples / batch_size : ceil_div(num_samples, batch_size);
   const auto idx = static_cast<size_t>(epoch);
   if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
   // The rows of the next epoch are kept; those of any other are only counted.

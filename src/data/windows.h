@@ -3,6 +3,8 @@
 #include <functional>
 #include <vector>
 
+#include "settings/data.h"
+
 namespace rematch {
 
 /// Cuts the order of an epoch into micro-batches: sample indices in, at least one micro-batch and no empty one out. Depends on its
@@ -11,14 +13,12 @@ using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vect
 
 /// How samples become windows.
 struct WindowOptions {
-  int64_t num_samples = 0;              ///< ≥ 1
-  int per_device_train_batch_size = 1;  ///< samples of a micro-batch, ≥ 1
-  int gradient_accumulation_steps = 1;  ///< micro-batches of a window on each rank, ≥ 1
-  uint64_t seed = 42;                   ///< with the epoch, all that determines the order
-  int world_size = 1;                   ///< ranks, ≥ 1
-  int rank = 0;                         ///< 0..world_size-1
-  bool drop_last = false;               ///< drop an epoch's last micro-batch when it is not full
-  bool shuffle = true;                  ///< false: file order in every epoch (evaluation)
+  int64_t num_samples = 0;  ///< ≥ 1
+  BatchSettings batches;
+  uint64_t seed = 42;   ///< with the epoch, all that determines the order
+  int world_size = 1;   ///< ranks, ≥ 1
+  int rank = 0;         ///< 0..world_size-1
+  bool shuffle = true;  ///< false: file order in every epoch (evaluation)
   /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one
   /// sample, so a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then drops
   /// nothing.

@@ -13,7 +13,7 @@ namespace rematch {
 class EStep : public SegmentSource {
  public:
   struct Options {
-    TargetOptions target;
+    TargetSettings target;
     int global_max_length = 0;   ///< cap of a segment in tokens; 0 = none
     Offload* offload = nullptr;  ///< takes training state out of the engine's way; only asked when the engine holds its own weights
   };

@@ -35,7 +35,7 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
 class Examiner {
  public:
   struct Options {
-    MatchOptions match;
+    MatchSettings match;
     ObjectOrdering ordering = ObjectOrdering::kSorted;
     uint64_t seed = 42;
     PatchOptions patches;

@@ -35,14 +35,14 @@ Evaluation::Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource*
 EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
   const auto start = std::chrono::steady_clock::now();
   EvaluationResult result;
-  result.greater_is_better = options_.greater_is_better;
+  result.greater_is_better = options_.settings.greater_is_better;
   if (teacher_ != nullptr) run_teacher(terminal, result);
   if (examiner_ != nullptr) run_rollouts(terminal, visit, result);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.values.emplace_back("eval_runtime", seconds);
   result.values.emplace_back("eval_samples_per_second", ratio(static_cast<double>(num_samples_), seconds));
   for (const auto& [name, value] : result.values) {
-    if (name == options_.metric_for_best_model) result.metric = value;
+    if (name == options_.settings.metric_for_best_model) result.metric = value;
   }
   return result;
 }

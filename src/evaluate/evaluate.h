@@ -8,6 +8,7 @@
 #include "estep/estep.h"
 #include "evaluate/scores.h"
 #include "mstep/mstep.h"
+#include "settings/output.h"
 
 namespace rematch {
 
@@ -25,9 +26,8 @@ struct EvaluationResult {
 class Evaluation {
  public:
   struct Options {
-    int batch_size = 1;                 ///< samples handed to the engine or the forward together
-    std::string metric_for_best_model;  ///< empty = none
-    bool greater_is_better = true;
+    EvaluationSettings settings;
+    int batch_size = 1;               ///< samples handed to the engine or the forward together
     std::vector<double> extra_gates;  ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
     Offload* offload = nullptr;       ///< as EStep::Options::offload
   };

@@ -47,7 +47,7 @@ std::vector<std::pair<std::string, double>> Scores::metrics() const {
   };
 }
 
-Matching match_at_gate(const Examined& examined, MatchOptions options, double maskiou_gate) {
+Matching match_at_gate(const Examined& examined, MatchSettings options, double maskiou_gate) {
   options.maskiou_gate = maskiou_gate;
   return match(geometries_of(examined.parsed.objects), geometries_of(examined.ground_truth), options);
 }

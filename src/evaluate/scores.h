@@ -36,6 +36,6 @@ struct Scores {
 };
 
 /// The sample's matching at another IoU gate; everything else of `options` stays.
-Matching match_at_gate(const Examined& examined, MatchOptions options, double maskiou_gate);
+Matching match_at_gate(const Examined& examined, MatchSettings options, double maskiou_gate);
 
 }  // namespace rematch

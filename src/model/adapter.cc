@@ -90,13 +90,10 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files, c
     at::Tensor(parameter.tensor).copy_(found->second);
     saved.push_back(parameter.name);
   }
-  const Options options{.lora = {.rank = config.rank,
-                                 .alpha = config.alpha,
-                                 .dropout = config.dropout,
-                                 .use_dora = config.use_dora,
-                                 .use_rslora = config.use_rslora},
-                        .seed = seed,
-                        .base_model = config.base_model};
+  const Options options{
+      .lora = {{.rank = config.rank, .alpha = config.alpha, .dropout = config.dropout, .use_dora = config.use_dora}, config.use_rslora},
+      .seed = seed,
+      .base_model = config.base_model};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
   adapter->attach(model, std::move(layers), saved, adapter);
   return adapter;

@@ -1,19 +1,16 @@
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/peft.h"
 #include "model/families/description.h"
+#include "settings/tuner.h"
 
 namespace rematch {
 
 /// Which modules a user wants adapted, and which parameters trained beside them.
-struct AdapterTargets {
-  std::vector<std::string> target_modules{"all-linear"};  ///< `all-linear`, or whole names or dotted suffixes of modules
-  std::optional<std::string> target_regex;                ///< instead of target_modules: full match of a module's name
-  std::vector<std::string> modules_to_save;               ///< ends of module names, as PEFT compares them
+struct AdapterTargets : AdapterTargetSettings {
   /// Whether a parameter's group is frozen (`tuner.freeze_*`): frozen groups get no adapter. Empty: nothing is frozen.
   std::function<bool(const std::string& parameter)> is_frozen;
   std::string where = "tuner";  ///< what to call the keys' section in errors

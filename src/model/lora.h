@@ -8,16 +8,14 @@
 #include <string>
 
 #include "nn/layers.h"
+#include "settings/tuner.h"
 
 namespace rematch {
 
 // LoRA and DoRA on one Linear, as PEFT computes them (MODEL 9). Shapes: r rank, I input width, O output width.
 
-struct LoraOptions {
-  int64_t rank = 8;  ///< ≥ 1
-  double alpha = 32;
-  double dropout = 0;  ///< of the adapter's input while training, 0..1
-  bool use_dora = false;
+/// An adapter's settings, and what only saved adapters say.
+struct LoraOptions : LoraSettings {
   bool use_rslora = false;  ///< scales by alpha / √rank
   /// What multiplies B·A.
   double scaling() const;

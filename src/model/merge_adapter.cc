@@ -66,7 +66,9 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
                                        .what = "the head is the embedding, which has no adapter",
                                        .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }
-  const LoraOptions lora{.rank = adapter.config.rank, .alpha = adapter.config.alpha, .use_rslora = adapter.config.use_rslora};
+  LoraOptions lora{.use_rslora = adapter.config.use_rslora};
+  lora.rank = adapter.config.rank;
+  lora.alpha = adapter.config.alpha;
   StagedDirectory staged(options.output_dir);
   MergedAdapter done{.base_dir = base_dir};
   rewrite_hf_weights(*base, staged.path(), [&](const std::string& name, const at::Tensor& stored) {

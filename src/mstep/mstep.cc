@@ -95,7 +95,7 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
   return scales;
 }
 
-MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWOptions& adamw, const Schedule& schedule, Options options)
+MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options)
     : model_(std::move(model)),
       optimizer_(std::move(groups), adamw),
       float32_gradients_(optimizer_.groups()),

@@ -13,6 +13,7 @@
 #include "mstep/optim/adamw.h"
 #include "mstep/optim/float32_gradients.h"
 #include "mstep/optim/schedule.h"
+#include "settings/loss.h"
 
 namespace rematch {
 
@@ -25,12 +26,6 @@ struct RowModel {
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
   /// Called when the rows of a window do not come again: what was kept for them may go. May be empty.
   std::function<void()> window_closed = {};
-};
-
-/// How sums become the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).
-enum class LossNormalization {
-  kWindow,  ///< divided by the window's counts: independent of packing and of the split into micro-batches
-  kRow,     ///< mean per row, averaged over the window's rows
 };
 
 /// "window" or "row". @throws UserError (config)
@@ -63,7 +58,7 @@ class MStep {
     Group* group = &alone();     ///< ranks that share a window: their rows are counted together
   };
   /// @param groups  trainable parameters (make_groups)
-  MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWOptions& adamw, const Schedule& schedule, Options options);
+  MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options);
 
   /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be run again (rollout buffer).
   /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/PART` (of slots also `loss/PART_prefix` and `loss/PART_tail`) and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.

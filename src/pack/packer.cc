@@ -37,8 +37,8 @@ std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
 
 Packer::Packer(Options options)
     : options_(std::move(options)),
-      carry_({.packing_length = options_.packing_length,
-              .packing_buffer = options_.scope == PackScope::kCarry ? options_.packing_buffer : 0}) {}
+      scope_(options_.packing_length > 0 ? options_.pack.scope : PackScope::kMicroBatch),
+      carry_({.packing_length = options_.packing_length, .packing_buffer = scope_ == PackScope::kCarry ? options_.pack.buffer : 0}) {}
 
 std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics) {
   std::vector<PackedRow> rows;
@@ -48,14 +48,14 @@ std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<c
   };
   for (auto& segments : micro_batches) {
     if (segments.empty()) continue;
-    if (options_.scope == PackScope::kMicroBatch) {
+    if (scope_ == PackScope::kMicroBatch) {
       add({std::move(segments)});
       continue;
     }
     carry_.insert(std::move(segments));
-    if (options_.scope == PackScope::kCarry) add(carry_.take_row(options_.selector));
+    if (scope_ == PackScope::kCarry) add(carry_.take_row(options_.pack.selector));
   }
-  while (options_.scope == PackScope::kWindow && !carry_.empty()) add(carry_.take_row(options_.selector));
+  while (scope_ == PackScope::kWindow && !carry_.empty()) add(carry_.take_row(options_.pack.selector));
   return rows;
 }
 
@@ -71,12 +71,12 @@ void Packer::note(const PackedRow& row, MetricsBag& metrics) {
   metrics.add("packing/post_rollout_segments", static_cast<double>(row.segments.size()));
   metrics.add("packing/post_rollout_buffer", static_cast<double>(carry_.waiting().size()));
   summary_.add(row);
-  if (fill >= options_.min_fill_ratio) return;
+  if (fill >= options_.pack.min_fill_ratio) return;
   ++summary_.num_underfilled;
   if (!options_.warn || !is_worth_reporting(summary_.num_underfilled)) return;
   options_.warn(fmt::format(
       "packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} segments, {} waiting in the buffer (row {}, {} so far)",
-      fill, options_.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
+      fill, options_.pack.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
 }
 
 std::string Packer::summary_text() const {

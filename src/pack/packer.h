@@ -11,13 +11,6 @@
 
 namespace rematch {
 
-/// Which segments may share a row (`training.packing`, `post_rollout_pack_scope`).
-enum class PackScope {
-  kMicroBatch,  ///< each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
-  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is selected, the other segments keep waiting
-  kWindow,      ///< `window`: as many rows as the window needs, nothing is left waiting
-};
-
 /// Packing totals of a run, printed as its last line.
 struct PackingSummary {
   int64_t num_rows = 0;
@@ -36,11 +29,8 @@ struct PackingSummary {
 class Packer {
  public:
   struct Options {
-    PackScope scope = PackScope::kMicroBatch;
-    PackingSelector selector = PackingSelector::kBinpacking;
-    int packing_length = 0;    ///< 0 = packing off: no cap, no telemetry
-    int packing_buffer = 512;  ///< of kCarry
-    double min_fill_ratio = 0.65;
+    PackSettings pack;
+    int packing_length = 0;                        ///< 0 = packing off: every micro-batch is a row, no cap, no telemetry
     std::function<void(const std::string&)> warn;  ///< receives the underfilled warning; may be empty
   };
   explicit Packer(Options options);
@@ -62,6 +52,7 @@ class Packer {
  private:
   void note(const PackedRow& row, MetricsBag& metrics);
   Options options_;
+  PackScope scope_;
   CarryBuffer carry_;
   PackingSummary summary_;
 };

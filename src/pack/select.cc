@@ -12,31 +12,25 @@
 namespace rematch {
 namespace {
 
-// The ONE list of selectors.
 struct SelectorRow {
-  const char* name;
   PackingSelector selector;
   Selection (*select)(std::span<const int> encoded_lens, int packing_length);
 };
 constexpr SelectorRow kSelectors[] = {
-    {"binpacking", PackingSelector::kBinpacking, select_binpacking},
-    {"optimal", PackingSelector::kOptimal, select_optimal},
-    {"fifo", PackingSelector::kFifo, select_fifo},
+    {PackingSelector::kBinpacking, select_binpacking},
+    {PackingSelector::kOptimal, select_optimal},
+    {PackingSelector::kFifo, select_fifo},
 };
 
 }  // namespace
 
 PackingSelector packing_selector(const std::string& name) {
-  std::vector<std::string> names;
-  for (const SelectorRow& row : kSelectors) {
-    if (name == row.name) return row.selector;
-    names.push_back(row.name);
-  }
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("unknown packing selector \"{}\"", name),
-                   .where = "packing_selector",
-                   .what = fmt::format("this build has {}", join(names, ", ")),
-                   .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`", join(names, ", "))});
+  if (const std::optional<PackingSelector> selector = value_of<PackingSelector>(name)) return *selector;
+  const std::string names = join(all_names<PackingSelector>(), ", ");
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown packing selector \"{}\"", name),
+                                       .where = "packing_selector",
+                                       .what = fmt::format("this build has {}", names),
+                                       .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`", names)});
 }
 
 Selection select_fifo(std::span<const int> encoded_lens, int packing_length) {

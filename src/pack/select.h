@@ -4,14 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace rematch {
+#include "settings/pack.h"
 
-/// How the segments that share a row are chosen (`packing_selector`, BEHAVIOUR 9.3).
-enum class PackingSelector {
-  kBinpacking,  ///< the better of fifo and constant-volume best-fit-decreasing: the seeds' rule
-  kOptimal,     ///< exact: largest total, then fewest segments, then the lexicographically smallest indices
-  kFifo,        ///< the oldest, then every later segment that still fits
-};
+namespace rematch {
 
 /// "binpacking", "optimal" or "fifo". @throws UserError (config) naming the alternatives and `training.packing: false`
 PackingSelector packing_selector(const std::string& name);

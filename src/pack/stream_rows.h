@@ -9,11 +9,8 @@ namespace rematch {
 
 /// How stage 1 packs the data stream.
 struct StreamOptions {
-  PackingSelector selector = PackingSelector::kBinpacking;
-  int packing_length = 0;        ///< tokens of a row (`global_max_length`), ≥ 1
-  int packing_buffer = 512;      ///< samples that wait for a row at a time, ≥ 1
-  double min_fill_ratio = 0.65;  ///< `packing_min_fill_ratio`, in (0, 1]
-  bool drop_last = true;         ///< `packing_drop_last`: drop an epoch's last row when its fill is below min_fill_ratio
+  PackSettings pack;
+  int packing_length = 0;  ///< tokens of a row (`global_max_length`), ≥ 1
 };
 
 /// An epoch of the data stream, packed.
@@ -23,13 +20,13 @@ struct StreamRows {
   double dropped_fill = 0;                 ///< its tokens over packing_length
 };
 
-/// Packs whole samples of an epoch into rows (BEHAVIOUR 14). Up to packing_buffer samples wait, in the order of the stream; the selector
+/// Packs whole samples of an epoch into rows (BEHAVIOUR 14). Up to `buffer` samples wait, in the order of the stream; the selector
 /// takes a row of them, the stream refills their places, and so on until none waits. No sample is carried into the next epoch.
 /// The last row is the one after which none waits. It is dropped when drop_last is set and it is underfilled, unless it is the epoch's
 /// only row: an epoch that trains nothing would never end a run.
 /// @param order         sample indices of the epoch, each once
 /// @param encoded_lens  tokens of each sample's segment, by sample index; each 1..packing_length (longer ones are refused when measured)
-/// Cost: a selection over at most packing_buffer samples for each row.
+/// Cost: a selection over at most `buffer` samples for each row.
 StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> encoded_lens, const StreamOptions& options);
 
 }  // namespace rematch

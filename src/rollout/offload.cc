@@ -81,13 +81,13 @@ std::vector<at::Tensor> Offload::tensors_to_move() const {
       tensors.push_back(tensor);
     }
   };
-  if (options_.model) {
+  if (options_.settings.moves_model()) {
     for (const at::Tensor& parameter : parameters_()) {
       take(parameter);
       take(parameter.grad());
     }
   }
-  if (options_.optimizer && optimizer_) {
+  if (options_.settings.moves_optimizer() && optimizer_) {
     for (const at::Tensor& tensor : optimizer_()) take(tensor);
   }
   return tensors;

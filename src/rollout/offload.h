@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "settings/pack.h"
+
 namespace rematch {
 
 /// How bytes get from the device to host memory and back. The real one is make_tensor_mover(); tests record moves or let them fail.
@@ -36,8 +38,7 @@ class Offload {
  public:
   using Tensors = std::function<std::vector<at::Tensor>()>;
   struct Options {
-    bool model = false;      ///< `offload.offload_model`: parameters and gradients
-    bool optimizer = false;  ///< `offload.offload_optimizer`: masters and averages
+    OffloadSettings settings;
     std::function<void(const std::string&)>
         warn;  ///< told when state could not return while an exception was on its way; must not throw; may be empty
   };

@@ -60,7 +60,7 @@ void ObjectKeyCounter::feed_string(char byte) {
   ++string_len_;
 }
 
-void check_repeat_guard_options(const RepeatGuardOptions& options) {
+void check_repeat_guard_options(const RepeatGuardSettings& options) {
   require_at_least("min_new_tokens", options.min_new_tokens, 0);
   require_at_least("max_consecutive_token_repeats", options.max_consecutive_token_repeats, 1);
   require_at_least("ngram_size", options.ngram_size, 1);
@@ -69,7 +69,7 @@ void check_repeat_guard_options(const RepeatGuardOptions& options) {
   require_at_least("max_object_keys", options.max_object_keys, 0);
 }
 
-RepeatGuard::RepeatGuard(const RepeatGuardOptions& options, const Tokenizer* tokenizer) : options_(options), tokenizer_(tokenizer) {
+RepeatGuard::RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer) : options_(options), tokenizer_(tokenizer) {
   if (!options_.enabled) return;
   check_repeat_guard_options(options_);
   REMATCH_CHECK(options_.max_object_keys == 0 || tokenizer_ != nullptr, "max_object_keys needs token bytes");
@@ -91,7 +91,7 @@ bool RepeatGuard::push(TokenId token_id) {
   return options_.max_object_keys > 0 && keys_.count() >= options_.max_object_keys;
 }
 
-RepeatGuard::Cut RepeatGuard::cut(const std::vector<TokenId>& generated_ids, const RepeatGuardOptions& options,
+RepeatGuard::Cut RepeatGuard::cut(const std::vector<TokenId>& generated_ids, const RepeatGuardSettings& options,
                                   const Tokenizer* tokenizer) {
   RepeatGuard guard(options, tokenizer);
   for (size_t i = 0; i < generated_ids.size(); ++i) {

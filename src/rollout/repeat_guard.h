@@ -36,7 +36,7 @@ class RepeatGuard {
  public:
   /// @param tokenizer  gives token bytes for `max_object_keys`; must outlive the guard; may be null when there is no such cap
   /// @throws UserError (config) for options out of range
-  RepeatGuard(const RepeatGuardOptions& options, const Tokenizer* tokenizer);
+  RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer);
 
   /// Takes the next generated id. @return true when the row ends with this token (which is kept)
   bool push(TokenId token_id);
@@ -47,10 +47,10 @@ class RepeatGuard {
     size_t num_kept = 0;
     bool triggered = false;
   };
-  static Cut cut(const std::vector<TokenId>& generated_ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer);
+  static Cut cut(const std::vector<TokenId>& generated_ids, const RepeatGuardSettings& options, const Tokenizer* tokenizer);
 
  private:
-  RepeatGuardOptions options_;
+  RepeatGuardSettings options_;
   const Tokenizer* tokenizer_;
   std::vector<TokenId> ids_;
   int64_t run_len_ = 0;     ///< equal ids at the end
@@ -59,6 +59,6 @@ class RepeatGuard {
 };
 
 /// Checks ranges. @throws UserError (config) naming the key
-void check_repeat_guard_options(const RepeatGuardOptions& options);
+void check_repeat_guard_options(const RepeatGuardSettings& options);
 
 }  // namespace rematch

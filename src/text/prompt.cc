@@ -84,9 +84,9 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
 PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, Options options)
     : tokenizer_(std::move(tokenizer)), chat_template_(std::move(chat_template)), merge_size_(options.merge_size) {
   REMATCH_CHECK(merge_size_ >= 1, fmt::format("merge_size {}", merge_size_));
-  system_prompt_ =
-      options.system_prompt.value_or(std::string(kSystemPrompt) + (options.random_order ? kAnyOrder : kSortedOrder) + kEmptyScene);
-  user_prompt_ = options.user_prompt.value_or(kUserPrompt);
+  system_prompt_ = options.texts.system_prompt.value_or(
+      std::string(kSystemPrompt) + (options.ordering == ObjectOrdering::kRandom ? kAnyOrder : kSortedOrder) + kEmptyScene);
+  user_prompt_ = options.texts.user_prompt.value_or(kUserPrompt);
   check_prompt(system_prompt_, "template.system", *tokenizer_);
   check_prompt(user_prompt_, "custom.user_prompt", *tokenizer_);
   const std::optional<TokenId> pad = tokenizer_->token_id("<|image_pad|>");

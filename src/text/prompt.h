@@ -3,12 +3,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "flow/grid.h"
 #include "flow/token.h"
+#include "settings/data.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -28,10 +28,9 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
 class PromptEncoder {
  public:
   struct Options {
-    std::optional<std::string> system_prompt;  ///< instead of the built-in one (`template.system`)
-    std::optional<std::string> user_prompt;    ///< instead of the built-in one (`custom.user_prompt`, already read when it is a path)
-    bool random_order = false;                 ///< `custom.object_ordering: random`: the built-in prompt then asks for no order
-    int merge_size = 2;                        ///< spatial merge of the vision tower
+    PromptSettings texts;
+    ObjectOrdering ordering = ObjectOrdering::kSorted;  ///< kRandom: the built-in prompt asks for no order
+    int merge_size = 2;                                 ///< spatial merge of the vision tower
   };
 
   /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token; (data) when the tokenizer has no

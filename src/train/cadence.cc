@@ -10,10 +10,10 @@
 
 namespace rematch {
 
-Cadence::Cadence(const CadenceOptions& options, int64_t steps_per_epoch)
+Cadence::Cadence(const CadenceSettings& options, int64_t steps_per_epoch)
     : Cadence(options, [steps_per_epoch](int64_t) { return steps_per_epoch; }) {}
 
-Cadence::Cadence(const CadenceOptions& options, StepsOfEpoch steps_of_epoch)
+Cadence::Cadence(const CadenceSettings& options, StepsOfEpoch steps_of_epoch)
     : options_(options), steps_of_epoch_(std::move(steps_of_epoch)), total_steps_(options.max_steps) {
   if (options.max_steps > 0) return;
   const auto whole_epochs = static_cast<int64_t>(std::floor(options.num_train_epochs));

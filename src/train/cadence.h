@@ -3,24 +3,9 @@
 #include <functional>
 #include <vector>
 
+#include "settings/cadence.h"
+
 namespace rematch {
-
-enum class When { kNever, kSteps, kEpoch, kBest };
-
-/// When to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).
-struct CadenceOptions {
-  int64_t max_steps = 0;  ///< > 0 beats num_train_epochs
-  double num_train_epochs = 3;
-  int64_t logging_steps = 10;
-  bool logging_first_step = false;
-  When eval_when = When::kNever;  ///< kSteps or kEpoch
-  int64_t eval_steps = 0;
-  When save_when = When::kSteps;  ///< kSteps, kEpoch, kBest (with every new best evaluation) or kNever
-  int64_t save_steps = 500;
-  int64_t save_delay_steps = 0;  ///< no checkpoint before this many steps
-  double save_delay_epochs = 0;
-  bool save_last_epoch = true;  ///< a checkpoint at the very end, also with kNever
-};
 
 /// What is due after an optimizer step.
 struct Due {
@@ -37,9 +22,9 @@ using StepsOfEpoch = std::function<int64_t(int64_t epoch)>;
 class Cadence {
  public:
   /// Without max_steps asks for the steps of every epoch of the run; with it for none.
-  Cadence(const CadenceOptions& options, StepsOfEpoch steps_of_epoch);
+  Cadence(const CadenceSettings& options, StepsOfEpoch steps_of_epoch);
   /// All epochs alike. @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
-  Cadence(const CadenceOptions& options, int64_t steps_per_epoch);
+  Cadence(const CadenceSettings& options, int64_t steps_per_epoch);
 
   /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of an epoch that part of its steps,
   /// rounded up.
@@ -59,7 +44,7 @@ class Cadence {
  private:
   int64_t steps_in(int64_t epoch) const;
 
-  CadenceOptions options_;
+  CadenceSettings options_;
   StepsOfEpoch steps_of_epoch_;
   int64_t total_steps_;
   mutable std::vector<int64_t> epoch_ends_;  ///< steps at the end of epochs 0, 1, … as far as they were needed

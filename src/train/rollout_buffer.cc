@@ -6,7 +6,7 @@ namespace rematch {
 
 bool RolloutBuffer::finish_step(MetricsBag& metrics) {
   REMATCH_CHECK(open_.has_value(), "a step without a window");
-  if (options_.enabled) {
+  if (settings_.enabled) {
     metrics.add("rollout/buffer_reuse", is_reuse() ? 1 : 0);
     metrics.add("rollout/buffer_window_step0", static_cast<double>(open_->step0));
     metrics.add("rollout/buffer_completed_steps", static_cast<double>(open_->completed_steps + 1));
@@ -17,7 +17,7 @@ bool RolloutBuffer::finish_step(MetricsBag& metrics) {
     }
   }
   ++open_->completed_steps;
-  const int64_t num_uses = open_->window.is_partial ? 1 : options_.m_steps;
+  const int64_t num_uses = open_->window.is_partial ? 1 : settings_.steps_per_window();
   const bool is_used_up = open_->completed_steps >= num_uses;
   const bool ends_epoch = is_used_up && open_->last_of_epoch;
   if (is_used_up) open_.reset();

@@ -6,21 +6,18 @@
 #include "base/metrics.h"
 #include "data/windows.h"
 #include "flow/segment.h"
+#include "settings/pack.h"
 
 namespace rematch {
 
 /// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10). A partial window is used once.
 class RolloutBuffer {
  public:
-  struct Options {
-    bool enabled = false;  ///< tells windows apart in the log
-    int64_t m_steps = 1;   ///< optimizer steps on a full window, ≥ 1
-  };
-  explicit RolloutBuffer(Options options) : options_(options) {}
+  explicit RolloutBuffer(const RolloutBufferSettings& settings) : settings_(settings) {}
 
   /// Optimizer steps that an epoch of `num_windows` windows gives. @param ends_partial  its last window is partial
   int64_t steps_of_epoch(int64_t num_windows, bool ends_partial) const {
-    return num_windows * options_.m_steps - (ends_partial ? options_.m_steps - 1 : 0);
+    return num_windows * settings_.steps_per_window() - (ends_partial ? settings_.steps_per_window() - 1 : 0);
   }
 
   bool is_open() const { return open_.has_value(); }
@@ -37,14 +34,14 @@ class RolloutBuffer {
   /// True when the step to come has no E-step of its own.
   bool is_reuse() const { return open_ && open_->completed_steps > 0; }
   /// True when the window at work is used once though others are used `m_steps` times.
-  bool is_cut_short() const { return open_ && open_->window.is_partial && options_.m_steps > 1; }
+  bool is_cut_short() const { return open_ && open_->window.is_partial && settings_.steps_per_window() > 1; }
 
   /// Counts a finished optimizer step, adds the rollout/buffer_* metrics and closes the window after its last use.
   /// @return true when the step was the last of its epoch
   bool finish_step(MetricsBag& metrics);
 
  private:
-  Options options_;
+  RolloutBufferSettings settings_;
   std::optional<OpenWindow> open_;
 };
 

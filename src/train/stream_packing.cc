@@ -14,10 +14,6 @@ namespace {
 
 constexpr int64_t kSamplesPerProgress = 256;
 
-const char* selector_name(PackingSelector selector) {
-  return selector == PackingSelector::kBinpacking ? "binpacking" : selector == PackingSelector::kOptimal ? "optimal" : "fifo";
-}
-
 }  // namespace
 
 StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Terminal& terminal)
@@ -25,8 +21,8 @@ StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Termi
   measure(0, &terminal);
   std::string lengths;
   for (const int encoded_len : encoded_lens_) lengths += fmt::format("{} ", encoded_len);
-  fingerprint_ = fmt::format("{}, buffer {}, min_fill_ratio {}, drop_last {}, {} lengths {}", selector_name(options_.selector),
-                             options_.packing_buffer, options_.min_fill_ratio, options_.drop_last,
+  fingerprint_ = fmt::format("{}, buffer {}, min_fill_ratio {}, drop_last {}, {} lengths {}", name_of(options_.pack.selector),
+                             options_.pack.buffer, options_.pack.min_fill_ratio, options_.pack.drop_last,
                              samples_.vary_by_epoch ? "varying" : "fixed", content_hash_of(lengths));
   if (encoded_lens_.empty()) return;
   const int64_t total = std::accumulate(encoded_lens_.begin(), encoded_lens_.end(), int64_t{0});

@@ -36,7 +36,7 @@ size_t size_bytes(const Patches& patches) { return patches.pixel_values.size() *
 
 struct PixelStore::Impl {
   explicit Impl(Options options) : options_(std::move(options)) {
-    for (int i = 0; i < options_.num_workers; ++i) workers_.emplace_back([this] { work(); });
+    for (int i = 0; i < options_.loader.num_workers; ++i) workers_.emplace_back([this] { work(); });
   }
 
   ~Impl() {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "flow/sample.h"
+#include "settings/data.h"
 #include "vision/patches.h"
 
 namespace rematch {
@@ -13,7 +14,7 @@ namespace rematch {
 class PixelStore {
  public:
   struct Options {
-    int num_workers = 2;                   ///< 0 = decode in the calling thread
+    LoaderSettings loader;
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
   };

@@ -102,8 +102,8 @@ TEST(LoadConfig, AMissingFileIsOneProblem) {
 
 TEST(LoadConfig, OverridesBeatFilesAndLaterOnesBeatEarlier) {
   const ConfigResult result = test::load_text("training:\n  seed: 1\n  max_steps: 3\n", {"training.seed=2", "training.seed=3"});
-  EXPECT_EQ(result.config.cadence.seed, 3u);
-  EXPECT_EQ(result.config.cadence.max_steps, 3);
+  EXPECT_EQ(result.settings.seed, 3u);
+  EXPECT_EQ(result.settings.cadence.max_steps, 3);
   EXPECT_EQ(test::effective(result, "training.seed").origin, "--set training.seed");
   EXPECT_THAT(test::effective(result, "training.max_steps").origin, testing::EndsWith("c.yaml:3:14"));
   EXPECT_EQ(test::effective(result, "training.save_steps").origin, "default");
@@ -141,17 +141,17 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
                                               "training.report_to: wandb",
                                               "training.save_safetensors",
                                               "tuner.use_swift_lora"}));
-  const Config& config = result.config;
-  EXPECT_TRUE(config.is_stage_2());
-  EXPECT_EQ(config.model.torch_dtype, "bfloat16");
-  EXPECT_EQ(config.model.global_max_length, 12000);
-  EXPECT_EQ(config.cadence.gradient_accumulation_steps, 8);  // 64 over 4 ranks of 2
-  EXPECT_EQ(config.cadence.metric_for_best_model, "eval_rollout_f1");
-  EXPECT_EQ(config.optim.aligner_lr, 2e-6);
-  EXPECT_EQ(config.loss.target_sigma, 2.5);
-  EXPECT_TRUE(config.rollout.repeat_terminate.enabled);
-  EXPECT_TRUE(config.tuner.freeze_vit);
-  EXPECT_THAT(config.output.run_dir, testing::MatchesRegex("output/stage2/v0-[0-9-]+/coord_4b_rollout"));
+  const Settings& settings = result.settings;
+  EXPECT_TRUE(settings.is_stage_2());
+  EXPECT_EQ(settings.model.dtype, ModelDtype::kBfloat16);
+  EXPECT_EQ(settings.model.global_max_length, 12000);
+  EXPECT_EQ(settings.batches.gradient_accumulation_steps, 8);  // 64 over 4 ranks of 2
+  EXPECT_EQ(settings.evaluation.metric_for_best_model, "eval_rollout_f1");
+  EXPECT_EQ(settings.optim.aligner_lr, 2e-6);
+  EXPECT_EQ(settings.loss.target_sigma, 2.5);
+  EXPECT_TRUE(settings.generation.repeat_terminate.enabled);
+  EXPECT_TRUE(settings.tuner.freeze.vit);
+  EXPECT_THAT(settings.output.run_dir, testing::MatchesRegex("output/stage2/v0-[0-9-]+/coord_4b_rollout"));
   EXPECT_EQ(result.files.size(), 2u);
 }
 
@@ -166,7 +166,9 @@ TEST(AdapterFiles, Load) {
   for (const char* name : {"stage2_demo", "stage2_8b"}) {
     const ConfigResult result = load_config(test::source_path(std::string("configs/dlora/") + name + ".yaml"));
     EXPECT_TRUE(result.warnings.empty()) << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
-    EXPECT_TRUE(result.config.tuner.use_adapter && result.config.tuner.use_dora && result.config.pack.rollout_buffer) << name;
+    EXPECT_TRUE(result.settings.tuner.train_type == TrainType::kLora && result.settings.tuner.lora.use_dora &&
+                result.settings.rollout_buffer.enabled)
+        << name;
   }
 }
 

@@ -34,42 +34,42 @@ TEST(RequiredKeys, AreNamedTogether) {
 }
 
 TEST(TrainerVariant, ChoosesTheStage) {
-  EXPECT_FALSE(load_set({}).config.is_stage_2());
-  EXPECT_FALSE(load_set({"custom.trainer_variant=sft"}).config.is_stage_2());
-  EXPECT_FALSE(load_set({"custom.trainer_variant=null"}).config.is_stage_2());
-  EXPECT_TRUE(load_set({kStage2}).config.is_stage_2());
+  EXPECT_FALSE(load_set({}).settings.is_stage_2());
+  EXPECT_FALSE(load_set({"custom.trainer_variant=sft"}).settings.is_stage_2());
+  EXPECT_FALSE(load_set({"custom.trainer_variant=null"}).settings.is_stage_2());
+  EXPECT_TRUE(load_set({kStage2}).settings.is_stage_2());
   EXPECT_EQ(problem_of_set({"custom.trainer_variant=rollout_matching"}).fix, "did you mean `rollout_matching_sft`?");
 }
 
 TEST(Accumulation, FollowsTheEffectiveBatchSizeRoundedUp) {
-  EXPECT_EQ(load_set({}).config.cadence.gradient_accumulation_steps, 1);
+  EXPECT_EQ(load_set({}).settings.batches.gradient_accumulation_steps, 1);
   EXPECT_EQ(
-      load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps,
+      load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}).settings.batches.gradient_accumulation_steps,
       8);
   EXPECT_EQ(
-      load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"}).config.cadence.gradient_accumulation_steps,
+      load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"}).settings.batches.gradient_accumulation_steps,
       9);
   EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}, 3)
-                .config.cadence.gradient_accumulation_steps,
+                .settings.batches.gradient_accumulation_steps,
             3);
   EXPECT_EQ(
-      load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"}).config.cadence.gradient_accumulation_steps,
+      load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"}).settings.batches.gradient_accumulation_steps,
       1);
-  EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"}).config.cadence.gradient_accumulation_steps, 2147483647);
+  EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"}).settings.batches.gradient_accumulation_steps, 2147483647);
 }
 
 TEST(Accumulation, AnExplicitValueIsOverriddenWithAWarning) {
   const ConfigResult result = load_set({"training.effective_batch_size=32", "training.gradient_accumulation_steps=5"});
-  EXPECT_EQ(result.config.cadence.gradient_accumulation_steps, 32);
+  EXPECT_EQ(result.settings.batches.gradient_accumulation_steps, 32);
   EXPECT_NE(warning_of(result).text.find("`training.gradient_accumulation_steps: 5` is not used"), std::string::npos);
-  EXPECT_EQ(load_set({"training.gradient_accumulation_steps=5"}).config.cadence.gradient_accumulation_steps, 5);
+  EXPECT_EQ(load_set({"training.gradient_accumulation_steps=5"}).settings.batches.gradient_accumulation_steps, 5);
 }
 
 // spec: select-03
 TEST(Lengths, TheGlobalCapFillsTheOthers) {
   const ConfigResult result = load_set({"global_max_length=4096"});
-  EXPECT_EQ(result.config.model.global_max_length, 4096);
-  EXPECT_EQ(result.config.rollout.vllm.max_model_len, 4096);
+  EXPECT_EQ(result.settings.model.global_max_length, 4096);
+  EXPECT_EQ(result.settings.vllm.max_model_len, 4096);
   for (const char* key : {"template.max_length", "model.max_model_len"}) {
     EXPECT_EQ(effective(result, key).value, "4096");
     EXPECT_EQ(effective(result, key).origin, "derived from global_max_length");
@@ -77,29 +77,29 @@ TEST(Lengths, TheGlobalCapFillsTheOthers) {
 }
 
 TEST(Lengths, TheOthersStandForAnAbsentGlobalCap) {
-  EXPECT_EQ(load_set({"model.max_model_len=512", "template.max_length=512"}).config.model.global_max_length, 512);
-  EXPECT_EQ(load_set({"template.max_length=256"}).config.model.global_max_length, 256);
-  EXPECT_EQ(load_set({}).config.model.global_max_length, std::nullopt);
+  EXPECT_EQ(load_set({"model.max_model_len=512", "template.max_length=512"}).settings.model.global_max_length, 512);
+  EXPECT_EQ(load_set({"template.max_length=256"}).settings.model.global_max_length, 256);
+  EXPECT_EQ(load_set({}).settings.model.global_max_length, std::nullopt);
 }
 
 TEST(Lengths, ADifferentValueIsNotUsedAndSaysSo) {
   const ConfigResult result = load_set({"global_max_length=100", "model.max_model_len=200"});
-  EXPECT_EQ(result.config.model.global_max_length, 100);
+  EXPECT_EQ(result.settings.model.global_max_length, 100);
   EXPECT_EQ(warning_of(result).where, "--set model.max_model_len");
   EXPECT_TRUE(load_set({"global_max_length=100", "model.max_model_len=100"}).warnings.empty());
 }
 
 TEST(Lengths, TheEnginesOwnLengthWins) {
-  EXPECT_EQ(load_set({"global_max_length=100", stage2("vllm.max_model_len=200")}).config.rollout.vllm.max_model_len, 200);
+  EXPECT_EQ(load_set({"global_max_length=100", stage2("vllm.max_model_len=200")}).settings.vllm.max_model_len, 200);
 }
 
 TEST(Dtype, Bf16MeansBfloat16) {
-  EXPECT_EQ(load_set({}).config.model.torch_dtype, "auto");
+  EXPECT_EQ(load_set({}).settings.model.dtype, ModelDtype::kAuto);
   const ConfigResult result = load_set({"training.bf16=true"});
-  EXPECT_EQ(result.config.model.torch_dtype, "bfloat16");
+  EXPECT_EQ(result.settings.model.dtype, ModelDtype::kBfloat16);
   EXPECT_EQ(effective(result, "model.torch_dtype").origin, "derived from training.bf16");
-  EXPECT_EQ(load_set({"training.bf16=true", "model.torch_dtype=bfloat16"}).config.model.torch_dtype, "bfloat16");
-  EXPECT_EQ(load_set({"training.bf16=false", "model.torch_dtype=float32"}).config.model.torch_dtype, "float32");
+  EXPECT_EQ(load_set({"training.bf16=true", "model.torch_dtype=bfloat16"}).settings.model.dtype, ModelDtype::kBfloat16);
+  EXPECT_EQ(load_set({"training.bf16=false", "model.torch_dtype=float32"}).settings.model.dtype, ModelDtype::kFloat32);
   EXPECT_EQ(problem_of_set({"training.bf16=true", "model.torch_dtype=float32"}).error,
             "`training.bf16` and `model.torch_dtype` contradict each other");
 }
@@ -139,9 +139,9 @@ TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
 TEST(UserPrompt, APathToTextIsRead) {
   const test::TempDir dir;
   const ConfigResult result = load_set({"custom.user_prompt=" + dir.write("p.txt", "Find everything.\n")});
-  EXPECT_EQ(result.config.data.user_prompt, "Find everything.");
-  EXPECT_EQ(load_set({"custom.user_prompt=Find it"}).config.data.user_prompt, "Find it");
-  EXPECT_EQ(load_set({}).config.data.user_prompt, std::nullopt);
+  EXPECT_EQ(result.settings.prompt.user_prompt, "Find everything.");
+  EXPECT_EQ(load_set({"custom.user_prompt=Find it"}).settings.prompt.user_prompt, "Find it");
+  EXPECT_EQ(load_set({}).settings.prompt.user_prompt, std::nullopt);
 }
 
 TEST(UserPrompt, AFileThatCannotServeIsAnError) {
@@ -152,11 +152,11 @@ TEST(UserPrompt, AFileThatCannotServeIsAnError) {
 }
 
 TEST(LearningRates, FallBackToTheOneOfTheLanguageModel) {
-  const Config plain = load_set({}).config;
+  const Settings plain = load_set({}).settings;
   EXPECT_EQ(plain.optim.learning_rate, 1e-5);
-  const Config config = load_set({"training.learning_rate=1e-3", "training.vit_lr=2e-4"}).config;
-  EXPECT_EQ(config.optim.vit_lr, 2e-4);
-  EXPECT_EQ(config.optim.aligner_lr, 1e-3);
+  const Settings settings = load_set({"training.learning_rate=1e-3", "training.vit_lr=2e-4"}).settings;
+  EXPECT_EQ(settings.optim.vit_lr, 2e-4);
+  EXPECT_EQ(settings.optim.aligner_lr, 1e-3);
 }
 
 TEST(LearningRates, OfAFrozenGroupHasNoEffectAndSaysSo) {
@@ -208,8 +208,8 @@ TEST(Freezing, EverythingIsAnError) {
 
 TEST(Schedule, AMinimumNeedsExactlyOneOfItsTwoForms) {
   const std::string type = "training.lr_scheduler_type=cosine_with_min_lr";
-  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6}"}).config.schedule.min_lr, 1e-6);
-  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr_rate: 0.1}"}).config.schedule.min_lr_rate, 0.1);
+  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6}"}).settings.schedule.min_lr, 1e-6);
+  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr_rate: 0.1}"}).settings.schedule.min_lr_rate, 0.1);
   EXPECT_EQ(problem_of_set({type}).what, "neither is given");
   EXPECT_EQ(problem_of_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6, min_lr_rate: 0.1}"}).what, "both are given");
   EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min_lr: 1e-6}"}).what, "lr_scheduler_type is cosine");
@@ -237,28 +237,28 @@ TEST(CoordTokens, AreNeededInStage2) {
 
 TEST(CoordLoss, Stage2FallsBackToTheSharedValues) {
   const std::string shared = "custom.coord_soft_ce_w1={target_sigma: 8, temperature: 2, w1_weight: 0.5, target_truncate: 16}";
-  const Config both = load_set({kStage2, shared, stage2("target_sigma=3"), stage2("gate_weight=0.25")}).config;
+  const Settings both = load_set({kStage2, shared, stage2("target_sigma=3"), stage2("gate_weight=0.25")}).settings;
   EXPECT_EQ(both.loss.target_sigma, 3);
   EXPECT_EQ(both.loss.temperature_coord, 2);
   EXPECT_EQ(both.loss.w1_weight, 0.5);
   EXPECT_EQ(both.loss.gate_weight, 0.25);
   EXPECT_EQ(both.loss.target_truncate, 16);
-  const Config stage_1 = load_set({shared, stage2("target_sigma=3")}).config;
+  const Settings stage_1 = load_set({shared, stage2("target_sigma=3")}).settings;
   EXPECT_EQ(stage_1.loss.target_sigma, 8);
 }
 
 TEST(CoordLoss, DisabledMeansWeightsOfZeroWhereNoneIsGiven) {
-  const Config config = load_set({"custom.coord_soft_ce_w1={enabled: false, w1_weight: 0.5}"}).config;
-  EXPECT_EQ(config.loss.soft_ce_weight, 0);
-  EXPECT_EQ(config.loss.w1_weight, 0.5);
+  const Settings settings = load_set({"custom.coord_soft_ce_w1={enabled: false, w1_weight: 0.5}"}).settings;
+  EXPECT_EQ(settings.loss.soft_ce_weight, 0);
+  EXPECT_EQ(settings.loss.w1_weight, 0.5);
 }
 
 TEST(Evaluation, FollowsSavingWhenThereAreData) {
-  EXPECT_EQ(load_set({}).config.cadence.eval_strategy, "no");
-  const Config config = load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=epoch", "training.save_steps=7"}).config;
-  EXPECT_EQ(config.cadence.eval_strategy, "epoch");
-  EXPECT_EQ(config.cadence.eval_steps, 7);
-  EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=best"}).config.cadence.eval_strategy, "steps");
+  EXPECT_EQ(load_set({}).settings.cadence.eval_when, When::kNever);
+  const Settings settings = load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=epoch", "training.save_steps=7"}).settings;
+  EXPECT_EQ(settings.cadence.eval_when, When::kEpoch);
+  EXPECT_EQ(settings.cadence.eval_steps, 7);
+  EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=best"}).settings.cadence.eval_when, When::kSteps);
   EXPECT_EQ(problem_of_set({"training.eval_strategy=steps"}).what, "`custom.val_jsonl` is not given");
 }
 
@@ -269,14 +269,14 @@ TEST(Evaluation, SavingTheBestNeedsIt) {
 }
 
 TEST(BestMetric, MustBeMeasuredInTheStage) {
-  EXPECT_EQ(load_set({}).config.cadence.metric_for_best_model, "eval_loss");
-  EXPECT_FALSE(load_set({}).config.cadence.greater_is_better);
-  EXPECT_TRUE(load_set({"training.metric_for_best_model=eval_token_acc"}).config.cadence.greater_is_better);
-  EXPECT_FALSE(
-      load_set({"training.metric_for_best_model=eval_token_acc", "training.greater_is_better=false"}).config.cadence.greater_is_better);
-  EXPECT_EQ(load_set({"training.metric_for_best_model=loss"}).config.cadence.metric_for_best_model, "eval_loss");
-  EXPECT_TRUE(load_set({kStage2}).config.cadence.greater_is_better);
-  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"}).config.cadence.metric_for_best_model,
+  EXPECT_EQ(load_set({}).settings.evaluation.metric_for_best_model, "eval_loss");
+  EXPECT_FALSE(load_set({}).settings.evaluation.greater_is_better);
+  EXPECT_TRUE(load_set({"training.metric_for_best_model=eval_token_acc"}).settings.evaluation.greater_is_better);
+  EXPECT_FALSE(load_set({"training.metric_for_best_model=eval_token_acc", "training.greater_is_better=false"})
+                   .settings.evaluation.greater_is_better);
+  EXPECT_EQ(load_set({"training.metric_for_best_model=loss"}).settings.evaluation.metric_for_best_model, "eval_loss");
+  EXPECT_TRUE(load_set({kStage2}).settings.evaluation.greater_is_better);
+  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"}).settings.evaluation.metric_for_best_model,
             "eval_rollout_recall");
   EXPECT_NO_THROW(load_set({"training.metric_for_best_model=eval_rollout_f1", stage2("max_new_tokens=5")}));
   EXPECT_EQ(problem_of_set({"training.metric_for_best_model=eval_rollout_f1"}).error,
@@ -293,20 +293,20 @@ TEST(BestMetric, AnInheritedOneOfStage1IsToldItsSuccessor) {
 TEST(Debug, ReplacesTheValuesThatAreGiven) {
   const std::vector<std::string> base = {"training.output_dir=out", "custom.train_sample_limit=100", "custom.val_sample_limit=50",
                                          "debug={enabled: true, output_dir: dbg, train_sample_limit: 3}"};
-  const Config config = load_set(base).config;
-  EXPECT_EQ(config.output.run_dir, "dbg");
-  EXPECT_EQ(config.data.train_sample_limit, 3);
-  EXPECT_EQ(config.data.val_sample_limit, 50);
+  const Settings settings = load_set(base).settings;
+  EXPECT_EQ(settings.output.run_dir, "dbg");
+  EXPECT_EQ(settings.data.train_sample_limit, 3);
+  EXPECT_EQ(settings.data.val_sample_limit, 50);
   std::vector<std::string> off = base;
   off.push_back("debug.enabled=false");
-  EXPECT_EQ(load_set(off).config.data.train_sample_limit, 100);
+  EXPECT_EQ(load_set(off).settings.data.train_sample_limit, 100);
 }
 
 TEST(RunDirectory, IsOutputDirAndRunName) {
-  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).config.output.run_dir, "o/r");
-  EXPECT_EQ(load_set({"training.output_dir=o"}).config.output.run_dir, "o");
-  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).config.output.logging_dir, "o/r/runs");
-  EXPECT_EQ(load_set({"training.output_dir=o", "training.logging_dir=/tb"}).config.output.logging_dir, "/tb");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).settings.output.run_dir, "o/r");
+  EXPECT_EQ(load_set({"training.output_dir=o"}).settings.output.run_dir, "o");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).settings.output.logging_dir, "o/r/runs");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.logging_dir=/tb"}).settings.output.logging_dir, "/tb");
 }
 
 TEST(RunDirectory, AVersionCountsUp) {
@@ -323,21 +323,22 @@ TEST(RunDirectory, AVersionCountsUp) {
 
 TEST(RunDirectory, GoingOnTakesTheNewestVersionThatHoldsACheckpointOfTheRun) {
   const test::TempDir dir;
-  const RunDirOptions options{.output_dir = dir.path(), .add_version = true, .run_name = "r", .go_on = true};
-  EXPECT_THAT(run_directory(options), testing::HasSubstr("/v0-")) << "nothing there: a new one";
+  const OutputSettings output{.output_dir = dir.path(), .add_version = true, .run_name = "r"};
+  EXPECT_THAT(run_directory(output, true), testing::HasSubstr("/v0-")) << "nothing there: a new one";
   dir.write("v0-20250101-000000/r/checkpoint-4/trainer_state.json", "{}");
   dir.write("v2-20250101-000000/r/checkpoint-9/trainer_state.json", "{}");
   dir.write("v5-20250101-000000/other/checkpoint-9/trainer_state.json", "{}");
-  EXPECT_EQ(run_directory(options), dir.path() + "/v2-20250101-000000/r");
-  EXPECT_EQ(load_set({"training.resume_from_checkpoint=true"}).config.cadence.resume_from_checkpoint, "latest") << "transformers' spelling";
+  EXPECT_EQ(run_directory(output, true), dir.path() + "/v2-20250101-000000/r");
+  EXPECT_EQ(load_set({"training.resume_from_checkpoint=true"}).settings.checkpoints.resume_from_checkpoint, "latest")
+      << "transformers' spelling";
 }
 
 TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
-  EXPECT_TRUE(load_set({}).config.output.tensorboard);
-  EXPECT_FALSE(load_set({"training.report_to=none"}).config.output.tensorboard);
-  EXPECT_FALSE(load_set({"training.report_to=[]"}).config.output.tensorboard);
-  EXPECT_FALSE(load_set({"training.report_to=wandb"}).config.output.tensorboard);
-  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).config.output.tensorboard);
+  EXPECT_TRUE(load_set({}).settings.output.wants_tensorboard());
+  EXPECT_FALSE(load_set({"training.report_to=none"}).settings.output.wants_tensorboard());
+  EXPECT_FALSE(load_set({"training.report_to=[]"}).settings.output.wants_tensorboard());
+  EXPECT_FALSE(load_set({"training.report_to=wandb"}).settings.output.wants_tensorboard());
+  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_tensorboard());
   const ConfigResult result = load_set({"training.report_to=wandb"});
   EXPECT_NE(warning_of(result).text.find("logging.jsonl"), std::string::npos);
   EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` does not take `mlflow`");
@@ -345,14 +346,15 @@ TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
 
 // spec: vllm-02 vllm-04
 TEST(RolloutBackend, IsTheDefaultUntilChosenAndSaysWhere) {
-  const Config config = load_set({kStage2}).config;
-  EXPECT_EQ(config.rollout.backend, "vllm");
-  EXPECT_EQ(config.rollout.backend_origin, "default");
-  EXPECT_FALSE(config.rollout.configured);
-  const Config hf = load_set({stage2("rollout_backend=hf")}).config;
-  EXPECT_EQ(hf.rollout.backend, "hf");
-  EXPECT_EQ(hf.rollout.backend_origin, "--set custom.extra.rollout_matching.rollout_backend");
-  EXPECT_TRUE(hf.rollout.configured);
+  const std::string key = stage2("rollout_backend");
+  const ConfigResult plain = load_set({kStage2});
+  EXPECT_EQ(plain.settings.backend, "vllm");
+  EXPECT_EQ(effective(plain, key).origin, "default");
+  EXPECT_FALSE(plain.settings.rollouts);
+  const ConfigResult hf = load_set({stage2("rollout_backend=hf")});
+  EXPECT_EQ(hf.settings.backend, "hf");
+  EXPECT_EQ(effective(hf, key).origin, "--set custom.extra.rollout_matching.rollout_backend");
+  EXPECT_TRUE(hf.settings.rollouts);
 }
 
 }  // namespace rematch

@@ -186,32 +186,32 @@ TEST(Schema, HasEveryKeyOfTheContract) {
 
 // spec: microbatch-02 vllm-08
 TEST(Schema, DefaultsAreTheContracts) {
-  const Config config = test::load_set({"custom.trainer_variant=rollout_matching_sft"}).config;
-  EXPECT_EQ(config.rollout.backend, "vllm");
-  EXPECT_EQ(config.rollout.generate_batch_size, 1);
-  EXPECT_EQ(config.rollout.native_max_num_seqs, 64);
-  EXPECT_EQ(config.rollout.max_new_tokens, 512);
-  EXPECT_EQ(config.rollout.temperature, 0);
-  EXPECT_EQ(config.rollout.repetition_penalty, 1);
-  EXPECT_FALSE(config.rollout.repeat_terminate.enabled);
-  EXPECT_EQ(config.rollout.repeat_terminate.min_new_tokens, 256);
-  EXPECT_EQ(config.rollout.repeat_terminate.ngram_repeats, 2);
-  EXPECT_EQ(config.match.candidate_top_k, 10);
-  EXPECT_EQ(config.match.maskiou_gate, 0.3);
-  EXPECT_EQ(config.match.maskiou_resolution, 256);
-  EXPECT_EQ(config.match.ot_cost, "l2");
-  EXPECT_EQ(config.match.ot_epsilon, 10);
-  EXPECT_EQ(config.match.ot_iters, 30);
-  EXPECT_EQ(config.loss.target_sigma, 2);
-  EXPECT_EQ(config.pack.selector, "binpacking");
-  EXPECT_FALSE(config.pack.whole_window);
-  EXPECT_FALSE(config.loss.per_row);
-  EXPECT_EQ(config.pack.buffer, 512);
-  EXPECT_EQ(config.pack.min_fill_ratio, 0.65);
-  EXPECT_EQ(config.rollout.vllm.tensor_parallel_size, 4);
-  EXPECT_EQ(config.data.num_workers, 2);
-  EXPECT_EQ(config.data.prefetch_factor, 2);
-  EXPECT_EQ(config.cadence.metric_for_best_model, "eval_rollout_f1");
+  const Settings settings = test::load_set({"custom.trainer_variant=rollout_matching_sft"}).settings;
+  EXPECT_EQ(settings.backend, "vllm");
+  EXPECT_EQ(settings.generation.batch_size, 1);
+  EXPECT_EQ(settings.generation.native.max_num_seqs, 64);
+  EXPECT_EQ(settings.generation.max_new_tokens, 512);
+  EXPECT_EQ(settings.generation.temperature, 0);
+  EXPECT_EQ(settings.generation.repetition_penalty, 1);
+  EXPECT_FALSE(settings.generation.repeat_terminate.enabled);
+  EXPECT_EQ(settings.generation.repeat_terminate.min_new_tokens, 256);
+  EXPECT_EQ(settings.generation.repeat_terminate.ngram_repeats, 2);
+  EXPECT_EQ(settings.match.candidate_top_k, 10);
+  EXPECT_EQ(settings.match.maskiou_gate, 0.3);
+  EXPECT_EQ(settings.match.maskiou_resolution, 256);
+  EXPECT_EQ(settings.target.ot_cost, OtCost::kL2);
+  EXPECT_EQ(settings.target.ot_epsilon, 10);
+  EXPECT_EQ(settings.target.ot_iters, 30);
+  EXPECT_EQ(settings.loss.target_sigma, 2);
+  EXPECT_EQ(settings.pack.selector, PackingSelector::kBinpacking);
+  EXPECT_EQ(settings.pack.scope, PackScope::kCarry);
+  EXPECT_EQ(settings.loss_normalization, LossNormalization::kWindow);
+  EXPECT_EQ(settings.pack.buffer, 512);
+  EXPECT_EQ(settings.pack.min_fill_ratio, 0.65);
+  EXPECT_EQ(settings.vllm.tensor_parallel_size, 4);
+  EXPECT_EQ(settings.loader.num_workers, 2);
+  EXPECT_EQ(settings.loader.prefetch_factor, 2);
+  EXPECT_EQ(settings.evaluation.metric_for_best_model, "eval_rollout_f1");
 }
 
 /// ORIGIN_KEYS: what users' files bring, and what happens to it.
@@ -306,7 +306,7 @@ TEST(OriginKeys, EngineKeysAreHandedOverByTheirOwnNames) {
       "        cpu_offload_gb: 1.5\n        swap_space: 2\n        load_format: dummy\n        disable_custom_all_reduce: true\n"
       "        limit_mm_per_prompt: {image: 1, video: 0}\n        mode: colocate\n");
   EXPECT_TRUE(result.warnings.empty());
-  const auto& arguments = result.config.rollout.vllm.engine_args;
+  const auto& arguments = result.settings.vllm.engine_args;
   const auto value_of = [&](const std::string& name) {
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const auto& pair) { return pair.first == name; });
     return found == arguments.end() ? std::string("(absent)") : found->second;
@@ -315,10 +315,12 @@ TEST(OriginKeys, EngineKeysAreHandedOverByTheirOwnNames) {
   EXPECT_EQ(value_of("mm_encoder_tp_mode"), "\"data\"");
   EXPECT_EQ(value_of("max_num_batched_tokens"), "4096");
   EXPECT_EQ(value_of("cpu_offload_gb"), "1.5");
-  EXPECT_EQ(value_of("limit_mm_per_prompt"), "{\"image\":1,\"video\":0}");
-  EXPECT_EQ(value_of("gpu_memory_utilization"), "0.45");
+  EXPECT_EQ(value_of("enable_prefix_caching"), "true");
   EXPECT_EQ(value_of("mode"), "(absent)");
-  EXPECT_EQ(value_of("tensor_parallel_size"), "(absent)");  // a field of its own
+  for (const char* field : {"tensor_parallel_size", "limit_mm_per_prompt", "gpu_memory_utilization"})
+    EXPECT_EQ(value_of(field), "(absent)");
+  EXPECT_EQ(result.settings.vllm.max_images, 1);
+  EXPECT_EQ(result.settings.vllm.gpu_memory_utilization, 0.45);
 }
 
 TEST(OriginKeys, AnUnknownEngineKeyIsNotHandedOver) {

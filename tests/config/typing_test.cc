@@ -11,7 +11,7 @@ using test::stage2;
 TEST(Typing, NumbersAreNumbersHoweverYamlWouldGuess) {
   for (const auto& [text, value] : std::vector<std::pair<std::string, double>>{
            {"1e-4", 1e-4}, {"1.0e-4", 1e-4}, {"2", 2}, {"+.5", 0.5}, {"5.", 5}, {"1E-3", 1e-3}, {"0", 0}}) {
-    EXPECT_EQ(load_text("training: {learning_rate: " + text + "}\n").config.optim.learning_rate, value) << text;
+    EXPECT_EQ(load_text("training: {learning_rate: " + text + "}\n").settings.optim.learning_rate, value) << text;
   }
 }
 
@@ -26,9 +26,9 @@ TEST(Typing, WhatIsNotAFiniteNumberIsRefused) {
 }
 
 TEST(Typing, IntegersAreDecimalDigitsOnly) {
-  EXPECT_EQ(load_text("training: {max_steps: 12}\n").config.cadence.max_steps, 12);
-  EXPECT_EQ(load_text("training: {max_steps: +12}\n").config.cadence.max_steps, 12);
-  EXPECT_EQ(load_text("training: {max_steps: -1}\n").config.cadence.max_steps, -1);
+  EXPECT_EQ(load_text("training: {max_steps: 12}\n").settings.cadence.max_steps, 12);
+  EXPECT_EQ(load_text("training: {max_steps: +12}\n").settings.cadence.max_steps, 12);
+  EXPECT_EQ(load_text("training: {max_steps: -1}\n").settings.cadence.max_steps, -1);
   for (const char* text : {"5.0", "1e3", "\"5\"", "five", "0x10", "true", "[5]", "1_000", "99999999999999999999", "5 "}) {
     if (std::string(text) == "5 ") continue;  // YAML trims it
     const auto problems = problems_of("training: {max_steps: " + std::string(text) + "}\n");
@@ -45,9 +45,9 @@ TEST(Typing, IntegersThatNothingCouldHoldAreOutOfRange) {
 
 TEST(Typing, BooleansAreTrueFalseOneAndZeroWithoutQuotes) {
   for (const char* text : {"true", "1", "True"})
-    EXPECT_TRUE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").config.tuner.freeze_vit) << text;
+    EXPECT_TRUE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").settings.tuner.freeze.vit) << text;
   for (const char* text : {"false", "0"})
-    EXPECT_FALSE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").config.tuner.freeze_vit) << text;
+    EXPECT_FALSE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").settings.tuner.freeze.vit) << text;
   for (const char* text : {"\"true\"", "'false'", "yes", "no", "on", "off", "2", "\"1\"", "1.0", "[true]", "{a: true}"}) {
     const auto problems = problems_of("tuner:\n  freeze_vit: " + std::string(text) + "\n");
     ASSERT_EQ(problems.size(), 1u) << text;
@@ -64,9 +64,9 @@ TEST(Typing, TextStaysAsItIsWritten) {
                                                                                     {"\"a: b\"", "a: b"},
                                                                                     {"'no'", "no"},
                                                                                     {"2024-01-01", "2024-01-01"}}) {
-    EXPECT_EQ(load_text("template: {system: " + text + "}\n").config.data.system_prompt.value_or("?"), value);
+    EXPECT_EQ(load_text("template: {system: " + text + "}\n").settings.prompt.system_prompt.value_or("?"), value);
   }
-  EXPECT_EQ(load_text("training: {save_strategy: no}\n").config.cadence.save_strategy, "no");
+  EXPECT_EQ(load_text("training: {save_strategy: no}\n").settings.cadence.save_when, When::kNever);
 }
 
 TEST(Typing, TextIsNotAListOrMapping) {
@@ -78,8 +78,9 @@ TEST(Typing, TextIsNotAListOrMapping) {
 }
 
 TEST(Typing, AListOfOneMayBeWrittenWithoutBrackets) {
-  EXPECT_EQ(load_text("tuner: {target_modules: q_proj}\n").config.tuner.target_modules, std::vector<std::string>{"q_proj"});
-  EXPECT_EQ(load_text("tuner: {target_modules: [q_proj, no]}\n").config.tuner.target_modules, (std::vector<std::string>{"q_proj", "no"}));
+  EXPECT_EQ(load_text("tuner: {target_modules: q_proj}\n").settings.tuner.targets.target_modules, std::vector<std::string>{"q_proj"});
+  EXPECT_EQ(load_text("tuner: {target_modules: [q_proj, no]}\n").settings.tuner.targets.target_modules,
+            (std::vector<std::string>{"q_proj", "no"}));
   EXPECT_EQ(problem_of_set({"tuner.target_modules=[[a]]"}).error, "`tuner.target_modules` must be a list of texts");
   EXPECT_EQ(problem_of_set({"tuner.target_modules={a: b}"}).error, "`tuner.target_modules` must be a list of texts");
 }
@@ -103,17 +104,17 @@ TEST(Typing, AnEmptySectionIsFine) { EXPECT_TRUE(load_text("training:\ndata: {}\
 
 TEST(Typing, AKeySetToNullIsAtItsDefault) {
   const ConfigResult result = load_text("training:\n  save_steps: null\n  weight_decay: ~\n");
-  EXPECT_EQ(result.config.cadence.save_steps, 500);
-  EXPECT_EQ(result.config.optim.weight_decay, 0.1);
+  EXPECT_EQ(result.settings.cadence.save_steps, 500);
+  EXPECT_EQ(result.settings.optim.weight_decay, 0.1);
   EXPECT_NE(test::effective(result, "training.save_steps").origin.find("default (null at "), std::string::npos);
 }
 
 TEST(Typing, WordsForNull) {
-  EXPECT_EQ(test::load_set({stage2("native.kv_cache_gib=auto")}).config.rollout.native_kv_cache_gib, std::nullopt);
-  EXPECT_EQ(test::load_set({stage2("native.kv_cache_gib=1.5")}).config.rollout.native_kv_cache_gib, 1.5);
-  EXPECT_EQ(test::load_set({stage2("top_k=off")}).config.rollout.top_k, 0);
-  EXPECT_EQ(test::load_set({stage2("top_k=-1")}).config.rollout.top_k, 0);
-  EXPECT_EQ(test::load_set({stage2("top_k=20")}).config.rollout.top_k, 20);
+  EXPECT_EQ(test::load_set({stage2("native.kv_cache_gib=auto")}).settings.generation.native.kv_cache_gib, 0);
+  EXPECT_EQ(test::load_set({stage2("native.kv_cache_gib=1.5")}).settings.generation.native.kv_cache_gib, 1.5);
+  EXPECT_EQ(test::load_set({stage2("top_k=off")}).settings.generation.top_k, 0);
+  EXPECT_EQ(test::load_set({stage2("top_k=-1")}).settings.generation.top_k, 0);
+  EXPECT_EQ(test::load_set({stage2("top_k=20")}).settings.generation.top_k, 20);
 }
 
 /// Values just inside and just outside each range that the contract states.

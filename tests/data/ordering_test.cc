@@ -59,10 +59,10 @@ TEST(OrderObjects, LeavesAnEmptySceneEmpty) {
   EXPECT_TRUE(order_objects({}, ObjectOrdering::kSorted, 1, 1).empty());
 }
 
-TEST(ObjectOrderingFrom, KnowsTwoNames) {
-  EXPECT_EQ(object_ordering_from("sorted"), ObjectOrdering::kSorted);
-  EXPECT_EQ(object_ordering_from("random"), ObjectOrdering::kRandom);
-  EXPECT_EQ(test::catch_user_error([] { object_ordering_from("shuffled"); }).kind(), ErrorKind::kConfig);
+TEST(ObjectOrdering, HasTwoNames) {
+  EXPECT_EQ(value_of<ObjectOrdering>("sorted"), ObjectOrdering::kSorted);
+  EXPECT_EQ(value_of<ObjectOrdering>("random"), ObjectOrdering::kRandom);
+  EXPECT_EQ(value_of<ObjectOrdering>("shuffled"), std::nullopt);
 }
 
 }  // namespace rematch

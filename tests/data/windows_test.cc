@@ -50,8 +50,8 @@ WindowOptions with_uneven_rows(WindowOptions options) {
 WindowOptions any_options() {
   WindowOptions options;
   options.num_samples = *rc::gen::inRange(1, 60);
-  options.per_device_train_batch_size = *rc::gen::inRange(1, 6);
-  options.gradient_accumulation_steps = *rc::gen::inRange(1, 6);
+  options.batches.per_device_train_batch_size = *rc::gen::inRange(1, 6);
+  options.batches.gradient_accumulation_steps = *rc::gen::inRange(1, 6);
   options.world_size = *rc::gen::inRange(1, 4);
   options.seed = *rc::gen::arbitrary<uint64_t>();
   return *rc::gen::arbitrary<bool>() ? with_uneven_rows(options) : options;
@@ -60,7 +60,8 @@ WindowOptions any_options() {
 }  // namespace
 
 TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
-  WindowStream stream({.num_samples = 11, .per_device_train_batch_size = 2, .gradient_accumulation_steps = 4, .shuffle = false});
+  WindowStream stream(
+      {.num_samples = 11, .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 4}, .shuffle = false});
   ASSERT_EQ(stream.windows_in_epoch(0), 2);
   const WindowPlan first = stream.next(), second = stream.next(), third = stream.next();
   EXPECT_EQ(first.micro_batches, (std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
@@ -73,12 +74,12 @@ TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
 }
 
 TEST(WindowStream, ASmallerLastMicroBatchAloneDoesNotMakeAWindowPartial) {
-  WindowStream stream({.num_samples = 5, .per_device_train_batch_size = 2, .gradient_accumulation_steps = 3});
+  WindowStream stream({.num_samples = 5, .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 3}});
   EXPECT_FALSE(stream.next().is_partial);
 }
 
 TEST(WindowStream, DropsTheLastMicroBatchOnRequest) {
-  WindowStream stream({.num_samples = 5, .per_device_train_batch_size = 2, .drop_last = true, .shuffle = false});
+  WindowStream stream({.num_samples = 5, .batches = {.per_device_train_batch_size = 2, .drop_last = true}, .shuffle = false});
   EXPECT_EQ(samples_of(one_epoch(stream)), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
@@ -94,8 +95,8 @@ TEST(WindowStream, ShufflesEachEpochAnewBySeed) {
 }
 
 TEST(WindowStream, BatchSizesCutTheSameOrder) {
-  WindowStream fine({.num_samples = 30, .per_device_train_batch_size = 1, .gradient_accumulation_steps = 6});
-  WindowStream coarse({.num_samples = 30, .per_device_train_batch_size = 3, .gradient_accumulation_steps = 2});
+  WindowStream fine({.num_samples = 30, .batches = {.per_device_train_batch_size = 1, .gradient_accumulation_steps = 6}});
+  WindowStream coarse({.num_samples = 30, .batches = {.per_device_train_batch_size = 3, .gradient_accumulation_steps = 2}});
   EXPECT_EQ(samples_of({fine.next()}), samples_of({coarse.next()}));
 }
 
@@ -122,7 +123,7 @@ RC_GTEST_PROP(WindowStream, RanksTogetherSeeEverySampleOncePerEpoch, ()) {
 RC_GTEST_PROP(WindowStream, RanksTakeTheMicroBatchesOfOneRankInTurn, ()) {
   WindowOptions options = any_options();
   WindowOptions alone = options;
-  alone.gradient_accumulation_steps *= options.world_size;
+  alone.batches.gradient_accumulation_steps *= options.world_size;
   alone.world_size = 1;
   WindowStream single(alone);
   const std::vector<WindowPlan> expected = one_epoch(single);
@@ -158,7 +159,7 @@ RC_GTEST_PROP(WindowStream, ContinuesFromASavedCursor, ()) {
 }
 
 TEST(WindowStream, ACutOfItsOwnMakesEpochsOfDifferentLength) {
-  WindowStream stream(with_uneven_rows({.num_samples = 9, .per_device_train_batch_size = 2, .shuffle = false}));
+  WindowStream stream(with_uneven_rows({.num_samples = 9, .batches = {.per_device_train_batch_size = 2}, .shuffle = false}));
   // Epoch 0 has rows of 1, 2, 3 and 3 samples, two of them in a window; epoch 1 of 2, 3, 1, 2 and 1.
   EXPECT_EQ(stream.windows_in_epoch(1), 3);
   EXPECT_EQ(stream.windows_in_epoch(0), 2);
@@ -201,7 +202,7 @@ TEST(WindowStream, RefusesACursorOfOtherData) {
                                      WindowCursor{huge, 0, huge}, WindowCursor{0, 3, huge}, WindowCursor{huge / 2, 5, 5}}) {
     EXPECT_EQ(test::catch_user_error([&] { stream.seek(cursor); }).kind(), ErrorKind::kData);
   }
-  WindowStream uneven(with_uneven_rows({.num_samples = 9, .per_device_train_batch_size = 2}));
+  WindowStream uneven(with_uneven_rows({.num_samples = 9, .batches = {.per_device_train_batch_size = 2}}));
   for (const WindowCursor& cursor :
        {WindowCursor{0, 2, 2}, WindowCursor{1, 0, 3}, WindowCursor{1, 3, 5}, WindowCursor{huge, 0, 4}, WindowCursor{2, 0, 4}}) {
     EXPECT_EQ(test::catch_user_error([&] { uneven.seek(cursor); }).kind(), ErrorKind::kData);
@@ -215,9 +216,9 @@ TEST(WindowStream, RefusesOptionsOutOfRange) {
     EXPECT_EQ(test::catch_user_error([&] { WindowStream stream(options); }).kind(), ErrorKind::kConfig);
   };
   refused({.num_samples = 0});
-  refused({.num_samples = 4, .per_device_train_batch_size = 0});
-  refused({.num_samples = 4, .gradient_accumulation_steps = 0});
-  refused({.num_samples = 4, .per_device_train_batch_size = 5, .drop_last = true});
+  refused({.num_samples = 4, .batches = {.per_device_train_batch_size = 0}});
+  refused({.num_samples = 4, .batches = {.gradient_accumulation_steps = 0}});
+  refused({.num_samples = 4, .batches = {.per_device_train_batch_size = 5, .drop_last = true}});
 }
 
 }  // namespace rematch

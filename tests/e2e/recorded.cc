@@ -69,7 +69,7 @@ struct RecordedStage2::Parts {
                         std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                         {.system_prompt = "List the objects.", .user_prompt = "Find everything.", .merge_size = patches.merge_size}};
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
-  PixelStore pixels{{.num_workers = 0, .patches = patches}};
+  PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
   Examiner examiner{
       dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
@@ -103,7 +103,7 @@ MStep& RecordedStage2::mstep(double learning_rate) {
   loss.coord_token_ids = parts_->coords.ids();
   parts_->mstep = std::make_unique<MStep>(
       row_model, make_groups(parameters, parts_->model->description().part_of, {.learning_rate = learning_rate, .weight_decay = 0.01}),
-      AdamWOptions{}, Schedule({.type = "constant", .num_training_steps = 10, .learning_rate = learning_rate}),
+      AdamWSettings{.beta2 = 0.999}, Schedule({.type = ScheduleType::kConstant}, learning_rate, 10),
       MStep::Options{.loss = loss, .learning_rate = learning_rate});
   return *parts_->mstep;
 }

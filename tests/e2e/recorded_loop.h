@@ -16,7 +16,7 @@ struct RecordedLoop {
     int64_t num_steps = 1;
     WindowOptions windows;  ///< num_samples is filled in
     Packer::Options packing;
-    RolloutBuffer::Options buffer;
+    RolloutBufferSettings buffer;
   };
   /// What one optimizer step was trained on and logged.
   struct Step {

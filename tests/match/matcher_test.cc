@@ -78,13 +78,13 @@ TEST(Match, HasNoPairsWhenOneSideIsEmpty) {
 
 TEST(Match, CountsRejectionsAmongCandidatesOnly) {
   const std::vector<Geometry> truth = {box(0, 0, 10, 10), box(100, 0, 110, 10), box(200, 0, 210, 10)};
-  MatchOptions options;
+  MatchSettings options;
   options.candidate_top_k = 2;
   EXPECT_EQ(match({box(900, 900, 999, 999)}, truth, options).gating_rejections, 2);
 }
 
 TEST(Match, KeepsACandidateExactlyAtTheGate) {
-  MatchOptions options;
+  MatchSettings options;
   options.maskiou_gate = 13.0 / 38.0;
   EXPECT_EQ(match({box(100, 100, 200, 200)}, {box(150, 100, 250, 200)}, options).pairs.size(), 1u);
   options.maskiou_gate = std::nextafter(13.0 / 38.0, 1.0);
@@ -92,13 +92,13 @@ TEST(Match, KeepsACandidateExactlyAtTheGate) {
 }
 
 TEST(Match, PairsDisjointObjectsWhenTheGateIsZero) {
-  MatchOptions options;
+  MatchSettings options;
   options.maskiou_gate = 0.0;
   EXPECT_EQ(match({box(0, 0, 9, 9)}, {box(900, 900, 999, 999)}, options).pairs.size(), 1u);
 }
 
 TEST(Match, LeavesAPairAloneWhenThatIsCheaper) {
-  MatchOptions options;
+  MatchSettings options;
   options.fp_cost = 0.1;
   options.fn_cost = 0.1;
   const Matching matching = match({box(100, 100, 200, 200)}, {box(150, 100, 250, 200)}, options);
@@ -107,7 +107,7 @@ TEST(Match, LeavesAPairAloneWhenThatIsCheaper) {
 }
 
 TEST(Match, NeverPairsWhatIsInfeasibleHoweverDearBeingAlone) {
-  MatchOptions options;
+  MatchSettings options;
   options.fp_cost = 1e7;
   options.fn_cost = 1e7;
   const Matching matching = match({box(0, 0, 9, 9)}, {box(900, 900, 999, 999)}, options);
@@ -117,7 +117,7 @@ TEST(Match, NeverPairsWhatIsInfeasibleHoweverDearBeingAlone) {
 }
 
 TEST(Match, RefusesOptionsOutOfRange) {
-  const auto refused = [](const MatchOptions& options, const std::string& key) {
+  const auto refused = [](const MatchSettings& options, const std::string& key) {
     const UserError error = test::catch_user_error([&] { match({}, {}, options); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     EXPECT_NE(error.problems()[0].where.find(key), std::string::npos);
@@ -143,7 +143,7 @@ TEST(Match, CopesWithHundredsOfObjects) {
 
 RC_GTEST_PROP(Match, SplitsBothListsIntoPairsAndTheRest, ()) {
   const auto predictions = some_geometries(8), truth = some_geometries(8);
-  MatchOptions options{.candidate_top_k = pick(1, 5), .maskiou_gate = *rc::gen::element(0.0, 0.3), .maskiou_resolution = 64};
+  MatchSettings options{.candidate_top_k = pick(1, 5), .maskiou_gate = *rc::gen::element(0.0, 0.3), .maskiou_resolution = 64};
   const Matching matching = match(predictions, truth, options);
   std::set<int> p_seen(matching.false_positives.begin(), matching.false_positives.end());
   std::set<int> g_seen(matching.false_negatives.begin(), matching.false_negatives.end());
@@ -158,10 +158,10 @@ RC_GTEST_PROP(Match, SplitsBothListsIntoPairsAndTheRest, ()) {
 
 RC_GTEST_PROP(Match, PaysTheLeastTotalCost, ()) {
   const auto predictions = some_geometries(5), truth = some_geometries(6);
-  const MatchOptions options{.maskiou_gate = *rc::gen::element(0.0, 0.1),
-                             .maskiou_resolution = 32,
-                             .fp_cost = *rc::gen::element(0.2, 1.0),
-                             .fn_cost = *rc::gen::element(0.2, 1.0)};
+  const MatchSettings options{.maskiou_gate = *rc::gen::element(0.0, 0.1),
+                              .maskiou_resolution = 32,
+                              .fp_cost = *rc::gen::element(0.2, 1.0),
+                              .fn_cost = *rc::gen::element(0.2, 1.0)};
   const size_t num_p = predictions.size(), num_g = truth.size();
   const auto pair_cost = [&](size_t p, size_t g) {
     const double iou = mask_iou(predictions[p], rasterize(predictions[p], 32), truth[g], rasterize(truth[g], 32));

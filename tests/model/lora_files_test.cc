@@ -84,8 +84,8 @@ TEST(AdapterFiles, WhatIsSavedIsWhatWasLoaded) {
 }
 
 TEST(AdapterFiles, TheScaleFollowsRslora) {
-  EXPECT_EQ((LoraOptions{.rank = 4, .alpha = 8}).scaling(), 2.0);
-  EXPECT_EQ((LoraOptions{.rank = 4, .alpha = 8, .use_rslora = true}).scaling(), 4.0);
+  EXPECT_EQ((LoraOptions{{.rank = 4, .alpha = 8}}).scaling(), 2.0);
+  EXPECT_EQ((LoraOptions{{.rank = 4, .alpha = 8}, true}).scaling(), 4.0);
 }
 
 TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {

@@ -59,7 +59,7 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
     const auto model = Model::load(test::tiny_tied(), {});
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const LoraOptions lora{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora};
+    const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora}};
     const auto adapter =
         Adapter::create(*model, select_targets(model->description(), names, one.targets), {.lora = lora, .base_model = test::tiny_tied()});
     at::manual_seed(3);

@@ -53,7 +53,7 @@ TEST(MakeGroups, GivesEachPartItsRateAndSparesNormsAndBiasesTheDecay) {
 
 TEST(MakeGroups, LeavesFrozenPartsOutAndWithoutGradient) {
   const auto parameters = parameters_of_all_parts();
-  const auto groups = make_groups(parameters, kParts, {.learning_rate = 1, .freeze_vit = true, .freeze_aligner = true});
+  const auto groups = make_groups(parameters, kParts, {.learning_rate = 1}, {.vit = true, .aligner = true});
   for (const auto& [name, tensor] : parameters) EXPECT_EQ(tensor.requires_grad(), kParts(name) == ParameterPart::kLlm) << name;
   EXPECT_EQ(find(groups, "vit"), nullptr);
   EXPECT_EQ(find(groups, "aligner"), nullptr);
@@ -61,8 +61,8 @@ TEST(MakeGroups, LeavesFrozenPartsOutAndWithoutGradient) {
 }
 
 TEST(MakeGroups, NothingTrainableIsAConfigurationError) {
-  const UserError error = test::catch_user_error(
-      [] { make_groups(parameters_of_all_parts(), kParts, {.freeze_llm = true, .freeze_vit = true, .freeze_aligner = true}); });
+  const UserError error =
+      test::catch_user_error([] { make_groups(parameters_of_all_parts(), kParts, {}, {.llm = true, .vit = true, .aligner = true}); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems()[0].what.find("12"), std::string::npos);
 }

@@ -66,8 +66,8 @@ Step step_with(std::map<std::string, double> settings) {
                              return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
                            },
                        .head = test::product_with(head_VH)};
-  MStep mstep(model, {{"llm", 0.01, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}}, {.beta1 = 0.0}, Schedule({.type = "constant"}),
-              {.loss = options_of(std::move(settings)), .max_grad_norm = 0});
+  MStep mstep(model, {{"llm", 0.01, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}}, {.beta1 = 0.0},
+              Schedule({.type = ScheduleType::kConstant}), {.loss = options_of(std::move(settings)), .max_grad_norm = 0});
   MetricsBag metrics;
   mstep.run(window_with_toys(), metrics);
   Step step;

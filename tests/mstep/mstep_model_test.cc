@@ -50,7 +50,8 @@ struct StepResult {
   double loss = 0;
 };
 
-StepResult gradients_of(const std::vector<std::vector<int>>& rows, const GroupOptions& group_options = {}) {
+StepResult gradients_of(const std::vector<std::vector<int>>& rows, const OptimSettings& optim = {.learning_rate = 0, .weight_decay = 0},
+                        const FreezeSettings& freeze = {}) {
   const auto model = tiny_model();
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
@@ -59,8 +60,8 @@ StepResult gradients_of(const std::vector<std::vector<int>>& rows, const GroupOp
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU)); },
                      .head = Head::of(model->head())};
-  MStep step(row_model, make_groups(parameters, model->description().part_of, group_options), {.beta1 = 0.0},
-             Schedule({.type = "constant"}), options);
+  MStep step(row_model, make_groups(parameters, model->description().part_of, optim, freeze), {.beta1 = 0.0},
+             Schedule({.type = ScheduleType::kConstant}), options);
   Window window;
   for (const std::vector<int>& ids : rows) {
     PackedRow& row = window.rows.emplace_back();
@@ -126,9 +127,10 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
                          [kept] {
                            if (kept != nullptr) kept->clear();
                          }};
-  MStep step(row_model,
-             make_groups(parameters, model->description().part_of, {.learning_rate = 1e-2, .freeze_vit = true, .freeze_aligner = true}), {},
-             Schedule({.type = "constant"}), options);
+  MStep step(
+      row_model,
+      make_groups(parameters, model->description().part_of, {.learning_rate = 1e-2, .weight_decay = 0}, {.vit = true, .aligner = true}), {},
+      Schedule({.type = ScheduleType::kConstant}), options);
   Window window;
   window.rows = {{{segment(0), segment(1)}}, {{segment(2)}}};
   MetricsBag metrics;

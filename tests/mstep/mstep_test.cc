@@ -52,7 +52,7 @@ MStep::Options step_options() {
   return options;
 }
 
-Schedule constant() { return Schedule({.type = "constant"}); }
+Schedule constant() { return Schedule({.type = ScheduleType::kConstant}); }
 
 // Segments of different lengths with different numbers of supervised tokens; sample `id` decides all of it.
 std::shared_ptr<const Segment> segment(int64_t id) {
@@ -186,7 +186,7 @@ TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {
 
 TEST(MStep, LossIsTheSumOfItsTermsAndFallsWhenAWindowIsUsedAgain) {
   Toy toy;
-  MStep step(toy.model(), toy.groups(0.05), {}, Schedule({.type = "linear", .num_training_steps = 100}), step_options());
+  MStep step(toy.model(), toy.groups(0.05), {}, Schedule({.type = ScheduleType::kLinear, .num_training_steps = 100}), step_options());
   const Window window = window_of({{1, 2}, {3}});
   double first = 0, last = 0;
   for (int i = 0; i < 20; ++i) {

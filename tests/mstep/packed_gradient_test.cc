@@ -30,7 +30,8 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   const RowModel row_model{
       .hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels, at::kCPU)); },
       .head = Head::of(model->head())};
-  MStep step(row_model, make_groups(parameters, model->description().part_of, {}), {.beta1 = 0.0}, Schedule({.type = "constant"}), options);
+  MStep step(row_model, make_groups(parameters, model->description().part_of, {.learning_rate = 0, .weight_decay = 0}), {.beta1 = 0.0},
+             Schedule({.type = ScheduleType::kConstant}), options);
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);
   const auto value = [&](const char* name) { return metrics.values(name).at(0); };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-int64_t blocks(const std::vector<int64_t>& prompt_lens, int64_t max_new_tokens, const NativeOptions& options,
+int64_t blocks(const std::vector<int64_t>& prompt_lens, int64_t max_new_tokens, const NativeSettings& options,
                int64_t free_bytes = 100 * kGib, int64_t block_bytes = 1024) {
   return num_cache_blocks({prompt_lens, max_new_tokens, block_bytes}, options, free_bytes);
 }

@@ -50,22 +50,22 @@ const test::GenerateGolden& golden() {
   return loaded;
 }
 
-NativeEngine engine_with(Recorder& recorder, const NativeOptions& native = {}) {
+NativeEngine engine_with(Recorder& recorder, const NativeSettings& native = {}) {
   const auto& model = test::rollout_model().model;
   return NativeEngine({.model = model,
                        .tokenizer = test::rollout_model().tokenizer,
                        .pixels = test::synthetic_pixels,
                        .runner = make_aten_runner(model, recorder.maker()),
                        .encoder = make_aten_encoder(model)},
-                      {.max_new_tokens = golden().new_tokens, .native = native});
+                      {{.max_new_tokens = golden().new_tokens, .native = native}});
 }
 
 }  // namespace
 
 TEST(DecodeGraphs, AnswersWithReplaysAreThoseWithout) {
   // All answers side by side; fewer, so that steps are filled up; pieces of prompts beside answers.
-  for (const NativeOptions& native :
-       {NativeOptions{}, NativeOptions{.max_num_seqs = 3}, NativeOptions{.max_num_seqs = 5, .max_step_rows = 7}}) {
+  for (const NativeSettings& native :
+       {NativeSettings{}, NativeSettings{.max_num_seqs = 3}, NativeSettings{.max_num_seqs = 5, .max_step_rows = 7}}) {
     Recorder recorder;
     NativeEngine engine = engine_with(recorder, native);
     EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain) << native.max_num_seqs;

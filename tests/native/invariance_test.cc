@@ -33,13 +33,13 @@ const std::vector<Prompt>& golden_prompts() {
   return prompts;
 }
 
-Outcome answer(const std::vector<Prompt>& prompts, const NativeOptions& native, int num_calls = 1) {
+Outcome answer(const std::vector<Prompt>& prompts, const NativeSettings& native, int num_calls = 1) {
   NativeEngine engine({.model = test::rollout_model().model,
                        .tokenizer = test::rollout_model().tokenizer,
                        .pixels = test::synthetic_pixels,
                        .runner = make_cpu_runner(test::rollout_model().model),
                        .encoder = make_cpu_encoder(test::rollout_model().model)},
-                      {.max_new_tokens = kNewTokens, .native = native});
+                      {{.max_new_tokens = kNewTokens, .native = native}});
   Outcome outcome;
   for (int call = 0; call < num_calls; ++call) {
     std::vector<std::vector<uint64_t>> logits(prompts.size());
@@ -71,8 +71,8 @@ std::vector<Prompt> draw_prompts(uint64_t seed) {
   return prompts;
 }
 
-NativeOptions draw_setting(uint64_t seed) {
-  NativeOptions native{.max_num_seqs = draw(seed, 2, 1, 6), .block_len = draw(seed, 3, 1, 32), .max_step_rows = draw(seed, 4, 1, 40)};
+NativeSettings draw_setting(uint64_t seed) {
+  NativeSettings native{.max_num_seqs = draw(seed, 2, 1, 6), .block_len = draw(seed, 3, 1, 32), .max_step_rows = draw(seed, 4, 1, 40)};
   native.prefix_cache = draw(seed, 5, 0, 3) > 0;
   native.drafts = draw(seed, 9, 0, 3) > 0;
   if (draw(seed, 6, 0, 2) > 0) {  // little more than one sequence needs: 51 tokens, 3 layers, keys and values, 2 heads of 16 floats

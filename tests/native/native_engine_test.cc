@@ -43,8 +43,8 @@ NativeEngine engine_on(Runner runner, const std::shared_ptr<const Model>& model,
                       options);
 }
 
-GenerateOptions greedy(const NativeOptions& native = {}, double repetition_penalty = 1.0) {
-  return {.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .native = native};
+GenerateOptions greedy(const NativeSettings& native = {}, double repetition_penalty = 1.0) {
+  return {{.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .native = native}};
 }
 
 // `native.kv_cache_gib` that gives this many blocks: 3 layers, keys and values, 2 heads of 16 floats.
@@ -68,9 +68,9 @@ INSTANTIATE_TEST_SUITE_P(Runners, NativeEngineOn, testing::Values(Runner::kAten,
                          [](const auto& info) { return info.param == Runner::kAten ? "Aten" : "Cpu"; });
 
 TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
-  for (const NativeOptions& native :
-       {NativeOptions{}, NativeOptions{.max_num_seqs = 1}, NativeOptions{.max_num_seqs = 3, .max_step_rows = 5},
-        NativeOptions{.block_len = 1, .max_step_rows = 17}, NativeOptions{.block_len = 7, .prefix_cache = false}}) {
+  for (const NativeSettings& native :
+       {NativeSettings{}, NativeSettings{.max_num_seqs = 1}, NativeSettings{.max_num_seqs = 3, .max_step_rows = 5},
+        NativeSettings{.block_len = 1, .max_step_rows = 17}, NativeSettings{.block_len = 7, .prefix_cache = false}}) {
     NativeEngine native_engine = engine(greedy(native));
     const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
     EXPECT_EQ(responses(rollouts), golden().plain) << native.max_num_seqs << " " << native.block_len;
@@ -89,7 +89,7 @@ TEST_P(NativeEngineOn, GivesThemWithARepetitionPenalty) { EXPECT_EQ(responses(an
 TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {
   // The longest prompt and its answer take 168 tokens; the cache holds that and little more.
   for (const int block_len : {1, 2, 3, 5, 8, 13, 16, 21, 27, 32}) {
-    NativeOptions native{.block_len = block_len};
+    NativeSettings native{.block_len = block_len};
     native.kv_cache_gib = gib_of((168 + block_len - 1) / block_len + 1, block_len);
     NativeEngine native_engine = engine(greedy(native));
     EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain) << "blocks of " << block_len;
@@ -98,7 +98,7 @@ TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {
 }
 
 TEST_P(NativeEngineOn, TakesLimitsFarBeyondWhatIsAsked) {
-  NativeOptions native{.max_num_seqs = std::numeric_limits<int>::max(), .kv_cache_gib = 1e-2};
+  NativeSettings native{.max_num_seqs = std::numeric_limits<int>::max(), .kv_cache_gib = 1e-2};
   EXPECT_EQ(responses(answer(greedy(native))), golden().plain);
   GenerateOptions endless = greedy();
   endless.max_new_tokens = 100000;  // what is never written to takes no memory
@@ -381,7 +381,7 @@ TEST_P(NativeEngineOn, DecodesInBfloat16) {
 }
 
 TEST(NativeEngine, ChecksItsOptions) {
-  const auto refused = [](const NativeOptions& native) {
+  const auto refused = [](const NativeSettings& native) {
     const UserError error = test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {.native = native}); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     return error.problems().front().where;

@@ -37,7 +37,7 @@ TEST(Packer, MakesEachMicroBatchARowWithoutPackingAndSaysNothingOfIt) {
 }
 
 TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
-  Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
+  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry}, .packing_length = 10});
   MetricsBag metrics;
   EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
               ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
@@ -48,7 +48,7 @@ TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
 }
 
 TEST(Packer, WindowScopeLeavesNothingWaitingWhateverTheBuffer) {
-  Packer packer({.scope = PackScope::kWindow, .selector = PackingSelector::kFifo, .packing_length = 10, .packing_buffer = 1});
+  Packer packer({.pack = {.buffer = 1, .selector = PackingSelector::kFifo, .scope = PackScope::kWindow}, .packing_length = 10});
   MetricsBag metrics;
   EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
               ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4)));
@@ -56,7 +56,7 @@ TEST(Packer, WindowScopeLeavesNothingWaitingWhateverTheBuffer) {
 }
 
 TEST(Packer, CountsEveryRowInTheMetrics) {
-  Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
+  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry}, .packing_length = 10});
   MetricsBag metrics;
   packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics);
   EXPECT_THAT(metrics.values("packing/post_rollout_fill"), ElementsAre(1.0, 1.0));
@@ -67,7 +67,7 @@ TEST(Packer, CountsEveryRowInTheMetrics) {
 
 TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
   std::vector<std::string> warnings;
-  Packer packer({.scope = PackScope::kCarry, .packing_length = 10, .min_fill_ratio = 0.7, .warn = [&](const std::string& text) {
+  Packer packer({.pack = {.min_fill_ratio = 0.7, .scope = PackScope::kCarry}, .packing_length = 10, .warn = [&](const std::string& text) {
                    warnings.push_back(text);
                  }});
   MetricsBag metrics;
@@ -79,7 +79,7 @@ TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
 }
 
 TEST(Packer, TellsTheRunInOneLine) {
-  Packer packer({.scope = PackScope::kCarry, .selector = PackingSelector::kFifo, .packing_length = 10});
+  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry}, .packing_length = 10});
   MetricsBag metrics;
   packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {1, 5})}, metrics);
   EXPECT_EQ(packer.summary_text(),
@@ -91,7 +91,7 @@ TEST(Packer, TellsTheRunInOneLine) {
 RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
   const auto scope = *rc::gen::element(PackScope::kCarry, PackScope::kWindow);
   const auto selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo);
-  Packer packer({.scope = scope, .selector = selector, .packing_length = 50, .packing_buffer = 100000});
+  Packer packer({.pack = {.buffer = 100000, .selector = selector, .scope = scope}, .packing_length = 50});
   std::map<int64_t, int> times_seen;
   int64_t next_id = 0;
   const auto micro_batch = rc::gen::resize(12, rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 51)));

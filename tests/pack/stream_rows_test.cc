@@ -32,11 +32,11 @@ std::vector<int> any_lens(int packing_length) {
 }
 
 StreamOptions any_options() {
-  return {.selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo),
-          .packing_length = *rc::gen::inRange(1, 60),
-          .packing_buffer = *rc::gen::inRange(1, 20),
-          .min_fill_ratio = *rc::gen::element(0.01, 0.5, 0.65, 1.0),
-          .drop_last = *rc::gen::arbitrary<bool>()};
+  return {.pack = {.buffer = *rc::gen::inRange(1, 20),
+                   .min_fill_ratio = *rc::gen::element(0.01, 0.5, 0.65, 1.0),
+                   .drop_last = *rc::gen::arbitrary<bool>(),
+                   .selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo)},
+          .packing_length = *rc::gen::inRange(1, 60)};
 }
 
 int64_t total_of(const std::vector<int64_t>& row, const std::vector<int>& encoded_lens) {
@@ -49,23 +49,25 @@ int64_t total_of(const std::vector<int64_t>& row, const std::vector<int>& encode
 
 TEST(PackStream, RefillsTheBufferAfterEachRow) {
   // fifo, rows of 10, three samples wait: {6, 5, 4} gives 6+4; then {5, 3, 7} gives 5+3; then {7, 2} gives both.
-  const StreamRows packed = pack({6, 5, 4, 3, 7, 2}, {.selector = PackingSelector::kFifo, .packing_length = 10, .packing_buffer = 3});
+  const StreamRows packed = pack({6, 5, 4, 3, 7, 2}, {.pack = {.buffer = 3, .selector = PackingSelector::kFifo}, .packing_length = 10});
   EXPECT_EQ(packed.rows, (Rows{{0, 2}, {1, 3}, {4, 5}}));
   EXPECT_EQ(packed.num_dropped_samples, 0);
 }
 
 TEST(PackStream, FollowsTheOrderOfTheEpoch) {
   const std::vector<int64_t> order{2, 0, 3, 1};
-  const StreamRows packed = pack_stream(order, std::vector<int>{4, 9, 5, 1}, {.selector = PackingSelector::kFifo, .packing_length = 10});
+  const StreamRows packed =
+      pack_stream(order, std::vector<int>{4, 9, 5, 1}, {.pack = {.selector = PackingSelector::kFifo}, .packing_length = 10});
   EXPECT_EQ(packed.rows, (Rows{{2, 0, 3}, {1}}));
 }
 
 TEST(PackStream, ABufferOfOneTrainsEachSampleAlone) {
-  EXPECT_EQ(pack({1, 1, 1}, {.packing_length = 10, .packing_buffer = 1, .drop_last = false}).rows, (Rows{{0}, {1}, {2}}));
+  EXPECT_EQ(pack({1, 1, 1}, {.pack = {.buffer = 1, .drop_last = false}, .packing_length = 10}).rows, (Rows{{0}, {1}, {2}}));
 }
 
 TEST(PackStream, DropsAnUnderfilledLastRowAndCountsItsSamples) {
-  const StreamOptions options{.selector = PackingSelector::kFifo, .packing_length = 10, .min_fill_ratio = 0.65, .drop_last = true};
+  const StreamOptions options{.pack = {.min_fill_ratio = 0.65, .drop_last = true, .selector = PackingSelector::kFifo},
+                              .packing_length = 10};
   const StreamRows packed = pack({9, 8, 2, 4}, options);  // 9, 8+2, and 4 at the end
   EXPECT_EQ(packed.rows, (Rows{{0}, {1, 2}}));
   EXPECT_EQ(packed.num_dropped_samples, 1);
@@ -73,12 +75,13 @@ TEST(PackStream, DropsAnUnderfilledLastRowAndCountsItsSamples) {
 }
 
 TEST(PackStream, KeepsALastRowThatIsFullEnough) {
-  const StreamOptions options{.selector = PackingSelector::kFifo, .packing_length = 10, .min_fill_ratio = 0.4, .drop_last = true};
+  const StreamOptions options{.pack = {.min_fill_ratio = 0.4, .drop_last = true, .selector = PackingSelector::kFifo}, .packing_length = 10};
   EXPECT_EQ(pack({9, 8, 2, 4}, options).rows, (Rows{{0}, {1, 2}, {3}}));
 }
 
 TEST(PackStream, FlushesTheLastRowWithoutDropLast) {
-  const StreamOptions options{.selector = PackingSelector::kFifo, .packing_length = 10, .min_fill_ratio = 1.0, .drop_last = false};
+  const StreamOptions options{.pack = {.min_fill_ratio = 1.0, .drop_last = false, .selector = PackingSelector::kFifo},
+                              .packing_length = 10};
   const StreamRows packed = pack({9, 8, 2, 4}, options);
   EXPECT_EQ(packed.rows, (Rows{{0}, {1, 2}, {3}}));
   EXPECT_EQ(packed.num_dropped_samples, 0);
@@ -86,22 +89,24 @@ TEST(PackStream, FlushesTheLastRowWithoutDropLast) {
 
 TEST(PackStream, DropsNoRowButTheLast) {
   // The first row holds 6 of 10 only; it is underfilled and trained all the same.
-  EXPECT_EQ(pack({6, 5, 5}, {.packing_length = 10, .min_fill_ratio = 0.65}).rows, (Rows{{0}, {1, 2}}));
+  EXPECT_EQ(pack({6, 5, 5}, {.pack = {.min_fill_ratio = 0.65}, .packing_length = 10}).rows, (Rows{{0}, {1, 2}}));
 }
 
 TEST(PackStream, KeepsTheOnlyRowOfAnEpoch) {
-  const StreamRows packed = pack({1, 2}, {.packing_length = 100, .min_fill_ratio = 0.65, .drop_last = true});
+  const StreamRows packed = pack({1, 2}, {.pack = {.min_fill_ratio = 0.65, .drop_last = true}, .packing_length = 100});
   EXPECT_EQ(packed.rows, (Rows{{0, 1}}));
   EXPECT_EQ(packed.num_dropped_samples, 0);
 }
 
 TEST(PackStream, AnEpochOfNothingHasNoRow) { EXPECT_TRUE(pack({}, {.packing_length = 10}).rows.empty()); }
 
-TEST(PackStream, TakesASampleOfTheFullLength) { EXPECT_EQ(pack({10, 3, 10}, {.packing_length = 10, .drop_last = false}).rows.size(), 3u); }
+TEST(PackStream, TakesASampleOfTheFullLength) {
+  EXPECT_EQ(pack({10, 3, 10}, {.pack = {.drop_last = false}, .packing_length = 10}).rows.size(), 3u);
+}
 
 TEST(PackStream, RefusesOptionsAndIndicesThatCannotBe) {
   EXPECT_THROW(pack({1}, {.packing_length = 0}), InternalError);
-  EXPECT_THROW(pack({1}, {.packing_length = 10, .packing_buffer = 0}), InternalError);
+  EXPECT_THROW(pack({1}, {.pack = {.buffer = 0}, .packing_length = 10}), InternalError);
   EXPECT_THROW(pack({11}, {.packing_length = 10}), InternalError);
   EXPECT_THROW(pack_stream(std::vector<int64_t>{1}, std::vector<int>{5}, {.packing_length = 10}), InternalError);
 }
@@ -116,7 +121,7 @@ RC_GTEST_PROP(PackStream, TrainsEverySampleOnceOrCountsItAsDropped, ()) {
   RC_ASSERT(seen.size() + static_cast<size_t>(packed.num_dropped_samples) == order.size());
   std::sort(seen.begin(), seen.end());
   RC_ASSERT(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
-  if (!options.drop_last) RC_ASSERT(packed.num_dropped_samples == 0);
+  if (!options.pack.drop_last) RC_ASSERT(packed.num_dropped_samples == 0);
   RC_ASSERT(packed.rows.empty() == order.empty());
 }
 
@@ -141,7 +146,7 @@ RC_GTEST_PROP(PackStream, LooksNoFurtherThanTheBuffer, ()) {
   const std::vector<int> encoded_lens = any_lens(options.packing_length);
   int64_t num_trained = 0;
   for (const auto& row : pack(encoded_lens, options).rows) {
-    RC_ASSERT(row.back() < num_trained + options.packing_buffer);
+    RC_ASSERT(row.back() < num_trained + options.pack.buffer);
     num_trained += static_cast<int64_t>(row.size());
   }
 }
@@ -157,15 +162,15 @@ RC_GTEST_PROP(PackStream, IsDeterministic, ()) {
 RC_GTEST_PROP(PackStream, ADroppedRowIsUnderfilledAndFlushingOnlyAddsIt, ()) {
   StreamOptions options = any_options();
   const std::vector<int> encoded_lens = any_lens(options.packing_length);
-  options.drop_last = true;
+  options.pack.drop_last = true;
   const StreamRows dropped = pack(encoded_lens, options);
-  options.drop_last = false;
+  options.pack.drop_last = false;
   const StreamRows flushed = pack(encoded_lens, options);
   if (dropped.num_dropped_samples == 0) {
     RC_ASSERT(dropped.rows == flushed.rows);
     return;
   }
-  RC_ASSERT(dropped.dropped_fill < options.min_fill_ratio);
+  RC_ASSERT(dropped.dropped_fill < options.pack.min_fill_ratio);
   RC_ASSERT(dropped.rows.size() + 1 == flushed.rows.size());
   RC_ASSERT(std::equal(dropped.rows.begin(), dropped.rows.end(), flushed.rows.begin()));
   RC_ASSERT(static_cast<int64_t>(flushed.rows.back().size()) == dropped.num_dropped_samples);

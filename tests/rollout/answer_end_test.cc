@@ -37,7 +37,7 @@ TEST(TakeToken, TheLastAllowedTokenIsKept) {
 }
 
 TEST(TakeToken, AnAnswerThatRepeatsItselfSaysSoEvenAtItsLastToken) {
-  const RepeatGuardOptions guard{.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 3};
+  const RepeatGuardSettings guard{.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 3};
   const Taken taken = take_all({5, 5, 5, 5}, {.max_new_tokens = 3, .repeat_terminate = guard});
   EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 5, 5}));
   EXPECT_EQ(taken.reason, FinishReason::kRepeat);

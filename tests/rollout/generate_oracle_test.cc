@@ -39,7 +39,7 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
       std::cout << name << ", penalty " << penalty << ": " << num_different << " answers differ, " << engine.num_near_ties()
                 << " near ties\n";
     };
-    GenerateOptions options{.max_new_tokens = golden.new_tokens, .repetition_penalty = penalty};
+    GenerateOptions options{{.max_new_tokens = golden.new_tokens, .repetition_penalty = penalty}};
     for (const int batch_size : {1, 8}) {
       options.batch_size = batch_size;
       HfEngine engine(model, tokenizer, test::synthetic_pixels, options);

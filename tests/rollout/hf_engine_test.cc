@@ -27,7 +27,7 @@ HfEngine engine_with(const GenerateOptions& options, const PixelGetter& pixels =
 }
 
 GenerateOptions greedy(int batch_size, double repetition_penalty = 1.0) {
-  return {.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .batch_size = batch_size};
+  return {{.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .batch_size = batch_size}};
 }
 
 std::vector<Rollout> answer(const GenerateOptions& options, const std::vector<Prompt>& prompts = golden().prompts) {

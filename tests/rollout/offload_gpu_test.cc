@@ -23,10 +23,11 @@ struct Training {
     narrow = at::arange(512 * 256, device).to(at::kFloat).mul(1e-5).reshape({512, 256}).to(at::kBFloat16).requires_grad_();
     optimizer = std::make_unique<AdamW>(
         std::vector<ParameterGroup>{{.name = "llm", .learning_rate = 0.01, .names = {"wide", "narrow"}, .parameters = {wide, narrow}}},
-        AdamWOptions{});
+        AdamWSettings{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
     offload = std::make_unique<Offload>(
-        Offload::Options{.model = true, .optimizer = true}, [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover());
+        Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}},
+        [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover());
     offload->set_optimizer([this] { return optimizer->tensors(); });
   }
   at::Tensor loss() const { return at::matmul(wide, narrow.to(at::kFloat)).tanh().sum(); }

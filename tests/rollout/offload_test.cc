@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 /// A model of a float32, a bfloat16, a frozen and a tied parameter with its optimizer, and an offload of both.
 struct Training {
-  explicit Training(Offload::Options options = Offload::Options{.model = true, .optimizer = true}) {
+  explicit Training(Offload::Options options = Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}}) {
     options.warn = [this](const std::string& text) { warnings.push_back(text); };
     at::Tensor* all[] = {&wide, &narrow, &frozen, &tied};
     for (at::Tensor* parameter : all) parameters.push_back(*parameter);
@@ -31,7 +31,7 @@ struct Training {
                                                                      .weight_decay = 0.01,
                                                                      .names = {"wide", "narrow", "tied"},
                                                                      .parameters = {wide, narrow, tied}}},
-                                        AdamWOptions{});
+                                        AdamWSettings{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
     offload =
         std::make_unique<Offload>(std::move(options), [this] { return parameters; }, std::make_unique<test::RecordingMover>(recording));
@@ -129,12 +129,12 @@ TEST(Offload, KeepsTheIdentityOfParameters) {
 }
 
 TEST(Offload, MovesOnlyThePartsAskedFor) {
-  Training model(Offload::Options{.model = true});
+  Training model(Offload::Options{.settings = {.enabled = true, .model = true}});
   {
     OffloadScope scope(model.offload.get());
   }
   EXPECT_EQ(model.recording->num_out, kNumParameters);
-  Training optimizer(Offload::Options{.optimizer = true});
+  Training optimizer(Offload::Options{.settings = {.enabled = true, .optimizer = true}});
   {
     OffloadScope scope(optimizer.offload.get());
   }
@@ -152,7 +152,7 @@ TEST(Offload, WorksBeforeThereIsAnOptimizer) {
   auto recording = std::make_shared<test::Recording>();
   const at::Tensor weight = at::ones({3});
   Offload offload(
-      {.model = true, .optimizer = true}, [&] { return std::vector<at::Tensor>{weight}; },
+      {.settings = {.enabled = true, .model = true, .optimizer = true}}, [&] { return std::vector<at::Tensor>{weight}; },
       std::make_unique<test::RecordingMover>(recording));
   OffloadScope scope(&offload);
   EXPECT_EQ(offload.num_offloaded(), 1);
@@ -292,7 +292,9 @@ TEST(Offload, RefusesViewsAsABug) {
   const at::Tensor whole = at::zeros({4, 2});
   const at::Tensor lasting = at::zeros({6});
   std::vector<at::Tensor> tensors{whole.select(0, 1)};
-  Offload offload({.model = true}, [&] { return tensors; }, std::make_unique<test::RecordingMover>(std::make_shared<test::Recording>()));
+  Offload offload(
+      {.settings = {.enabled = true, .model = true}}, [&] { return tensors; },
+      std::make_unique<test::RecordingMover>(std::make_shared<test::Recording>()));
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "a part of a tensor";
   tensors = {lasting.view({2, 3})};
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "another shape of a tensor that lives on";
@@ -322,7 +324,7 @@ TEST(Offload, TheRealMoverFindsNothingToDoOnACpu) {
   EXPECT_EQ(back.strides(), turned.strides());
   mover->release_cached(at::kCPU);
   const at::Tensor weight = at::zeros({2});
-  Offload offload({.model = true}, [&] { return std::vector<at::Tensor>{weight}; }, make_tensor_mover());
+  Offload offload({.settings = {.enabled = true, .model = true}}, [&] { return std::vector<at::Tensor>{weight}; }, make_tensor_mover());
   OffloadScope scope(&offload);
   EXPECT_EQ(offload.num_offloaded(), 0);
 }

@@ -12,7 +12,7 @@ namespace rematch {
 namespace {
 
 // Every rule out of reach; a test lowers the one it is about.
-RepeatGuardOptions lenient() { return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000}; }
+RepeatGuardSettings lenient() { return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000}; }
 
 std::vector<int> different_ids(int count, int first = 0) {
   std::vector<int> ids(static_cast<size_t>(count));
@@ -26,7 +26,7 @@ std::vector<int> operator+(std::vector<int> a, const std::vector<int>& b) {
 }
 
 // How many ids are kept; -1 when the guard never fires.
-int kept(const std::vector<int>& ids, const RepeatGuardOptions& options, const Tokenizer* tokenizer = nullptr) {
+int kept(const std::vector<int>& ids, const RepeatGuardSettings& options, const Tokenizer* tokenizer = nullptr) {
   const RepeatGuard::Cut cut = RepeatGuard::cut(ids, options, tokenizer);
   EXPECT_TRUE(cut.triggered || cut.num_kept == ids.size());
   return cut.triggered ? static_cast<int>(cut.num_kept) : -1;
@@ -43,7 +43,7 @@ int count_keys(const std::string& text) {
 
 }  // namespace
 
-TEST(RepeatGuard, DoesNothingWhenOff) { EXPECT_EQ(kept(std::vector<int>(2000, 7), RepeatGuardOptions{}), -1); }
+TEST(RepeatGuard, DoesNothingWhenOff) { EXPECT_EQ(kept(std::vector<int>(2000, 7), RepeatGuardSettings{}), -1); }
 
 TEST(RepeatGuard, EndsARunOfEqualIdsAtTheLimitAndKeepsTheTriggeringToken) {
   auto options = lenient();
@@ -65,7 +65,7 @@ TEST(RepeatGuard, CountsRunsThatReachBehindMinNewTokensButFiresOnlyFromThere) {
 }
 
 TEST(RepeatGuard, DefaultsAreThoseOfTheContract) {
-  RepeatGuardOptions options;
+  RepeatGuardSettings options;
   options.enabled = true;
   EXPECT_EQ(kept(std::vector<int>(400, 7), options), 256);
   EXPECT_EQ(kept(different_ids(250) + std::vector<int>(100, 7), options), 250 + 64);
@@ -168,11 +168,11 @@ TEST(ObjectKeyCounter, CountsKeysAndNothingElse) {
   EXPECT_EQ(count_keys(R"(]]}}, "object_1")"), 1);
 }
 
-TEST(RepeatGuardOptions, RefusesLimitsThatWouldEndEveryRow) {
-  for (auto change : std::vector<void (*)(RepeatGuardOptions&)>{
-           [](RepeatGuardOptions& o) { o.min_new_tokens = -1; }, [](RepeatGuardOptions& o) { o.max_consecutive_token_repeats = 0; },
-           [](RepeatGuardOptions& o) { o.ngram_size = 0; }, [](RepeatGuardOptions& o) { o.ngram_repeats = 1; },
-           [](RepeatGuardOptions& o) { o.max_object_keys = -3; }}) {
+TEST(RepeatGuardSettings, RefusesLimitsThatWouldEndEveryRow) {
+  for (auto change : std::vector<void (*)(RepeatGuardSettings&)>{
+           [](RepeatGuardSettings& o) { o.min_new_tokens = -1; }, [](RepeatGuardSettings& o) { o.max_consecutive_token_repeats = 0; },
+           [](RepeatGuardSettings& o) { o.ngram_size = 0; }, [](RepeatGuardSettings& o) { o.ngram_repeats = 1; },
+           [](RepeatGuardSettings& o) { o.max_object_keys = -3; }}) {
     auto options = lenient();
     change(options);
     const UserError error = test::catch_user_error([&] { RepeatGuard guard(options, nullptr); });

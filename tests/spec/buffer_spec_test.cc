@@ -13,9 +13,9 @@ using test::sample_ids;
 using testing::HasSubstr;
 
 /// Three micro-batches of one sample a window, over eight samples: windows A and B are full, C has two micro-batches.
-const WindowOptions kWindows{.per_device_train_batch_size = 1, .gradient_accumulation_steps = 3};
+const WindowOptions kWindows{.batches = {.per_device_train_batch_size = 1, .gradient_accumulation_steps = 3}};
 
-RecordedLoop run(int64_t num_steps, RolloutBuffer::Options buffer, WindowOptions windows = kWindows, Packer::Options packing = {}) {
+RecordedLoop run(int64_t num_steps, RolloutBufferSettings buffer, WindowOptions windows = kWindows, Packer::Options packing = {}) {
   test::RecordedStage2 stage2;
   return run_loop(stage2, {.num_steps = num_steps, .windows = windows, .packing = packing, .buffer = buffer});
 }
@@ -133,8 +133,8 @@ TEST(BufferSpec, LogsTellRolloutStepsFromReuse) {
 }
 
 TEST(BufferSpec, InCarryModeReuseTouchesNeitherBufferNorCarry) {
-  const Packer::Options carry{.scope = PackScope::kCarry, .packing_length = 700};
-  const WindowOptions windows{.per_device_train_batch_size = 4, .gradient_accumulation_steps = 1};
+  const Packer::Options carry{.pack = {.scope = PackScope::kCarry}, .packing_length = 700};
+  const WindowOptions windows{.batches = {.per_device_train_batch_size = 4, .gradient_accumulation_steps = 1}};
   const RecordedLoop buffered = run(4, {.enabled = true, .m_steps = 2}, windows, carry);
   const RecordedLoop plain = run(2, {}, windows, carry);
   EXPECT_EQ(sample_ids(buffered.steps[0].rows), sample_ids(plain.steps[0].rows));

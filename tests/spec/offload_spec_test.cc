@@ -68,7 +68,7 @@ struct RecordedSession {
     if (!real_mover) needs.make_mover = [recording = recording] { return std::make_unique<test::RecordingMover>(recording); };
   }
   Session& open() {
-    session = std::make_unique<Session>(result.config, "cpu", needs, terminal);
+    session = std::make_unique<Session>(result.settings, "cpu", needs, terminal);
     return *session;
   }
 
@@ -88,7 +88,7 @@ struct RecordedTraining {
   explicit RecordedTraining(bool offloads) : mstep(&stage2.mstep(1e-2)) {
     if (!offloads) return;
     offload = std::make_unique<Offload>(
-        Offload::Options{.model = true, .optimizer = true}, [this] { return stage2.parameters(); },
+        Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}}, [this] { return stage2.parameters(); },
         std::make_unique<test::RecordingMover>(recording));
     offload->set_optimizer([this] { return mstep->optimizer().tensors(); });
   }
@@ -117,9 +117,9 @@ void expect_same(const std::vector<at::Tensor>& left, const std::vector<at::Tens
 TEST(OffloadSpec, TheKeysAreThoseOfTheSeedsAndOff) {
   const auto parts = [](const std::string& lines) {
     test::Program program;
-    const PackConfig pack =
-        load_config(program.config(lines.empty() ? "" : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"), {}).config.pack;
-    return std::pair{pack.offload_model, pack.offload_optimizer};
+    const OffloadSettings offload =
+        load_config(program.config(lines.empty() ? "" : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"), {}).settings.offload;
+    return std::pair{offload.moves_model(), offload.moves_optimizer()};
   };
   const auto off = std::pair{false, false};
   EXPECT_EQ(parts(""), off);

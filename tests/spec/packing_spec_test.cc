@@ -16,7 +16,7 @@ using testing::HasSubstr;
 constexpr int kPackingLength = 700;
 
 Packer::Options carry(int packing_buffer = 512) {
-  return {.scope = PackScope::kCarry, .packing_length = kPackingLength, .packing_buffer = packing_buffer};
+  return {.pack = {.buffer = packing_buffer, .scope = PackScope::kCarry}, .packing_length = kPackingLength};
 }
 
 }  // namespace
@@ -131,7 +131,8 @@ TEST(PackingSpec, CarryBufferPreservesSegmentsWithoutSplitting) {
 TEST(PackingSpec, CarryBufferOverflowFailsFastWithActionableGuidance) {
   test::RecordedStage2 stage2;
   const UserError error = test::catch_user_error([&] {
-    test::run_loop(stage2, {.num_steps = 50, .windows = {.per_device_train_batch_size = 8}, .packing = carry(/*packing_buffer=*/9)});
+    test::run_loop(stage2,
+                   {.num_steps = 50, .windows = {.batches = {.per_device_train_batch_size = 8}}, .packing = carry(/*packing_buffer=*/9)});
   });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_THAT(error.problems()[0].what, HasSubstr("packing_buffer 9"));
@@ -143,7 +144,7 @@ TEST(PackingSpec, CarryBufferOverflowFailsFastWithActionableGuidance) {
 // spec: select-13 select-21
 TEST(PackingSpec, OversizedSegmentFailsFast) {
   test::RecordedStage2 stage2;
-  Packer packer({.scope = PackScope::kCarry, .packing_length = 60});
+  Packer packer({.pack = {.scope = PackScope::kCarry}, .packing_length = 60});
   MetricsBag metrics;
   const UserError error = test::catch_user_error([&] { packer.rows_of(stage2.segments({{0, 1}}), metrics); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);

@@ -26,26 +26,26 @@ TEST(CoordTargets, OfTwoBoxesAreTheGroundTruthAsGiven) {
 
 TEST(CoordTargets, MoveEachVertexToWhatItStandsFor) {
   // Far apart and sharp: every vertex goes to its own counterpart, whatever the order.
-  const TargetOptions sharp{.ot_epsilon = 1.0, .ot_iters = 50};
+  const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(poly({102, 100, 500, 103, 300, 601}), poly({300, 600, 100, 100, 500, 100}), sharp),
             (Bins{100, 100, 500, 100, 300, 600}));
 }
 
 TEST(CoordTargets, OfAPredictedBoxAreTheBoundsOfItsCorners) {
-  const TargetOptions sharp{.ot_epsilon = 1.0, .ot_iters = 50};
+  const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(box({101, 99, 499, 301}), poly({100, 100, 500, 100, 500, 300, 100, 300}), sharp), (Bins{100, 100, 500, 300}));
   // An inverted box has the same corners; its targets are in order.
   EXPECT_EQ(coord_targets(box({499, 301, 101, 99}), poly({100, 100, 500, 100, 500, 300, 100, 300}), sharp), (Bins{100, 100, 500, 300}));
 }
 
 TEST(CoordTargets, TakeABoxAsItsFourCornersForAPredictedPolygon) {
-  const TargetOptions sharp{.ot_epsilon = 1.0, .ot_iters = 50};
+  const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(poly({101, 99, 499, 101, 501, 299, 99, 301}), box({100, 100, 500, 300}), sharp),
             (Bins{100, 100, 500, 100, 500, 300, 100, 300}));
 }
 
 TEST(CoordTargets, DrawEverythingToTheCentreWhenSoft) {
-  const TargetOptions soft{.ot_epsilon = 1e9};
+  const TargetSettings soft{.ot_epsilon = 1e9};
   EXPECT_EQ(coord_targets(poly({1, 1, 900, 1, 900, 900}), poly({100, 100, 200, 100, 300, 400}), soft),
             (Bins{200, 200, 200, 200, 200, 200}));
 }
@@ -89,7 +89,7 @@ TEST(RoundedBins, FailsForACoordinateThatIsNotFinite) {
 }
 
 TEST(CheckTargetOptions, NamesTheKeyThatIsOutOfRange) {
-  const auto refused = [](const TargetOptions& options, const std::string& key) {
+  const auto refused = [](const TargetSettings& options, const std::string& key) {
     const UserError error = test::catch_user_error([&] { check_target_options(options); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     EXPECT_NE(error.problems()[0].where.find(key), std::string::npos);
@@ -110,9 +110,9 @@ RC_GTEST_PROP(CoordTargets, AreBinsWithinTheGroundTruthsBounds, ()) {
     return Geometry{is_box ? GeometryKind::kBbox2d : GeometryKind::kPoly, bins};
   };
   const Geometry predicted = draw(pick(0, 2) == 0), truth = draw(pick(0, 2) == 0);
-  const TargetOptions options{.ot_cost = pick(0, 2) == 0 ? OtCost::kL1 : OtCost::kL2,
-                              .ot_epsilon = *rc::gen::element(0.01, 1.0, 10.0, 1000.0),
-                              .ot_iters = pick(1, 40)};
+  const TargetSettings options{.ot_cost = pick(0, 2) == 0 ? OtCost::kL1 : OtCost::kL2,
+                               .ot_epsilon = *rc::gen::element(0.01, 1.0, 10.0, 1000.0),
+                               .ot_iters = pick(1, 40)};
   const auto targets = coord_targets(predicted, truth, options);
   RC_ASSERT(targets.has_value());
   RC_ASSERT(targets->size() == predicted.bins.size());

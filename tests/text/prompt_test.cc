@@ -43,14 +43,14 @@ TEST(PromptEncoder, ExpandsEachImagesPad) {
 }
 
 TEST(PromptEncoder, PutsImagesBeforeTheTextAndEndsAtTheAnswer) {
-  const std::string text = encoder({.system_prompt = "S", .user_prompt = "U"}).text(1);
+  const std::string text = encoder({.texts = {.system_prompt = "S", .user_prompt = "U"}}).text(1);
   EXPECT_EQ(
       text,
       "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>U<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
-  const PromptEncoder sorted = encoder(), random = encoder({.random_order = true});
+  const PromptEncoder sorted = encoder(), random = encoder({.ordering = ObjectOrdering::kRandom});
   for (const char* part :
        {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token", "999", "top to bottom", "left to right", "{}"}) {
     EXPECT_NE(sorted.system_prompt().find(part), std::string::npos) << part;
@@ -62,10 +62,10 @@ TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
 
 TEST(PromptEncoder, RefusesPromptsThatCannotBeUsed) {
   for (const char* text : {"", " \n", "answer with <|coord_5|>", "end <|im_end|>", "caf\xe9"}) {
-    const UserError system = test::catch_user_error([&] { encoder({.system_prompt = text}); });
+    const UserError system = test::catch_user_error([&] { encoder({.texts = {.system_prompt = text}}); });
     EXPECT_EQ(system.kind(), ErrorKind::kConfig);
     EXPECT_EQ(system.problems().front().where, "template.system");
-    const UserError user = test::catch_user_error([&] { encoder({.user_prompt = text}); });
+    const UserError user = test::catch_user_error([&] { encoder({.texts = {.user_prompt = text}}); });
     EXPECT_EQ(user.problems().front().where, "custom.user_prompt");
   }
 }
@@ -93,7 +93,7 @@ TEST(PromptEncoder, NeedsAVisionTokenizer) {
   test::TempDir dir;
   const auto stripped = Tokenizer::load(dir.write("tokenizer.json", file.dump()));
   const auto chat = std::make_shared<const ChatTemplate>(ChatTemplate::from_text(kTemplate, "t.jinja"));
-  PromptEncoder::Options options{.system_prompt = "S", .user_prompt = "U"};
+  PromptEncoder::Options options{.texts = {.system_prompt = "S", .user_prompt = "U"}};
   EXPECT_NO_THROW(PromptEncoder(second, chat, options));
   EXPECT_EQ(test::catch_user_error([&] { PromptEncoder(stripped, chat, options); }).kind(), ErrorKind::kData);
 }

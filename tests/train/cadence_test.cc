@@ -34,12 +34,12 @@ TEST(Cadence, SavesAndEvaluatesByStepsOrByEpoch) {
 }
 
 TEST(Cadence, WritesAFinalCheckpointUnlessSaveLastEpochIsOff) {
-  const CadenceOptions base{.max_steps = 10, .save_when = When::kSteps, .save_steps = 500};
+  const CadenceSettings base{.max_steps = 10, .save_when = When::kSteps, .save_steps = 500};
   EXPECT_TRUE(Cadence(base, 5).after_step(10, true).save);
-  CadenceOptions without = base;
+  CadenceSettings without = base;
   without.save_last_epoch = false;
   EXPECT_FALSE(Cadence(without, 5).after_step(10, true).save);
-  CadenceOptions never = base;
+  CadenceSettings never = base;
   never.save_when = When::kNever;
   EXPECT_TRUE(Cadence(never, 5).after_step(10, true).save);
   EXPECT_FALSE(Cadence(never, 5).after_step(5, true).save);

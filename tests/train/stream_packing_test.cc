@@ -48,7 +48,7 @@ struct Scenes {
   PatchOptions patches;
   PromptEncoder prompts;
   Dataset dataset = Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {});
-  PixelStore pixels{{.num_workers = 0, .patches = patches}};
+  PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   Examiner::Options examiner_options;
 };
 
@@ -81,8 +81,8 @@ std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs
   Screen screen;
   TeacherSource teacher = scenes.teacher({.segment_tokens = options.packing_length, .row_tokens = options.packing_length});
   StreamPacking packing(samples_of(teacher, scenes.dataset), options, screen.terminal);
-  WindowStream windows({.num_samples = scenes.dataset.size(), .gradient_accumulation_steps = 2, .cut = packing.cut()});
-  Packer packer({.packing_length = options.packing_length});
+  WindowStream windows({.num_samples = scenes.dataset.size(), .batches = {.gradient_accumulation_steps = 2}, .cut = packing.cut()});
+  Packer packer({.pack = {.scope = PackScope::kMicroBatch}, .packing_length = options.packing_length});
   std::vector<std::vector<int64_t>> ids(static_cast<size_t>(num_epochs));
   for (WindowPlan plan = windows.next(); plan.epoch < num_epochs; plan = windows.next()) {
     MetricsBag metrics;
@@ -124,7 +124,7 @@ TEST(StreamPacking, MeasuresEverySampleOnceWhenLengthsStay) {
 TEST(StreamPacking, RowsHoldTheLengthsOfTheirOwnEpoch) {
   Screen screen;
   StreamPacking packing({.num_samples = kNumSamples, .encoded_len = len_of, .vary_by_epoch = true},
-                        {.selector = PackingSelector::kOptimal, .packing_length = 64, .drop_last = false}, screen.terminal);
+                        {.pack = {.drop_last = false, .selector = PackingSelector::kOptimal}, .packing_length = 64}, screen.terminal);
   WindowStream windows({.num_samples = kNumSamples, .cut = packing.cut()});
   windows.windows_in_epoch(3);
   int64_t full_rows = 0;
@@ -163,10 +163,10 @@ TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
   };
   const StreamOptions base{.packing_length = 100};
   StreamOptions selector = base, buffer = base, min_fill = base, drop_last = base;
-  selector.selector = PackingSelector::kOptimal;
-  buffer.packing_buffer = 7;
-  min_fill.min_fill_ratio = 0.7;
-  drop_last.drop_last = false;
+  selector.pack.selector = PackingSelector::kOptimal;
+  buffer.pack.buffer = 7;
+  min_fill.pack.min_fill_ratio = 0.7;
+  drop_last.pack.drop_last = false;
   EXPECT_EQ(print_of(base, 0, false), print_of(base, 0, false));
   const std::set<std::string> prints{print_of(base, 0, false),     print_of(base, 1, false),   print_of(base, 0, true),
                                      print_of(selector, 0, false), print_of(buffer, 0, false), print_of(min_fill, 0, false),
@@ -186,7 +186,7 @@ TEST(StreamPacking, TrainsEachSceneOnceInEveryEpoch) {
   const int longest = longest_of(scenes);
   for (const PackingSelector selector : {PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo}) {
     for (const int packing_length : {longest, longest + 100, 3 * longest}) {
-      const StreamOptions options{.selector = selector, .packing_length = packing_length, .packing_buffer = 4, .drop_last = false};
+      const StreamOptions options{.pack = {.buffer = 4, .drop_last = false, .selector = selector}, .packing_length = packing_length};
       const auto ids = trained_ids(scenes, 3, options);
       for (std::vector<int64_t> of_epoch : ids) {
         std::sort(of_epoch.begin(), of_epoch.end());
@@ -226,7 +226,7 @@ TEST(TeacherSource, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMer
   // Rows of two that are full to the token hold in each epoch all the same.
   const int longest = longest_of(scenes);
   for (int packing_length = 2 * longest - 120; packing_length <= 2 * longest; ++packing_length) {
-    trained_ids(scenes, 6, {.selector = PackingSelector::kOptimal, .packing_length = packing_length, .drop_last = false});
+    trained_ids(scenes, 6, {.pack = {.drop_last = false, .selector = PackingSelector::kOptimal}, .packing_length = packing_length});
   }
 }
 

@@ -33,7 +33,7 @@ class PixelStoreTest : public testing::Test {
 
 TEST_F(PixelStoreTest, GivesTheSamePixelsWithAnyNumberOfWorkers) {
   for (const int num_workers : {0, 1, 4}) {
-    PixelStore store({.num_workers = num_workers});
+    PixelStore store({.loader = {.num_workers = num_workers}});
     store.prefetch(images_);
     for (const ImageRef& image : images_) {
       const auto patches = store.get(image);
@@ -44,7 +44,7 @@ TEST_F(PixelStoreTest, GivesTheSamePixelsWithAnyNumberOfWorkers) {
 }
 
 TEST_F(PixelStoreTest, LoadsAnImageOnceForManyThreads) {
-  PixelStore store({.num_workers = 2});
+  PixelStore store({.loader = {.num_workers = 2}});
   store.prefetch(images_);
   std::vector<std::shared_ptr<const Patches>> seen(8);
   std::vector<std::thread> threads;
@@ -60,7 +60,7 @@ TEST_F(PixelStoreTest, LoadsAnImageOnceForManyThreads) {
 
 TEST_F(PixelStoreTest, KeepsWorkingWhenTheCacheHoldsNothing) {
   for (const int num_workers : {0, 2}) {
-    PixelStore store({.num_workers = num_workers, .cache_bytes = 1});
+    PixelStore store({.loader = {.num_workers = num_workers}, .cache_bytes = 1});
     store.prefetch(images_);
     for (const ImageRef& image : images_) EXPECT_EQ(store.get(image)->pixel_values, expected_);
     store.prefetch({images_[0], images_[0]});
@@ -70,7 +70,7 @@ TEST_F(PixelStoreTest, KeepsWorkingWhenTheCacheHoldsNothing) {
 
 TEST_F(PixelStoreTest, DropsTheLeastRecentlyUsedImage) {
   const size_t size = expected_.size() * sizeof(float);
-  PixelStore store({.num_workers = 0, .cache_bytes = 2 * size});
+  PixelStore store({.loader = {.num_workers = 0}, .cache_bytes = 2 * size});
   const auto first = store.get(images_[0]);
   const auto second = store.get(images_[1]);
   store.get(images_[0]);
@@ -81,7 +81,7 @@ TEST_F(PixelStoreTest, DropsTheLeastRecentlyUsedImage) {
 
 TEST_F(PixelStoreTest, ForgetsAnImageThatTwoWindowsHaveNotAskedFor) {
   for (const int num_workers : {0, 2}) {
-    PixelStore store({.num_workers = num_workers});
+    PixelStore store({.loader = {.num_workers = num_workers}});
     const auto window = [&](size_t first) { return std::vector<ImageRef>(images_.begin() + first, images_.begin() + first + 2); };
     store.prefetch(window(0));
     const auto stays = store.get(images_[0]);
@@ -100,7 +100,7 @@ TEST_F(PixelStoreTest, AnErrorOfTheBackgroundSurfacesInGetAndARepairedFileIsRead
   for (const int num_workers : {0, 2}) {
     const std::string path = directory_.write("later.png", "not an image");
     const ImageRef image{.path = path, .grid_thw = kGrid};
-    PixelStore store({.num_workers = num_workers});
+    PixelStore store({.loader = {.num_workers = num_workers}});
     store.prefetch({image});
     const UserError error = test::catch_user_error([&] { store.get(image); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
@@ -111,7 +111,7 @@ TEST_F(PixelStoreTest, AnErrorOfTheBackgroundSurfacesInGetAndARepairedFileIsRead
 }
 
 TEST_F(PixelStoreTest, RefusesAnImageOfAnotherSizeThanTheRecordSays) {
-  PixelStore store({.num_workers = 1});
+  PixelStore store({.loader = {.num_workers = 1}});
   ImageRef image = images_[0];
   image.grid_thw = {1, 4, 2};
   const UserError error = test::catch_user_error([&] { store.get(image); });
@@ -122,7 +122,7 @@ TEST_F(PixelStoreTest, RefusesAnImageOfAnotherSizeThanTheRecordSays) {
 
 TEST_F(PixelStoreTest, DiesCleanlyWithWorkPending) {
   for (int i = 0; i < 20; ++i) {
-    PixelStore store({.num_workers = 3});
+    PixelStore store({.loader = {.num_workers = 3}});
     store.prefetch(images_);
   }
 }

@@ -84,7 +84,7 @@ Questions questions(const std::string& model_dir, int num_prompts) {
   asked.parts = {.model = asked.model, .tokenizer = tokenizer, .pixels = [patches](const ImageRef& image) {
                    return std::make_shared<const Patches>(patchify(picture(std::stoull(image.path)), patches, image.path));
                  }};
-  asked.parts.vllm = {.max_model_len = 512, .memory_utilization = 0.1, .max_num_seqs = 64, .model_dir = model_dir};
+  asked.parts.vllm = {.max_model_len = 512, .gpu_memory_utilization = 0.1, .max_num_seqs = 64, .model_dir = model_dir};
   for (int i = 0; i < num_prompts; ++i) {
     const Image image = picture(static_cast<uint64_t>(i));
     Prompt prompt{.sample_id = i,

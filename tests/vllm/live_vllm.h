@@ -21,7 +21,7 @@ struct Questions {
   std::vector<Prompt> prompts;
   std::vector<int> stop_ids;
 
-  GenerateOptions options(int max_new_tokens) const { return {.max_new_tokens = max_new_tokens, .batch_size = 8, .stop_ids = stop_ids}; }
+  GenerateOptions options(int max_new_tokens) const { return {{.max_new_tokens = max_new_tokens, .batch_size = 8}, 0, stop_ids}; }
   std::vector<std::vector<int>> answers(RolloutEngine& engine) const;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-VllmOptions options() { return {.max_model_len = 512, .model_dir = test::source_path("demo/model")}; }
+VllmOptions options() { return {{.tensor_parallel_size = 1, .max_model_len = 512}, 1 = test::source_path("demo/model")}; }
 
 Problem refusal(const VllmOptions& given, const MemoryBytes& memory = {}) {
   const UserError error = test::catch_user_error([&] { check_vllm_arithmetic(given, memory); });
@@ -115,7 +115,7 @@ TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   given.engine_args = {
       {"enable_prefix_caching", "false"}, {"limit_mm_per_prompt", R"({"image":1,"video":0})"}, {"load_format", "\"dummy\""}};
   given.max_num_seqs = 7;
-  given.memory_utilization = 0.25;
+  given.gpu_memory_utilization = 0.25;
   const Json description = parse_json(engine_description(given, {16 * kGib, 16 * kGib}), "description");
   const Json& arguments = description["engine_args"];
   EXPECT_EQ(arguments["enable_prefix_caching"], false);
@@ -130,13 +130,13 @@ TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
 }
 
 TEST(VllmExamples, AreConfigurationsThatLoad) {
-  const Config cpu = load_config(test::source_path("configs/demo/stage2_vllm.yaml"), {"model.model=/m"}).config;
-  EXPECT_EQ(cpu.rollout.backend, "vllm");
-  EXPECT_EQ(cpu.rollout.vllm.tensor_parallel_size, 1);
-  const Config gpu = load_config(test::source_path("configs/stage2_vllm_4gpu.yaml"), {}).config;
-  EXPECT_EQ(gpu.rollout.backend, "vllm");
-  EXPECT_EQ(gpu.rollout.vllm.tensor_parallel_size, 4);
-  EXPECT_EQ(gpu.rollout.vllm.max_model_len, 12000) << "from global_max_length";
+  const Settings cpu = load_config(test::source_path("configs/demo/stage2_vllm.yaml"), {"model.model=/m"}).settings;
+  EXPECT_EQ(cpu.backend, "vllm");
+  EXPECT_EQ(cpu.vllm.tensor_parallel_size, 1);
+  const Settings gpu = load_config(test::source_path("configs/stage2_vllm_4gpu.yaml"), {}).settings;
+  EXPECT_EQ(gpu.backend, "vllm");
+  EXPECT_EQ(gpu.vllm.tensor_parallel_size, 4);
+  EXPECT_EQ(gpu.vllm.max_model_len, 12000) << "from global_max_length";
 }
 
 RC_GTEST_PROP(RgbImage, IsThePictureThatWasPatchified, ()) {

@@ -33,7 +33,10 @@ struct Request {
 };
 
 VllmOptions vllm_options(const StageOptions& options) {
-  return {.model_dir = options.model_dir, .on_cpu = !choose_device(options.device).is_cuda(), .bfloat16 = options.dtype == "bfloat16"};
+  VllmOptions vllm{
+      .model_dir = options.model_dir, .on_cpu = !choose_device(options.device).is_cuda(), .bfloat16 = options.dtype == "bfloat16"};
+  vllm.tensor_parallel_size = 1;
+  return vllm;
 }
 
 // Rejects an unavailable backend before anything is loaded.
@@ -43,8 +46,8 @@ const std::string& checked_backend(const StageOptions& options) {
   return options.backend;
 }
 
-RepeatGuardOptions read_repeat_terminate(JsonFields fields) {
-  RepeatGuardOptions guard;
+RepeatGuardSettings read_repeat_terminate(JsonFields fields) {
+  RepeatGuardSettings guard;
   guard.enabled = fields.boolean_or("enabled", guard.enabled);
   guard.min_new_tokens = fields.integer_or("min_new_tokens", guard.min_new_tokens);
   guard.max_consecutive_token_repeats = fields.integer_or("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
@@ -169,15 +172,13 @@ class GenerateStage : public Stage {
     for (const Prompt& prompt : prompts) {
       const auto needed = static_cast<int64_t>(prompt.token_ids.size()) + max_new_tokens;
       vllm_.max_model_len = std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
-      num_images_ = std::max(num_images_, prompt.images.size());
+      vllm_.max_images = std::max(vllm_.max_images, static_cast<int>(prompt.images.size()));
       settle_model_len(vllm_, static_cast<int64_t>(prompt.token_ids.size()), max_new_tokens, prompt.where);
     }
-    vllm_.engine_args = {{"limit_mm_per_prompt", fmt::format(R"({{"image":{},"video":0}})", num_images_)}};
   }
 
   const std::string backend_;
   VllmOptions vllm_;
-  size_t num_images_ = 1;  // of a line so far
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const ChatTemplate chat_template_;
   const PatchOptions patch_options_;

@@ -16,7 +16,7 @@ class MatchStage : public Stage {
     const std::vector<Geometry> ground_truth = read_geometries(fields.at("ground_truth"), "ground_truth");
     JsonFields options = fields.object_or_empty("options");
     fields.finish();
-    const MatchOptions match_options = read_match_options(options);
+    const MatchSettings match_options = read_match_options(options);
     options.finish();
 
     const Matching matching = match(predictions, ground_truth, match_options);

@@ -122,8 +122,8 @@ std::vector<SceneObject> read_scene_objects(const Json& list, const std::string&
   return objects;
 }
 
-MatchOptions read_match_options(JsonFields& options) {
-  MatchOptions match;
+MatchSettings read_match_options(JsonFields& options) {
+  MatchSettings match;
   match.candidate_top_k = options.integer_or("candidate_top_k", match.candidate_top_k);
   match.maskiou_gate = options.number_or("maskiou_gate", match.maskiou_gate);
   match.maskiou_resolution = options.integer_or("maskiou_resolution", match.maskiou_resolution);

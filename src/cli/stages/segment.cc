@@ -14,8 +14,8 @@ namespace rematch {
 namespace {
 
 struct SegmentStageOptions {
-  MatchOptions match;
-  TargetOptions target;
+  MatchSettings match;
+  TargetSettings target;
   int global_max_length = 0;
 };
 

@@ -76,7 +76,7 @@ class MaskCache {
 };
 
 // The square matrix of the assignment: pairs upper left, "left alone" right and below, nothing to pay lower right.
-CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchOptions& options) {
+CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {
   CostMatrix costs(num_predictions + num_ground_truth);
   for (int row = 0; row < costs.size; ++row) {
     for (int column = 0; column < costs.size; ++column) {
@@ -100,7 +100,7 @@ struct JudgedPairs {
 };
 
 JudgedPairs judge_candidates(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth,
-                             const MatchOptions& options) {
+                             const MatchSettings& options) {
   const int num_predictions = static_cast<int>(predictions.size()), num_ground_truth = static_cast<int>(ground_truth.size());
   JudgedPairs judged{padded_costs(num_predictions, num_ground_truth, options), num_predictions, num_ground_truth,
                      std::vector<double>(predictions.size() * ground_truth.size(), 0.0), 0};
@@ -148,7 +148,7 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
 
 }  // namespace
 
-void check_match_options(const MatchOptions& options) {
+void check_match_options(const MatchSettings& options) {
   if (options.candidate_top_k < 1) refuse("candidate_top_k", fmt::to_string(options.candidate_top_k), "an integer ≥ 1");
   if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0)) {
     refuse("maskiou_gate", fmt::to_string(options.maskiou_gate), "a number in [0, 1]");
@@ -164,7 +164,7 @@ std::vector<int> candidates_of(const Geometry& prediction, const std::vector<Geo
   return nearest_boxes(bounding_box(prediction), boxes_of(ground_truth), top_k);
 }
 
-Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchOptions& options) {
+Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchSettings& options) {
   check_match_options(options);
   Matching matching;
   if (!predictions.empty() && !ground_truth.empty()) {

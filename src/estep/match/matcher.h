@@ -3,20 +3,12 @@
 
 #include "flow/parsed.h"
 #include "flow/sample.h"
+#include "settings/match.h"
 
 namespace rematch {
 
-/// How predictions are judged (BEHAVIOUR 6); names are the keys under `custom.extra.rollout_matching`.
-struct MatchOptions {
-  int candidate_top_k = 10;      ///< ≥ 1; ground truths compared by mask with each prediction
-  double maskiou_gate = 0.3;     ///< 0..1; below it a candidate is rejected
-  int maskiou_resolution = 256;  ///< ≥ 1; side of the canvas in pixels
-  double fp_cost = 1.0;          ///< ≥ 0; of leaving a prediction alone
-  double fn_cost = 1.0;          ///< ≥ 0; of leaving a ground truth alone
-};
-
 /// Refuses options outside their ranges. @throws UserError (config) naming the key
-void check_match_options(const MatchOptions& options);
+void check_match_options(const MatchSettings& options);
 
 /// The ground truths worth comparing with one prediction, best first: by (−AABB IoU, index), or by (squared distance of the
 /// centres, index) when no box touches it.
@@ -29,6 +21,6 @@ std::vector<int> candidates_of(const Geometry& prediction, const std::vector<Geo
 /// @return pairs ascending by prediction; with either list empty there are none
 /// @throws UserError (config) for options out of range
 /// Cost: one rasterisation a geometry, P·top_k mask comparisons, an assignment of size P+G.
-Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchOptions& options);
+Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchSettings& options);
 
 }  // namespace rematch

@@ -27,7 +27,7 @@ double divide(double numerator, double denominator) { return numerator / (denomi
 // Legend: [num_from, num_to], row by row.
 class Kernel {
  public:
-  Kernel(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetOptions& options)
+  Kernel(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options)
       : num_from_(from.size()), num_to_(to.size()) {
     for (const BinPoint& a : from) {
       for (const BinPoint& b : to) {
@@ -83,19 +83,19 @@ std::vector<int> bounding_bins(const std::vector<int>& xy) {
 }  // namespace
 
 OtCost ot_cost_from(std::string_view name) {
-  if (name == "l1") return OtCost::kL1;
-  if (name != "l2") refuse("ot_cost", std::string(name), "l1 or l2");
-  return OtCost::kL2;
+  const std::optional<OtCost> cost = value_of<OtCost>(name);
+  if (!cost) refuse("ot_cost", std::string(name), "l1 or l2");
+  return *cost;
 }
 
-void check_target_options(const TargetOptions& options) {
+void check_target_options(const TargetSettings& options) {
   if (!(options.ot_epsilon > 0.0 && std::isfinite(options.ot_epsilon))) {
     refuse("ot_epsilon", fmt::to_string(options.ot_epsilon), "a number > 0");
   }
   if (options.ot_iters < 1) refuse("ot_iters", fmt::to_string(options.ot_iters), "an integer ≥ 1");
 }
 
-std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetOptions& options) {
+std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options) {
   REMATCH_CHECK(!from.empty() && !to.empty(), "transport needs points");
   const Kernel kernel(from, to, options);
   const double from_mass = 1.0 / static_cast<double>(from.size());
@@ -136,7 +136,7 @@ std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points
   return bins;
 }
 
-std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetOptions& options) {
+std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetSettings& options) {
   const bool predicted_box = predicted.kind == GeometryKind::kBbox2d;
   if (predicted_box && ground_truth.kind == GeometryKind::kBbox2d) return ground_truth.bins;
   const auto bins = rounded_bins(transport_points(points_of(predicted), points_of(ground_truth), options));

@@ -4,24 +4,15 @@
 #include <vector>
 
 #include "flow/sample.h"
+#include "settings/target.h"
 
 namespace rematch {
-
-/// Distance between points, in bins.
-enum class OtCost { kL1, kL2 };
 
 /// "l1" or "l2". @throws UserError (config) for anything else
 OtCost ot_cost_from(std::string_view name);
 
-/// How coordinate targets are made (BEHAVIOUR 7.1); names are the keys under `custom.extra.rollout_matching`.
-struct TargetOptions {
-  OtCost ot_cost = OtCost::kL2;
-  double ot_epsilon = 10.0;  ///< > 0, bins
-  int ot_iters = 30;         ///< ≥ 1
-};
-
 /// Refuses options outside their ranges. @throws UserError (config) naming the key
-void check_target_options(const TargetOptions& options);
+void check_target_options(const TargetSettings& options);
 
 /// A point in bins.
 struct BinPoint {
@@ -34,7 +25,7 @@ struct BinPoint {
 /// @return one point for each of `from`; not finite when the inputs are not
 /// Cost: O(ot_iters · |from| · |to|).
 /// @source M. Cuturi, "Sinkhorn Distances", 2013
-std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetOptions& options);
+std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options);
 
 /// Bins, half to even, clamped to 0..999; nullopt when a coordinate is not finite. x,y after x,y.
 std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points);
@@ -42,6 +33,6 @@ std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points
 /// The bins to teach at the coord tokens of a matched prediction, slot by slot. Two boxes: the ground truth as given; else the
 /// transported vertices, for a predicted box the bounding box of its transported corners.
 /// @return as many values as predicted.bins; nullopt when target construction fails (a non-finite coordinate)
-std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetOptions& options);
+std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetSettings& options);
 
 }  // namespace rematch

@@ -62,7 +62,7 @@ std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs, 
 }  // namespace
 
 std::vector<PairTarget> pair_targets(const ParsedRollout& parsed, const Matching& matching, const std::vector<SceneObject>& ground_truth,
-                                     const TargetOptions& options) {
+                                     const TargetSettings& options) {
   check_target_options(options);
   std::vector<PairTarget> targets;
   for (const auto& [p, g] : matching.pairs) {
@@ -99,7 +99,7 @@ SegmentResult assemble_segment(const Prompt& prompt, const ParsedRollout& parsed
 }
 
 SegmentResult build_segment(const Prompt& prompt, const ParsedRollout& parsed, const Matching& matching,
-                            const std::vector<SceneObject>& ground_truth, const AnswerVocab& vocab, const TargetOptions& options) {
+                            const std::vector<SceneObject>& ground_truth, const AnswerVocab& vocab, const TargetSettings& options) {
   return assemble_segment(prompt, parsed, pair_targets(parsed, matching, ground_truth, options), ground_truth, vocab);
 }
 

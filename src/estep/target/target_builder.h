@@ -30,7 +30,7 @@ struct SegmentResult {
 
 /// Coordinate targets of every pair of a matching.
 std::vector<PairTarget> pair_targets(const ParsedRollout& parsed, const Matching& matching, const std::vector<SceneObject>& ground_truth,
-                                     const TargetOptions& options);
+                                     const TargetSettings& options);
 
 /// Puts a segment together: prompt + kept prefix + append + `<|im_end|>`, with its supervision (BEHAVIOUR 7.2–7.6).
 /// Cross-entropy on append tokens that are neither coord tokens nor touch a desc value, and on `<|im_end|>`; coord slots on the coord
@@ -42,7 +42,7 @@ SegmentResult assemble_segment(const Prompt& prompt, const ParsedRollout& parsed
 
 /// pair_targets() and assemble_segment() in one. @param ground_truth  in the order of numbering, the one the matching was made with
 SegmentResult build_segment(const Prompt& prompt, const ParsedRollout& parsed, const Matching& matching,
-                            const std::vector<SceneObject>& ground_truth, const AnswerVocab& vocab, const TargetOptions& options);
+                            const std::vector<SceneObject>& ground_truth, const AnswerVocab& vocab, const TargetSettings& options);
 
 /// The segment of plain supervised fine-tuning (BEHAVIOUR 14): prompt + the whole answer + `<|im_end|>`; cross-entropy on every
 /// token that is not a coord token, desc included, coord slots on every coord token. prefix_len is 0.

@@ -20,7 +20,7 @@ namespace {
 
 }  // namespace
 
-AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : groups_(std::move(groups)), options_(options) {
+AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options) : groups_(std::move(groups)), options_(options) {
   for (const ParameterGroup& group : groups_) {
     REMATCH_CHECK(group.names.size() == group.parameters.size(),
                   fmt::format("{}: {} {}", group.name, group.names.size(), group.parameters.size()));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "settings/optim.h"
 namespace rematch {
 
 /// Parameters that share a learning rate and a weight decay.
@@ -17,16 +18,10 @@ struct ParameterGroup {
   std::vector<at::Tensor> parameters;  ///< leaves with requires_grad
 };
 
-struct AdamWOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-};
-
 /// AdamW as torch.optim.AdamW(fused=True) computes it; bfloat16 parameters train through float32 masters.
 class AdamW {
  public:
-  AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
+  AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options);
 
   /// One update from the parameters' .grad (in place); a parameter without one is left alone, as torch does.
   /// @param lr_factor multiplies every group's learning rate
@@ -54,7 +49,7 @@ class AdamW {
 
   std::vector<ParameterGroup> groups_;
   std::vector<std::vector<Slot>> slots_;
-  AdamWOptions options_;
+  AdamWSettings options_;
   int64_t num_steps_ = 0;
 };
 

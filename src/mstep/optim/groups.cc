@@ -25,15 +25,15 @@ bool is_undecayed(const std::string& name) {
 }
 
 std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const ParameterParts& part_of,
-                                        const GroupOptions& options) {
+                                        const OptimSettings& optim, const FreezeSettings& freeze) {
   const PartRow rows[] = {
-      {ParameterPart::kVit, "vit", options.freeze_vit, options.vit_lr.value_or(options.learning_rate)},
-      {ParameterPart::kAligner, "aligner", options.freeze_aligner, options.aligner_lr.value_or(options.learning_rate)},
-      {ParameterPart::kLlm, "llm", options.freeze_llm, options.learning_rate},
+      {ParameterPart::kVit, "vit", freeze.vit, optim.vit_lr.value_or(optim.learning_rate)},
+      {ParameterPart::kAligner, "aligner", freeze.aligner, optim.aligner_lr.value_or(optim.learning_rate)},
+      {ParameterPart::kLlm, "llm", freeze.llm, optim.learning_rate},
   };
   std::vector<ParameterGroup> groups;
   for (const PartRow& row : rows) {
-    ParameterGroup decayed{row.name, row.learning_rate, options.weight_decay, {}, {}};
+    ParameterGroup decayed{row.name, row.learning_rate, optim.weight_decay, {}, {}};
     ParameterGroup undecayed{std::string(row.name) + ".no_decay", row.learning_rate, 0.0, {}, {}};
     for (const auto& [name, tensor] : parameters) {
       if (part_of(name) != row.part) continue;

@@ -18,7 +18,7 @@ constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
-int64_t num_cache_blocks(const CacheDemand& demand, const NativeOptions& options, int64_t free_bytes) {
+int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& options, int64_t free_bytes) {
   const double bytes = options.kv_cache_gib > 0 ? options.kv_cache_gib * kBytesPerGib : static_cast<double>(free_bytes / kFreeFraction);
   const double most = std::min(bytes / static_cast<double>(demand.block_bytes), static_cast<double>(kMostBlocks));
   const auto limit = static_cast<int64_t>(most);

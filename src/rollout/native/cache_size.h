@@ -19,7 +19,7 @@ struct CacheDemand {
 /// preempted, but not more than `kv_cache_gib` holds; without that key, than a quarter of the memory that is free.
 /// Memory is only taken as blocks are written to (on CPU).
 /// @return  0 when not even one block fits
-int64_t num_cache_blocks(const CacheDemand& demand, const NativeOptions& options, int64_t free_bytes);
+int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& options, int64_t free_bytes);
 
 /// Memory that could be had on a device now, in bytes: what the system says is available, within the limit of the control group.
 int64_t free_memory_bytes(const c10::Device& device);

@@ -42,7 +42,7 @@ std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
 
 }  // namespace
 
-void check_native_options(const NativeOptions& options) {
+void check_native_options(const NativeSettings& options) {
   const auto refuse = [](const char* key, const std::string& found, const char* legal) {
     throw UserError(ErrorKind::kConfig,
                     {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
@@ -93,7 +93,7 @@ void NativeEngine::release() {
 }
 
 void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
-  const NativeOptions& native = options_.native;
+  const NativeSettings& native = options_.native;
   const std::vector<int64_t> lens = prompt_lens(prompts);
   const CacheDemand demand{
       .prompt_lens = lens, .max_new_tokens = options_.max_new_tokens, .block_bytes = parts_.runner->block_bytes(native.block_len)};

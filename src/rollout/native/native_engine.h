@@ -20,7 +20,7 @@ namespace rematch {
 class Tokenizer;
 
 /// Checks ranges. @throws UserError (config) naming the key
-void check_native_options(const NativeOptions& options);
+void check_native_options(const NativeSettings& options);
 
 /// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step carries the next token of
 /// all live answers and pieces of waiting prompts side by side, without padding; equal starts of prompts are computed once.

@@ -9,7 +9,7 @@ namespace rematch {
 std::string engine_description(const VllmOptions& options, const MemoryBytes& memory) {
   Json arguments;
   arguments["model"] = options.model_dir;
-  arguments["limit_mm_per_prompt"] = {{"image", 1}, {"video", 0}};
+  arguments["limit_mm_per_prompt"] = {{"image", options.max_images}, {"video", options.max_videos}};
   for (const auto& [name, value] : options.engine_args) arguments[name] = parse_json(value, name);
   // Every parameter comes from the training model, but what a release keeps beside them (the image's mean and deviation) does not: a start
   // with dummy weights leaves noise there.
@@ -17,7 +17,7 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["dtype"] = options.bfloat16 ? "bfloat16" : "float32";
   arguments["tensor_parallel_size"] = options.tensor_parallel_size;
   arguments["distributed_executor_backend"] = options.tensor_parallel_size > 1 ? "external_launcher" : "uni";
-  arguments["gpu_memory_utilization"] = options.memory_utilization;
+  arguments["gpu_memory_utilization"] = options.gpu_memory_utilization;
   arguments["max_model_len"] = options.max_model_len;
   arguments["max_num_seqs"] = options.max_num_seqs;
   arguments["generation_config"] = "vllm";  // decoding is ours to say, with every request

@@ -93,7 +93,7 @@ void check_memory(const VllmOptions& options, const ModelDescription& model, con
   const int64_t weights = weight_bytes(options);
   const int64_t sequence = std::max<int64_t>(options.max_model_len, 1) * cache_bytes_per_token(options, model.text);
   const int64_t needed = weights + sequence + kWorkspaceBytes;
-  const auto granted = static_cast<int64_t>(options.memory_utilization * static_cast<double>(memory.total));
+  const auto granted = static_cast<int64_t>(options.gpu_memory_utilization * static_cast<double>(memory.total));
   const bool fits = needed <= granted && (memory.available <= 0 || needed <= memory.available);
   if (fits) return;
   throw vllm_error(
@@ -146,7 +146,7 @@ int64_t kv_cache_bytes(const VllmOptions& options, const MemoryBytes& memory) {
   const int64_t sequence = (options.max_model_len + 1024) * per_token;
   const int64_t wanted = sequence * std::max(1, options.max_num_seqs);
   if (memory.total <= 0) return wanted;
-  const auto granted = static_cast<int64_t>(options.memory_utilization * static_cast<double>(memory.total)) - weight_bytes(options);
+  const auto granted = static_cast<int64_t>(options.gpu_memory_utilization * static_cast<double>(memory.total)) - weight_bytes(options);
   return std::max(sequence, std::min({wanted, granted, memory.available / 2}));
 }
 

@@ -1,31 +1,49 @@
 // Keys of custom (without the stage-2 section) and the sections of other programs.
-#include "config/schema.h"
+#include "config/keys.h"
 
 namespace rematch {
+namespace {
+
+constexpr TrainerVariant kStage1 = TrainerVariant::kSft;
+
+}  // namespace
 
 std::vector<KeySpec> custom_keys() {
   const std::string always_logged = "logs are always written, and a non-finite loss always stops the run";
   const std::string not_ours = "it is not part of this program: remove it, or set it to null or false";
+  const KeysOf key("custom.", part<>);
+  const KeysOf data("custom.", part<&Settings::data>);
+  const KeysOf prompt("custom.", part<&Settings::prompt>);
+  const KeysOf loss("custom.coord_soft_ce_w1.", part<&Settings::loss>);
   return {
-      text_key("custom.train_jsonl").is_required().says("training records"),
-      text_key("custom.val_jsonl").says("validation records"),
-      integer("custom.train_sample_limit").at_least(1).says("first N training records; null: all"),
-      integer("custom.val_sample_limit").at_least(1).says("first N validation records; null: all"),
-      text_key("custom.object_ordering", "sorted").one_of({"sorted", "random"}).says("objects by (min y, min x), or shuffled per epoch"),
-      text_key("custom.user_prompt").says("text, or a path ending in `.txt`; null: built in"),
+      data("train_jsonl", &DataSettings::train_jsonl).is_required().says("training records"),
+      data("val_jsonl", &DataSettings::val_jsonl).says("validation records"),
+      data("train_sample_limit", &DataSettings::train_sample_limit).at_least(1).says("first N training records; null: all"),
+      data("val_sample_limit", &DataSettings::val_sample_limit).at_least(1).says("first N validation records; null: all"),
+      data("object_ordering", &DataSettings::object_ordering).says("objects by (min y, min x), or shuffled per epoch"),
+      prompt("user_prompt", &PromptSettings::user_prompt).says("text, or a path ending in `.txt`; null: built in"),
       text_key("custom.emit_norm", "none").one_of({"none"}).says("only `none`: coordinates are bins already"),
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
       boolean("custom.coord_tokens.enabled", "true").says("coordinates are coord tokens; stage 2 needs true"),
       ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
       boolean("custom.coord_soft_ce_w1.enabled", "true").says("false: weights not given are 0 instead of 1"),
-      number("custom.coord_soft_ce_w1.soft_ce_weight", "1").at_least(0).says("weight of the soft cross-entropy of a coord slot"),
-      number("custom.coord_soft_ce_w1.w1_weight", "1").at_least(0).says("weight of the Wasserstein-1 distance"),
-      number("custom.coord_soft_ce_w1.gate_weight", "1").at_least(0).says("weight of the gate (mass outside the coord tokens)"),
-      number("custom.coord_soft_ce_w1.temperature", "1").above(0).says("divides the coord logits"),
-      number("custom.coord_soft_ce_w1.target_sigma", "2").above(0).says("width of the target in bins"),
-      number("custom.coord_soft_ce_w1.target_truncate").at_least(0).says("the target is cut beyond this many bins; null: nowhere"),
-      text_key("custom.trainer_variant")
-          .one_of({"sft", "rollout_matching_sft"})
+      loss("soft_ce_weight", &CoordLossSettings::soft_ce_weight)
+          .at_least(0)
+          .in(kStage1)
+          .says("weight of the soft cross-entropy of a coord slot"),
+      loss("w1_weight", &CoordLossSettings::w1_weight).at_least(0).in(kStage1).says("weight of the Wasserstein-1 distance"),
+      loss("gate_weight", &CoordLossSettings::gate_weight)
+          .at_least(0)
+          .in(kStage1)
+          .says("weight of the gate (mass outside the coord tokens)"),
+      loss("temperature", &CoordLossSettings::temperature_coord).above(0).in(kStage1).says("divides the coord logits"),
+      loss("target_sigma", &CoordLossSettings::target_sigma).above(0).in(kStage1).says("width of the target in bins"),
+      loss("target_truncate", &CoordLossSettings::target_truncate)
+          .at_least(0)
+          .in(kStage1)
+          .says("the target is cut beyond this many bins; null: nowhere"),
+      key("trainer_variant", &Settings::variant)
+          .null_by_default()
           .refuses("=gkd_monitor", not_ours)
           .says("`rollout_matching_sft` is stage 2; null or `sft` is stage 1"),
       refused("custom.visual_kd", not_ours),

@@ -1,0 +1,140 @@
+#include "config/key.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kLargestInteger = std::numeric_limits<int>::max();
+
+/// Shortest digits that read back the same, 1e-8 rather than 1e-08.
+std::string number_text(double value) {
+  std::string text = fmt::format("{}", value);
+  const size_t exponent = text.find("e-0");
+  return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
+}
+
+}  // namespace
+
+std::string yaml_text(const KeyValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
+  if (const auto* real = std::get_if<double>(&value)) return number_text(*real);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return "[" + join(*list, ", ") + "]";
+  return "";
+}
+
+KeySpec&& KeySpec::at_least(double value) && {
+  low = value;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::above(double value) && {
+  low = value;
+  low_open = true;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::below(double value) && {
+  high = value;
+  high_open = true;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::within(double from, double to) && {
+  low = from;
+  high = to;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::one_of(std::vector<std::string> texts) && {
+  choices = std::move(texts);
+  return std::move(*this);
+}
+KeySpec&& KeySpec::or_else(std::string text) && {
+  way_out = std::move(text);
+  return std::move(*this);
+}
+KeySpec&& KeySpec::null_is(std::vector<std::string> texts) && {
+  null_words = std::move(texts);
+  return std::move(*this);
+}
+KeySpec&& KeySpec::null_by_default() && {
+  fallback.clear();
+  return std::move(*this);
+}
+KeySpec&& KeySpec::in(TrainerVariant stage) && {
+  only_in = stage;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::is_required() && {
+  required = true;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::says(std::string text) && {
+  help = std::move(text);
+  return std::move(*this);
+}
+KeySpec&& KeySpec::warns(std::string when, std::string text) && {
+  rules.push_back({std::move(when), ValueRule::Verdict::kWarn, std::move(text)});
+  return std::move(*this);
+}
+KeySpec&& KeySpec::refuses(std::string when, std::string advice) && {
+  rules.push_back({std::move(when), ValueRule::Verdict::kRefuse, std::move(advice)});
+  return std::move(*this);
+}
+KeySpec&& KeySpec::needs(std::string when, Capability id) && {
+  rules.push_back({std::move(when), ValueRule::Verdict::kNotBuilt, "", id});
+  return std::move(*this);
+}
+
+std::string KeySpec::default_text() const {
+  if (required) return "required";
+  if (!fallback.empty()) return fallback;
+  return null_words.empty() ? "null" : null_words.front();
+}
+
+std::string KeySpec::range_text() const {
+  const bool has_low = low != -std::numeric_limits<double>::infinity();
+  const bool has_high = high < kLargestInteger;  // that one goes without saying
+  if (has_low && has_high) return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
+  if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
+  return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
+}
+
+bool KeySpec::in_range(double value) const { return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high); }
+
+KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
+  KeySpec spec;
+  spec.path = std::move(path);
+  spec.type = type;
+  spec.fallback = std::move(fallback);
+  if (type == KeyType::kInteger) spec.high = kLargestInteger;
+  return spec;
+}
+
+KeySpec text_key(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kString, std::move(fallback)); }
+KeySpec integer(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kInteger, std::move(fallback)); }
+KeySpec number(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kNumber, std::move(fallback)); }
+KeySpec boolean(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kBool, std::move(fallback)); }
+KeySpec string_list(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kStringList, std::move(fallback));
+}
+KeySpec mapping(std::string path) { return plain_key(std::move(path), KeyType::kMap, ""); }
+
+KeySpec ignored(std::string path, std::string reason) {
+  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
+  spec.state = KeyState::kIgnored;
+  spec.note = std::move(reason);
+  return spec;
+}
+
+KeySpec refused(std::string path, std::string advice) {
+  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
+  spec.state = KeyState::kRefused;
+  spec.note = std::move(advice);
+  return spec;
+}
+
+}  // namespace rematch

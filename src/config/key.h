@@ -1,0 +1,115 @@
+#pragma once
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/capabilities.h"
+#include "config/field.h"
+
+namespace rematch {
+
+struct Settings;
+enum class TrainerVariant;
+
+/// What the program does with a key.
+enum class KeyState {
+  kHonoured,
+  kIgnored,  ///< accepted, warned about once, with the reason in `note`
+  kRefused,  ///< an error unless the value means "off"; `note` says what to use instead
+};
+
+/// A value of an honoured key that gets a treatment of its own.
+struct ValueRule {
+  enum class Verdict { kWarn, kRefuse, kNotBuilt };
+  std::string when;  ///< "=text" (a list: one of its items), "on" (anything but null, false, 0, empty), ">1"
+  Verdict verdict = Verdict::kRefuse;
+  std::string text;                         ///< warning or advice; unused for kNotBuilt
+  Capability needs = Capability::kPacking;  ///< for kNotBuilt
+};
+
+/// A row of the ONE table of keys: files are checked against it; the settings of the parts, defaults and documentation come from it.
+/// A key of a settings struct takes type, default and choices from its field:
+///
+///     const KeysOf key("custom.extra.rollout_matching.", part<&Settings::match>);
+///     key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs below are rejected");
+///
+/// A key that only decides about other keys (config/rules.cc) has no field: `integer("training.effective_batch_size").says("…")`.
+struct KeySpec {
+  std::string path;  ///< dotted
+  KeyType type = KeyType::kAny;
+  std::string fallback;  ///< default as YAML text; empty = null
+  KeyState state = KeyState::kHonoured;
+  std::string note;  ///< reason (ignored) or advice (refused)
+  std::string help;  ///< one line
+  bool required = false;
+  std::vector<std::string> choices;     ///< legal texts; empty = all
+  std::string way_out;                  ///< beside the choices, e.g. switching the capability off
+  std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
+  std::vector<ValueRule> rules;
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_open = false;
+  bool high_open = false;
+  std::function<void(Settings&, const KeyValue&)> fill;  ///< writes the key's field; empty without one
+  std::optional<TrainerVariant> only_in;                 ///< the stage in which the field is filled from this key; none = both
+
+  KeySpec&& at_least(double value) &&;
+  KeySpec&& above(double value) &&;
+  KeySpec&& below(double value) &&;
+  KeySpec&& within(double from, double to) &&;
+  KeySpec&& one_of(std::vector<std::string> texts) &&;
+  /// What else to do about a value that is not among the choices; joins "choose one of these".
+  KeySpec&& or_else(std::string text) &&;
+  KeySpec&& null_is(std::vector<std::string> texts) &&;
+  /// The default is null: the value is derived from other keys (config/rules.cc), or the field keeps its initialiser.
+  KeySpec&& null_by_default() &&;
+  /// The field belongs to this key in one stage only; another key fills it in the other.
+  KeySpec&& in(TrainerVariant stage) &&;
+  KeySpec&& is_required() &&;
+  KeySpec&& says(std::string text) &&;
+  KeySpec&& warns(std::string when, std::string text) &&;
+  KeySpec&& refuses(std::string when, std::string advice) &&;
+  KeySpec&& needs(std::string when, Capability id) &&;
+
+  /// The default as documentation shows it: "required", "null" or the text.
+  std::string default_text() const;
+  /// The legal range in words, "" when all values are legal, e.g. "in (0, 1]".
+  std::string range_text() const;
+  bool in_range(double value) const;
+};
+
+/// A key of that type without a field.
+KeySpec plain_key(std::string path, KeyType type, std::string fallback);
+KeySpec text_key(std::string path, std::string fallback = "");
+KeySpec integer(std::string path, std::string fallback = "");
+KeySpec number(std::string path, std::string fallback = "");
+KeySpec boolean(std::string path, std::string fallback = "");
+KeySpec mapping(std::string path);
+/// A key (with everything below it) that is accepted and ignored.
+KeySpec ignored(std::string path, std::string reason);
+/// A key (with everything below it) that is refused unless its value means "off".
+KeySpec refused(std::string path, std::string advice);
+
+/// Describes the keys of one settings struct.
+template <class Section>
+class KeysOf {
+ public:
+  /// @param prefix  dotted path in front of every name, with its last dot. @param at  where the struct lies in all settings
+  KeysOf(std::string prefix, Section& (*at)(Settings&)) : prefix_(std::move(prefix)), at_(at) {}
+
+  template <class T>
+  KeySpec operator()(const char* name, T Section::* field) const {
+    KeySpec spec = plain_key(prefix_ + name, key_type<T>(), yaml_text(key_value(Section{}.*field)));
+    spec.choices = choices_of<T>();
+    spec.fill = [at = at_, field](Settings& all, const KeyValue& value) { assign(at(all).*field, value); };
+    return spec;
+  }
+
+ private:
+  std::string prefix_;
+  Section& (*at_)(Settings&);
+};
+
+}  // namespace rematch

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+
+#include "base/enum_names.h"
+
+namespace rematch {
+
+/// When something happens that happens now and then (`eval_strategy`, `save_strategy`).
+enum class When { kSteps, kEpoch, kBest, kNever };
+inline constexpr EnumName<When> kWhens[] = {{When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
+constexpr std::span<const EnumName<When>> names_of(When) { return kWhens; }
+
+/// How long to train and when to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).
+struct CadenceSettings {
+  int64_t max_steps = -1;  ///< > 0 beats num_train_epochs
+  double num_train_epochs = 3;
+  int64_t logging_steps = 5;
+  bool logging_first_step = true;
+  When eval_when = When::kNever;  ///< kSteps, kEpoch or kNever
+  int64_t eval_steps = 500;
+  When save_when = When::kSteps;  ///< kBest: with every new best evaluation
+  int64_t save_steps = 500;
+  int64_t save_delay_steps = 0;  ///< no checkpoint before this many steps
+  double save_delay_epochs = 0;
+  bool save_last_epoch = true;  ///< a checkpoint at the very end, also with kNever
+
+  bool operator==(const CadenceSettings&) const = default;
+};
+
+}  // namespace rematch

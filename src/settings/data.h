@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/enum_names.h"
+
+namespace rematch {
+
+/// How the objects of an answer are numbered (`custom.object_ordering`).
+enum class ObjectOrdering {
+  kSorted,  ///< stable by (min y, min x) over all vertices
+  kRandom,  ///< shuffled anew each epoch
+};
+inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {{ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"}};
+constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) { return kObjectOrderings; }
+
+/// Which records are read (`custom.*_jsonl`, `.*_sample_limit`).
+struct DataSettings {
+  std::string train_jsonl;
+  std::optional<std::string> val_jsonl;
+  std::optional<int64_t> train_sample_limit;  ///< first N records
+  std::optional<int64_t> val_sample_limit;
+  ObjectOrdering object_ordering = ObjectOrdering::kSorted;
+
+  bool operator==(const DataSettings&) const = default;
+};
+
+/// What the model is asked (`template.system`, `custom.user_prompt`).
+struct PromptSettings {
+  std::optional<std::string> system_prompt;  ///< none = built in
+  std::optional<std::string> user_prompt;    ///< the text itself, also when the key named a file; none = built in
+
+  bool operator==(const PromptSettings&) const = default;
+};
+
+/// How images are decoded (`data.dataloader_*`); changes no result.
+struct LoaderSettings {
+  int num_workers = 2;      ///< threads; 0 = in the training thread
+  int prefetch_factor = 2;  ///< images that each thread may be ahead of their use, ≥ 1
+
+  bool operator==(const LoaderSettings&) const = default;
+};
+
+/// How samples become windows (`training.*`).
+struct BatchSettings {
+  int per_device_train_batch_size = 1;  ///< samples of a micro-batch, ≥ 1
+  int gradient_accumulation_steps = 1;  ///< micro-batches of a window on each rank, ≥ 1
+  bool drop_last = false;               ///< leave out an epoch's last micro-batch when it is not full
+
+  bool operator==(const BatchSettings&) const = default;
+};
+
+}  // namespace rematch

@@ -1,0 +1,46 @@
+#pragma once
+#include <string>
+
+namespace rematch {
+
+/// When to end a row that goes round in circles (`repeat_terminate`, BEHAVIOUR 4.5).
+struct RepeatGuardSettings {
+  bool enabled = false;
+  int min_new_tokens = 256;
+  int max_consecutive_token_repeats = 64;
+  int ngram_size = 64;
+  int ngram_repeats = 2;
+  int max_object_keys = 0;  ///< 0 = no cap
+
+  bool operator==(const RepeatGuardSettings&) const = default;
+};
+
+/// What only the `native` backend asks for. Nothing in here changes an answer.
+struct NativeSettings {
+  int max_num_seqs = 64;    ///< sequences decoded together, ≥ 1
+  double kv_cache_gib = 0;  ///< the most the key/value cache may take; 0 = by free memory and what the prompts need
+
+  // Without a key.
+  int block_len = 16;        ///< tokens of a cache block, ≥ 1
+  int max_step_rows = 0;     ///< tokens computed in one step at most; 0 = by device
+  bool prefix_cache = true;  ///< equal starts of prompts are computed once
+  bool drafts = true;        ///< probable tokens are computed ahead of their turn (CPU)
+
+  bool operator==(const NativeSettings&) const = default;
+};
+
+/// How to decode; the same for every backend. Names are the keys under `custom.extra.rollout_matching`.
+struct GenerationSettings {
+  int max_new_tokens = 512;
+  double temperature = 0.0;  ///< 0 = greedy
+  double top_p = 1.0;
+  int top_k = 0;  ///< 0 = off
+  double repetition_penalty = 1.0;
+  int batch_size = 1;  ///< `rollout_generate_batch_size`; `hf` only
+  RepeatGuardSettings repeat_terminate;
+  NativeSettings native;
+
+  bool operator==(const GenerationSettings&) const = default;
+};
+
+}  // namespace rematch

@@ -1,0 +1,41 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// Where a run writes.
+struct OutputSettings {
+  std::string output_dir = "output";
+  bool add_version = false;             ///< `vN-YYYYMMDD-HHMMSS` between the two, N one above the largest there is
+  std::optional<std::string> run_name;  ///< none or empty: no level of its own
+  std::string logging_dir;              ///< of TensorBoard events
+  std::vector<std::string> report_to{"tensorboard"};
+  std::string run_dir;  ///< output_dir[/vN-date-time][/run_name]; has no key of its own, see run_directory()
+
+  bool wants_tensorboard() const { return std::find(report_to.begin(), report_to.end(), "tensorboard") != report_to.end(); }
+  bool operator==(const OutputSettings&) const = default;
+};
+
+/// What is kept of a run, and where it goes on (BEHAVIOUR 17).
+struct CheckpointSettings {
+  int64_t save_total_limit = 0;                       ///< 0 = all are kept
+  bool save_only_model = false;                       ///< no training state
+  std::optional<std::string> resume_from_checkpoint;  ///< "latest" or a checkpoint directory
+
+  bool operator==(const CheckpointSettings&) const = default;
+};
+
+/// How an evaluation runs and is judged (BEHAVIOUR 15).
+struct EvaluationSettings {
+  int per_device_eval_batch_size = 1;
+  std::string metric_for_best_model;  ///< with its `eval_` prefix; empty = none
+  bool greater_is_better = true;
+
+  bool operator==(const EvaluationSettings&) const = default;
+};
+
+}  // namespace rematch

@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "settings/cadence.h"
+#include "settings/data.h"
+#include "settings/generation.h"
+#include "settings/loss.h"
+#include "settings/match.h"
+#include "settings/model.h"
+#include "settings/optim.h"
+#include "settings/output.h"
+#include "settings/pack.h"
+#include "settings/schedule.h"
+#include "settings/target.h"
+#include "settings/tuner.h"
+#include "settings/vllm.h"
+
+namespace rematch {
+
+/// Which trainer a configuration asks for (`custom.trainer_variant`).
+enum class TrainerVariant {
+  kSft,              ///< stage 1: supervised on the full answer
+  kRolloutMatching,  ///< stage 2: rollout, match, target
+};
+inline constexpr EnumName<TrainerVariant> kTrainerVariants[] = {{TrainerVariant::kSft, "sft"},
+                                                                {TrainerVariant::kRolloutMatching, "rollout_matching_sft"}};
+constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) { return kTrainerVariants; }
+
+/// Everything a configuration says, checked and resolved. Each part takes its own struct; only assembly/ and cli/ see the whole.
+/// The initialisers of the structs ARE the defaults; the keys that fill them are described in config/keys_*.cc.
+struct Settings {
+  TrainerVariant variant = TrainerVariant::kSft;
+  uint64_t seed = 42;  ///< of everything random
+  ModelSettings model;
+  DataSettings data;
+  PromptSettings prompt;
+  LoaderSettings loader;
+  BatchSettings batches;
+  TunerSettings tuner;
+  OptimSettings optim;
+  ScheduleSettings schedule;
+  CadenceSettings cadence;
+  CheckpointSettings checkpoints;
+  EvaluationSettings evaluation;
+  OutputSettings output;
+  CoordLossSettings loss;
+  LossNormalization loss_normalization = LossNormalization::kWindow;
+  bool rollouts = false;         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
+  std::string backend = "vllm";  ///< `rollout_backend`: "vllm", "hf", "native"; whether it exists is found out where it is made
+  GenerationSettings generation;
+  VllmSettings vllm;
+  MatchSettings match;
+  TargetSettings target;
+  PackSettings pack;
+  RolloutBufferSettings rollout_buffer;  ///< stage 2 only
+  OffloadSettings offload;
+
+  bool is_stage_2() const { return variant == TrainerVariant::kRolloutMatching; }
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace rematch
