@@ -1,4 +1,4 @@
-"""Adds up ctest's JUnit files: names what failed, why tests were skipped, and ends with "N passed, N failed, N skipped".
+"""Sums up ctest's JUnit files: lists failed tests and the reasons of skipped ones, and ends with "N passed, N failed, N skipped".
 
 Exit 1 when a test failed or none ran.
 """
@@ -10,14 +10,14 @@ from collections import Counter
 
 
 def skip_reason(case):
-    """What GTEST_SKIP said (the line behind "file:line: Skipped"), or a script's own line "skipped: …"."""
+    """The message of GTEST_SKIP (the line after "file:line: Skipped"), or a script's own line "skipped: …"."""
     output = case.findtext("system-out") or ""
     found = re.search(r": Skipped\n(.+)", output) or re.search(r"^skipped: (.+)", output, re.MULTILINE)
     return found.group(1).strip() if found else "no reason given"
 
 
 def skipped_itself(case):
-    """True for GTEST_SKIP and the like; ctest calls a test whose program was not built "notrun" as well."""
+    """True for GTEST_SKIP and the like; ctest also reports a test whose program is not built as "notrun"."""
     note = case.find("skipped")
     return case.get("status") == "notrun" and note is not None and note.get("message", "").startswith("SKIP_")
 
@@ -31,7 +31,7 @@ def main(paths):
                 passed += 1
             elif status == "disabled" or skipped_itself(case):
                 skipped[skip_reason(case)] += 1
-            else:  # "fail", and "notrun" of a test whose program is missing
+            else:  # "fail", or "notrun" because the program is missing
                 failed.append(case.get("name"))
     for reason, count in skipped.most_common():
         print(f"skipped {count}: {reason}")

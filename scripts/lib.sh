@@ -9,7 +9,7 @@ if [[ ! -t 2 || -n ${NO_COLOR:-} ]]; then
   step() { printf '%s\n' "$*" >&2; }
 fi
 
-# An error as the program itself words them: what, where, what was seen, what to do; exit 4 (environment) unless told otherwise.
+# Prints an error in the program's format (error, where, what, fix) and exits with 4 (environment) or the given code.
 fail() {
   printf 'error: %s\n  where: %s\n  what:  %s\n  fix:   %s\n' "$1" "$2" "$3" "$4" >&2
   exit "${5:-4}"
@@ -25,7 +25,7 @@ retry() {
   return 1
 }
 
-# Parallel jobs: one per core, but 1.5 GB of free memory for each (a torch file takes about one to compile).
+# Parallel jobs: one per core, but at most one per 1.5 GB of free memory (a torch file takes about 1 GB to compile).
 num_jobs() {
   local cores available_kb by_memory
   cores=$(nproc)

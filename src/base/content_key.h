@@ -15,7 +15,7 @@ struct ContentKey {
   auto operator<=>(const ContentKey&) const = default;
 };
 
-/// XXH3-64 of bytes as 16 hexadecimal digits, for files: tells contents apart that should be the same.
+/// XXH3-64 of bytes as 16 hexadecimal digits: detects that the content of a file has changed.
 std::string content_hash_of(std::string_view bytes);
 
 /// Hashes consecutive pieces into one key. Piece boundaries are not hashed: feed lengths where they matter.

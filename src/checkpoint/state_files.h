@@ -9,7 +9,7 @@ namespace rematch {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// The files of `checkpoint-N/training_state/` as they lie on disk. What they mean is up to resume/run_state.h.
+/// The files of `checkpoint-N/training_state/` on disk. Their meaning is up to resume/run_state.h.
 struct StateFiles {
   std::string document;    ///< `state.json`
   NamedTensors optimizer;  ///< `optimizer.safetensors`
@@ -19,8 +19,8 @@ struct StateFiles {
 /// Name of the directory inside a checkpoint.
 inline constexpr const char* kTrainingStateDir = "training_state";
 
-/// Writes the three files and `manifest.json`: size and XXH3-64 hash of each of them and of the weights and config.json beside them, which
-/// a run goes on from as well. Call it when the model is written, within the StagedDirectory of the checkpoint: it is not atomic by itself.
+/// Writes the three files and `manifest.json`: size and XXH3-64 hash of each of them and of the checkpoint's weights and config.json, which
+/// a resumed run needs as well. Call it after writing the model, within the StagedDirectory of the checkpoint: it is not atomic by itself.
 /// @throws UserError (environment), e.g. on a full disk. Cost: reads the files once more, from the page cache.
 void write_state_files(const std::string& checkpoint_dir, const StateFiles& files);
 
@@ -32,7 +32,7 @@ void verify_state_files(const std::string& checkpoint_dir);
 /// Reads what write_state_files wrote. @throws UserError as verify_state_files, which it calls first
 StateFiles read_state_files(const std::string& checkpoint_dir);
 
-/// Where `state.json` of a checkpoint lies, for errors about its content.
+/// Path of a checkpoint's `state.json`, for errors about its content.
 std::string state_document_path(const std::string& checkpoint_dir);
 
 }  // namespace rematch

@@ -26,7 +26,7 @@ int run_eval(const RunArguments& arguments);
 /// @param output  file to write; empty = rollouts.jsonl in the run directory
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output);
 
-/// `rematch add-coord-tokens MODEL OUT`: a stock model directory gets the 1000 coord tokens.
+/// `rematch add-coord-tokens MODEL OUT`: adds the 1000 coord tokens to a stock model directory.
 int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir);
 
 /// Arguments of `rematch merge`.

@@ -131,9 +131,8 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments) 
 
 int main_command(int argc, char** argv) {
   CLI::App app{
-      "Rematch — rollout-matching SFT for vision-language models: the model answers, its answer is matched with the truth, and it learns "
-      "from exactly "
-      "that.\n"
+      "Rematch — rollout-matching SFT for vision-language models: the model answers, its answer is matched with the ground truth, and "
+      "the model learns from the result.\n"
       "Start with `scripts/demo`; every configuration key is in docs/config.md.",
       "rematch"};
   app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " + REMATCH_TORCH_VERSION + ")");
@@ -154,7 +153,7 @@ int main_command(int argc, char** argv) {
       ->check(CLI::IsMember({"val", "train"}));
   rollout->add_option("--output", rollout_output, "file to write; default: rollouts.jsonl in the run directory");
   CLI::App* coord =
-      app.add_subcommand("add-coord-tokens", "give a stock model directory the 1000 coord tokens <|coord_0|> … <|coord_999|>");
+      app.add_subcommand("add-coord-tokens", "add the 1000 coord tokens <|coord_0|> … <|coord_999|> to a stock model directory");
   std::string model_dir, out_dir;
   coord->add_option("MODEL", model_dir, "Hugging Face directory")->required();
   coord->add_option("OUT", out_dir, "directory to create")->required();

@@ -13,7 +13,7 @@ inline constexpr int kUnrolled = 4;
 inline constexpr int64_t kLineBytes = 64;
 
 /// Into the L2 cache: it allows more outstanding prefetches than L1, which x needs for itself. With prefetches into L1, products of eight
-/// rows and more read a third less per second (Zen 4; docs/native.md).
+/// rows and more read a third less per second (Zen 4; bench/README.md).
 inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 
 /// What a tile multiplies, and what it prefetches for later.

@@ -15,12 +15,12 @@ struct RopeTable {
 /// theta^(-2j/dim) for j = 0 … dim/2−1, bit for bit as PyTorch computes it in float32 (MODEL 2). [dim/2], on CPU.
 at::Tensor inverse_frequencies(double theta, int64_t dim);
 
-/// What the columns of a rotary table are, on a device: made once, so that a step copies nothing from the host.
+/// The columns of a rotary table on a device, made once so that a step copies nothing from the host.
 struct RopeColumns {
   at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that rotates a column
   at::Tensor frequencies;  ///< [head_dim/2] float32
 };
-/// @param axis_of_pair  [head_dim/2]: which of the rows t, h, w turns a column
+/// @param axis_of_pair  [head_dim/2]: which of the rows t, h, w rotates a column
 RopeColumns rope_columns(double theta, const std::vector<int64_t>& axis_of_pair, at::Device device);
 
 /// @param positions  [3, ...] int64, rows t, h, w; moved to the columns' device

@@ -213,7 +213,7 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
     refuse(config_path + ": tokenizer_class", "tokenizer.json (no known family's tokenizer, which vocab.json and merges.txt would be)",
            name);
   }
-  spec.splits.push_back({family->split_pattern, false});  // these files do not carry it
+  spec.splits.push_back({family->split_pattern, false});  // these files do not contain it
   const std::string vocab_path = directory + "/vocab.json";
   read_vocab(read_json_file(vocab_path), spec, vocab_path);
 

@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-// Defaults of transformers' image processor for these models, used for fields the file leaves out.
+// Defaults of transformers' image processor for these models, used for fields that the file omits.
 constexpr int kDefaultPatchSize = 14;
 constexpr std::array<double, 3> kClipMean{0.48145466, 0.4578275, 0.40821073};
 constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
