@@ -96,16 +96,16 @@ class ToyCheckpoint {
     at::manual_seed(11);
     const ModelDescription model = describe_model(path());
     std::vector<TensorEntry> tensors;
-    const TensorSource record = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    LayerSource source([&](const std::string& name, const std::vector<int64_t>& shape) {
       const at::Tensor values = at::randn(shape);
       const bool is_weight = shape.size() > 1;
       tensors.push_back({name, is_weight ? values / std::sqrt(static_cast<double>(values[0].numel())) : 1 + 0.1 * values});
       return tensors.back().tensor;
-    };
-    const VisionTower tower(model.vision, record);
-    record(model.text.embedding + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
-    const Decoder decoder(model.text, record);
-    record(model.text.head.module + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
+    });
+    const VisionTower tower(model.vision, source);
+    source.take(model.text.embedding + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
+    const Decoder decoder(model.text, source);
+    source.take(model.text.head.module + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
     write_hf_weights(path(), tensors);
   }
   const std::string& path() const { return dir_.path(); }
