@@ -5,42 +5,26 @@
 namespace rematch {
 namespace {
 
-DecoderLayer take_layer(const TensorSource& source, const LayerDescription& description) {
-  DecoderLayer layer;
-  layer.q = take_linear(source, description.q);
-  layer.k = take_linear(source, description.k);
-  layer.v = take_linear(source, description.v);
-  layer.o = take_linear(source, description.o);
-  if (description.q_norm) layer.q_norm = take_rms_norm(source, *description.q_norm);
-  if (description.k_norm) layer.k_norm = take_rms_norm(source, *description.k_norm);
-  layer.gate = take_linear(source, *description.mlp.gate);
-  layer.up = take_linear(source, description.mlp.up);
-  layer.down = take_linear(source, description.mlp.down);
-  layer.attention_norm = take_rms_norm(source, description.attention_norm);
-  layer.mlp_norm = take_rms_norm(source, description.mlp_norm);
-  return layer;
+void fill_layer(DecoderLayer& layer, const LayerDescription& description, LayerSource& source) {
+  source.fill(layer.q, description.q);
+  source.fill(layer.k, description.k);
+  source.fill(layer.v, description.v);
+  source.fill(layer.o, description.o);
+  if (description.q_norm) layer.q_norm = source.rms_norm(*description.q_norm);
+  if (description.k_norm) layer.k_norm = source.rms_norm(*description.k_norm);
+  source.fill(layer.gate, *description.mlp.gate);
+  source.fill(layer.up, description.mlp.up);
+  source.fill(layer.down, description.mlp.down);
+  layer.attention_norm = source.rms_norm(description.attention_norm);
+  layer.mlp_norm = source.rms_norm(description.mlp_norm);
 }
 
 }  // namespace
 
-Decoder::Decoder(const TextDescription& text, const TensorSource& source) : text_(text) {
-  for (const LayerDescription& layer : text.layers) layers_.push_back(take_layer(source, layer));
-  final_norm_ = take_rms_norm(source, text.final_norm);
+Decoder::Decoder(const TextDescription& text, LayerSource& source) : text_(text), layers_(text.layers.size()) {
+  for (size_t i = 0; i < layers_.size(); ++i) fill_layer(layers_[i], text.layers[i], source);
+  final_norm_ = source.rms_norm(text.final_norm);
   rope_columns_ = rope_columns(text.rope.theta, text.rope.axis_of_pair, final_norm_.device());
-}
-
-void Decoder::visit_linears(const LinearVisitor& visit) {
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const LayerDescription& description = text_.layers[i];
-    DecoderLayer& layer = layers_[i];
-    visit(description.q.module, layer.q);
-    visit(description.k.module, layer.k);
-    visit(description.v.module, layer.v);
-    visit(description.o.module, layer.o);
-    visit(description.mlp.gate->module, layer.gate);
-    visit(description.mlp.up.module, layer.up);
-    visit(description.mlp.down.module, layer.down);
-  }
 }
 
 at::Tensor Decoder::attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const {

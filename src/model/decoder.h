@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/modules.h"
+#include "model/layer_source.h"
 #include "nn/attention.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
@@ -27,7 +27,8 @@ struct DeepstackInput {
 class Decoder {
  public:
   /// Takes its layers and final norm from `source`, in checkpoint order. @param text  outlives the decoder
-  Decoder(const TextDescription& text, const TensorSource& source);
+  Decoder(const TextDescription& text, LayerSource& source);
+  Decoder(const Decoder&) = delete;
 
   /// @param embeds_TH     [..., H]
   /// @param positions_3T  [3, ...]
@@ -38,9 +39,6 @@ class Decoder {
   /// Keeps only what goes into each layer and computes the rest again in the backward pass (nn/checkpoint.h). The decoder must then outlive
   /// the graphs it makes.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
-
-  /// Calls `visit` with every Linear under its module name, in checkpoint order.
-  void visit_linears(const LinearVisitor& visit);
 
  private:
   at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;

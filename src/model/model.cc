@@ -66,32 +66,28 @@ void require_vision_input(const VisionInput& images, const VisionDescription& vi
 }  // namespace
 
 struct Model::Impl {
-  Impl(ModelDescription model_description, const ModelOptions& model_options, ParameterLoader& loader)
-      : description(std::move(model_description)), options(model_options), tower(description.vision, source(loader)) {
+  /// @param source  takes from the loader
+  Impl(ModelDescription model_description, const ModelOptions& model_options, ParameterLoader& loader, LayerSource& source)
+      : description(std::move(model_description)), options(model_options), tower(description.vision, source) {
     const TextDescription& text = description.text;
     const std::string embedding_name = text.embedding + ".weight", head_name = text.head.module + ".weight";
     const HeadSource head_from = head_source(loader.dir(), description.tie_word_embeddings, embedding_name, head_name);
     const std::vector<int64_t> shape{text.vocab_size, text.hidden_size};
     embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? head_name : embedding_name, embedding_name, shape);
-    decoder = std::make_unique<Decoder>(text, source(loader));
+    decoder = std::make_unique<Decoder>(text, source);
     tower.set_gradient_checkpointing(options.gradient_checkpointing);
     decoder->set_gradient_checkpointing(options.gradient_checkpointing);
     tied = head_from != HeadSource::kOwn;
-    head.weight = tied ? embedding : loader.take(head_name, shape);
+    if (tied) {
+      head.weight = embedding;
+    } else {
+      source.fill(head, text.head);
+    }
+    linears = source.linears();
     if (tied && loader.dir().has(head_name)) loader.skip(head_name);
     unused = loader.unused();
     parameters = loader.take_parameters();
     for (size_t i = 0; i < parameters.size(); ++i) index[parameters[i].name] = i;
-  }
-
-  static TensorSource source(ParameterLoader& loader) {
-    return [&loader](const std::string& name, const std::vector<int64_t>& shape) { return loader.take(name, shape); };
-  }
-
-  void visit_linears(const LinearVisitor& visit) {
-    tower.visit_linears(visit);
-    decoder->visit_linears(visit);
-    if (!tied) visit(description.text.head.module, head);
   }
 
   ModelDescription description;
@@ -100,6 +96,7 @@ struct Model::Impl {
   at::Tensor embedding;
   std::unique_ptr<Decoder> decoder;
   LinearWeights head;
+  std::vector<std::pair<std::string, LinearWeights*>> linears;
   std::shared_ptr<Adapter> adapter;
   bool tied = false;
   std::vector<NamedParameter> parameters;
@@ -115,8 +112,9 @@ std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOpti
   ModelDescription description = describe_model(model_dir);
   require_supported(description, join_path(model_dir, "config.json"));
   ParameterLoader loader(HfDir::open(model_dir), options);
+  LayerSource source([&loader](const std::string& name, const std::vector<int64_t>& shape) { return loader.take(name, shape); });
   std::shared_ptr<Model> model(new Model);
-  model->impl_ = std::make_unique<Impl>(std::move(description), options, loader);
+  model->impl_ = std::make_unique<Impl>(std::move(description), options, loader, source);
   return model;
 }
 
@@ -127,17 +125,17 @@ const std::shared_ptr<Adapter>& Model::adapter() const { return impl_->adapter; 
 
 std::vector<std::pair<std::string, LinearWeights>> Model::linears() const {
   std::vector<std::pair<std::string, LinearWeights>> linears;
-  impl_->visit_linears([&](const std::string& module, LinearWeights& layer) { linears.emplace_back(module, layer); });
+  for (const auto& [module, layer] : impl_->linears) linears.emplace_back(module, *layer);
   return linears;
 }
 
 void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers) {
   size_t num_attached = 0;
-  impl_->visit_linears([&](const std::string& module, LinearWeights& layer) {
+  for (const auto& [module, layer] : impl_->linears) {
     const auto found = layers.find(module);
-    layer.adapter = found == layers.end() ? nullptr : found->second;
+    layer->adapter = found == layers.end() ? nullptr : found->second;
     num_attached += found == layers.end() ? 0 : 1;
-  });
+  }
   REMATCH_CHECK(num_attached == layers.size(), fmt::format("{} layers, {} of them in the model", layers.size(), num_attached));
   impl_->adapter = std::move(adapter);
 }

@@ -94,7 +94,7 @@ class Model {
   /// @param embeds_TH     token embeddings with visual rows already in place; any leading shape [..., H]
   /// @param positions_3T  [3, T] or [3, B, T], matching the leading shape
   /// @param attention     called once per layer with rotated q, k and v
-  /// @param visual_mask   flat indices (into the flattened leading shape) of visual rows; undefined when there are none
+  /// @param visual_idx_M  flat indices (into the flattened leading shape) of visual rows; undefined when there are none
   at::Tensor decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
                        const at::Tensor& visual_idx_M, const std::vector<at::Tensor>& deepstack_MH) const;
 

@@ -51,8 +51,7 @@ at::Tensor block_order_coordinates(int64_t height, int64_t width, int64_t merge)
   return at::stack({in_blocks(at::arange(height, options).unsqueeze(1)), in_blocks(at::arange(width, options).unsqueeze(0))}, 1);
 }
 
-VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision,
-                            const at::Tensor& pos_embed) {
+VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision, const at::Tensor& pos_embed) {
   struct Frame {
     at::Tensor position;
     RopeTable rope;

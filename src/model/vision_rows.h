@@ -18,8 +18,7 @@ struct VisionRows {
 
 /// Builds VisionRows; images with equal grids share the work. Differentiable in `pos_embed`.
 /// @param pos_embed  [num_position_embeddings, D]
-VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision,
-                            const at::Tensor& pos_embed);
+VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision, const at::Tensor& pos_embed);
 
 /// Row and column of each patch of one frame in merge-block order: [h·w, 2] int64, on CPU.
 at::Tensor block_order_coordinates(int64_t height, int64_t width, int64_t merge);

@@ -7,24 +7,20 @@
 namespace rematch {
 namespace {
 
-PatchMerger take_merger(const TensorSource& source, const MergerDescription& description) {
-  PatchMerger merger;
-  merger.norm = take_layer_norm(source, description.norm);
-  merger.fc1 = take_linear(source, description.fc1);
-  merger.fc2 = take_linear(source, description.fc2);
+void fill_merger(PatchMerger& merger, const MergerDescription& description, LayerSource& source) {
+  merger.norm = source.layer_norm(description.norm);
+  source.fill(merger.fc1, description.fc1);
+  source.fill(merger.fc2, description.fc2);
   merger.norm_after_shuffle = description.norm_after_shuffle;
-  return merger;
 }
 
-VisionBlock take_block(const TensorSource& source, const VisionBlockDescription& description) {
-  VisionBlock block;
-  block.norm1 = take_layer_norm(source, description.norm1);
-  block.norm2 = take_layer_norm(source, description.norm2);
-  block.qkv = take_linear(source, description.qkv);
-  block.proj = take_linear(source, description.proj);
-  block.fc1 = take_linear(source, description.mlp.up);
-  block.fc2 = take_linear(source, description.mlp.down);
-  return block;
+void fill_block(VisionBlock& block, const VisionBlockDescription& description, LayerSource& source) {
+  block.norm1 = source.layer_norm(description.norm1);
+  block.norm2 = source.layer_norm(description.norm2);
+  source.fill(block.qkv, description.qkv);
+  source.fill(block.proj, description.proj);
+  source.fill(block.fc1, description.mlp.up);
+  source.fill(block.fc2, description.mlp.down);
 }
 
 }  // namespace
@@ -36,31 +32,16 @@ at::Tensor PatchMerger::forward(const at::Tensor& hidden_ND) const {
   return linear(gelu_erf(linear(x, fc1)), fc2);
 }
 
-VisionTower::VisionTower(const VisionDescription& vision, const TensorSource& source) : vision_(vision) {
-  const LinearDescription& patch_embed = vision.patch_embed;
-  patch_embed_.weight = source(patch_embed.module + ".weight",
-                               {vision.hidden_size, vision.in_channels, vision.temporal_patch_size, vision.patch_size, vision.patch_size});
-  if (patch_embed.has_bias) patch_embed_.bias = source(patch_embed.module + ".bias", {vision.hidden_size});
-  pos_embed_ = source(vision.position_table + ".weight", {vision.num_position_embeddings, vision.hidden_size});
-  for (const VisionBlockDescription& block : vision.blocks) blocks_.push_back(take_block(source, block));
-  merger_ = take_merger(source, vision.merger);
-  for (const MergerDescription& merger : vision.deepstack_mergers) deepstack_mergers_.push_back(take_merger(source, merger));
-}
-
-void VisionTower::visit_linears(const LinearVisitor& visit) {
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    const VisionBlockDescription& block = vision_.blocks[i];
-    visit(block.qkv.module, blocks_[i].qkv);
-    visit(block.proj.module, blocks_[i].proj);
-    visit(block.mlp.up.module, blocks_[i].fc1);
-    visit(block.mlp.down.module, blocks_[i].fc2);
-  }
-  const auto visit_merger = [&](const MergerDescription& description, PatchMerger& merger) {
-    visit(description.fc1.module, merger.fc1);
-    visit(description.fc2.module, merger.fc2);
-  };
-  visit_merger(vision_.merger, merger_);
-  for (size_t i = 0; i < deepstack_mergers_.size(); ++i) visit_merger(vision_.deepstack_mergers[i], deepstack_mergers_[i]);
+VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
+    : vision_(vision), blocks_(vision.blocks.size()), deepstack_mergers_(vision.deepstack_mergers.size()) {
+  const LinearDescription& patch_embed = vision.patch_embed;  // a convolution, which takes no adapter
+  patch_embed_.weight = source.take(patch_embed.module + ".weight", {vision.hidden_size, vision.in_channels, vision.temporal_patch_size,
+                                                                     vision.patch_size, vision.patch_size});
+  if (patch_embed.has_bias) patch_embed_.bias = source.take(patch_embed.module + ".bias", {vision.hidden_size});
+  pos_embed_ = source.take(vision.position_table + ".weight", {vision.num_position_embeddings, vision.hidden_size});
+  for (size_t i = 0; i < blocks_.size(); ++i) fill_block(blocks_[i], vision.blocks[i], source);
+  fill_merger(merger_, vision.merger, source);
+  for (size_t i = 0; i < deepstack_mergers_.size(); ++i) fill_merger(deepstack_mergers_[i], vision.deepstack_mergers[i], source);
 }
 
 at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const {

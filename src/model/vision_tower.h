@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "flow/grid.h"
-#include "model/modules.h"
+#include "model/layer_source.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
 
@@ -42,7 +42,8 @@ struct VisionTowerOutput {
 class VisionTower {
  public:
   /// Takes its parameters from `source`, in checkpoint order. @param vision  outlives the tower
-  VisionTower(const VisionDescription& vision, const TensorSource& source);
+  VisionTower(const VisionDescription& vision, LayerSource& source);
+  VisionTower(const VisionTower&) = delete;
 
   /// @param pixel_values_NC  rows of all images in order, any float dtype
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
@@ -51,9 +52,6 @@ class VisionTower {
   /// Keeps only what goes into each block and computes the rest again in the backward pass (nn/checkpoint.h). The tower must then outlive the
   /// graphs it makes.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
-
-  /// Calls `visit` with every Linear under its module name, in checkpoint order. The patch embedding, a convolution, is none.
-  void visit_linears(const LinearVisitor& visit);
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;

@@ -25,10 +25,11 @@ constexpr int kPad = 7, kVocab = 80;
 NormDescription layer_norm_of(const std::string& module, int64_t width) { return {module, width, NormKind::kLayer, 1e-5}; }
 
 // Biases on q, k and v, no norms of heads, positions in sections one after the other, no DeepStack: all that Qwen3-VL is not.
-ModelDescription describe_toy(const ConfigReader& root) {
+ModelDescription describe_toy(const Json& config, const JsonOrigin& origin) {
+  JsonFields root(config, origin);
   const int64_t hidden = 48, inner = 96, heads = 4, kv_heads = 2, head_dim = 16;
   ModelDescription model;
-  model.image_token_id = root.integer("pad", kPad);
+  model.image_token_id = root.integer_or("pad", kPad);
   model.part_of.modules = {{"eye.merge", ParameterPart::kAligner}, {"eye", ParameterPart::kVit}};
   TextDescription& text = model.text;
   text = {.vocab_size = kVocab,
@@ -41,7 +42,7 @@ ModelDescription describe_toy(const ConfigReader& root) {
           .embedding = "words",
           .final_norm = {"last_norm", hidden, NormKind::kRms, 1e-5},
           .head = {"answers", kVocab, hidden}};
-  for (int64_t i = 0; i < root.integer("layers", 2); ++i) {
+  for (int64_t i = 0; i < root.integer_or("layers", 2); ++i) {
     const std::string layer = fmt::format("mind.{}.", i);
     text.layers.push_back({.attention_norm = {layer + "norm_a", hidden, NormKind::kRms, 1e-5},
                            .q = {layer + "query", heads * head_dim, hidden, true},
@@ -54,7 +55,7 @@ ModelDescription describe_toy(const ConfigReader& root) {
                            .mlp = {.gate = LinearDescription{layer + "gate", inner, hidden},
                                    .up = {layer + "up", inner, hidden},
                                    .down = {layer + "down", hidden, inner}},
-                           .window = root.integer("window", 0, 0)});
+                           .window = root.integer_or("window", 0)});
   }
   VisionDescription& vision = model.vision;
   vision.hidden_size = 32;
@@ -96,16 +97,16 @@ class ToyCheckpoint {
     at::manual_seed(11);
     const ModelDescription model = describe_model(path());
     std::vector<TensorEntry> tensors;
-    const TensorSource record = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    LayerSource source([&](const std::string& name, const std::vector<int64_t>& shape) {
       const at::Tensor values = at::randn(shape);
       const bool is_weight = shape.size() > 1;
       tensors.push_back({name, is_weight ? values / std::sqrt(static_cast<double>(values[0].numel())) : 1 + 0.1 * values});
       return tensors.back().tensor;
-    };
-    const VisionTower tower(model.vision, record);
-    record(model.text.embedding + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
-    const Decoder decoder(model.text, record);
-    record(model.text.head.module + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
+    });
+    const VisionTower tower(model.vision, source);
+    source.take(model.text.embedding + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
+    const Decoder decoder(model.text, source);
+    source.take(model.text.head.module + ".weight", {kVocab, model.text.hidden_size}).mul_(4);
     write_hf_weights(path(), tensors);
   }
   const std::string& path() const { return dir_.path(); }

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "model/families/config_reader.h"
+#include "base/json_fields.h"
 #include "model/families/description.h"
 
 namespace rematch {
@@ -12,8 +12,8 @@ struct Family {
   std::string title;                       ///< for messages
   std::string model_type;                  ///< of config.json, and what `template.template` calls the family
   std::vector<std::string> architectures;  ///< of config.json, looked at when it names no model type
-  /// @param root  config.json. @throws UserError (data) for values that are damaged or not implemented
-  ModelDescription (*describe)(const ConfigReader& root) = nullptr;
+  /// @param config  the document config.json, an object. @throws UserError (data) for values that are damaged or not implemented
+  ModelDescription (*describe)(const Json& config, const JsonOrigin& origin) = nullptr;
   /// `tokenizer_class` of tokenizers that may come as vocab.json and merges.txt, and the split pattern that they build in.
   std::vector<std::string> tokenizer_classes;
   std::string split_pattern;

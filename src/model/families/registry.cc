@@ -19,8 +19,8 @@ std::vector<Family>& table() {
   return families;
 }
 
-const Family& family_of(const ConfigReader& root) {
-  const std::string model_type = root.text("model_type", "");
+const Family& family_of(JsonFields root, JsonOrigin origin) {
+  const std::string model_type = root.text_or("model_type", "");
   const std::vector<std::string> architectures = root.texts("architectures");
   std::vector<std::string> known;
   for (const Family& family : families()) {
@@ -30,8 +30,8 @@ const Family& family_of(const ConfigReader& root) {
     if (model_type.empty() ? has_architecture : model_type == family.model_type) return family;
     known.push_back(fmt::format("{} checkpoint (model_type \"{}\")", family.title, family.model_type));
   }
-  bad_config_value(root.where(), "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type),
-                   fmt::format("give a {}", join(known, " or a ")));
+  origin.fix = fmt::format("give a {}", join(known, " or a "));
+  throw_json_error(origin, "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type));
 }
 
 }  // namespace
@@ -44,8 +44,11 @@ ModelDescription describe_model(const std::string& model_dir) {
   require_model_dir(model_dir);
   const std::string path = join_path(model_dir, "config.json");
   const Json config = read_json_file(path);
-  const ConfigReader root(config, path, "");
-  return family_of(root).describe(root);
+  const JsonOrigin origin{.path = path,
+                          .error = "{} in config.json is not usable",
+                          .fix = "use a checkpoint of a supported model with the config.json that came with it",
+                          .null_is_absent = true};
+  return family_of(JsonFields(config, origin), origin).describe(config, origin);
 }
 
 }  // namespace rematch

@@ -6,24 +6,20 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "model/families/config_values.h"
+
 namespace rematch {
 namespace {
 
 const std::string kText = "model.language_model.", kVision = "model.visual.";
 
 // Both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) whole; a theta inside beats the outer one.
-ConfigReader rope_object(const ConfigReader& tower) {
-  const ConfigReader old_spelling = tower.object("rope_scaling");
+JsonFields rope_fields(JsonFields& tower, const std::vector<std::string>& implemented_types) {
+  const JsonFields old_spelling = tower.object_or_empty("rope_scaling");
   const Json* scaling = tower.find("rope_scaling");
-  return scaling != nullptr && !scaling->empty() ? old_spelling : tower.object("rope_parameters");
-}
-
-void require_rope_type(const ConfigReader& rope, const std::vector<std::string>& allowed) {
-  const std::string type = rope.text("rope_type", rope.text("type", allowed.front()));
-  if (std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
-    rope.fail("rope_type", fmt::format("rope type \"{}\" changes the frequencies and is not implemented", type),
-              fmt::format("use a checkpoint with rope type \"{}\"", allowed.front()));
-  }
+  JsonFields rope = scaling != nullptr && !scaling->empty() ? old_spelling : tower.object_or_empty("rope_parameters");
+  require_config_text(rope, rope.has("rope_type") ? "rope_type" : "type", implemented_types);  // others change the frequencies
+  return rope;
 }
 
 // Interleaved mRoPE: pair j turns with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
@@ -53,41 +49,39 @@ LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, doub
 }
 
 // @param num_features  of DeepStack: feature k follows layer k
-TextDescription read_text(const ConfigReader& reader, int64_t num_features) {
+TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num_features) {
   TextDescription text;
-  text.vocab_size = reader.integer("vocab_size", 151936);
-  text.hidden_size = reader.integer("hidden_size", 4096);
-  text.intermediate_size = reader.integer("intermediate_size", 22016);
-  const int64_t num_layers = reader.integer("num_hidden_layers", 32);
-  text.num_attention_heads = reader.integer("num_attention_heads", 32);
-  text.num_key_value_heads = reader.integer("num_key_value_heads", reader.is_null("num_key_value_heads") ? text.num_attention_heads : 32);
-  text.head_dim = reader.integer("head_dim", 128);
-  const double eps = reader.number("rms_norm_eps", 1e-6);
-  reader.require_text("hidden_act", "silu");
-  if (reader.boolean("attention_bias", false)) {
-    reader.fail("attention_bias", "true", "only checkpoints without attention biases are implemented");
+  text.vocab_size = config_count(fields, "vocab_size", 151936);
+  text.hidden_size = config_count(fields, "hidden_size", 4096);
+  text.intermediate_size = config_count(fields, "intermediate_size", 22016);
+  const int64_t num_layers = config_count(fields, "num_hidden_layers", 32);
+  text.num_attention_heads = config_count(fields, "num_attention_heads", 32);
+  text.num_key_value_heads = config_count(fields, "num_key_value_heads", has_null_kv_heads ? text.num_attention_heads : 32);
+  text.head_dim = config_count(fields, "head_dim", 128);
+  const double eps = config_positive(fields, "rms_norm_eps", 1e-6);
+  require_config_text(fields, "hidden_act", {"silu"});
+  if (fields.boolean_or("attention_bias", false)) {
+    fields.fail("attention_bias", "biases of attention are not implemented");
   }
-  const ConfigReader rope = rope_object(reader);
-  require_rope_type(rope, {"default"});
-  text.rope.theta = rope.number("rope_theta", reader.number("rope_theta", 500000));
-  const std::vector<int64_t> section = rope.integers("mrope_section", {24, 20, 20});
-  if (section.size() != 3) rope.fail("mrope_section", fmt::format("{} numbers", section.size()), "give three: t, h, w");
+  JsonFields rope = rope_fields(fields, {"default"});
+  text.rope.theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 500000));
+  const std::vector<int64_t> section = config_counts(rope, "mrope_section", {24, 20, 20});
+  if (section.size() != 3) rope.fail("mrope_section", fmt::format("three numbers are expected (t, h, w), found {}", section.size()));
   text.rope.axis_of_pair = interleaved_axes(section, text.head_dim);
   // transformers counts a negative padding index from the end, as every PyTorch embedding does.
-  text.pad_token_id = reader.integer("pad_token_id", std::numeric_limits<int64_t>::max(), -text.vocab_size);
+  text.pad_token_id = config_count(fields, "pad_token_id", std::numeric_limits<int64_t>::max(), -text.vocab_size);
   if (text.pad_token_id == std::numeric_limits<int64_t>::max()) {
     text.pad_token_id = -1;
   } else if (text.pad_token_id < 0) {
     text.pad_token_id += text.vocab_size;
   }
   if (text.num_attention_heads % text.num_key_value_heads != 0) {
-    reader.fail("num_key_value_heads", fmt::format("{} query heads over {}", text.num_attention_heads, text.num_key_value_heads),
-                "query heads must be a multiple of key/value heads");
+    fields.fail("num_key_value_heads",
+                fmt::format("{} query heads are not a multiple of {} key/value heads", text.num_attention_heads, text.num_key_value_heads));
   }
-  if (text.head_dim % 2 != 0) reader.fail("head_dim", std::to_string(text.head_dim), "rotary needs an even head size");
+  if (text.head_dim % 2 != 0) fields.fail("head_dim", fmt::format("{} is odd, and heads are rotated in halves", text.head_dim));
   if (text.pad_token_id >= text.vocab_size) {
-    reader.fail("pad_token_id", fmt::format("{} with {} embedding rows", text.pad_token_id, text.vocab_size),
-                "give an id of the vocabulary");
+    fields.fail("pad_token_id", fmt::format("{} with {} embedding rows", text.pad_token_id, text.vocab_size));
   }
   text.embedding = kText + "embed_tokens";
   for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(text_layer(text, i, eps, i < num_features));
@@ -120,30 +114,30 @@ VisionBlockDescription vision_block(const VisionDescription& vision, int64_t blo
                   .down = {prefix + "mlp.linear_fc2", width, inner, true}}};
 }
 
-VisionDescription read_vision(const ConfigReader& reader) {
+VisionDescription read_vision(JsonFields fields) {
   VisionDescription vision;
-  vision.hidden_size = reader.integer("hidden_size", 1152);
-  vision.intermediate_size = reader.integer("intermediate_size", 4304);
-  const int64_t depth = reader.integer("depth", 27, 0);
-  vision.num_heads = reader.integer("num_heads", 16);
-  vision.in_channels = reader.integer("in_channels", 3);
-  vision.patch_size = reader.side("patch_size", 16);
-  vision.temporal_patch_size = reader.side("temporal_patch_size", 2);
-  vision.spatial_merge_size = reader.integer("spatial_merge_size", 2);
-  vision.num_position_embeddings = reader.integer("num_position_embeddings", 2304);
-  const int64_t out_width = reader.integer("out_hidden_size", 3584);
-  const std::vector<int64_t> taps = reader.integers("deepstack_visual_indexes", {8, 16, 24});
-  reader.require_text("hidden_act", "gelu_pytorch_tanh");
-  const ConfigReader rope = rope_object(reader);
-  require_rope_type(rope, {"axial", "default"});
-  vision.rope_theta = rope.number("rope_theta", reader.number("rope_theta", 10000));
+  vision.hidden_size = config_count(fields, "hidden_size", 1152);
+  vision.intermediate_size = config_count(fields, "intermediate_size", 4304);
+  const int64_t depth = config_count(fields, "depth", 27, 0);
+  vision.num_heads = config_count(fields, "num_heads", 16);
+  vision.in_channels = config_count(fields, "in_channels", 3);
+  vision.patch_size = config_side(fields, "patch_size", 16);
+  vision.temporal_patch_size = config_side(fields, "temporal_patch_size", 2);
+  vision.spatial_merge_size = config_count(fields, "spatial_merge_size", 2);
+  vision.num_position_embeddings = config_count(fields, "num_position_embeddings", 2304);
+  const int64_t out_width = config_count(fields, "out_hidden_size", 3584);
+  const std::vector<int64_t> taps = config_counts(fields, "deepstack_visual_indexes", {8, 16, 24});
+  require_config_text(fields, "hidden_act", {"gelu_pytorch_tanh"});
+  JsonFields rope = rope_fields(fields, {"axial", "default"});
+  vision.rope_theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
 
   if (vision.hidden_size % vision.num_heads != 0 || vision.hidden_size / vision.num_heads % 4 != 0) {
-    reader.fail("num_heads", fmt::format("{} over {} heads", vision.hidden_size, vision.num_heads),
-                "each head needs a multiple of 4 channels (rows and columns are rotated in pairs)");
+    fields.fail("num_heads",
+                fmt::format("{} channels over {} heads; each head needs a multiple of 4 (rows and columns are rotated in pairs)",
+                            vision.hidden_size, vision.num_heads));
   }
   for (const int64_t block : taps) {
-    if (block >= depth) reader.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth), "give indices below depth");
+    if (block >= depth) fields.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth));
   }
   vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(), true};
   vision.position_table = kVision + "pos_embed";
@@ -158,23 +152,23 @@ VisionDescription read_vision(const ConfigReader& reader) {
   return vision;
 }
 
-ModelDescription describe(const ConfigReader& root) {
-  for (const char* part : {"text_config", "vision_config"}) {
-    if (root.find(part) == nullptr) root.fail(part, "absent", "give a config.json with text_config and vision_config");
-  }
+ModelDescription describe(const Json& config, const JsonOrigin& origin) {
+  JsonFields root(config, origin);
   ModelDescription model;
+  const Json& text = root.at("text_config");
   model.vision = read_vision(root.object("vision_config"));
   const auto feeds = [](const VisionBlockDescription& block) { return block.deepstack_merger >= 0; };
-  model.text = read_text(root.object("text_config"), std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
-  model.tie_word_embeddings = root.boolean("tie_word_embeddings", false);
-  model.image_token_id = root.integer("image_token_id", 151655, 0);
+  const bool has_null_kv_heads = text.contains("num_key_value_heads") && text["num_key_value_heads"].is_null();
+  model.text = read_text(root.object("text_config"), has_null_kv_heads,
+                         std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
+  model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false);
+  model.image_token_id = config_count(root, "image_token_id", 151655, 0);
   model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},
                            {kVision + "deepstack_merger_list", ParameterPart::kAligner},
                            {"model.visual", ParameterPart::kVit}};
   if (model.vision.out_hidden_size() != model.text.hidden_size) {
-    root.fail("vision_config.out_hidden_size",
-              fmt::format("{} against text_config.hidden_size {}", model.vision.out_hidden_size(), model.text.hidden_size),
-              "both must be equal: visual rows replace embeddings");
+    root.fail("vision_config.out_hidden_size", fmt::format("{} is not text_config.hidden_size {}, though visual rows replace embeddings",
+                                                           model.vision.out_hidden_size(), model.text.hidden_size));
   }
   return model;
 }

@@ -1,0 +1,44 @@
+#include "model/families/config_values.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace rematch {
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallback, int64_t least) {
+  return fields.integer_or<int64_t>(key, fallback, least, kMost);
+}
+
+int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback) {
+  if (const Json* value = fields.find(key); value == nullptr || !value->is_array()) return config_count(fields, key, fallback);
+  const std::vector<int> sides = fields.integers(key);
+  const bool is_square = !sides.empty() && sides.front() >= 1 && std::count(sides.begin(), sides.end(), sides.front()) == std::ssize(sides);
+  if (!is_square) fields.fail(key, "one integer above 0 is expected, found a list of others");
+  return sides.front();
+}
+
+std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key, std::vector<int64_t> fallback) {
+  if (!fields.has(key)) return fallback;
+  const std::vector<int> counts = fields.integers(key);
+  if (std::any_of(counts.begin(), counts.end(), [](int count) { return count < 0; })) fields.fail(key, "a number is negative");
+  return {counts.begin(), counts.end()};
+}
+
+double config_positive(JsonFields& fields, const std::string& key, double fallback) {
+  const double number = fields.number_or(key, fallback);
+  if (number <= 0) fields.fail(key, fmt::format("a number above 0 is expected, found {}", number));
+  return number;
+}
+
+void require_config_text(JsonFields& fields, const std::string& key, const std::vector<std::string>& implemented) {
+  const std::string found = fields.text_or(key, implemented.front());
+  if (std::find(implemented.begin(), implemented.end(), found) != implemented.end()) return;
+  fields.fail(key, fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
+}
+
+}  // namespace rematch

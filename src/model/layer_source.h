@@ -1,0 +1,39 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/families/description.h"
+#include "nn/layers.h"
+
+namespace rematch {
+
+/// Where the layers of a model come from: tensors by checkpoint name, each held against its shape. Remembers the Linears it filled.
+class LayerSource {
+ public:
+  using Take = std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
+  explicit LayerSource(Take take) : take(std::move(take)) {}
+
+  const Take take;
+  /// Fills a Linear, weight before bias; it must not move while linears() is used.
+  void fill(LinearWeights& layer, const LinearDescription& linear) {
+    layer.weight = take(linear.module + ".weight", {linear.num_outputs, linear.num_inputs});
+    if (linear.has_bias) layer.bias = take(linear.module + ".bias", {linear.num_outputs});
+    linears_.emplace_back(linear.module, &layer);
+  }
+  at::Tensor rms_norm(const NormDescription& norm) const { return take(norm.module + ".weight", {norm.width}); }
+  LayerNormWeights layer_norm(const NormDescription& norm) const {
+    return {.weight = take(norm.module + ".weight", {norm.width}), .bias = take(norm.module + ".bias", {norm.width}), .eps = norm.eps};
+  }
+
+  /// What fill() has filled, by module, in that order.
+  const std::vector<std::pair<std::string, LinearWeights*>>& linears() const { return linears_; }
+
+ private:
+  std::vector<std::pair<std::string, LinearWeights*>> linears_;
+};
+
+}  // namespace rematch
