@@ -105,8 +105,6 @@ class Model {
   const LinearWeights& head() const;
   /// Language-model head on chosen rows: [K, H] → [K, V] in the model's dtype.
   at::Tensor head_KV(const at::Tensor& hidden_KH) const;
-  /// What head_KV multiplies with: W [V, H] without bias, the embedding itself when tied, and its adapter if it has one.
-  const LinearWeights& head() const;
 
  private:
   Model();
