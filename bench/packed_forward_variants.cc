@@ -13,7 +13,7 @@ double backward_of(const Job& job, const at::Tensor& hidden_TH, const RowSupervi
   const RowLoss loss = row_loss(hidden_TH, supervision, Head::of(job.model->head()), job.loss, scale);
   torch::autograd::backward({loss.total}, {});
   double total = 0;
-  for (const auto& [part, sum] : loss.parts) total += sum.sum * scale_of(scale, part);
+  for (const auto& [kind, sum] : loss.by_kind) total += sum.sum * scale_of(scale, kind);
   return total;
 }
 
@@ -49,8 +49,8 @@ struct PaddedBatch {
 };
 
 void add_supervision(RowSupervision& all, const std::shared_ptr<const Segment>& segment, int64_t begin) {
-  for (const auto& [part, one] : RowSupervision::from({{segment}}).parts) {
-    PartTargets& targets = all.parts[part];
+  for (const auto& [kind, one] : RowSupervision::from({{segment}}).by_kind) {
+    KindTargets& targets = all.by_kind[kind];
     for (const int64_t position : one.positions) targets.positions.push_back(begin + position);
     targets.values.insert(targets.values.end(), one.values.begin(), one.values.end());
     targets.is_prefix.insert(targets.is_prefix.end(), one.is_prefix.begin(), one.is_prefix.end());

@@ -86,13 +86,13 @@ void Evaluation::run_teacher(Terminal& terminal, EvaluationResult& result) {
     PackedRow row;
     for (const int64_t index : chunk(begin, batch_size, num_samples_)) row.segments.push_back(teacher_->segment_at(index, 0));
     const RowLoss loss = teacher_loss_(row);
-    total.parts.add(loss.parts);
+    total.by_kind.add(loss.by_kind);
     total.details.add(loss.details);
     terminal.progress({.phase = "evaluate", .done = std::min(begin + batch_size, num_samples_), .total = num_samples_});
   }
   terminal.finish_progress();
   double eval_loss = 0;
-  for (const auto& [part, sum] : total.parts) eval_loss += sum.mean();
+  for (const auto& [kind, sum] : total.by_kind) eval_loss += sum.mean();
   result.values.emplace_back("eval_loss", eval_loss);
   result.values.emplace_back("eval_token_acc", total.details.of(kCorrectTokens).mean());
 }

@@ -11,13 +11,13 @@
 
 namespace rematch {
 
-/// Where a taught token stands: in the kept prefix, or in the text appended to it.
+/// Where a slot stands: in the kept prefix, or in the append.
 enum class SlotSource { kPrefix, kAppend };
 
-/// A token at which something other than the token itself is taught: the logits of `position - 1` are compared with `target`.
+/// A supervised token whose target is not the token itself: the logits of `position - 1` are compared with `target`.
 struct Slot {
   int position = 0;  ///< in the segment's token_ids, ≥ 1
-  int target = 0;    ///< ≥ 0; what it means is a matter of the kind
+  int target = 0;    ///< ≥ 0; the kind says what it means
   SlotSource source = SlotSource::kAppend;
 
   bool operator==(const Slot&) const = default;
@@ -31,7 +31,7 @@ struct Segment {
   int64_t sample_id = 0;
   std::vector<TokenId> token_ids;
   std::vector<int> labels;                         ///< same length; the token itself where cross-entropy applies, else kIgnoreLabel
-  std::map<std::string, std::vector<Slot>> slots;  ///< by kind (kCoordSlots, or what another loss is taught on), each by position
+  std::map<std::string, std::vector<Slot>> slots;  ///< by kind: kCoordSlots, or what another loss term reads; each by position
   std::vector<ImageRef> images;                    ///< references, not pixels
   int prompt_len = 0;                              ///< tokens
   int prefix_len = 0;

@@ -17,28 +17,28 @@ namespace {
 
 // Sums of a window's rows; means are taken once, at the end.
 struct WindowSums {
-  std::map<std::string, double> scaled;  ///< by part
+  std::map<std::string, double> scaled;  ///< by kind
   NamedSums details;
 
   void add(const RowLoss& row, const LossScale& scale) {
-    for (const auto& [part, sum] : row.parts) scaled[part] += sum.sum * scale_of(scale, part);
+    for (const auto& [kind, sum] : row.by_kind) scaled[kind] += sum.sum * scale_of(scale, kind);
     details.add(row.details);
   }
 };
 
-void add_losses(const std::vector<LossPart>& parts, WindowSums& sums, MetricsBag& metrics) {
+void add_losses(const std::vector<LossKind>& kinds, WindowSums& sums, MetricsBag& metrics) {
   double loss = 0;
-  for (const LossPart& part : parts) {
-    metrics.add("loss/" + part.name, sums.scaled[part.name]);
-    loss += sums.scaled[part.name];
-    if (part.name == kLabelPart) continue;
-    for (const char* source : {"_prefix", "_tail"}) metrics.add("loss/" + part.name + source, sums.details.of(part.name + source).mean());
+  for (const LossKind& kind : kinds) {
+    metrics.add("loss/" + kind.name, sums.scaled[kind.name]);
+    loss += sums.scaled[kind.name];
+    if (kind.name == kLabels) continue;
+    for (const char* source : {"_prefix", "_tail"}) metrics.add("loss/" + kind.name + source, sums.details.of(kind.name + source).mean());
   }
   metrics.add("loss", loss);
 }
 
-bool is_supervised(const RowSupervision& row, const std::vector<LossPart>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](const LossPart& part) { return row.parts.count(part.name) > 0; });
+bool is_supervised(const RowSupervision& row, const std::vector<LossKind>& kinds) {
+  return std::any_of(kinds.begin(), kinds.end(), [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
 }
 
 NonFiniteLoss non_finite(const std::string& error, const std::string& what, const std::vector<const PackedRow*>& rows) {
@@ -71,25 +71,25 @@ LossNormalization loss_normalization(const std::string& name) {
 
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group) {
   std::map<std::string, double> window_counts;
-  for (const LossTerm& term : loss_terms()) window_counts.emplace(term.part, 0.0);  // the same parts in the same order on every rank
+  for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);  // the same kinds in the same order on every rank
   for (const RowSupervision& row : rows) {
-    for (const auto& [part, targets] : row.parts) window_counts[part] += static_cast<double>(targets.positions.size());
+    for (const auto& [kind, targets] : row.by_kind) window_counts[kind] += static_cast<double>(targets.positions.size());
   }
   std::vector<double> totals{static_cast<double>(rows.size())};
-  for (const auto& [part, count] : window_counts) totals.push_back(count);
+  for (const auto& [kind, count] : window_counts) totals.push_back(count);
   group.all_reduce(totals);
   const double num_rows = totals.front();
   size_t next = 1;
-  for (auto& [part, count] : window_counts) count = totals[next++];
+  for (auto& [kind, count] : window_counts) count = totals[next++];
   const auto inverse = [](double divisor) { return divisor > 0 ? 1.0 / divisor : 0.0; };
   std::vector<LossScale> scales;
   for (const RowSupervision& row : rows) {
     LossScale& scale = scales.emplace_back();
-    for (const auto& [part, window_count] : window_counts) {
-      const auto own = row.parts.find(part);
-      const auto row_count = static_cast<double>(own == row.parts.end() ? 0 : own->second.positions.size());
+    for (const auto& [kind, window_count] : window_counts) {
+      const auto own = row.by_kind.find(kind);
+      const auto row_count = static_cast<double>(own == row.by_kind.end() ? 0 : own->second.positions.size());
       const bool by_window = normalization == LossNormalization::kWindow;
-      scale[part] = inverse(by_window ? window_count : row_count * num_rows);
+      scale[kind] = inverse(by_window ? window_count : row_count * num_rows);
     }
   }
   return scales;
@@ -109,9 +109,9 @@ RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervisio
     loss = row_loss(model_.hidden_TH(row), supervision, model_.head, options_.loss, scale);
   }
   // The sums are on the host already; a backward pass from a NaN would only cost time.
-  for (const auto& [part, sum] : loss.parts) {
+  for (const auto& [kind, sum] : loss.by_kind) {
     if (std::isfinite(sum.sum)) continue;
-    throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", part, sum.sum, sum.count), {&row});
+    throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", kind, sum.sum, sum.count), {&row});
   }
   const Span span(metrics, "time/backward_s");
   if (loss.total.requires_grad()) torch::autograd::backward({loss.total}, {});
@@ -133,13 +133,13 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
   for (const PackedRow& row : window.rows) supervision.push_back(RowSupervision::from(row));
   const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization, *options_.group);
 
-  const std::vector<LossPart> parts = loss_parts(options_.loss);
+  const std::vector<LossKind> kinds = loss_kinds(options_.loss);
   const double factor = schedule_.factor(optimizer_.num_steps());
   WindowSums sums;
   double norm = 0;
   try {
     for (size_t i = 0; i < window.rows.size(); ++i) {
-      if (!is_supervised(supervision[i], parts)) continue;  // contributes nothing, costs nothing
+      if (!is_supervised(supervision[i], kinds)) continue;  // contributes nothing, costs nothing
       std::shared_ptr<void> training;
       if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), static_cast<int64_t>(i));
       sums.add(accumulate(window.rows[i], supervision[i], scales[i], metrics), scales[i]);
@@ -153,7 +153,7 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
     throw;
   }
   optimizer_.zero_grad();
-  add_losses(parts, sums, metrics);
+  add_losses(kinds, sums, metrics);
   metrics.add("grad_norm", norm);
   metrics.add("learning_rate", options_.learning_rate * factor);
 }
@@ -161,7 +161,7 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
 RowLoss teacher_forced_loss(const RowModel& model, const PackedRow& row, const LossOptions& options) {
   const at::NoGradGuard no_grad;
   const RowSupervision supervision = RowSupervision::from(row);
-  if (!is_supervised(supervision, loss_parts(options))) return {};
+  if (!is_supervised(supervision, loss_kinds(options))) return {};
   return row_loss(model.hidden_TH(row), supervision, model.head, options, {});
 }
 

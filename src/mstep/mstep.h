@@ -31,8 +31,8 @@ struct RowModel {
 /// "window" or "row". @throws UserError (config)
 LossNormalization loss_normalization(const std::string& name);
 
-/// Scales of every row of a window by part of the loss, from the targets alone: known before the first forward pass. 0 where there is nothing
-/// to divide by.
+/// Scales of this rank's rows of a window, from the targets of all ranks alone: known before the first forward pass. 0 where there is nothing to
+/// divide by.
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());
 
 /// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are those of the step's start.
@@ -61,7 +61,7 @@ class MStep {
   MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options);
 
   /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be run again (rollout buffer).
-  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/PART` (of slots also `loss/PART_prefix` and `loss/PART_tail`) and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
+  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/KIND` (of slots also `loss/KIND_prefix` and `loss/KIND_tail`) and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
   /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
   void run(const Window& window, MetricsBag& metrics);
 

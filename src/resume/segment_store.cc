@@ -160,7 +160,7 @@ Json SegmentWriter::numbers_of(const std::vector<std::shared_ptr<const Segment>>
 }
 
 std::set<std::string> SegmentWriter::slot_kinds() const {
-  std::set<std::string> kinds;
+  std::set<std::string> kinds{kCoordSlots};  // always there: so it was before there were others
   for (const auto& segment : segments_) {
     for (const auto& [kind, slots] : segment->slots) kinds.insert(kind);
   }

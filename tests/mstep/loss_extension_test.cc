@@ -13,7 +13,7 @@
 #include "cli/stage.h"
 #include "estep/target/segment_checks.h"
 #include "mstep/loss/loss_table.h"
-#include "mstep/loss_parts.h"
+#include "mstep/loss_targets.h"
 #include "mstep/mstep.h"
 #include "observe/catalog.h"
 #include "resume/segment_store.h"
@@ -114,8 +114,8 @@ TEST(LossExtension, TeacherForcedEvaluationCountsItToo) {
   const RowModel model{.hidden_TH = [&](const PackedRow& row) { return random_tensor({row.total_len(), kHidden}, 3); },
                        .head = test::product_with(head_VH)};
   const RowLoss loss = teacher_forced_loss(model, window_with_toys().rows[0], options_of({{"toy_weight", 2}}));
-  EXPECT_EQ(loss.parts.of("toy").count, 4);
-  EXPECT_NEAR(loss.parts.of("toy").sum, 2 * loss.details.of("toy_push").sum, 1e-9);
+  EXPECT_EQ(loss.by_kind.of("toy").count, 4);
+  EXPECT_NEAR(loss.by_kind.of("toy").sum, 2 * loss.details.of("toy_push").sum, 1e-9);
 }
 
 TEST(LossExtension, ItsTargetsPassTheChecksAndGoThroughACheckpoint) {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "mstep/loss/losses.h"
-#include "mstep/loss_parts.h"
+#include "mstep/loss_targets.h"
 #include "nn/memory_meter.h"
 
 namespace rematch {
@@ -28,7 +28,7 @@ LossOptions options_of(int64_t positions_per_chunk) {
 // Every position but the first is supervised, each third one as a coordinate.
 RowSupervision supervise_all() {
   RowSupervision supervision;
-  PartTargets &ce = supervision.parts[kLabelPart], &coord = supervision.parts[kCoordSlots];
+  KindTargets &ce = supervision.by_kind[kLabels], &coord = supervision.by_kind[kCoordSlots];
   for (int64_t i = 1; i < kTokens; ++i) {
     if (i % 3 == 0) {
       coord.positions.push_back(i);
@@ -53,9 +53,9 @@ Gradients tied_gradients(const LossOptions& options, const RowSupervision& super
   const at::Tensor ids = at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab);
   const at::Tensor hidden_TH = at::embedding(weight_VH, ids).tanh();
   hidden_TH.retain_grad();
-  const RowLoss loss = row_loss(hidden_TH, supervision, test::product_with(weight_VH), options, {{kLabelPart, 0.01}, {kCoordSlots, 0.02}});
+  const RowLoss loss = row_loss(hidden_TH, supervision, test::product_with(weight_VH), options, {{kLabels, 0.01}, {kCoordSlots, 0.02}});
   torch::autograd::backward({loss.total}, {});
-  return {hidden_TH.grad(), weight_VH.grad(), loss.parts.of(kLabelPart).sum, loss.parts.of(kCoordSlots).sum};
+  return {hidden_TH.grad(), weight_VH.grad(), loss.by_kind.of(kLabels).sum, loss.by_kind.of(kCoordSlots).sum};
 }
 
 double relative_distance(const at::Tensor& found, const at::Tensor& wanted) {
@@ -75,7 +75,7 @@ TEST(LossChunks, GiveTheGradientOfTheWholeRowToHiddenStatesAndATiedHead) {
 
 TEST(LossChunks, GiveTheGradientOfPlainCrossEntropyOverAllLogits) {
   RowSupervision supervision;
-  PartTargets& ce = supervision.parts[kLabelPart];
+  KindTargets& ce = supervision.by_kind[kLabels];
   for (int64_t i = 1; i < kTokens; ++i) {
     ce.positions.push_back(i);
     ce.values.push_back(i * 11 % kVocab);
@@ -145,6 +145,30 @@ TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
   const Gradients plain = gradients_of(true), other = gradients_of(false);
   EXPECT_LE(relative_distance(plain.weight, other.weight), 1e-6);
   EXPECT_LE(relative_distance(plain.hidden, other.hidden), 1e-6);
+}
+
+/// x·(W + B·A)ᵀ
+struct LowRank : LinearAdapter {
+  at::Tensor a_rH = random_tensor({2, kHidden}, 6).requires_grad_(), b_Vr = random_tensor({kVocab, 2}, 7).requires_grad_();
+  at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override {
+    return at::linear(x, base.weight) + at::linear(at::linear(x, a_rH), b_Vr);
+  }
+  std::vector<at::Tensor> parameters() const override { return {a_rH, b_Vr}; }
+};
+
+TEST(LossChunks, GiveAnAdapterOnTheHeadItsGradientAndTheFrozenBaseNone) {
+  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
+  const auto adapter = std::make_shared<const LowRank>();
+  const Head head = Head::of({.weight = weight_VH, .bias = {}, .adapter = adapter});
+  torch::autograd::backward({row_loss(hidden_TH, supervise_all(), head, options_of(10), {}).total}, {});
+  // The same head as one trained matrix.
+  const at::Tensor merged_VH = (weight_VH + at::mm(adapter->b_Vr, adapter->a_rH)).detach().requires_grad_(),
+                   other_TH = hidden_TH.detach().clone().requires_grad_();
+  torch::autograd::backward({row_loss(other_TH, supervise_all(), test::product_with(merged_VH), options_of(10), {}).total}, {});
+  EXPECT_LE(relative_distance(hidden_TH.grad(), other_TH.grad()), 1e-5);
+  EXPECT_LE(relative_distance(adapter->b_Vr.grad(), at::mm(merged_VH.grad(), adapter->a_rH.detach().t())), 1e-5);
+  EXPECT_LE(relative_distance(adapter->a_rH.grad(), at::mm(adapter->b_Vr.detach().t(), merged_VH.grad())), 1e-5);
+  EXPECT_FALSE(weight_VH.grad().defined());
 }
 
 TEST(LossChunks, RefuseASecondBackwardPass) {

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "mstep/loss/losses.h"
-#include "mstep/loss_parts.h"
+#include "mstep/loss_targets.h"
 #include "support/paths.h"
 
 namespace rematch {
@@ -33,12 +33,12 @@ GoldenCase read_case(const Json& value, const float*& data) {
   }
   for (int64_t i = 0; i < num_tokens; ++i) {
     if (value["labels"][static_cast<size_t>(i)] == kIgnoreLabel) continue;
-    PartTargets& ce = golden.supervision.parts[kLabelPart];
+    KindTargets& ce = golden.supervision.by_kind[kLabels];
     ce.positions.push_back(i);
     ce.values.push_back(value["labels"][static_cast<size_t>(i)]);
   }
   for (const Json& slot : value["coord_slots"]) {
-    PartTargets& coord = golden.supervision.parts[kCoordSlots];
+    KindTargets& coord = golden.supervision.by_kind[kCoordSlots];
     coord.positions.push_back(slot[0]);
     coord.values.push_back(slot[1]);
     coord.is_prefix.push_back(slot[2] == "prefix");
@@ -64,7 +64,7 @@ std::vector<GoldenCase> golden_cases() {
 
 // Means of a row over a head that hands the logits through.
 RowLoss golden_loss(const GoldenCase& golden, const at::Tensor& logits_TV, const LossOptions& options) {
-  const LossScale scale{{kLabelPart, 1.0 / golden.expect["ce_count"].get<double>()},
+  const LossScale scale{{kLabels, 1.0 / golden.expect["ce_count"].get<double>()},
                         {kCoordSlots, 1.0 / golden.expect["coord_count"].get<double>()}};
   return row_loss(logits_TV, golden.supervision, test::identity(), options, scale);
 }
@@ -79,15 +79,15 @@ TEST(RowLossGolden, EqualsTheDoublePrecisionReference) {
       const double reference = golden.expect[key];
       EXPECT_NEAR(value, reference, 2e-6 * std::max(1.0, std::abs(reference))) << key;
     };
-    EXPECT_EQ(loss.parts.of("ce").count, golden.expect["ce_count"].get<int64_t>());
-    EXPECT_EQ(loss.parts.of("coord").count, golden.expect["coord_count"].get<int64_t>());
-    for (const char* part : {"ce", "coord"}) expect(part, loss.parts.of(part).mean());
+    EXPECT_EQ(loss.by_kind.of("ce").count, golden.expect["ce_count"].get<int64_t>());
+    EXPECT_EQ(loss.by_kind.of("coord").count, golden.expect["coord_count"].get<int64_t>());
+    for (const char* kind : {"ce", "coord"}) expect(kind, loss.by_kind.of(kind).mean());
     for (const char* term : {"soft_ce", "w1", "gate"}) {
-      EXPECT_EQ(loss.details.of(term).count, loss.parts.of("coord").count);
+      EXPECT_EQ(loss.details.of(term).count, loss.by_kind.of("coord").count);
       expect(term, loss.details.of(term).mean());
     }
     expect("loss", loss.total.item<double>());
-    const double coord = loss.parts.of("coord").sum;
+    const double coord = loss.by_kind.of("coord").sum;
     EXPECT_NEAR(loss.details.of("coord_prefix").sum + loss.details.of("coord_tail").sum, coord, 1e-9 * std::abs(coord));
   }
 }
@@ -109,7 +109,7 @@ TEST(RowLossGolden, GivesTheReferenceGradientAlsoThroughSanitisedLogits) {
 TEST(RowLossGolden, BoundaryBinsAndBrokenLogitsAreAmongTheCases) {
   bool has_first = false, has_last = false, has_nan = false, has_masked_row = false;
   for (GoldenCase& golden : golden_cases()) {
-    for (const int64_t bin : golden.supervision.parts[kCoordSlots].values) {
+    for (const int64_t bin : golden.supervision.by_kind[kCoordSlots].values) {
       has_first |= bin == 0;
       has_last |= bin == 999;
     }

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "mstep/loss/coord_logits.h"
-#include "mstep/loss_parts.h"
+#include "mstep/loss_targets.h"
 
 namespace rematch {
 namespace {
@@ -46,8 +46,8 @@ TEST(RowSupervision, MovesPositionsBehindTheSegmentsBefore) {
   row.segments.push_back(std::make_shared<Segment>(segment_of({-100, 5, -100}, {{2, 40, SlotSource::kPrefix}})));
   row.segments.push_back(std::make_shared<Segment>(segment_of({-100, -100, 6, 7}, {{1, 999, SlotSource::kAppend}})));
   const RowSupervision supervision = RowSupervision::from(row);
-  ASSERT_EQ(supervision.parts.size(), 2u);
-  const PartTargets &ce = supervision.parts.at(kLabelPart), &coord = supervision.parts.at(kCoordSlots);
+  ASSERT_EQ(supervision.by_kind.size(), 2u);
+  const KindTargets &ce = supervision.by_kind.at(kLabels), &coord = supervision.by_kind.at(kCoordSlots);
   EXPECT_EQ(ce.positions, (std::vector<int64_t>{1, 5, 6}));
   EXPECT_EQ(ce.values, (std::vector<int64_t>{5, 6, 7}));
   EXPECT_EQ(coord.positions, (std::vector<int64_t>{2, 4}));
@@ -86,7 +86,7 @@ TEST(RowLoss, WithoutSupervisionIsZeroAndMayBeDifferentiated) {
   at::Tensor hidden_TH = at::full({4, kVocab}, std::numeric_limits<float>::quiet_NaN()).requires_grad_();
   const RowLoss loss = row_loss(hidden_TH, {}, test::identity(), options_with_ids(), {});
   EXPECT_EQ(loss.total.item<float>(), 0.0f);
-  EXPECT_TRUE(loss.parts.empty());
+  EXPECT_TRUE(loss.by_kind.empty());
   torch::autograd::backward({loss.total}, {});
   EXPECT_EQ(hidden_TH.grad().abs().sum().item<float>(), 0.0f);
 }
@@ -94,20 +94,20 @@ TEST(RowLoss, WithoutSupervisionIsZeroAndMayBeDifferentiated) {
 TEST(RowLoss, KeepsANaNOfCrossEntropyAndSanitisesThatOfASlot) {
   const at::Tensor nan_TV = at::full({3, kVocab}, std::numeric_limits<float>::quiet_NaN());
   const RowLoss ce = row_loss(nan_TV, {{test::labels({1}, {2})}}, test::identity(), options_with_ids(), {});
-  EXPECT_TRUE(std::isnan(ce.parts.of("ce").sum));
+  EXPECT_TRUE(std::isnan(ce.by_kind.of("ce").sum));
   EXPECT_TRUE(ce.total.isnan().item<bool>());
   const RowLoss slot = row_loss(nan_TV, {{test::coord_slots({1}, {2}, {true})}}, test::identity(), options_with_ids(), {});
   EXPECT_NEAR(slot.details.of("soft_ce").sum, std::log(1000.0), 1e-9);
   EXPECT_NEAR(slot.details.of("gate").sum, std::log(kVocab / 1000.0), 1e-7);
   EXPECT_EQ(slot.details.of("coord_tail").sum, 0.0);
-  EXPECT_NEAR(slot.details.of("coord_prefix").sum, slot.parts.of("coord").sum, 1e-12);
+  EXPECT_NEAR(slot.details.of("coord_prefix").sum, slot.by_kind.of("coord").sum, 1e-12);
 }
 
 TEST(RowLoss, ReadsTheLogitsOneBeforeTheToken) {
   at::Tensor logits_TV = at::zeros({4, kVocab});
   logits_TV[2][9] = 30.0f;
   const auto loss_at = [&](int64_t position) {
-    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(), options_with_ids(), {}).parts.of("ce").sum;
+    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(), options_with_ids(), {}).kinds.of("ce").sum;
   };
   EXPECT_LT(loss_at(3), 1e-6);
   EXPECT_GT(loss_at(2), 1.0);
@@ -141,8 +141,8 @@ TEST(RowLoss, DoesNotDependOnTheChunksAndTrainsAHeadOnFrozenHiddenStates) {
     options.chunk_positions = chunk_positions;
     const at::Tensor leaf_TH = hidden_TH.clone().requires_grad_(hidden_needs_grad);
     const RowLoss loss =
-        row_loss(leaf_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabelPart, 0.3}, {kCoordSlots, 0.2}});
-    EXPECT_NEAR(loss.total.item<double>(), 0.3 * loss.parts.of("ce").sum + 0.2 * loss.parts.of("coord").sum, 1e-5);
+        row_loss(leaf_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabels, 0.3}, {kCoordSlots, 0.2}});
+    EXPECT_NEAR(loss.total.item<double>(), 0.3 * loss.by_kind.of("ce").sum + 0.2 * loss.by_kind.of("coord").sum, 1e-5);
     torch::autograd::backward({loss.total}, {});
     return weight_VH.grad();
   };
@@ -158,11 +158,11 @@ TEST(RowLoss, GradientEqualsFiniteDifferences) {
   LossOptions options = options_with_ids();
   options.settings = {{"temperature_coord", 1.3}, {"target_sigma", 20.0}, {"w1_weight", 3.0}};
   const auto loss_of = [&](const at::Tensor& h_TH) {
-    return row_loss(h_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabelPart, 0.5}, {kCoordSlots, 0.25}});
+    return row_loss(h_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabels, 0.5}, {kCoordSlots, 0.25}});
   };
   const auto value_of = [&](const at::Tensor& h_TH) {  // the sums are float64, the scalar is not
     const RowLoss loss = loss_of(h_TH);
-    return 0.5 * loss.parts.of("ce").sum + 0.25 * loss.parts.of("coord").sum;
+    return 0.5 * loss.by_kind.of("ce").sum + 0.25 * loss.by_kind.of("coord").sum;
   };
   torch::autograd::backward({loss_of(hidden_TH).total}, {});
   const at::NoGradGuard no_grad;
@@ -181,7 +181,7 @@ TEST(RowLoss, ComputesInFloat32WhateverTheModelsType) {
   const RowLoss half = row_loss(leaf_TH, mixed_supervision(), test::identity(), options_with_ids(), {});
   const RowLoss single = row_loss(hidden_TH.to(at::kFloat), mixed_supervision(), test::identity(), options_with_ids(), {});
   EXPECT_EQ(half.total.scalar_type(), at::kFloat);
-  for (const char* part : {"ce", "coord"}) EXPECT_EQ(half.parts.of(part).sum, single.parts.of(part).sum) << part;
+  for (const char* kind : {"ce", "coord"}) EXPECT_EQ(half.by_kind.of(kind).sum, single.by_kind.of(kind).sum) << kind;
   torch::autograd::backward({half.total}, {});
   EXPECT_EQ(leaf_TH.grad().scalar_type(), at::kBFloat16);
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "mstep/loss_parts.h"
+#include "mstep/loss_targets.h"
 #include "support/capture.h"
 
 namespace rematch {
@@ -287,14 +287,14 @@ TEST(TeacherForcedLoss, GivesTheSumsOfARowWithoutAGraph) {
   row.segments = {segment(0), segment(2)};
   const RowLoss loss = teacher_forced_loss(toy.model(), row, options.loss);
   EXPECT_FALSE(loss.total.requires_grad());
-  EXPECT_EQ(loss.parts.of("ce").count, 2 + 5);
-  EXPECT_EQ(loss.parts.of("coord").count, 1 + 3);
+  EXPECT_EQ(loss.by_kind.of("ce").count, 2 + 5);
+  EXPECT_EQ(loss.by_kind.of("coord").count, 1 + 3);
   EXPECT_EQ(loss.details.of("coord_prefix").count, 1 + 2);
   MStep step(toy.model(), toy.groups(), {}, constant(), options);
   MetricsBag metrics;
   step.run({.rows = {row}}, metrics);
-  EXPECT_NEAR(metric(metrics, "loss/ce"), loss.parts.of("ce").sum / 7, 1e-9);
-  EXPECT_NEAR(metric(metrics, "loss/coord"), loss.parts.of("coord").sum / 4, 1e-9);
+  EXPECT_NEAR(metric(metrics, "loss/ce"), loss.by_kind.of("ce").sum / 7, 1e-9);
+  EXPECT_NEAR(metric(metrics, "loss/coord"), loss.by_kind.of("coord").sum / 4, 1e-9);
 }
 
 }  // namespace rematch

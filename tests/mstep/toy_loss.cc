@@ -20,7 +20,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 }
 
 [[maybe_unused]] const bool kAdded =
-    add_loss_term({.name = "toy_push", .part = "toy", .weight = kWeight, .keys = {kMargin}, .values_K = values_K});
+    add_loss_term({.name = "toy_push", .kind = "toy", .weight = kWeight, .keys = {kMargin}, .values_K = values_K});
 
 }  // namespace
 }  // namespace rematch

@@ -45,14 +45,14 @@ TEST(PackingSpec, PackingEnabledDoesNotBreakRolloutMatchingTraining) {
     row_ids.insert(row_ids.end(), segment->token_ids.begin(), segment->token_ids.end());
     for (int position = 0; position < segment->encoded_len(); ++position) is_assistant.push_back(position >= segment->prompt_len);
   }
-  const PartTargets& ce = supervision.parts.at(kLabelPart);
+  const KindTargets& ce = supervision.by_kind.at(kLabels);
   ASSERT_FALSE(ce.positions.empty());
   for (size_t i = 0; i < ce.positions.size(); ++i) {
     const auto position = static_cast<size_t>(ce.positions[i]);
     EXPECT_TRUE(is_assistant.at(position));
     EXPECT_EQ(row_ids.at(position), ce.values[i]);
   }
-  for (const int64_t position : supervision.parts.at(kCoordSlots).positions) EXPECT_TRUE(is_assistant.at(static_cast<size_t>(position)));
+  for (const int64_t position : supervision.by_kind.at(kCoordSlots).positions) EXPECT_TRUE(is_assistant.at(static_cast<size_t>(position)));
   EXPECT_GT(metrics.sum("loss"), 0);
   EXPECT_GT(metrics.sum("packing/post_rollout_fill"), 0);
 }
@@ -103,10 +103,10 @@ TEST(PackingSpec, EverySupervisionMaskKeepsItsOffsetInTheRow) {
       offset += segment->encoded_len();
     }
     RowSupervision supervision = RowSupervision::from(row);
-    EXPECT_EQ(supervision.parts[kLabelPart].positions, ce_positions);
-    EXPECT_EQ(supervision.parts[kLabelPart].values, ce_labels);
-    EXPECT_EQ(supervision.parts[kCoordSlots].positions, slot_positions);
-    EXPECT_EQ(supervision.parts[kCoordSlots].values, slot_bins);
+    EXPECT_EQ(supervision.by_kind[kLabels].positions, ce_positions);
+    EXPECT_EQ(supervision.by_kind[kLabels].values, ce_labels);
+    EXPECT_EQ(supervision.by_kind[kCoordSlots].positions, slot_positions);
+    EXPECT_EQ(supervision.by_kind[kCoordSlots].values, slot_bins);
   }
 }
 

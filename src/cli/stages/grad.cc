@@ -65,10 +65,11 @@ class GradStage : public Stage {
     const std::vector<TensorEntry> gradients = take_gradients();
 
     Json answer;
+    answer["loss"] = 0;  // comes first
     double total = 0;
-    for (const LossPart& part : loss_parts(options)) {
-      const double scaled = loss.parts.of(part.name).sum * scale_of(scale, part.name);
-      answer[part.name] = scaled;
+    for (const LossKind& kind : loss_kinds(options)) {
+      const double scaled = loss.by_kind.of(kind.name).sum * scale_of(scale, kind.name);
+      answer[kind.name] = scaled;
       total += scaled;
     }
     answer["loss"] = total;

@@ -49,11 +49,13 @@ class LossStage : public Stage {
     const RowLoss loss = row_loss(logits_TV, supervision, hand_through, options, {});
     Json answer;
     double total = 0;
-    for (const LossPart& part : loss_parts(options)) {
-      const LossSum sum = loss.parts.of(part.name);
-      for (const auto& [term, weight] : part.terms) answer[term->name] = loss.details.of(term->name).mean();
-      answer[part.name] = sum.mean();
-      answer[part.name + "_count"] = sum.count;
+    for (const LossKind& kind : loss_kinds(options)) {
+      const LossSum sum = loss.by_kind.of(kind.name);
+      answer[kind.name] = sum.mean();
+      answer[kind.name + "_count"] = sum.count;
+      for (const auto& [term, weight] : kind.terms) {
+        if (term->name != kind.name) answer[term->name] = loss.details.of(term->name).mean();
+      }
       total += sum.mean();
     }
     answer["loss"] = total;

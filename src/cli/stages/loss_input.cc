@@ -40,7 +40,8 @@ Slot read_slot(const Json& item, const std::string& kind, const std::string& whe
   const bool has_shape =
       item.is_array() && item.size() == 3 && item[0].is_number_integer() && item[1].is_number_integer() && item[2].is_string();
   const std::string found = shown_json(item);
-  if (!has_shape) fail(where, fmt::format("a {} slot has a wrong shape", kind), found, "give [position, target, \"prefix\" or \"append\"]");
+  if (!has_shape)
+    fail(where, fmt::format("a {} slot has an invalid shape", kind), found, "pass [position, target, \"prefix\" or \"append\"]");
   const auto position = item[0].get<double>();  // as double: an unsigned beyond int64 must not wrap
   const auto target = item[1].get<double>();
   const auto source = item[2].get<std::string>();
@@ -63,13 +64,13 @@ Slot read_slot(const Json& item, const std::string& kind, const std::string& whe
 void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size, Segment& segment) {
   segment.labels = read_labels(fields, what, vocab_size, segment.token_ids.size());
   for (const LossTerm& term : loss_terms()) {
-    if (term.part == kLabelPart || segment.slots.count(term.part) > 0) continue;
-    const std::string key = term.part + "_slots";
+    if (term.kind == kLabels || segment.slots.count(term.kind) > 0) continue;
+    const std::string key = term.kind + "_slots";
     const Json* slots = fields.find(key);
     if (slots == nullptr) continue;
     const std::string where = what + "." + key;
     if (!slots->is_array()) fail(where, key + " has an invalid value", slots->type_name(), "pass a list of [position, target, source]");
-    for (const Json& item : *slots) segment.add_slot(term.part, read_slot(item, term.part, where, segment.token_ids.size()));
+    for (const Json& item : *slots) segment.slots[term.kind].push_back(read_slot(item, term.kind, where, segment.token_ids.size()));
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace rematch {
 
-/// Reads `labels` and the slots of every part (`coord_slots`) of the `loss` and `grad` stages into a segment whose token_ids are set.
+/// Reads `labels` and the slots of every kind (`coord_slots`) of the `loss` and `grad` stages into a segment whose token_ids are set.
 /// @param fields      the input line, or one of its segments
 /// @param what        its name in errors
 /// @param vocab_size  labels are below it

@@ -27,6 +27,6 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm cross_entropy_term() { return {.name = "ce", .part = kLabelPart, .weight = {}, .values_K = values_K}; }
+LossTerm cross_entropy_term() { return {.name = "ce", .kind = kLabels, .weight = {}, .values_K = values_K}; }
 
 }  // namespace rematch

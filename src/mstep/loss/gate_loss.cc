@@ -21,7 +21,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 LossTerm gate_term() {
   return {.name = "gate",
-          .part = kCoordSlots,
+          .kind = kCoordSlots,
           .weight = LossKey{.name = "gate_weight", .fallback = 1, .meaning = "weight of the gate (mass outside the coord tokens)"},
           .keys = coord_keys(),
           .values_K = values_K};

@@ -38,20 +38,20 @@ std::vector<LossKey> loss_keys() {
   return keys;
 }
 
-std::vector<LossPart> loss_parts(const LossOptions& options) {
+std::vector<LossKind> loss_kinds(const LossOptions& options) {
   const std::vector<LossKey> keys = loss_keys();
   for (const auto& [name, value] : options.settings) {
     REMATCH_CHECK(std::any_of(keys.begin(), keys.end(), by_name(name)), "no loss has the setting " + name);
   }
-  std::vector<LossPart> parts;
+  std::vector<LossKind> kinds;
   for (const LossTerm& term : table()) {
     const double weight = term.weight ? options.value(*term.weight) : 1.0;
     if (weight == 0 && term.weight->fallback == 0) continue;
-    auto part = std::find_if(parts.begin(), parts.end(), by_name(term.part));
-    if (part == parts.end()) part = parts.insert(part, LossPart{term.part, {}});
-    part->terms.emplace_back(&term, weight);
+    auto kind = std::find_if(kinds.begin(), kinds.end(), by_name(term.kind));
+    if (kind == kinds.end()) kind = kinds.insert(kind, LossKind{term.kind, {}});
+    kind->terms.emplace_back(&term, weight);
   }
-  return parts;
+  return kinds;
 }
 
 }  // namespace rematch

@@ -13,7 +13,7 @@ LossTerm soft_cross_entropy_term();  ///< soft_ce_loss.cc
 LossTerm wasserstein_term();         ///< w1_loss.cc
 LossTerm gate_term();                ///< gate_loss.cc
 
-/// The ONE table of loss terms. Terms of a part are summed in its order, and so are the parts.
+/// The ONE table of loss terms. Sums are taken in its order.
 const std::vector<LossTerm>& loss_terms();
 
 /// Adds a term to the table, for code that is not in this folder. Call before the first run, e.g. from a static initialiser.
@@ -23,13 +23,13 @@ bool add_loss_term(LossTerm term);
 /// The settings of all terms, each once.
 std::vector<LossKey> loss_keys();
 
-/// A part of a run's loss: its terms with their weights.
-struct LossPart {
+/// A kind of target with the terms that a run has on it, and their weights.
+struct LossKind {
   std::string name;
   std::vector<std::pair<const LossTerm*, double>> terms;
 };
 
-/// The parts that a run is trained on, in the order of the table.
-std::vector<LossPart> loss_parts(const LossOptions& options);
+/// The kinds of target that a run is trained on, in the order of the table.
+std::vector<LossKind> loss_kinds(const LossOptions& options);
 
 }  // namespace rematch

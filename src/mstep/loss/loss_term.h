@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "flow/token.h"
+
 namespace rematch {
 
 // Shapes: K positions of a chunk, V vocabulary.
@@ -26,15 +28,15 @@ struct LossKey {
 
 /// What a run's loss is made of (BEHAVIOUR 8) and how it is computed.
 struct LossOptions {
-  std::map<std::string, double> settings;   ///< by LossKey::name; what is absent has its default
-  std::array<int, 1000> coord_token_ids{};  ///< in bin order
-  int64_t chunk_positions = 1024;           ///< most positions per head call
+  std::map<std::string, double> settings;       ///< by LossKey::name; what is absent has its default
+  std::array<TokenId, 1000> coord_token_ids{};  ///< in bin order
+  int64_t chunk_positions = 1024;               ///< most positions per head call
   int64_t chunk_bytes = int64_t{64} << 20;  ///< most bytes of a call's logits in float32; what is alive at once is about four times that
 
   double value(const LossKey& key) const;
 };
 
-/// K positions of one part of the loss on their way through its terms.
+/// K positions with one kind of target on their way through its terms.
 class LossChunk {
  public:
   LossChunk(const LossOptions& run_options, at::Tensor logits, at::Tensor targets, double gradient_scale, bool with_gradient)
@@ -87,8 +89,8 @@ class LossChunk {
 /// One term of the loss. It lives in a file of its own and stands in the table of loss_table.cc; nothing else knows it.
 struct LossTerm {
   std::string name;  ///< of its sum in RowLoss::details
-  /// What it is taught on and divided by the count of: kLabelPart, or a kind of Segment::slots. Terms of one part share its logits.
-  std::string part;
+  /// The kind of target it reads, whose number of positions normalises it: kLabels, or a kind of Segment::slots. Terms of one kind share logits.
+  std::string kind;
   std::optional<LossKey> weight;   ///< none = 1. A term with the default 0 is computed only in runs that give it a weight
   std::vector<LossKey> keys = {};  ///< further settings
   /// The K losses without weight, [K] float64. Where the chunk needs a gradient it is given weight · theirs, by
@@ -96,7 +98,7 @@ struct LossTerm {
   std::function<at::Tensor(LossChunk& chunk, double weight)> values_K;
 };
 
-/// The part that is taught on the labels of a segment.
-inline constexpr const char* kLabelPart = "ce";
+/// The kind of target that Segment::labels are.
+inline constexpr const char* kLabels = "ce";
 
 }  // namespace rematch

@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-// Positions of one part that go through the head together.
+// Positions of one kind of target that go through the head together.
 struct Positions {
   at::Tensor rows_K;       ///< where the logits are read: one before the supervised token
   at::Tensor targets_K;    ///< int64
@@ -24,7 +24,7 @@ at::Tensor device_indices(const std::vector<int64_t>& values, size_t begin, size
   return at::tensor(part, at::kLong).to(device);
 }
 
-Positions take_positions(const PartTargets& targets, size_t begin, size_t end, const at::Device& device) {
+Positions take_positions(const KindTargets& targets, size_t begin, size_t end, const at::Device& device) {
   Positions positions;
   positions.rows_K = device_indices(targets.positions, begin, end, device).sub_(1);
   positions.targets_K = device_indices(targets.values, begin, end, device);
@@ -38,10 +38,10 @@ Positions take_positions(const PartTargets& targets, size_t begin, size_t end, c
   return positions;
 }
 
-// Sends a chunk through the terms of its part and adds their sums to `row`.
-void add_chunk(LossChunk& chunk, const LossPart& part, const Positions& positions, RowLoss& row) {
+// Sends a chunk through the terms of its kind and adds their sums to `row`.
+void add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& positions, RowLoss& row) {
   at::Tensor weighted_K;
-  for (const auto& [term, weight] : part.terms) {
+  for (const auto& [term, weight] : kind.terms) {
     const at::Tensor values_K = term->values_K(chunk, weight);
     chunk.add_sum(term->name, values_K.sum());
     const at::Tensor share_K = values_K * weight;
@@ -57,10 +57,10 @@ void add_chunk(LossChunk& chunk, const LossPart& part, const Positions& position
   const double* value = on_host.const_data_ptr<double>();
 
   const int64_t count = positions.rows_K.size(0);
-  row.parts.add(part.name, {value[0] + value[1], count});
+  row.by_kind.add(kind.name, {value[0] + value[1], count});
   if (has_sources) {
-    row.details.add(part.name + "_prefix", {value[0], positions.num_prefix});
-    row.details.add(part.name + "_tail", {value[1], count - positions.num_prefix});
+    row.details.add(kind.name + "_prefix", {value[0], positions.num_prefix});
+    row.details.add(kind.name + "_tail", {value[1], count - positions.num_prefix});
   }
   value += 2;
   for (const auto& [name, sum] : chunk.sums()) row.details.add(name, {*value++, count});
@@ -74,7 +74,7 @@ int64_t chunk_size(int64_t vocab_size, const LossOptions& options) {
   return std::clamp<int64_t>(options.chunk_bytes / row_bytes, 1, options.chunk_positions);
 }
 
-void check_targets(const PartTargets& targets, int64_t length) {
+void check_targets(const KindTargets& targets, int64_t length) {
   const auto inside = [&](int64_t position) { return position > 0 && position < length; };
   REMATCH_CHECK(
       targets.positions.size() == targets.values.size() && (targets.is_prefix.empty() || targets.is_prefix.size() == targets.values.size()),
@@ -99,8 +99,8 @@ void NamedSums::add(const NamedSums& more) {
   for (const auto& [name, sum] : more) add(name, sum);
 }
 
-double scale_of(const LossScale& scale, const std::string& part) {
-  const auto found = scale.find(part);
+double scale_of(const LossScale& scale, const std::string& kind) {
+  const auto found = scale.find(kind);
   return found == scale.end() ? 1.0 : found->second;
 }
 
@@ -111,26 +111,26 @@ RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
   HeadGradients gradients(hidden_TH, head);
   auto size = static_cast<size_t>(std::min(kFirstChunk, options.chunk_positions));
   double total = 0;
-  for (const LossPart& part : loss_parts(options)) {
-    const auto found = supervision.parts.find(part.name);
-    if (found == supervision.parts.end()) continue;
-    const PartTargets& targets = found->second;
+  for (const LossKind& kind : loss_kinds(options)) {
+    const auto found = supervision.by_kind.find(kind.name);
+    if (found == supervision.by_kind.end()) continue;
+    const KindTargets& targets = found->second;
     check_targets(targets, hidden_TH.size(0));
     for (size_t begin = 0; begin < targets.positions.size();) {
       const size_t end = std::min(begin + size, targets.positions.size());
       const Positions positions = take_positions(targets, begin, end, hidden_TH.device());
-      LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K, scale_of(scale, part.name),
+      LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K, scale_of(scale, kind.name),
                       gradients.are_needed());
-      add_chunk(chunk, part, positions, row);
+      add_chunk(chunk, kind, positions, row);
       if (gradients.are_needed()) gradients.add(chunk.take_gradient());
       size = static_cast<size_t>(chunk_size(chunk.logits_KV.size(1), options));
       begin = end;
     }
-    total += row.parts.of(part.name).sum * scale_of(scale, part.name);
+    total += row.by_kind.of(kind.name).sum * scale_of(scale, kind.name);
   }
   // Without supervision an empty slice: zero with a graph and without 0 · NaN.
   const auto scalar = at::TensorOptions().dtype(at::kFloat).device(hidden_TH.device());
-  row.total = row.parts.empty() ? hidden_TH.narrow(0, 0, 0).sum(at::kFloat) : gradients.attach(at::full({}, total, scalar));
+  row.total = row.by_kind.empty() ? hidden_TH.narrow(0, 0, 0).sum(at::kFloat) : gradients.attach(at::full({}, total, scalar));
   return row;
 }
 

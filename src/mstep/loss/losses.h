@@ -13,16 +13,16 @@ namespace rematch {
 
 // Shapes: T tokens of a row, K supervised positions, H hidden, V vocabulary.
 
-/// Targets of one part of the loss in a row.
-struct PartTargets {
-  std::vector<int64_t> positions;  ///< of the taught tokens in the row; their logits are read one before
+/// The supervised positions of a row that have one kind of target.
+struct KindTargets {
+  std::vector<int64_t> positions;  ///< in the row, ≥ 1; the logits are those of the position before
   std::vector<int64_t> values;     ///< labels, or targets of slots
-  std::vector<bool> is_prefix;     ///< slots only: taught in the kept prefix; empty for labels
+  std::vector<bool> is_prefix;     ///< slots only: in the kept prefix; empty for labels
 };
 
-/// What a row is supervised on by part of the loss, offsets already those of the row. A part without targets has no entry.
+/// What a row is supervised on, by kind of target, with positions in the row. A kind without targets has no entry.
 struct RowSupervision {
-  std::map<std::string, PartTargets> parts;
+  std::map<std::string, KindTargets> by_kind;
 
   static RowSupervision from(const PackedRow& row);
 };
@@ -45,23 +45,22 @@ struct NamedSums : std::map<std::string, LossSum> {
 
 /// Sums over a row (not means): the caller divides by the window's counts.
 struct RowLoss {
-  at::Tensor total;   ///< scalar float32 with graph: Σ of the parts, each times its scale
-  NamedSums parts;    ///< "ce", "coord", …: weighted sums of their terms
-  NamedSums details;  ///< each term without its weight; "PART_prefix" and "PART_tail" of parts that have slots; kCorrectTokens
+  at::Tensor total;   ///< scalar float32 with graph: Σ over the kinds, each times its scale
+  NamedSums by_kind;  ///< weighted sums of the terms, by kind of target
+  NamedSums details;  ///< each term without its weight; KIND_prefix and KIND_tail of slots, with weights; kCorrectTokens
 };
 
 /// Detail of cross-entropy: labels that have the largest logit (stage 1 eval_token_acc).
 inline constexpr const char* kCorrectTokens = "ce_correct";
 
-/// What multiplies the sum of each part of a row's loss, so that the rows of a window add up to the loss of the step.
-/// A part without an entry is multiplied by 1.
+/// What multiplies a row's sum of each kind of target, so that the rows of a window add up to the loss of the step. 1 for a kind without entry.
 using LossScale = std::map<std::string, double>;
-double scale_of(const LossScale& scale, const std::string& part);
+double scale_of(const LossScale& scale, const std::string& kind);
 
 /// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each chunk's gradient is taken through the head at
 /// once, so that no logits outlive their chunk. `total` can be differentiated once.
 /// @param hidden_TH  final hidden states of the row
-/// @param scale      e.g. "ce": 1 / CE tokens of the window for `window` normalisation
+/// @param scale      e.g. kLabels: 1 / labels of the window for `window` normalisation
 RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
                  const LossScale& scale);
 

@@ -13,7 +13,7 @@ void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
     if (segment.labels[i] == kIgnoreLabel) continue;
     // The first position has no logits of its own segment before it.
     REMATCH_CHECK(i > 0 && segment.labels[i] >= 0, fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
-    PartTargets& targets = row.parts[kLabelPart];
+    KindTargets& targets = row.by_kind[kLabels];
     targets.positions.push_back(offset + static_cast<int64_t>(i));
     targets.values.push_back(segment.labels[i]);
   }
@@ -21,12 +21,12 @@ void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
 
 void add_slots(const Segment& segment, int64_t offset, RowSupervision& row) {
   for (const auto& [kind, slots] : segment.slots) {
-    REMATCH_CHECK(kind != kLabelPart, kind);
+    REMATCH_CHECK(kind != kLabels, kind);
     for (const Slot& slot : slots) {
       REMATCH_CHECK(
           slot.position > 0 && slot.position < segment.encoded_len() && slot.target >= 0,
           fmt::format("{}: {} slot of {} at position {} of {}", segment.where, kind, slot.target, slot.position, segment.encoded_len()));
-      PartTargets& targets = row.parts[kind];
+      KindTargets& targets = row.by_kind[kind];
       targets.positions.push_back(offset + slot.position);
       targets.values.push_back(slot.target);
       targets.is_prefix.push_back(slot.source == SlotSource::kPrefix);

@@ -16,7 +16,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 LossTerm soft_cross_entropy_term() {
   return {.name = "soft_ce",
-          .part = kCoordSlots,
+          .kind = kCoordSlots,
           .weight = LossKey{.name = "soft_ce_weight", .fallback = 1, .meaning = "weight of the soft cross-entropy of a coord slot"},
           .keys = coord_keys(),
           .values_K = values_K};

@@ -22,7 +22,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 LossTerm wasserstein_term() {
   return {.name = "w1",
-          .part = kCoordSlots,
+          .kind = kCoordSlots,
           .weight = LossKey{.name = "w1_weight", .fallback = 1, .meaning = "weight of the Wasserstein-1 distance"},
           .keys = coord_keys(),
           .values_K = values_K};
