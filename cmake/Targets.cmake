@@ -1,10 +1,11 @@
-# rematch_library(NAME LINK … SOURCES … [TORCH] [EXTERNAL …])   one static library for a folder of src/
+# rematch_library(NAME LINK … SOURCES … [TORCH] [NO_PCH] [EXTERNAL …])   one static library for a folder of src/
+# rematch_test_support(NAME LINK … SOURCES … [TORCH])           what several test programs share, compiled once
 # rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case
 #
 # LINK names other rematch libraries; which edges are legal is the table in tools/check_layers.py (a ctest).
 
 function(rematch_library name)
-  cmake_parse_arguments(A "TORCH" "" "SOURCES;LINK;EXTERNAL" ${ARGN})
+  cmake_parse_arguments(A "TORCH;NO_PCH" "" "SOURCES;LINK;EXTERNAL" ${ARGN})
   if(A_TORCH AND NOT REMATCH_TORCH)
     return()
   endif()
@@ -14,17 +15,44 @@ function(rematch_library name)
   target_link_libraries(rematch_${name} PUBLIC ${A_LINK} PRIVATE rematch_warnings fmt::fmt nlohmann_json::nlohmann_json ${A_EXTERNAL})
   if(A_TORCH)
     target_link_libraries(rematch_${name} PUBLIC Libtorch::Libtorch)
-    rematch_use_torch_pch(rematch_${name})
+    rematch_use_pch(rematch_${name} rematch_torch_pch)
+  elseif(NOT A_NO_PCH)
+    rematch_use_pch(rematch_${name} rematch_pch)
   endif()
 endfunction()
 
-# All torch translation units share one precompiled header (src/nn/torch_pch.h): 8 s a file become 2.
-function(rematch_use_torch_pch target)
-  if(TARGET rematch_torch_pch)
-    target_precompile_headers(${target} REUSE_FROM rematch_torch_pch)
+# Precompiled headers are shared: rematch_torch_pch (src/nn/torch_pch.h; 8 s a file become 2), rematch_pch (src/base/pch.h) and
+# rematch_test_pch (tests/support/pch.h) for what needs no torch.
+function(rematch_use_pch target pch)
+  if(TARGET ${pch})
+    target_precompile_headers(${target} REUSE_FROM ${pch})
     # Executables would be compiled with -fPIE, which the header's -fPIC does not match.
     target_compile_options(${target} PRIVATE -fPIC)
   endif()
+endfunction()
+
+# What test programs and their support have in common. Their own code need not be fast, only quick to compile.
+function(rematch_test_target target with_torch)
+  target_link_libraries(${target} PRIVATE rematch_test_main rematch_warnings fmt::fmt nlohmann_json::nlohmann_json)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(with_torch)
+    target_link_libraries(${target} PRIVATE Libtorch::Libtorch)
+    rematch_use_pch(${target} rematch_torch_pch)
+  else()
+    rematch_use_pch(${target} rematch_test_pch)
+  endif()
+endfunction()
+
+function(rematch_test_support name)
+  cmake_parse_arguments(A "TORCH" "" "SOURCES;LINK" ${ARGN})
+  if(A_TORCH AND NOT REMATCH_TORCH)
+    return()
+  endif()
+  add_library(rematch_${name} STATIC ${A_SOURCES})
+  list(TRANSFORM A_LINK PREPEND rematch_)
+  target_link_libraries(rematch_${name} PUBLIC ${A_LINK})
+  rematch_test_target(rematch_${name} ${A_TORCH})
 endfunction()
 
 function(rematch_test name)
@@ -34,12 +62,8 @@ function(rematch_test name)
   endif()
   add_executable(${name} ${A_SOURCES})
   list(TRANSFORM A_LINK PREPEND rematch_)
-  target_link_libraries(${name} PRIVATE ${A_LINK} rematch_test_main rematch_warnings fmt::fmt nlohmann_json::nlohmann_json ${A_EXTERNAL})
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  if(A_TORCH)
-    target_link_libraries(${name} PRIVATE Libtorch::Libtorch)
-    rematch_use_torch_pch(${name})
-  endif()
+  target_link_libraries(${name} PRIVATE ${A_LINK} ${A_EXTERNAL})
+  rematch_test_target(${name} ${A_TORCH})
   if(NOT A_LABELS)
     set(A_LABELS quick)
   endif()
