@@ -40,7 +40,8 @@ Slot read_slot(const Json& item, const std::string& kind, const std::string& whe
   const bool has_shape =
       item.is_array() && item.size() == 3 && item[0].is_number_integer() && item[1].is_number_integer() && item[2].is_string();
   const std::string found = shown_json(item);
-  if (!has_shape) fail(where, fmt::format("a {} slot has a wrong shape", kind), found, "give [position, target, \"prefix\" or \"append\"]");
+  if (!has_shape)
+    fail(where, fmt::format("a {} slot has an invalid shape", kind), found, "pass [position, target, \"prefix\" or \"append\"]");
   const auto position = item[0].get<double>();  // as double: an unsigned beyond int64 must not wrap
   const auto target = item[1].get<double>();
   const auto source = item[2].get<std::string>();
