@@ -1,4 +1,4 @@
-// Products of the sizes that decoding and prefill need, beside what the machine reads and multiplies at most, measured in the same run.
+// Products of the sizes that decoding and prefill need, compared with the machine's peak read and multiply rates, measured in the same run.
 // usage: bench_kernels [--threads N] [--seconds S] [--isa portable|avx2|avx512] [--json FILE]
 #include <fmt/core.h>
 
@@ -33,21 +33,21 @@ struct Options {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// What one thread has computed, in seconds: with a single thread the time somebody else had the core does not count.
+// What one thread has computed, in seconds: with a single thread, the time of other processes on the core does not count.
 double now(const Options& options) {
   timespec time;
   clock_gettime(options.threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The time that one in ten runs stays below: on a shared machine the others say more about the neighbours.
+// The time that one in ten runs stays below: on a shared machine slower runs show the load of the neighbours.
 double typical(std::vector<double>& seconds) {
   const auto tenth = seconds.begin() + static_cast<int64_t>(seconds.size() / 10);
   std::nth_element(seconds.begin(), tenth, seconds.end());
   return *tenth;
 }
 
-// As many matrices as a model has, one after the other: nothing is still in a cache when its turn comes, unless all of them fit.
+// As many matrices as a model has, in sequence: none is still in a cache when its turn comes, unless all of them fit.
 struct Case {
   const char* name;
   int64_t num_outputs, num_inputs, total_bytes;
@@ -157,10 +157,10 @@ int run(const Options& options) {
 }  // namespace rematch
 
 int main(int argc, char** argv) {
-  CLI::App app("CPU kernels beside the machine's peaks");
+  CLI::App app("CPU kernels compared with the machine's peaks");
   rematch::Options options;
   app.add_option("--threads", options.threads);
-  app.add_option("--seconds", options.seconds, "for each measurement");
+  app.add_option("--seconds", options.seconds, "duration of each measurement");
   app.add_option("--isa", options.isa);
   app.add_option("--json", options.json);
   CLI11_PARSE(app, argc, argv);

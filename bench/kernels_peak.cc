@@ -19,7 +19,7 @@ typedef float Lanes __attribute__((vector_size(64)));
 #define REMATCH_WIDEST
 #endif
 
-// @param ahead  floats that are fetched ahead by the program; 0 leaves it to the processor
+// @param ahead  floats that the program prefetches ahead; 0 leaves it to the processor
 REMATCH_WIDEST float read_all(const float* data, int64_t size, int64_t ahead) {
   Lanes sums[4] = {};
   for (int64_t i = 0; i + 64 <= size; i += 64) {
@@ -38,7 +38,7 @@ REMATCH_WIDEST float read_all(const float* data, int64_t size, int64_t ahead) {
 typedef float Lanes4 __attribute__((vector_size(16)));
 typedef float Lanes8 __attribute__((vector_size(32)));
 
-// Twelve sums in registers: of wider ones than the processor has the compiler makes memory traffic.
+// Twelve sums in registers: vectors wider than the processor's registers would spill to memory.
 template <class Register>
 [[gnu::always_inline]] inline float multiply(int64_t rounds) {
   constexpr int kLanes = sizeof(Register) / sizeof(float);
@@ -82,7 +82,7 @@ Multiply widest_multiply() {
   return {multiply_portable, 4};
 }
 
-// With one thread the time somebody else had the core does not count.
+// With one thread, the time of other processes on the core does not count.
 double now(int num_threads) {
   timespec time;
   clock_gettime(num_threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);

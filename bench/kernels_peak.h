@@ -2,10 +2,10 @@
 
 namespace rematch::bench {
 
-/// What the machine does at most, right now.
+/// The machine's current peak rates.
 struct Peak {
   double gb_per_s = 0;     ///< reading 256 MB once
-  double gflop_per_s = 0;  ///< multiplications and additions of registers, in the widest the compiler gives on this processor
+  double gflop_per_s = 0;  ///< multiplications and additions in registers, the widest that the compiler uses on this processor
 };
 
 /// Fastest of several runs. @param seconds  for each of the two

@@ -1,4 +1,4 @@
-// Our side of bench/mstep.py: optimizer steps on one row, with what they cost. Prints one line of JSON.
+// The program's side of bench/mstep.py: optimizer steps on one row, with their cost. Prints one line of JSON.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 
@@ -52,7 +52,7 @@ int run(const Options& options) {
   const auto model = Model::load(options.model, {.gradient_checkpointing = options.checkpointing});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) {
-    // The row is text only: the vision tower takes no part on either side.
+    // The row is text only: neither side uses the vision tower.
     if (!parameter.name.starts_with("model.visual")) parameters.emplace_back(parameter.name, parameter.tensor);
   }
   const auto no_pixels = [](const ImageRef&) { return std::shared_ptr<const Patches>(); };

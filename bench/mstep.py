@@ -50,7 +50,7 @@ def status_mib(field):
 
 
 def plain(directory, steps):
-    """The other side: what a training script with transformers does."""
+    """The other side: a training script with transformers."""
     import torch
     from transformers import Qwen3VLForConditionalGeneration
     torch.set_num_threads(2)
@@ -86,7 +86,7 @@ def run(command):
     environment = dict(os.environ, OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", HF_HUB_OFFLINE="1")
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, env=environment, stdout=out, stderr=err, text=True)
-        held, swapped = 0, 0  # what a process has on disk it holds too
+        held, swapped = 0, 0  # swapped memory counts as held
         while process.poll() is None:
             try:
                 status = pathlib.Path(f"/proc/{process.pid}/status").read_text()

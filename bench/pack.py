@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Selecting the segments of a row out of 512 waiting ones: each selector against a Python function of the same rule, in one run.
+"""Selecting the segments of a row from 512 waiting ones: each selector against a Python function with the same rule, in one run.
 
 usage: pack.py BENCH_PACK [--json OUT] [--buffers N] [--rounds N]
 Needs the packages binpacking (1.5.2) and numpy. Both sides see the same buffers, in turns; their choices must be equal. Prints medians over
@@ -28,12 +28,12 @@ WAITING = 512
 
 
 def draw_short(draw):
-    """Text and small pictures: 16 to 600 tokens."""
+    """Text and small images: 16 to 600 tokens."""
     return draw.randint(16, 600)
 
 
 def draw_pictures(draw):
-    """Pictures of five sizes with a prompt and an answer whose length has a long tail."""
+    """Images of five sizes with a prompt and an answer whose length has a long tail."""
     return min(16000, draw.choice([256, 400, 576, 768, 1024]) + 150 + int(draw.lognormvariate(5.3, 0.8)))
 
 

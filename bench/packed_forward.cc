@@ -68,7 +68,7 @@ double relative_distance(const std::map<std::string, at::Tensor>& found, const s
 struct Measured {
   double loss = 0, gradient_distance = 0, peak_mib = 0;
   std::vector<double> seconds;
-  std::vector<double> cpu_seconds;  ///< of all threads: with one thread, what a busy machine cannot falsify
+  std::vector<double> cpu_seconds;  ///< of all threads: with one thread, unaffected by other load
 };
 
 double median(std::vector<double> values) {
@@ -160,7 +160,7 @@ Json report(const Options& options, const Workload& workload, const Model& model
   return json;
 }
 
-// A directory that is gone with this object.
+// A directory that is removed with this object.
 struct TemporaryDirectory {
   TemporaryDirectory() { REMATCH_CHECK(mkdtemp(path.data()) != nullptr, path); }
   ~TemporaryDirectory() { std::filesystem::remove_all(path); }
@@ -207,13 +207,12 @@ int main(int argc, char** argv) {
   bool text_only = false;
   CLI::App app{"forward and backward over packed rows, a padded batch and single segments"};
   app.add_option("--model", options.model, "checkpoint with 16-pixel patches, or `random` for 31 M random parameters");
-  app.add_option("--lengths", options.lengths, "log: many short, few long; even: all lengths as likely")
-      ->check(CLI::IsMember({"log", "even"}));
+  app.add_option("--lengths", options.lengths, "log: many short, few long; even: uniform")->check(CLI::IsMember({"log", "even"}));
   app.add_option("--selector", options.selector, "of the rows")->check(CLI::IsMember({"optimal", "binpacking", "fifo"}));
   app.add_option("--packing-length", options.packing_length, "tokens of a row")->check(CLI::Range(600, 1 << 20));
   app.add_option("--segments", options.workload.num_segments)->check(CLI::Range(1, 100000));
   app.add_option("--rounds", options.rounds, "timed runs of each variant")->check(CLI::Range(1, 1000));
-  app.add_option("--json", options.json, "where to write the numbers");
+  app.add_option("--json", options.json, "file to write");
   app.add_flag("--text-only", text_only, "no images");
   CLI11_PARSE(app, argc, argv);
   options.workload.with_images = !text_only;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kShortest = 16, kLongest = 600;
 
-// What turns a scene into tokens.
+// Turns a scene into tokens.
 struct Writer {
   explicit Writer(const std::string& model_dir)
       : tokenizer(Tokenizer::load(model_dir)),

@@ -12,8 +12,8 @@ namespace rematch::bench {
 
 /// How segment lengths are drawn from 16–600 tokens.
 enum class LengthMix {
-  kEven,  ///< every length as likely
-  kLog,   ///< every ratio of lengths as likely: many short segments, few long ones
+  kEven,  ///< uniform over lengths
+  kLog,   ///< uniform over the logarithm of lengths: many short segments, few long ones
 };
 
 struct WorkloadOptions {
@@ -31,7 +31,7 @@ struct Workload {
 };
 
 /// Segments as training builds them, with `model_dir`'s tokenizer and chat template: prompt, image pads, the answer of a scene, its
-/// supervision (the first half of the answer stands for the kept prefix: only its coordinates are taught). The scenes are made up so
+/// supervision (the first half of the answer serves as the kept prefix: only its coordinates are supervised). The scenes are generated so
 /// that the lengths follow `mix`; an image takes up to a third of its segment.
 Workload make_workload(const std::string& model_dir, const WorkloadOptions& options);
 

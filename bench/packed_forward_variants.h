@@ -17,7 +17,7 @@ struct Variant {
   int64_t num_positions = 0;  ///< tokens that go through the decoder, padding included
 };
 
-/// What every variant shares.
+/// Shared by all variants.
 struct Job {
   std::shared_ptr<const Model> model;
   std::vector<std::shared_ptr<const Segment>> segments;
@@ -30,7 +30,7 @@ Variant rows_variant(const Job& job, std::string name, std::vector<PackedRow> ro
 
 enum class PaddedAttention {
   kMask,    ///< a [B, 1, T, T] mask that is causal and hides padding, as transformers makes it
-  kCausal,  ///< no mask: with padding on the right a causal kernel never looks at it. The strongest padded opponent
+  kCausal,  ///< no mask: with padding on the right a causal kernel never attends to it. The strongest padded form
 };
 
 /// All segments as one batch padded on the right to the longest, through the same decoder, head and losses.

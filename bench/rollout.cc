@@ -1,4 +1,4 @@
-// Our side of bench/rollout.py: the native engine on prompts with answers of given lengths. Reads one command a line, answers one line.
+// The program's side of bench/rollout.py: the native engine on prompts with given answer lengths. One command per input line, one line of answer.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of all threads: what a busy machine falsifies least.
+// Of all threads: least affected by other load.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -34,7 +34,7 @@ struct Scene {
   std::vector<Prompt> prompts;
   std::vector<int> limits;  ///< tokens of each answer
   std::map<std::string, std::shared_ptr<const Patches>> pixels;
-  int stop_id = 0;  ///< a token the model never chooses by itself
+  int stop_id = 0;  ///< a token that the model never chooses
 };
 
 Scene read_scene(const std::string& dir) {
@@ -72,7 +72,7 @@ class Worker {
   }
 
  private:
-  // A new one for every command: nothing that an earlier round answered helps a later one to guess.
+  // A new one for every command: answers of earlier rounds must not help the drafts of later ones.
   std::unique_ptr<NativeEngine> make_engine(bool drafts) {
     auto engine = std::make_unique<NativeEngine>(
         NativeEngine::Parts{.model = model_,
@@ -122,10 +122,10 @@ class Worker {
             {"right_drafts", stats.num_right_drafts}};
   }
 
-  // Time of a step with `num_rows` answers under way, prompts long done.
+  // Time of a step with `num_rows` running answers, all past their prompts.
   Json decode(int num_rows, int num_tokens) {
     const auto engine = make_engine(/*drafts=*/false);
-    constexpr size_t kFirst = 8;  // by then everybody decodes
+    constexpr size_t kFirst = 8;  // by then every sequence decodes
     std::vector<Prompt> prompts;
     for (int i = 0; i < num_rows; ++i) prompts.push_back(scene_.prompts.at(static_cast<size_t>(i) % scene_.prompts.size()));
     limits_.assign(prompts.size(), num_tokens);

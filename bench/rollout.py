@@ -69,7 +69,7 @@ def make_prompts(directory, demo, num):
         small = Image.frombytes("RGB", (8, 8), bytes(draw.randrange(256) for _ in range(192)))
         small.resize((SIDE_PX, SIDE_PX)).save(path)
         pads = [pad] * (SIDE_PX // 32) ** 2
-        # Long and short answers side by side, as scenes have many and few objects.
+        # Long and short answers in one batch, as scenes have many and few objects.
         prompts.append(dict(token_ids=system + [start] + pads + [end] + words(draw.randrange(4, 40)), image=str(path),
                             limit=round(16 * 25 ** draw.random())))
     (directory / "prompts.json").write_text(json.dumps({"prompts": prompts, "stop_id": demo["text_config"]["vocab_size"] - 1}))
@@ -134,7 +134,7 @@ def vllm_side(directory, threads):
     image_pad, prompts = json.loads((directory / "config.json").read_text())["image_token_id"], scene["prompts"]
     llm = LLM(model=str(directory), dtype="float32", max_model_len=1024, enforce_eager=True, limit_mm_per_prompt={"image": 1, "video": 0},
               mm_processor_kwargs={"do_resize": False}, max_num_seqs=64)
-    for prompt in prompts:  # one pad an image: the engine expands it
+    for prompt in prompts:  # one pad per image: the engine expands it
         ids = prompt["token_ids"]
         first, count = ids.index(image_pad), ids.count(image_pad)
         prompt["request"] = {"prompt_token_ids": ids[:first + 1] + ids[first + count:],
@@ -161,7 +161,7 @@ def serve(answer, prompts):
 
 
 class Side:
-    """A warm process that answers one command a line."""
+    """A warm process that answers one command per line."""
 
     def __init__(self, name, command, threads):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), HF_HUB_OFFLINE="1", OMP_WAIT_POLICY="passive")
@@ -183,12 +183,12 @@ class Side:
 
 
 def tell(text):
-    """Where a run of half an hour is; on a terminal one line that changes."""
+    """Progress of a half-hour run; on a terminal a single line, redrawn."""
     print(f"\r\033[K{text}" if sys.stderr.isatty() else text, end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
 
 
 def agreement(ours, theirs):
-    """Prompts whose ids are equal as far as both go, and where the others part."""
+    """Prompts whose ids are equal up to the shorter length, and where the others diverge."""
     parted = [next(k for k, (a, b) in enumerate(zip(mine, other)) if a != b) for mine, other in zip(ours, theirs)
               if any(a != b for a, b in zip(mine, other))]
     return len(ours) - len(parted), parted
@@ -210,7 +210,7 @@ def measure(size, directory, options):
             for name, side, more in variants:
                 runs[name, shape].append(side.ask(**command, **more))
                 tell(f"{size}, {f'round {turn} of {options.rounds}' if turn else 'warming up'}: {shape}, {name}: {runs[name, shape][-1]['seconds']:.2f} s")
-    # What the machine reads changes with its neighbours from minute to minute: the two are measured in turns.
+    # The memory bandwidth changes from minute to minute with the neighbours' load: the two are measured in turns.
     tell(f"{size}: decoding")
     decode = {rows: [dict(sides[0].ask(decode=rows, tokens=64), peak=sides[0].ask(peak=0.2)) for _ in range(7)] for rows in (1, 8)}
     decode = {rows: sorted(turns, key=lambda one: one["gb_per_s"] / one["peak"]["gb_per_s"])[3] for rows, turns in decode.items()}
@@ -245,7 +245,7 @@ def show(size, num_parameters, report):
                   f"{one['cpu_s']:.2f} | {cpu} | {equal} |")
     for rows, one in report["decode"].items():
         peak = one["peak"]
-        print(f"  decode, {rows} row{'s' if rows > 1 else ''}: {1e3 * one['step_s']:.2f} ms a step, {one['gb_per_s']:.1f} GB/s of weights "
+        print(f"  decode, {rows} row{'s' if rows > 1 else ''}: {1e3 * one['step_s']:.2f} ms per step, {one['gb_per_s']:.1f} GB/s of weights "
               f"({100 * one['gb_per_s'] / peak['gb_per_s']:.0f} % of {peak['gb_per_s']:.1f}, the streaming bandwidth), {one['gflop_per_s']:.1f} GFLOP/s "
               f"({100 * one['gflop_per_s'] / peak['gflop_per_s']:.0f} % of {peak['gflop_per_s']:.0f}, the multiply peak)", flush=True)
 

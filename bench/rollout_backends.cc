@@ -1,4 +1,4 @@
-// Tokens per second and resident memory of the rollout backends, side by side: each in a process of its own, in turns on the same prompts.
+// Tokens per second and resident memory of the rollout backends: each in its own process, in turns on the same prompts.
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -39,7 +39,7 @@ struct Arguments {
   std::string side;  ///< set in a child: the backend it is
 };
 
-// Noise decodes and prefills like any picture.
+// Noise decodes and prefills like any image.
 Image noise(uint64_t number, int side_px) {
   Image image{.width_px = side_px, .height_px = side_px};
   image.rgb.resize(static_cast<size_t>(side_px * side_px * 3));
@@ -86,7 +86,7 @@ class Side {
   Json run(int batch) {
     if (!engine_) make();
     if (arguments_.side == "hf") make(batch);  // its batch is an option
-    // Every call asks for other pictures first seen then, or a cache of prompts would answer.
+    // Every call uses new images, so that no prompt cache can answer.
     std::vector<Prompt> asked;
     for (int i = 0; i < batch; ++i) asked.push_back(prompts_[(first_++) % prompts_.size()]);
     engine_->sync_weights(kWeightsOfNow);
@@ -191,14 +191,14 @@ int compare(const Arguments& arguments, char** argv) {
     auto child = std::make_unique<Child>(backend, argv);
     const Json hello = child->read();
     if (hello.contains("error")) {
-      std::cerr << fmt::format("{} is left out:\n{}\n", backend, hello["error"].get<std::string>());
+      std::cerr << fmt::format("{} is skipped:\n{}\n", backend, hello["error"].get<std::string>());
       report["left_out"][backend] = hello["error"];
       continue;
     }
     sides.push_back(std::move(child));
   }
   if (sides.empty()) return 1;
-  std::cout << fmt::format("{} new tokens an answer, {} px pictures, {}, medians of {} rounds\n", arguments.new_tokens, arguments.image_px,
+  std::cout << fmt::format("{} new tokens per answer, {} px images, {}, medians of {} rounds\n", arguments.new_tokens, arguments.image_px,
                            arguments.model, arguments.rounds);
   std::cout << fmt::format("{:>5}  {:8} {:>10} {:>9} {:>14}\n", "batch", "backend", "tokens/s", "of " + sides.front()->backend(),
                            "resident MiB");
@@ -239,12 +239,12 @@ int main(int argc, char** argv) {
   CLI::App app{"Tokens per second and resident memory of the rollout backends, in turns on the same prompts"};
   rematch::bench::Arguments arguments;
   app.add_option("--model", arguments.model, "Hugging Face directory")->capture_default_str();
-  app.add_option("--backends", arguments.backends, "the first is what the others are compared with")->capture_default_str();
-  app.add_option("--batches", arguments.batches, "prompts of a call")->capture_default_str();
+  app.add_option("--backends", arguments.backends, "the others are compared with the first")->capture_default_str();
+  app.add_option("--batches", arguments.batches, "prompts per call")->capture_default_str();
   app.add_option("--new-tokens", arguments.new_tokens)->capture_default_str();
-  app.add_option("--image-px", arguments.image_px, "side of the pictures")->capture_default_str();
-  app.add_option("--rounds", arguments.rounds, "measured after one round to warm up")->capture_default_str();
-  app.add_option("--threads", arguments.threads, "0 = as OMP_NUM_THREADS says");
+  app.add_option("--image-px", arguments.image_px, "side of the images")->capture_default_str();
+  app.add_option("--rounds", arguments.rounds, "measured rounds, after one warm-up round")->capture_default_str();
+  app.add_option("--threads", arguments.threads, "0 = OMP_NUM_THREADS");
   app.add_option("--json", arguments.json, "file to write");
   app.add_option("--side", arguments.side)->group("");
   CLI11_PARSE(app, argc, argv);

@@ -53,11 +53,11 @@ def main():
         for _ in range(arguments.rounds):
             for m_steps, results in rounds.items():
                 results.append(run(arguments.binary, m_steps, arguments.windows, directory))
-    # The median of the rounds: machines are noisy, and a slow minute should not fall on one side.
+    # The median of the rounds: machines are noisy, and a slow minute must not affect one side only.
     typical = {m: {key: statistics.median(result[key] for result in results) for key in results[0]} for m, results in rounds.items()}
     e_s, m_s = typical[1]["e_s"], typical[1]["step_s"] - typical[1]["e_s"]
     print(f"un-buffered: E {e_s:.3f} s, M {m_s:.3f} s\n")
-    print("| m_steps | steps/s | s a step | predicted (E + m M)/m | difference | rollout of a window | forward | backward |\n|---|---|---|---|---|---|---|---|")
+    print("| m_steps | steps/s | s per step | predicted (E + m M)/m | difference | rollout of a window | forward | backward |\n|---|---|---|---|---|---|---|---|")
     for m, one in typical.items():
         predicted = (e_s + m * m_s) / m
         one["predicted_s"] = predicted

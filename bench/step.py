@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A whole stage-2 step on the demonstration's data, 24 images a window: the program with `native` and with `hf` rollouts against a step in Python
+"""A whole stage-2 step on the demonstration's data, 24 images per window: the program with `native` and with `hf` rollouts against a step in Python
 (transformers' generate, parse, match and targets in Python, forward and backward on a padded batch, AdamW).
 
 usage: bench/step.py build/release/bin/rematch [--steps 4] [--rounds 3] [--samples 24] [--threads 2] [--json OUT]   needs demo/out/hard (scripts/demo)
@@ -298,7 +298,7 @@ def main():
                 steps, peak_mib = program_steps(options.binary, backend, options, directory)
                 turns[backend].append(typical(steps))
                 peaks[backend].append(peak_mib)
-            # hf above takes all prompts at once, the best it can do; the demonstration's configuration leaves its batch at the default.
+            # hf above takes all prompts at once, its fastest setting; the demonstration's configuration leaves its batch size at the default.
             steps, _ = program_steps(options.binary, "hf", options, directory, {f"{ROLLOUT}.rollout_generate_batch_size": 1}.items())
             turns["hf, as configured"].append(typical(steps))
             turns["Python"].append(typical(python_steps()))
@@ -309,8 +309,8 @@ def main():
     python.wait()
     sides = {name: typical(steps) for name, steps in turns.items()}
     other = sides["Python"]
-    print(f"{options.samples} images a window, {other['new_tokens']:.0f} new tokens, {options.threads} threads\n")
-    print(f"| side | s a step | faster by | {' | '.join(PHASES)} | rollout faster by | loss |\n|---|---|---|{'---|' * (len(PHASES) + 2)}")
+    print(f"{options.samples} images per window, {other['new_tokens']:.0f} new tokens, {options.threads} threads\n")
+    print(f"| side | s per step | faster by | {' | '.join(PHASES)} | rollout faster by | loss |\n|---|---|---|{'---|' * (len(PHASES) + 2)}")
     for name, one in sides.items():
         split = " | ".join(f"{one[phase]:.3f}" for phase in PHASES)
         ratios = other["step_s"] / one["step_s"], other["rollout"] / one["rollout"]

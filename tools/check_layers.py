@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the house rules that a compiler cannot: which folder may include which, how long a file may be, what a header may pull in.
+"""Checks the rules that a compiler cannot check: which folder may include which, how long a file may be, what a header may pull in.
 
 usage: check_layers.py [SRC_DIR]     exit 0 when every rule holds; prints each breach as path:line: reason
 """

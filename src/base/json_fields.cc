@@ -50,7 +50,7 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
 
 JsonFields::JsonFields(const Json& value, const JsonOrigin& origin, std::string place)
     : value_(&value), origin_(&origin), place_(std::move(place)) {
-  if (!value.is_object()) throw_json_error(origin, place_, fmt::format("an object is expected, found {}", shown_json(value)));
+  if (!value.is_object()) throw_json_error(origin, place_, fmt::format("expected an object, found {}", shown_json(value)));
 }
 
 std::string JsonFields::place_of(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
@@ -58,7 +58,7 @@ std::string JsonFields::place_of(const std::string& key) const { return place_.e
 void JsonFields::fail(const std::string& key, const std::string& what) const { throw_json_error(*origin_, place_of(key), what); }
 
 void JsonFields::fail_type(const std::string& key, const char* wanted, const Json& found) const {
-  fail(key, fmt::format("{} is expected, found {}", wanted, shown_json(found)));
+  fail(key, fmt::format("expected {}, found {}", wanted, shown_json(found)));
 }
 
 const Json* JsonFields::find(const std::string& key) {
@@ -91,14 +91,14 @@ bool JsonFields::boolean(const std::string& key) {
 
 std::string JsonFields::text(const std::string& key) {
   const Json& value = at(key);
-  if (!value.is_string()) fail_type(key, "text", value);
+  if (!value.is_string()) fail_type(key, "a string", value);
   return value.get<std::string>();
 }
 
 const Json& JsonFields::list(const std::string& key, size_t most) {
   const Json& value = at(key);
   if (!value.is_array()) fail_type(key, "a list", value);
-  if (value.size() > most) fail(key, fmt::format("at most {} entries are expected, found {}", most, value.size()));
+  if (value.size() > most) fail(key, fmt::format("expected at most {} entries, found {}", most, value.size()));
   return value;
 }
 
@@ -109,7 +109,7 @@ std::vector<int> JsonFields::integers(const std::string& key) {
   integers.reserve(value.size());
   for (const Json& item : value) {
     if (!is_integer(item) || item.get<int64_t>() != static_cast<int>(item.get<int64_t>())) {
-      fail(fmt::format("{}[{}]", key, integers.size()), fmt::format("a list of integers is expected, found {}", shown_json(item)));
+      fail(fmt::format("{}[{}]", key, integers.size()), fmt::format("expected a list of integers, found {}", shown_json(item)));
     }
     integers.push_back(item.get<int>());
   }
@@ -152,7 +152,7 @@ int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::str
   if (is_integer(value) && value.get<int64_t>() >= least && value.get<int64_t>() <= most) return value.get<int64_t>();
   const bool is_bounded = least != std::numeric_limits<int64_t>::min() || most != std::numeric_limits<int64_t>::max();
   const std::string range = is_bounded ? fmt::format(" from {} to {}", least, most) : "";
-  throw_json_error(origin, place, fmt::format("an integer{} is expected, found {}", range, shown_json(value)));
+  throw_json_error(origin, place, fmt::format("expected an integer{}, found {}", range, shown_json(value)));
 }
 
 Json bytes_json(const std::string& bytes) {
@@ -170,10 +170,10 @@ std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::str
   std::string bytes;
   for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     const int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
-    if (high < 0 || low < 0) fields.fail("hex", "hexadecimal digits are expected");
+    if (high < 0 || low < 0) fields.fail("hex", "expected hexadecimal digits");
     bytes += static_cast<char>(high * 16 + low);
   }
-  if (hex.size() % 2 != 0) fields.fail("hex", fmt::format("{} digits", hex.size()));
+  if (hex.size() % 2 != 0) fields.fail("hex", fmt::format("expected an even number of digits, found {}", hex.size()));
   return bytes;
 }
 

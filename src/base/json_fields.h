@@ -12,7 +12,7 @@ namespace rematch {
 
 /// Where a JSON document comes from and how errors about it read.
 struct JsonOrigin {
-  std::string path;   ///< of the file; empty = the place in the document alone says where
+  std::string path;   ///< of the file; empty = errors name only the place in the document
   std::string error;  ///< e.g. "the training state of a checkpoint cannot be read"; "{}" stands for the place of the value
   std::string fix;
   bool null_is_absent = false;               ///< a null member counts as absent, as transformers reads its files
@@ -25,7 +25,7 @@ struct JsonOrigin {
 /// A document that a program wrote. @throws UserError (data) with the origin's error and fix when it is not JSON
 Json parse_document(std::string_view text, const JsonOrigin& origin);
 
-/// The one reader of the members of a JSON object: what is missing or has another type is an error that names its place, what was expected
+/// The one reader of the members of a JSON object: a missing or mistyped member is an error that names its place, what was expected
 /// and what was found. Keeps references to the value and the origin. Every getter remembers its key for finish().
 ///
 /// Getters named …_or return their fallback when the key is absent. Integers may be written as 3, 3.0 or 3e0.
@@ -63,7 +63,7 @@ class JsonFields {
   /// As object(), but an empty object when the key is absent or null.
   JsonFields object_or_empty(const std::string& key);
 
-  /// Refuses keys that nobody asked for, with a did-you-mean.
+  /// Rejects keys that no getter has read, with a did-you-mean.
   void finish() const;
 
   /// Place of a member, e.g. "cursor.epoch".

@@ -12,7 +12,7 @@
 
 namespace rematch {
 
-/// A Hugging Face model directory opened for reading: weights in one safetensors file or in shards, and the files beside them (MODEL 8).
+/// A Hugging Face model directory opened for reading: weights in one safetensors file or in shards, and the other files (MODEL 8).
 class HfDir {
  public:
   /// Opens every shard and checks its header; no tensor is loaded.

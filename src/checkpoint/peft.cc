@@ -65,7 +65,7 @@ void refuse_other_adapters(JsonFields& fields, const Json& root, const std::stri
   if (const std::string bias = fields.text_or("bias", ""); bias != "none" && !bias.empty()) {
     refuse(path, "an adapter with biases is not supported", "bias: " + bias);
   }
-  // These split the base weight when they start, so the adapter does not fit the base model as it is.
+  // These split the base weight at initialisation, so the adapter does not match the unmodified base model.
   const Json* init = fields.find("init_lora_weights");
   if (init != nullptr && init->is_string() && !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
     refuse(path, "an adapter that changes the base weights is not supported", "init_lora_weights: " + init->dump());
@@ -79,8 +79,8 @@ void refuse_other_adapters(JsonFields& fields, const Json& root, const std::stri
 
 PeftConfig read_config(const std::string& path) {
   const JsonOrigin origin{.path = path,
-                          .error = "`{}` of an adapter has a wrong value",
-                          .fix = "give a directory that PEFT saved for a LoRA or DoRA adapter",
+                          .error = "`{}` of an adapter has an invalid value",
+                          .fix = "use the directory of a LoRA or DoRA adapter saved by PEFT",
                           .null_is_absent = true};
   const Json root = read_json_file(path);
   JsonFields fields(root, origin);

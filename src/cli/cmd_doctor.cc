@@ -28,7 +28,7 @@ void print_environment(const std::string& python, std::ostream& out) {
   out << fmt::format("  its vllm     {}\n", or_none(found.vllm_version));
 }
 
-// One backend: a line, and the four lines of what is missing. True when it can run.
+// One backend: a line, followed by what is missing. True when it can run.
 bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& out) {
   try {
     check_backend_available(backend, vllm);

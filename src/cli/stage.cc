@@ -22,7 +22,7 @@ Json error_object(const UserError& error) {
   return value;
 }
 
-// A pending input line: its id (null when absent) and either its input or the error that reading it gave.
+// A pending input line: its id (null when absent) and either its input or the error from reading it.
 struct Line {
   int64_t number = 0;
   Json id;
@@ -143,8 +143,8 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
 
 const JsonOrigin& input_origin() {
   static const JsonOrigin kOrigin{.path = "",
-                                  .error = "{} has a wrong value",
-                                  .fix = "correct it; docs/contract/STAGES.md describes the lines of each stage",
+                                  .error = "{} has an invalid value",
+                                  .fix = "correct it; docs/contract/STAGES.md describes each stage's input",
                                   .unknown_key = ErrorKind::kConfig};
   return kOrigin;
 }

@@ -22,7 +22,7 @@ struct DatasetOptions {
 class Dataset {
  public:
   /// Reads and checks a JSONL. Up to 20 bad lines are reported together.
-  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object and fix, also when there is no record.
+  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object and fix, also when there are no records.
   /// Cost: linear in the file, and one stat per image with check_image_files.
   static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
 
@@ -31,7 +31,7 @@ class Dataset {
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   const std::string& path() const { return path_; }
 
-  /// Hash of the file's bytes as 16 hex digits (XXH3), to tell on resume whether the data changed.
+  /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has changed.
   const std::string& content_hash() const { return content_hash_; }
 
   /// Reads the header of every image: its size must equal the record's and be a multiple of patch·merge.

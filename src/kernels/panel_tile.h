@@ -101,7 +101,7 @@ constexpr bool tile_fits(int rows, int registers) {
   return rows * registers + registers + 1 <= V::kRegisters;
 }
 
-/// Largest number of rows of x whose sums fit beside `registers` of weights.
+/// Largest number of rows of x whose sums fit next to `registers` of weights.
 template <class V>
 constexpr int tile_rows(int registers) {
   int rows = kMaxTileRows;

@@ -17,11 +17,11 @@ struct PackingLimits {
   int packing_buffer = 0;  ///< segments that may wait; 0 = no limit (scope `window`)
 };
 
-/// Checks segments that are about to join others, before any of them does: first that each fits a row, then that all of them may wait.
-/// @param encoded_lens  tokens of each newcomer
-/// @param name_of       names the i-th newcomer in the error, e.g. its sample
-/// @param num_waiting   segments that wait already
-/// @throws UserError (data) for a segment longer than a row; (config) when num_waiting + newcomers > packing_buffer (equal is legal)
+/// Checks new segments before any is inserted: first that each fits a row, then that the buffer can hold all of them.
+/// @param encoded_lens  tokens of each new segment
+/// @param name_of       names the i-th new segment in the error, e.g. by its sample
+/// @param num_waiting   segments already waiting
+/// @throws UserError (data) for a segment longer than a row; (config) when num_waiting + new segments > packing_buffer (equal is legal)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
 void check_insertion(std::span<const int> encoded_lens, const std::function<std::string(size_t)>& name_of, size_t num_waiting,
                      const PackingLimits& limits);

@@ -33,7 +33,7 @@ void add_segment(const Room* __restrict row, Room* __restrict next, int64_t len,
 template <class Room>
 class FewestSegments {
  public:
-  // lens: of the segments beside the oldest. residual: most they may sum to. reached: a sum known to be possible.
+  // lens: of the segments other than the oldest. residual: most they may sum to. reached: a sum known to be possible.
   FewestSegments(std::span<const int> lens, int64_t residual, int64_t reached)
       : lens_(lens), width_(residual + 1), block_len_(std::max(1, static_cast<int>(std::sqrt(static_cast<double>(lens.size()))))) {
     num_blocks_ = (std::ssize(lens) + block_len_ - 1) / block_len_;
@@ -89,7 +89,7 @@ class FewestSegments {
     return &rows_[width_ * (num_blocks_ + i)];
   }
 
-  // Rows of a block from the kept row behind it: right for totals up to `high` and, at its start, from `low` on.
+  // Rows of a block from the kept row after it: right for totals up to `high` and, at its start, from `low` on.
   void make_rows(int64_t block, int64_t low, int64_t high) {
     const auto lens = block_of(block);
     int64_t before = std::accumulate(lens.begin(), lens.end(), int64_t{0});

@@ -50,8 +50,7 @@ std::array<double, 3> read_channels(JsonFields& fields, const char* key, const s
   const auto number = [&](const Json& item) {
     const double result = item.is_number() ? item.get<double>() : NAN;
     if (!std::isfinite(result) || (must_be_positive && !(result > 0))) {
-      fields.fail(key,
-                  fmt::format("three finite numbers{} are expected, found {}", must_be_positive ? " above 0" : "", shown_json(*value)));
+      fields.fail(key, fmt::format("expected three finite numbers{}, found {}", must_be_positive ? " above 0" : "", shown_json(*value)));
     }
     return result;
   };
@@ -59,7 +58,7 @@ std::array<double, 3> read_channels(JsonFields& fields, const char* key, const s
   return {number((*value)[0]), number((*value)[1]), number((*value)[2])};
 }
 
-// Rescaling and normalising are part of what the model was trained on; nothing here can leave them out.
+// Rescaling and normalising are part of what the model was trained on; they cannot be switched off.
 void refuse_switched_off(JsonFields& fields, const char* key) {
   if (!fields.boolean_or(key, true)) fields.fail(key, "only true is implemented, found false");
 }
@@ -82,7 +81,7 @@ void read_area_limits(JsonFields& fields, PatchOptions& options) {
 PatchOptions PatchOptions::from_model_dir(const std::string& model_dir) {
   const SettingsFile file = find_settings(model_dir);
   const JsonOrigin origin{.path = file.path,
-                          .error = "image processor setting {} has a wrong value",
+                          .error = "the image-processor setting {} has an invalid value",
                           .fix = "correct it, or copy the file of the original checkpoint",
                           .null_is_absent = true};
   JsonFields fields(file.settings, origin);
@@ -96,7 +95,7 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir) {
   options.image_std = read_channels(fields, "image_std", kClipStd, true);
   options.rescale_factor = fields.number_or("rescale_factor", options.rescale_factor);
   if (!(options.rescale_factor > 0)) {
-    fields.fail("rescale_factor", fmt::format("a positive number (1/255) is expected, found {}", options.rescale_factor));
+    fields.fail("rescale_factor", fmt::format("expected a positive number (1/255), found {}", options.rescale_factor));
   }
   read_area_limits(fields, options);
   return options;

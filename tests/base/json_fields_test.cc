@@ -31,10 +31,10 @@ TEST(JsonFields, NamesThePlaceWhatWasExpectedAndWhatWasFound) {
   const Problem wrong = problem(R"({"n": "five"})", [](JsonFields& fields) { fields.integer("n", 1, 9); });
   EXPECT_EQ(wrong.error, "top.n in a.json is not usable");
   EXPECT_EQ(wrong.where, "a.json: top.n");
-  EXPECT_EQ(wrong.what, "an integer from 1 to 9 is expected, found \"five\"");
+  EXPECT_EQ(wrong.what, "expected an integer from 1 to 9, found \"five\"");
   EXPECT_EQ(wrong.fix, "write it again");
   EXPECT_EQ(problem("{}", [](JsonFields& fields) { fields.text("n"); }).what, "it is missing");
-  EXPECT_EQ(problem("[1]", [](JsonFields&) {}).what, "an object is expected, found [1]");
+  EXPECT_EQ(problem("[1]", [](JsonFields&) {}).what, "expected an object, found [1]");
 }
 
 TEST(JsonFields, AnIntegerMayBeWrittenWithAPoint) {

@@ -157,7 +157,7 @@ def write_part(out, part, count, split, seed):
 
 
 def write_preview(out):
-    """A contact sheet of the first twelve scenes, twice as large, with what the records say drawn over the pixels."""
+    """A contact sheet of the first twelve scenes, twice as large, with the records' objects drawn over the pixels."""
     lines = [line for part in ("train", "val") for line in (out / f"{part}.jsonl").read_text().splitlines()[:12]][:12]
     cell = 340
     sheet = Image.new("RGB", (4 * cell, -(-max(len(lines), 1) // 4) * cell), (255, 255, 255))
@@ -189,7 +189,7 @@ def main():
               "seed": args.seed}
     stamp = args.out / "scenes.json"
     if stamp.exists() and json.loads(stamp.read_text()) == wanted:
-        print(f"{args.out}: already there")
+        print(f"{args.out}: already exists")
         return 0
     args.out.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The demonstration model's tokenizer.json: byte-level BPE in Qwen's layout, learnt from the few sentences the model ever reads.
+"""The demonstration model's tokenizer.json: byte-level BPE in Qwen's layout, trained on the few sentences that the model reads.
 
 Its split pattern differs from Qwen's on purpose: the fixed pieces of an answer (`": {"desc": "`, `", "bbox_2d": ["`, …) are one token
 each and so is a phrase of words, so an object costs about 13 tokens instead of 32 and a demonstration on two cores has time for more
@@ -25,7 +25,7 @@ USER_PROMPT = "Find every shape."
 
 
 def byte_symbols():
-    """The printable stand-in of each byte, as GPT-2 introduced them: printable Latin-1 for itself, the rest from U+0100 on."""
+    """The printable character of each byte, as in GPT-2: printable Latin-1 represents itself, the rest starts at U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     rest = [byte for byte in range(256) if byte not in printable]
     symbols = {byte: chr(byte) for byte in printable}
@@ -71,7 +71,7 @@ def learn_merges(pieces, symbols):
 def build_tokenizer():
     """The content of tokenizer.json, and every token's id by its text."""
     symbols = byte_symbols()
-    # Our texts are ASCII, where \p{L} and \p{N} are these classes.
+    # The texts are ASCII, where \p{L} and \p{N} are these classes.
     ascii_pattern = PATTERN.replace(r"[^\s\p{L}\p{N}{}\"]", r"[^\sA-Za-z0-9{}\"]").replace(r"\p{L}", "[A-Za-z]").replace(r"\p{N}", "[0-9]")
     pieces = Counter(piece for text in corpus() for piece in re.findall(ascii_pattern, text))
     merges = learn_merges(pieces, symbols)

@@ -1,4 +1,4 @@
-"""Names torchvision's operators when torchvision is about to be imported: for a CPU torch beside a torchvision built for CUDA.
+"""Registers torchvision's operators just before torchvision is imported: for a CPU torch with a torchvision built for CUDA.
 
 Such a torchvision cannot load its library, and its import fails over operators that nobody declared ("operator torchvision::nms does not
 exist"), taking transformers' Qwen3-VL with it. The resize functions need none of them; here they are declared and never run.

@@ -30,7 +30,7 @@ std::shared_ptr<const Segment> read_segment(const Json& value, const std::string
   auto segment = std::make_shared<Segment>();
   segment->where = what;
   segment->token_ids = fields.integers("token_ids");
-  if (segment->token_ids.empty()) fail(what + ".token_ids", "no tokens", "give at least one token");
+  if (segment->token_ids.empty()) fail(what + ".token_ids", "no tokens", "pass at least one token");
   read_supervision(fields, what, vocab_size, *segment);
   for (const std::string& path : fields.texts("images")) segment->images.push_back({.path = path});
   fields.finish();

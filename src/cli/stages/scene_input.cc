@@ -39,11 +39,11 @@ int read_coordinate(const Json& value, const std::string& where, bool any_range)
     if (number == std::floor(number) && in_range) return static_cast<int>(number);
   }
   refuse(where, "a coordinate is not a bin", shown_json(value),
-         "give an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * 1000)), y likewise with height");
+         "pass an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * 1000)), y likewise with height");
 }
 
 Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& where, bool any_range) {
-  if (!value.is_array()) refuse(where, "a geometry is not a list", shown_json(value), "give a list of coordinates");
+  if (!value.is_array()) refuse(where, "a geometry is not a list", shown_json(value), "pass a list of coordinates");
   Geometry geometry{kind, {}};
   const bool nested = !value.empty() && value[0].is_array();
   for (const Json& item : value) {
@@ -52,12 +52,12 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
     } else if (item.is_array() && item.size() == 2) {
       for (const Json& coordinate : item) geometry.bins.push_back(read_coordinate(coordinate, where, any_range));
     } else {
-      refuse(where, "a vertex is not a pair", shown_json(item), "give [x, y] pairs, or one flat list");
+      refuse(where, "a vertex is not a pair", shown_json(item), "pass [x, y] pairs, or one flat list");
     }
   }
   const size_t count = geometry.bins.size();
   if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) {
-    refuse(where, "a bbox_2d has four values", shown_json(value), "give [x1, y1, x2, y2]");
+    refuse(where, "a bbox_2d must have four values", shown_json(value), "pass [x1, y1, x2, y2]");
   }
   if (kind == GeometryKind::kPoly && (count < 6 || count % 2 != 0)) {
     refuse(where, "a poly must have at least three vertices", fmt::format("{} values", count), "pass x and y of three or more vertices");
@@ -67,7 +67,7 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
 
 Geometry read_object_geometry(const Json& object, const std::string& where, bool any_range) {
   if (!object.is_object())
-    refuse(where, "an object is not a JSON object", shown_json(object), "give {\"bbox_2d\": [...]} or {\"poly\": [...]}");
+    refuse(where, "an object is not a JSON object", shown_json(object), "pass {\"bbox_2d\": [...]} or {\"poly\": [...]}");
   for (const auto& member : object.items()) {
     if (member.key() == "desc" || member.key() == "bbox_2d" || member.key() == "poly") continue;
     refuse(where + "." + member.key(), "unknown field", "known: desc, bbox_2d, poly", "remove it");
@@ -84,12 +84,12 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
 std::string read_desc(const Json& object, const std::string& where, const Tokenizer& tokenizer) {
   const auto found = object.find("desc");
   if (found == object.end() || !found->is_string()) {
-    refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown_json(*found), "give a string");
+    refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown_json(*found), "pass a string");
   }
   const std::string desc = python_strip(found->get_ref<const std::string&>());
-  if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown_json(*found), "say what the object is");
+  if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown_json(*found), "describe the object");
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
-    refuse(where + ".desc", "a desc holds a newline or tab", shown_json(*found), "put it on one line");
+    refuse(where + ".desc", "a desc contains a newline or tab", shown_json(*found), "put it on one line");
   }
   for (const AddedToken& token : tokenizer.added_tokens()) {
     if (desc.find(token.content) == std::string::npos) continue;
@@ -99,7 +99,7 @@ std::string read_desc(const Json& object, const std::string& where, const Tokeni
 }
 
 void need_list(const Json& list, const std::string& what) {
-  if (!list.is_array()) refuse(what, "not a list of objects", shown_json(list), "give a list");
+  if (!list.is_array()) refuse(what, "not a list of objects", shown_json(list), "pass a list");
 }
 
 }  // namespace

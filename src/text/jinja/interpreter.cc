@@ -79,7 +79,7 @@ Interpreter::Flow Interpreter::run_node(const Node& node, Scope& scope) {
     case NodeKind::kSetBlock: {
       Scope inner{{}, &scope};
       Value text = text_value(captured(node.body, inner));
-      // The filters of {% set x | f %} hang on an empty constant, which stands for the captured text.
+      // The filters of {% set x | f %} apply to an empty constant, which represents the captured text.
       std::vector<const Expr*> chain;
       for (const Expr* filter = node.expr.get(); filter != nullptr && filter->kind != ExprKind::kConst; filter = filter->args[0].get()) {
         chain.push_back(filter);
