@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "assembly/loss_keys.h"
 #include "base/file.h"
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/peft.h"
@@ -44,7 +45,7 @@ MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
   const FreezeSettings freeze = adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
   return MStep(session.row_model(), make_groups(parameters, session.model->description().part_of, optim, freeze), optim.adam,
                Schedule(session.settings.schedule, optim.learning_rate, total_steps),
-               {.loss = session.loss_options(),
+               {.loss = loss_options(session.settings, session.coords.ids()),
                 .normalization = session.settings.loss_normalization,
                 .max_grad_norm = optim.max_grad_norm,
                 .learning_rate = optim.learning_rate,

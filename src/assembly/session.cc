@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/heap.h"
@@ -224,18 +225,6 @@ std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> move
 
 int Session::max_length() const { return static_cast<int>(settings.model.global_max_length.value_or(0)); }
 
-LossOptions Session::loss_options() const {
-  const CoordLossSettings& loss = settings.loss;
-  LossOptions options{.settings = {{"soft_ce_weight", loss.soft_ce_weight},
-                                   {"w1_weight", loss.w1_weight},
-                                   {"gate_weight", loss.gate_weight},
-                                   {"temperature_coord", loss.temperature_coord},
-                                   {"target_sigma", loss.target_sigma}},
-                      .coord_token_ids = coords.ids()};
-  if (loss.target_truncate) options.settings["target_truncate"] = *loss.target_truncate;
-  return options;
-}
-
 RowModel Session::row_model() const {
   // Only a window that is used again has rows that come again.
   const std::shared_ptr<FeatureCache> kept = settings.rollout_buffer.steps_per_window() > 1 ? std::make_shared<FeatureCache>() : nullptr;
@@ -262,7 +251,7 @@ std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_
 std::unique_ptr<Evaluation> Session::evaluation(bool teacher_forced, std::vector<double> extra_gates) const {
   if (!val_data) return nullptr;
   if (teacher_forced) val_teacher_ = teacher(*val_data);
-  const Evaluation::TeacherLoss teacher_loss = [model = row_model(), options = loss_options()](const PackedRow& row) {
+  const Evaluation::TeacherLoss teacher_loss = [model = row_model(), options = loss_options(settings, coords.ids())](const PackedRow& row) {
     return teacher_forced_loss(model, row, options);
   };
   const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size, val_examiner ? settings.generation.batch_size : 1);

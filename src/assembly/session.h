@@ -61,8 +61,6 @@ class Session {
 
   /// Cap of a segment in tokens; 0 = none.
   int max_length() const;
-  /// Settings of the coordinate losses with this checkpoint's coord tokens.
-  LossOptions loss_options() const;
   /// The model as the M-step sees it.
   RowModel row_model() const;
   /// Segments of the full ground truth of a data set (stage 1). @param row_tokens  cap of a micro-batch that packing made; 0 = none

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <new>
 
+#include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
@@ -195,6 +196,7 @@ int main_command(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   rematch::bound_onednn_caches();
+  rematch::add_loss_keys();
   rematch::install_interrupt_handlers();
   return rematch::main_command(argc, argv);
 }

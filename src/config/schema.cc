@@ -17,6 +17,11 @@ namespace {
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
+std::vector<KeySpec>& added_keys() {
+  static std::vector<KeySpec> keys;
+  return keys;
+}
+
 struct Index {
   std::unordered_map<std::string, const KeySpec*> keys;
   std::set<std::string> sections{""};
@@ -48,10 +53,12 @@ std::vector<KeySpec> joined_keys(std::vector<std::vector<KeySpec>> parts) {
 }
 
 const std::vector<KeySpec>& schema() {
-  static const std::vector<KeySpec> table = joined_keys(
-      {model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(), vllm_keys(), monitor_keys(), foreign_keys()});
+  static const std::vector<KeySpec> table = joined_keys({model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(),
+                                                         vllm_keys(), monitor_keys(), foreign_keys(), added_keys()});
   return table;
 }
+
+void add_key(KeySpec spec) { added_keys().push_back(std::move(spec)); }
 
 const KeySpec* find_key(const std::string& path) {
   const auto found = index().keys.find(path);

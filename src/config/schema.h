@@ -8,6 +8,8 @@ namespace rematch {
 
 /// The table of all keys, in the order of the documentation.
 const std::vector<KeySpec>& schema();
+/// Adds a key that a table elsewhere calls for (loss terms). Call before the table is first read.
+void add_key(KeySpec spec);
 
 /// The row of exactly that path, or nullptr.
 const KeySpec* find_key(const std::string& path);

@@ -60,20 +60,11 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
 
 }  // namespace
 
-LossNormalization loss_normalization(const std::string& name) {
-  if (name == "window") return LossNormalization::kWindow;
-  if (name == "row") return LossNormalization::kRow;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown loss normalization \"{}\"", name),
-                                       .where = "loss_normalization",
-                                       .what = "known: window, row",
-                                       .fix = "choose window (the default) or row"});
-}
-
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group) {
   std::map<std::string, double> window_counts;
   for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);  // the same kinds in the same order on every rank
   for (const RowSupervision& row : rows) {
-    for (const auto& [kind, targets] : row.by_kind) window_counts[kind] += static_cast<double>(targets.positions.size());
+    for (auto& [kind, count] : window_counts) count += static_cast<double>(row.count(kind));
   }
   std::vector<double> totals{static_cast<double>(rows.size())};
   for (const auto& [kind, count] : window_counts) totals.push_back(count);
@@ -86,8 +77,7 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
   for (const RowSupervision& row : rows) {
     LossScale& scale = scales.emplace_back();
     for (const auto& [kind, window_count] : window_counts) {
-      const auto own = row.by_kind.find(kind);
-      const auto row_count = static_cast<double>(own == row.by_kind.end() ? 0 : own->second.positions.size());
+      const auto row_count = static_cast<double>(row.count(kind));
       const bool by_window = normalization == LossNormalization::kWindow;
       scale[kind] = inverse(by_window ? window_count : row_count * num_rows);
     }

@@ -28,9 +28,6 @@ struct RowModel {
   std::function<void()> window_closed = {};
 };
 
-/// "window" or "row". @throws UserError (config)
-LossNormalization loss_normalization(const std::string& name);
-
 /// Scales of this rank's rows of a window, from the targets of all ranks alone: known before the first forward pass. 0 where there is nothing to
 /// divide by.
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());

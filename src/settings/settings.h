@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "settings/cadence.h"
@@ -46,7 +47,8 @@ struct Settings {
   OutputSettings output;
   CoordLossSettings loss;
   LossNormalization loss_normalization = LossNormalization::kWindow;
-  bool rollouts = false;         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
+  std::map<std::string, double> further_losses;  ///< `custom.loss.NAME`: settings of loss terms that have no field
+  bool rollouts = false;                         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
   std::string backend = "vllm";  ///< `rollout_backend`: "vllm", "hf", "native"; whether it exists is found out where it is made
   GenerationSettings generation;
   VllmSettings vllm;

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "cli/stage.h"
+#include "config/support.h"
 #include "estep/target/segment_checks.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/loss_targets.h"
@@ -107,6 +109,17 @@ TEST(LossExtension, FurtherSettingsAreReadByName) {
   EXPECT_GT(step_with({{"toy_weight", 0.5}, {"toy_margin", 3}}).logged.at("loss/toy"),
             step_with({{"toy_weight", 0.5}}).logged.at("loss/toy"));
   EXPECT_THROW(step_with({{"toy_wieght", 0.5}}), InternalError);
+}
+
+TEST(LossExtension, ItsSettingsAreKeysOfTheConfiguration) {
+  add_loss_keys();
+  const Settings settings = test::load_text("custom:\n  loss:\n    toy_weight: 0.5\n    toy_margin: 3\n").settings;
+  const LossOptions options = loss_options(settings, options_of({}).coord_token_ids);
+  const Step by_name = step_with({{"toy_weight", 0.5}, {"toy_margin", 3}}), configured = step_with(options.settings);
+  for (const char* name : {"loss", "loss/toy"}) EXPECT_EQ(configured.logged.at(name), by_name.logged.at(name)) << name;
+  EXPECT_EQ(loss_options(test::load_text("").settings, {}).settings.at("toy_weight"), 0.0);
+  EXPECT_EQ(test::problems_of("custom:\n  loss:\n    toy_weight: -1\n").size(), 1u);
+  EXPECT_NE(test::problems_of("custom:\n  loss:\n    toy_wieght: 1\n")[0].fix.find("toy_weight"), std::string::npos);
 }
 
 TEST(LossExtension, TeacherForcedEvaluationCountsItToo) {

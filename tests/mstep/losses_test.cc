@@ -107,7 +107,7 @@ TEST(RowLoss, ReadsTheLogitsOneBeforeTheToken) {
   at::Tensor logits_TV = at::zeros({4, kVocab});
   logits_TV[2][9] = 30.0f;
   const auto loss_at = [&](int64_t position) {
-    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(), options_with_ids(), {}).kinds.of("ce").sum;
+    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(), options_with_ids(), {}).by_kind.of("ce").sum;
   };
   EXPECT_LT(loss_at(3), 1e-6);
   EXPECT_GT(loss_at(2), 1.0);

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "mstep/loss_targets.h"
-#include "support/capture.h"
 
 namespace rematch {
 namespace {
@@ -155,12 +154,6 @@ TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
   EXPECT_EQ(by_row[0].at("coord"), 0.0);
   EXPECT_DOUBLE_EQ(by_row[1].at("coord"), 1.0 / 2);
   for (const auto& [kind, scale] : loss_scales({RowSupervision{}}, LossNormalization::kWindow)[0]) EXPECT_EQ(scale, 0.0) << kind;
-}
-
-TEST(LossNormalizationName, IsCheckedByName) {
-  EXPECT_EQ(loss_normalization("window"), LossNormalization::kWindow);
-  EXPECT_EQ(loss_normalization("row"), LossNormalization::kRow);
-  EXPECT_EQ(test::catch_user_error([] { loss_normalization("token"); }).kind(), ErrorKind::kConfig);
 }
 
 TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {

@@ -25,6 +25,8 @@ struct RowSupervision {
   std::map<std::string, KindTargets> by_kind;
 
   static RowSupervision from(const PackedRow& row);
+  /// Positions that have a kind of target.
+  size_t count(const std::string& kind) const;
 };
 
 /// A sum over supervised positions, and their number.

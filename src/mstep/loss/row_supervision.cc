@@ -36,6 +36,11 @@ void add_slots(const Segment& segment, int64_t offset, RowSupervision& row) {
 
 }  // namespace
 
+size_t RowSupervision::count(const std::string& kind) const {
+  const auto found = by_kind.find(kind);
+  return found == by_kind.end() ? 0 : found->second.positions.size();
+}
+
 RowSupervision RowSupervision::from(const PackedRow& row) {
   RowSupervision supervision;
   int64_t offset = 0;
