@@ -9,9 +9,9 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
 set(CMAKE_C_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
-# For compiling and trying quickly: half the time of Dev. The kernels are optimised all the same (src/kernels/CMakeLists.txt).
-set(CMAKE_CXX_FLAGS_LIGHT "-O0" CACHE STRING "" FORCE)
-set(CMAKE_C_FLAGS_LIGHT "-O0" CACHE STRING "" FORCE)
+# For compiling and testing quickly: two thirds of the time of Dev. The kernels are optimised all the same (src/kernels/CMakeLists.txt).
+set(CMAKE_CXX_FLAGS_LIGHT "-Og" CACHE STRING "" FORCE)
+set(CMAKE_C_FLAGS_LIGHT "-Og" CACHE STRING "" FORCE)
 # -O2 and no debug information: half the build time of RelWithDebInfo, the hot loops live in libtorch.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2" CACHE STRING "" FORCE)
 
@@ -27,9 +27,14 @@ if(REMATCH_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-if(REMATCH_SANITIZE)
+if(REMATCH_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+elseif(REMATCH_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(REMATCH_SANITIZE)
+  message(FATAL_ERROR "REMATCH_SANITIZE is \"${REMATCH_SANITIZE}\": give address, thread, or nothing")
 endif()
 
 # Warnings are errors for our code only; third-party headers come in as SYSTEM.

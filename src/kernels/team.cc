@@ -1,8 +1,5 @@
 #include "kernels/team.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
@@ -56,20 +53,6 @@ int64_t Deck::take(int phase, int owner, bool for_itself, int64_t size) {
     // Relaxed is sufficient: the wait() that follows makes the results visible to all.
     if (taken.compare_exchange_weak(now, next, std::memory_order_relaxed)) return for_itself ? front : size - 1 - back;
   }
-}
-
-void run_team(int num_threads, const std::function<void(const Worker&)>& body) {
-  Barrier barrier;
-  Deck deck;
-#ifdef _OPENMP
-  if (num_threads > 1) {
-#pragma omp parallel num_threads(num_threads)
-    body({omp_get_thread_num(), omp_get_num_threads(), &barrier, &deck});
-    return;
-  }
-#endif
-  static_cast<void>(num_threads);
-  body({0, 1, &barrier, &deck});
 }
 
 }  // namespace rematch::kernels
