@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "estep/target/target_builder.h"
+#include "estep/target/truth_segment.h"
 #include "text/chat_template.h"
 #include "text/prompt.h"
 

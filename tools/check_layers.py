@@ -13,7 +13,7 @@ ALLOWED = {
     "settings": set(),
     "flow": set(),
     "model/families": {"flow", "checkpoint"},
-    "config": {"model/families"},
+    "config": {"model/families", "estep/match", "estep/target", "observe", "rollout/backend"},  # the tables its choices come from
     "data": {"flow", "vision"},
     "text": {"flow", "model/families"},
     "vision": {"flow"},
@@ -27,7 +27,8 @@ ALLOWED = {
     "kernels": set(),
     "dist": set(),
     "model": {"flow", "nn", "checkpoint", "vision", "model/families"},
-    "rollout": {"flow", "text", "vision", "kernels", "nn", "model", "model/families"},
+    "rollout/backend": set(),
+    "rollout": {"flow", "text", "vision", "kernels", "nn", "model", "model/families", "rollout/backend"},
     "mstep/loss": {"flow", "nn"},
     "mstep/optim": {"model/families"},
     "mstep": {"dist", "flow", "vision", "model", "mstep/loss", "mstep/optim"},

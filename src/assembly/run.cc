@@ -53,10 +53,15 @@ MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
 }
 
 std::unique_ptr<SegmentSource> make_source(const Session& session) {
-  if (!session.settings.is_stage_2()) return session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0);
-  return std::make_unique<EStep>(
+  const Settings& settings = session.settings;
+  std::unique_ptr<SegmentSource> truth = session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0,
+                                                         {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed});
+  if (!settings.is_stage_2()) return truth;
+  auto rollouts = std::make_unique<EStep>(
       *session.train_examiner, *session.engine, session.vocab,
-      EStep::Options{.target = session.settings.target, .global_max_length = session.max_length(), .offload = session.offload.get()});
+      EStep::Options{.target = settings.target, .global_max_length = session.max_length(), .offload = session.offload.get()});
+  if (settings.target.rollout_share >= 1) return rollouts;
+  return std::make_unique<SharedSource>(std::move(rollouts), std::move(truth), settings.target.rollout_share);
 }
 
 Packer make_packer(const Session& session) {

@@ -38,6 +38,7 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   const at::Device device = choose_device(name);
   const std::string& backend = settings.backend;
   if (needs.rollouts) check_backend_available(backend, backend == "vllm" ? vllm_options_of(settings, device) : VllmOptions{});
+  LabelMatch::from(settings.match.label_match);  // a file of synonyms is found wrong before the data are read
   require_model_dir(settings.model.directory);
   return device;
 }
@@ -185,6 +186,7 @@ void Session::make_adapter(const std::string& saved_dir) {
 
 Examiner::Options Session::examiner_options() const {
   return {.match = settings.match,
+          .labels = LabelMatch::from(settings.match.label_match),
           .ordering = settings.data.object_ordering,
           .seed = settings.seed,
           .patches = patches,
@@ -201,7 +203,7 @@ std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
 
 std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> mover) const {
   if (!settings.offload.moves_model() && !settings.offload.moves_optimizer()) return nullptr;
-  if (!backend_holds_own_weights(settings.backend)) {
+  if (!rollout_backends().find(settings.backend).holds_own_weights) {
     terminal.say(
         fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights themselves", settings.backend));
     return nullptr;
@@ -243,9 +245,9 @@ RowModel Session::row_model() const {
               }};
 }
 
-std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_tokens) const {
+std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_tokens, const InputNoise& noise) const {
   return std::make_unique<TeacherSource>(dataset, *prompts, vocab, *pixels, examiner_options(),
-                                         TeacherSource::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens});
+                                         TeacherSource::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, noise);
 }
 
 std::unique_ptr<Evaluation> Session::evaluation(bool teacher_forced, std::vector<double> extra_gates) const {

@@ -64,7 +64,8 @@ class Session {
   /// The model as the M-step sees it.
   RowModel row_model() const;
   /// Segments of the full ground truth of a data set (stage 1). @param row_tokens  cap of a micro-batch that packing made; 0 = none
-  std::unique_ptr<TeacherSource> teacher(const Dataset& dataset, int row_tokens = 0) const;
+  std::unique_ptr<TeacherSource> teacher(const Dataset& dataset, int row_tokens = 0, const InputNoise& noise = {}) const;
+
   /// Evaluation of val_data: rollouts when there is an engine; with `teacher_forced`, the loss on the full ground truth too (stage 1).
   /// @param extra_gates  further IoU gates to score at
   std::unique_ptr<Evaluation> evaluation(bool teacher_forced, std::vector<double> extra_gates = {}) const;

@@ -1,6 +1,8 @@
 #include "base/random.h"
 
+#include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -26,6 +28,11 @@ uint64_t random_key(std::initializer_list<uint64_t> parts) {
 uint64_t random_bits(uint64_t key, uint64_t counter) { return mix(key ^ mix(counter + 0xD1B54A32D192ED03ULL)); }
 
 double random_uniform(uint64_t key, uint64_t counter) { return static_cast<double>(random_bits(key, counter) >> 11) * 0x1.0p-53; }
+
+double random_normal(uint64_t key, uint64_t counter) {
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - random_uniform(key, 2 * counter)));  // the logarithm of (0, 1]
+  return radius * std::cos(2.0 * std::numbers::pi * random_uniform(key, 2 * counter + 1));
+}
 
 uint64_t random_below(uint64_t key, uint64_t counter, uint64_t bound) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(random_bits(key, counter)) * bound) >> 64);

@@ -17,6 +17,9 @@ uint64_t random_bits(uint64_t key, uint64_t counter);
 /// Uniform in [0, 1) with 53 bits.
 double random_uniform(uint64_t key, uint64_t counter);
 
+/// Standard normal. Takes the bits number 2·counter and 2·counter + 1 of the stream.
+double random_normal(uint64_t key, uint64_t counter);
+
 /// Uniform integer in [0, bound), bound ≥ 1, with negligible modulo bias (64-bit multiply-shift).
 uint64_t random_below(uint64_t key, uint64_t counter, uint64_t bound);
 

@@ -15,6 +15,16 @@ bool is_python_space(char32_t c) {
          c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+std::string mapped(std::string_view utf8, int options) {
+  utf8proc_uint8_t* result = nullptr;
+  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()),
+                                             static_cast<utf8proc_ssize_t>(utf8.size()), &result, static_cast<utf8proc_option_t>(options));
+  REMATCH_CHECK(size >= 0, "normalization needs valid UTF-8");
+  std::string text(reinterpret_cast<const char*>(result), static_cast<size_t>(size));
+  std::free(result);
+  return text;
+}
+
 }  // namespace
 
 bool is_valid_utf8(std::string_view bytes) {
@@ -56,14 +66,21 @@ std::string python_strip(std::string_view utf8) {
 
 std::string normalize_nfc(std::string_view utf8) {
   if (std::all_of(utf8.begin(), utf8.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return std::string(utf8);
-  utf8proc_uint8_t* result = nullptr;
-  const utf8proc_ssize_t size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()), static_cast<utf8proc_ssize_t>(utf8.size()), &result,
-                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  REMATCH_CHECK(size >= 0, "normalize_nfc needs valid UTF-8");
-  std::string text(reinterpret_cast<const char*>(result), static_cast<size_t>(size));
-  std::free(result);
-  return text;
+  return mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+}
+
+std::string normalize_label(std::string_view utf8) {
+  const std::string folded = mapped(mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT), UTF8PROC_CASEFOLD);
+  std::string label;
+  bool space_before = false;
+  for (size_t offset = 0; offset < folded.size();) {
+    const char32_t c = next_code_point(folded, offset);
+    const bool is_space = is_python_space(c);
+    if (!is_space && space_before && !label.empty()) label += ' ';
+    if (!is_space) append_utf8(label, c);
+    space_before = is_space;
+  }
+  return label;
 }
 
 void append_utf8(std::string& out, char32_t code_point) {

@@ -57,7 +57,7 @@ int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
   }
   out << fmt::format("device  {}\n", describe_device(device));
   bool any = false, chosen_runs = false;
-  for (const std::string& backend : backend_names()) {
+  for (const std::string& backend : rollout_backends().names()) {
     const bool runs = examine(backend, vllm, out);
     if (backend == "vllm") print_environment(vllm.python, out);
     any = any || runs;

@@ -7,6 +7,8 @@
 #include "cli/commands.h"
 #include "config/config.h"
 #include "assembly/session.h"
+#include "evaluate/coco_of.h"
+#include "observe/catalog.h"
 
 namespace rematch {
 namespace {
@@ -31,13 +33,23 @@ int run_eval(const RunArguments& arguments) {
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   make_directories(settings.output.run_dir);
   Session session(settings, arguments.device, {.val_data = true, .rollouts = settings.is_stage_2() || settings.rollouts}, *terminal);
-  const EvaluationResult evaluated = session.evaluation(!settings.is_stage_2(), {0.3, 0.5})->run(*terminal);
+  CocoEvaluator coco;
+  EvaluationResult evaluated = session.evaluation(!settings.is_stage_2(), {0.3, 0.5})->run(*terminal, [&](const Examined& one) {
+    add_to_coco(one, session.val_examiner->options().labels, coco);
+  });
+  const CocoScores coco_scores = coco.scores();
+  if (session.val_examiner) {
+    for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco)) evaluated.values.push_back(std::move(value));
+  }
 
   Json json;
   std::vector<std::vector<std::string>> rows{{"metric", "value"}};
   for (const auto& [name, value] : evaluated.values) {
     json[name] = value;
     rows.push_back({name, shown(name, value)});
+  }
+  for (const auto& [label, scores] : coco_scores.per_class) {
+    json["coco_per_class"][label] = {{"ap", scores.ap}, {"ap50", scores.ap50}, {"ap75", scores.ap75}, {"ar_100", scores.ar_100}};
   }
   json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/segment_json.h"
 #include "config/config.h"
 #include "assembly/session.h"
 
@@ -18,7 +19,8 @@ Json object_json(const std::string& desc, const Geometry& geometry) {
   return object;
 }
 
-Json line_of(const Examined& one, const Tokenizer& tokenizer) {
+Json line_of(const Examined& one, const Session& session) {
+  const Tokenizer& tokenizer = *session.tokenizer;
   Json line;
   line["sample_id"] = one.sample->sample_id;
   line["images"] = one.sample->image_paths;
@@ -40,6 +42,9 @@ Json line_of(const Examined& one, const Tokenizer& tokenizer) {
   line["false_negatives"] = one.matching.false_negatives;
   line["gating_rejections"] = one.matching.gating_rejections;
   line["matched_maskiou_sum"] = one.matching.matched_maskiou_sum;
+  const SegmentResult target = target_of(one, session.vocab, session.settings.match, session.settings.target);
+  line["target"] = segment_json(target);
+  line["target"]["policy"] = session.settings.target.policy;
   return line;
 }
 
@@ -66,7 +71,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   FileWriter writer(path);
   Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, *terminal);
   session.evaluation(false)->run(*terminal, [&](const Examined& one) {
-    writer.write(line_of(one, *session.tokenizer).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    writer.write(line_of(one, session).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   });
   writer.finish();
   terminal->say(fmt::format("wrote {} lines to {}", session.val_data->size(), path));

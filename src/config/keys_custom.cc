@@ -21,6 +21,9 @@ std::vector<KeySpec> custom_keys() {
       data("train_sample_limit", &DataSettings::train_sample_limit).at_least(1).says("first N training records; null: all"),
       data("val_sample_limit", &DataSettings::val_sample_limit).at_least(1).says("first N validation records; null: all"),
       data("object_ordering", &DataSettings::object_ordering).says("objects by (min y, min x), or shuffled per epoch"),
+      data("coord_input_noise", &DataSettings::coord_input_noise)
+          .at_least(0)
+          .says("standard deviation in bins of the noise on coordinates shown where training teaches the full truth"),
       prompt("user_prompt", &PromptSettings::user_prompt).says("text, or a path ending in `.txt`; null: built in"),
       text_key("custom.emit_norm", "none").one_of({"none"}).says("only `none`: coordinates are bins already"),
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),

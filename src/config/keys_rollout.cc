@@ -1,5 +1,8 @@
 // Keys of custom.extra.rollout_matching (stage 2).
 #include "config/keys.h"
+#include "estep/match/match_policy.h"
+#include "estep/target/target_policy.h"
+#include "rollout/backend/backends.h"
 
 namespace rematch {
 namespace {
@@ -15,9 +18,9 @@ std::vector<KeySpec> generation_keys() {
   const KeysOf guard(path("repeat_terminate."), part<&Settings::generation, &GenerationSettings::repeat_terminate>);
   return {
       all("rollout_backend", &Settings::backend)
-          .one_of({"vllm", "hf", "native"})
+          .one_of(rollout_backends().names())
           .needs("=native", Capability::kNativeEngine)
-          .says("which engine generates"),
+          .says("which engine generates: " + rollout_backends().meanings()),
       key("rollout_generate_batch_size", &GenerationSettings::batch_size)
           .at_least(1)
           .says("samples of one generate call on one rank (`hf`)"),
@@ -56,11 +59,36 @@ std::vector<KeySpec> matching_keys() {
   const KeysOf key(path(""), part<&Settings::match>);
   const KeysOf target(path(""), part<&Settings::target>);
   return {
+      key("match_policy", &MatchSettings::policy)
+          .one_of(match_policies().names())
+          .says("how predictions are matched: " + match_policies().meanings()),
+      key("label_match", &MatchSettings::label_match)
+          .says("equal labels in scores: `exact`, `normalized` (case, white space, NFKC), or the path of a JSON of synonyms"),
       key("candidate_top_k", &MatchSettings::candidate_top_k).at_least(1).says("ground truths looked at for each prediction"),
       key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs below are rejected"),
       key("maskiou_resolution", &MatchSettings::maskiou_resolution).within(1, 4096).says("side of the canvas of maskIoU in pixels"),
       key("fp_cost", &MatchSettings::fp_cost).at_least(0).says("cost of an unmatched prediction"),
       key("fn_cost", &MatchSettings::fn_cost).at_least(0).says("cost of an unmatched ground truth"),
+      target("target_policy", &TargetSettings::policy)
+          .one_of(target_policies().names())
+          .says("what a segment teaches: " + target_policies().meanings()),
+      target("rewrite_order", &TargetSettings::rewrite_order)
+          .null_by_default()
+          .says("`rewrite`: entries in the order of the truth, or matched ones in that of the rollout, then the others; null: `truth` with "
+                "`object_ordering: sorted`, `rollout` with `random`"),
+      target("rewrite_targets", &TargetSettings::rewrite_targets)
+          .says("`rewrite`: bins taught at matched coordinates; `transport` for polygons whose first vertex is arbitrary"),
+      target("teach_matched_text", &TargetSettings::teach_matched_text).says("`rewrite`: cross-entropy on the text of matched objects too"),
+      target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
+          .says("`rewrite`: rollouts that are not complete give their valid objects, or none"),
+      target("dedup_iou", &TargetSettings::dedup_iou)
+          .within(0, 1)
+          .above(0)
+          .says("targets leave out a prediction with the desc of an earlier one and at least this maskIoU; null: none"),
+      target("rollout_share", &TargetSettings::rollout_share)
+          .within(0, 1)
+          .above(0)
+          .says("part of the windows that roll out; the others teach the full truth"),
       target("ot_cost", &TargetSettings::ot_cost).says("distance of the point transport"),
       target("ot_epsilon", &TargetSettings::ot_epsilon).above(0).says("entropy of the point transport in bins"),
       target("ot_iters", &TargetSettings::ot_iters).at_least(1).says("Sinkhorn rounds"),

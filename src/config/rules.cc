@@ -10,6 +10,7 @@
 #include "base/full_match.h"
 #include "base/text.h"
 #include "model/families/family.h"
+#include "observe/catalog.h"
 
 namespace rematch {
 namespace {
@@ -37,6 +38,7 @@ class CrossRules {
     packing();
     rollout_buffer();
     offload();
+    apply_target_rules(values_, stage_2(), warnings_);
     coord_loss();
     evaluation();
     if (variant_is_known()) best_metric();
@@ -351,9 +353,10 @@ class CrossRules {
     const std::string key = "training.metric_for_best_model";
     const Node* section = written(kRolloutMatching);
     const bool has_section = section && !section->is_null();
-    const std::vector<std::string> legal = evaluation_metrics(stage_2(), has_section);
+    const std::vector<std::string> legal = evaluation_metrics(!stage_2(), stage_2() || has_section);
+    const std::string usual = stage_2() ? "eval_rollout_f1" : "eval_loss";
     if (values_.is_null(key)) {
-      values_.derive(key, legal.front(), stage_2() ? "stage 2" : "stage 1");
+      values_.derive(key, usual, stage_2() ? "stage 2" : "stage 1");
     } else {
       const std::string name = values_.text(key);
       const auto is_legal = [&](const std::string& text) { return std::find(legal.begin(), legal.end(), text) != legal.end(); };
@@ -364,7 +367,7 @@ class CrossRules {
         // A stage-2 file often inherits stage 1's metric: tell it the one to use, not the one that is spelt alike.
         const bool inherited = name == "eval_token_acc" || name == "eval_loss" || near.empty();
         problem(fmt::format("`{}: {}` is not measured in {}", key, name, stage_2() ? "stage 2" : "stage 1"), key,
-                fmt::format("measured: {}", join(legal, ", ")), fmt::format("set `{}: {}`", key, inherited ? legal.front() : near.front()));
+                fmt::format("measured: {}", join(legal, ", ")), fmt::format("set `{}: {}`", key, inherited ? usual : near.front()));
       }
     }
     if (values_.is_null("training.greater_is_better")) {

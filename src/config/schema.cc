@@ -100,19 +100,4 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
   return found;
 }
 
-std::vector<std::string> evaluation_metrics(bool stage_2, bool has_rollout_section) {
-  std::vector<std::string> names;
-  if (!stage_2) names = {"eval_loss", "eval_token_acc"};
-  if (stage_2 || has_rollout_section) {
-    for (const char* name :
-         {"f1", "precision", "recall", "pred_objects", "gt_objects", "matched", "fp", "fn", "gating_rejections", "parse_dropped_invalid",
-          "parse_truncated_rate", "parse_malformed_rate", "sample_valid_pred_rate", "sample_any_match_rate", "matched_maskiou_mean"}) {
-      names.push_back(std::string("eval_rollout_") + name);
-    }
-  }
-  names.push_back("eval_runtime");
-  names.push_back("eval_samples_per_second");
-  return names;
-}
-
 }  // namespace rematch

@@ -19,8 +19,6 @@ bool is_section(const std::string& path);
 /// elsewhere.
 /// @param section  dotted path of the section it stands in. @param name  the unknown key
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name);
-/// The metrics that `training.metric_for_best_model` may name.
-std::vector<std::string> evaluation_metrics(bool stage_2, bool has_rollout_section);
 
 /// Prefix of every stage-2 key.
 inline const std::string kRolloutMatching = "custom.extra.rollout_matching";

@@ -1,5 +1,8 @@
 #include "estep/estep.h"
 
+#include <cmath>
+
+#include "estep/match/repeats.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
@@ -9,6 +12,7 @@ EStep::EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab
 
 WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
   // One E-step for the whole window, with the weights of this step; generate calls may span its micro-batches.
+  metrics.add("rollout/is_rollout", 1);
   std::vector<int64_t> samples;
   for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
   examiner_.prefetch(samples);
@@ -32,14 +36,33 @@ std::vector<Examined> EStep::examine(const std::vector<int64_t>& samples, const 
 }
 
 std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag& metrics) const {
-  SegmentResult result = build_segment(one.prompt, one.parsed, one.matching, one.ground_truth, vocab_, options_.target);
+  SegmentResult result = target_of(one, vocab_, examiner_.options().match, options_.target);
   check_encoded_len(result.segment, options_.global_max_length);
-  metrics.add("rollout/matched_for_supervision", static_cast<double>(result.pairs.size()));
+  metrics.add("rollout/matched_for_supervision", result.num_supervised_pairs);
   metrics.add("rollout/excluded_from_supervision", result.num_excluded);
   metrics.add("rollout/fn_appended", static_cast<double>(result.false_negatives.size()));
+  metrics.add("rollout/deduplicated", static_cast<double>(result.deduplicated.size()));
   metrics.add("rollout/append_len", result.segment.append_len);
   metrics.add("rollout/encoded_len", result.segment.encoded_len());
   return std::make_shared<const Segment>(std::move(result.segment));
+}
+
+SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match, const TargetSettings& target) {
+  TargetMatching matched{one.matching, {}};
+  if (target.dedup_iou) matched = match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
+  SegmentResult result = build_segment({one.prompt, one.parsed, matched.matching, one.ground_truth}, vocab, target);
+  result.deduplicated = std::move(matched.deduplicated);
+  return result;
+}
+
+bool rolls_out(int64_t window_idx, double share) {
+  return std::floor(static_cast<double>(window_idx + 1) * share) > std::floor(static_cast<double>(window_idx) * share);
+}
+
+WindowSegments SharedSource::build(const WindowPlan& plan, MetricsBag& metrics) {
+  if (rolls_out(plan.window_idx, share_)) return rollouts_->build(plan, metrics);
+  metrics.add("rollout/is_rollout", 0);
+  return truth_->build(plan, metrics);
 }
 
 }  // namespace rematch

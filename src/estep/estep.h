@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "estep/examiner.h"
 #include "rollout/generation_scope.h"
 #include "estep/segment_source.h"
-#include "estep/target/target_builder.h"
+#include "estep/target/target_policy.h"
+#include "estep/target/truth_segment.h"
 
 namespace rematch {
 
@@ -33,6 +35,9 @@ class EStep : public SegmentSource {
   Options options_;
 };
 
+/// What is taught of an examined sample: repeated predictions set aside (`dedup_iou`), the rest matched, then the target policy.
+SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match, const TargetSettings& target);
+
 /// Stage 1: the full ground-truth answer of every sample (BEHAVIOUR 14).
 class TeacherSource : public SegmentSource {
  public:
@@ -43,7 +48,7 @@ class TeacherSource : public SegmentSource {
   };
   /// All parts outlive the source.
   TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
-                Examiner::Options options, Caps caps);
+                Examiner::Options options, Caps caps, InputNoise noise = {});
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
@@ -66,6 +71,24 @@ class TeacherSource : public SegmentSource {
   PixelStore& pixels_;
   Examiner::Options options_;
   Caps caps_;
+  InputNoise noise_;
+};
+
+/// True for the windows that roll out when a part of them does. @param share  `rollout_share`, (0, 1]
+bool rolls_out(int64_t window_idx, double share);
+
+/// Stage 2 in which `rollout_share` of the windows roll out and the others teach the full truth (BEHAVIOUR 4.8).
+class SharedSource : public SegmentSource {
+ public:
+  SharedSource(std::unique_ptr<SegmentSource> rollouts, std::unique_ptr<SegmentSource> truth, double share)
+      : rollouts_(std::move(rollouts)), truth_(std::move(truth)), share_(share) {}
+
+  WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
+
+ private:
+  std::unique_ptr<SegmentSource> rollouts_;
+  std::unique_ptr<SegmentSource> truth_;
+  double share_;
 };
 
 }  // namespace rematch

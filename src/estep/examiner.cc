@@ -4,37 +4,17 @@
 #include <utility>
 
 #include "base/error.h"
+#include "estep/match/match_policy.h"
+#include "estep/match/repeats.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
 namespace {
 
-// Raw observations; observe/catalog turns them into the sums, means and percentiles of BEHAVIOUR 16.
-void observe(const Examined& one, int candidate_top_k, MetricsBag& metrics) {
-  const auto num_pred = static_cast<double>(one.parsed.objects.size());
-  const auto num_gt = static_cast<double>(one.ground_truth.size());
-  const auto num_matched = static_cast<double>(one.matching.pairs.size());
-  metrics.add("rollout/gt_objects", num_gt);
-  metrics.add("rollout/valid_pred_objects", num_pred);
-  metrics.add("rollout/matched", num_matched);
-  metrics.add("rollout/fp", num_pred - num_matched);
-  metrics.add("rollout/fn", num_gt - num_matched);
-  metrics.add("rollout/gating_rejections", one.matching.gating_rejections);
-  metrics.add("rollout/candidate_pairs", num_pred * std::min<double>(candidate_top_k, num_gt));
-  metrics.add("rollout/matched_maskiou_sum", one.matching.matched_maskiou_sum);
-  metrics.add("rollout/parse_truncated", one.parsed.status == ParseStatus::kTruncated);
-  metrics.add("rollout/parse_malformed", one.parsed.status == ParseStatus::kMalformed);
-  metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
-  metrics.add("rollout/sample_valid_pred", num_pred > 0);
-  metrics.add("rollout/sample_any_match", num_matched > 0);
-  metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));
-  metrics.add("rollout/gen_new_tokens", static_cast<double>(one.rollout.response_token_ids.size()));
-  metrics.add("rollout/prefix_len", static_cast<double>(one.parsed.prefix_token_ids.size()));
-}
+constexpr double kRepeatIou = 0.5;  // of `duplicates`, whatever dedup_iou is
 
 }  // namespace
-
 Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords,
                    PixelStore& pixels, RolloutEngine& engine, Options options)
     : dataset_(dataset),
@@ -86,10 +66,40 @@ std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indic
     one.rollout = std::move(rollouts[i]);
     check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend, one.sample->where);
     one.parsed = parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
-    one.matching = match(geometries_of(one.parsed.objects), geometries_of(one.ground_truth), options_.match);
-    observe(one, options_.match.candidate_top_k, metrics);
+    one.matching = match_objects(scene_of(one.parsed.objects), one.ground_truth, options_.match);
+    observe(one, one.matching, metrics);
   }
   return examined;
+}
+
+void Examiner::observe(const Examined& one, const Matching& matching, MetricsBag& metrics) const {
+  const auto num_pred = static_cast<double>(one.parsed.objects.size());
+  const auto num_gt = static_cast<double>(one.ground_truth.size());
+  const auto num_matched = static_cast<double>(matching.pairs.size());
+  metrics.add("rollout/gt_objects", num_gt);
+  metrics.add("rollout/valid_pred_objects", num_pred);
+  metrics.add("rollout/matched", num_matched);
+  const auto is_named_right = [&](const std::pair<int, int>& pair) {
+    return options_.labels.canonical(one.parsed.objects[static_cast<size_t>(pair.first)].desc) ==
+           options_.labels.canonical(one.ground_truth[static_cast<size_t>(pair.second)].desc);
+  };
+  const auto num_named_right = std::count_if(matching.pairs.begin(), matching.pairs.end(), is_named_right);
+  metrics.add("rollout/matched_labels", static_cast<double>(num_named_right));
+  const auto repeated = repeated_objects(scene_of(one.parsed.objects), kRepeatIou, options_.match.maskiou_resolution, RepeatOf::kEarlier);
+  metrics.add("rollout/repeated_objects", static_cast<double>(repeated.size()));
+  metrics.add("rollout/fp", num_pred - num_matched);
+  metrics.add("rollout/fn", num_gt - num_matched);
+  metrics.add("rollout/gating_rejections", matching.gating_rejections);
+  metrics.add("rollout/candidate_pairs", num_pred * std::min<double>(options_.match.candidate_top_k, num_gt));
+  metrics.add("rollout/matched_maskiou_sum", matching.matched_maskiou_sum);
+  metrics.add("rollout/parse_truncated", one.parsed.status == ParseStatus::kTruncated);
+  metrics.add("rollout/parse_malformed", one.parsed.status == ParseStatus::kMalformed);
+  metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
+  metrics.add("rollout/sample_valid_pred", num_pred > 0);
+  metrics.add("rollout/sample_any_match", num_matched > 0);
+  metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));
+  metrics.add("rollout/gen_new_tokens", static_cast<double>(one.rollout.response_token_ids.size()));
+  metrics.add("rollout/prefix_len", static_cast<double>(one.parsed.prefix_token_ids.size()));
 }
 
 }  // namespace rematch

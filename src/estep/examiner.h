@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "data/dataset.h"
 #include "data/ordering.h"
+#include "estep/match/labels.h"
 #include "estep/match/matcher.h"
 #include "rollout/engine.h"
 #include "flow/parsed.h"
@@ -36,6 +37,7 @@ class Examiner {
  public:
   struct Options {
     MatchSettings match;
+    LabelMatch labels;
     ObjectOrdering ordering = ObjectOrdering::kSorted;
     uint64_t seed = 42;
     PatchOptions patches;
@@ -52,6 +54,10 @@ class Examiner {
   /// @throws UserError when the backend used another prompt than ours (seeds' sanity check); Interrupted
   std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
                                 const std::function<void(int)>& on_progress = {});
+
+  /// Adds what a sample was worth under a matching (its own, or one at another gate) as raw observations, which observe/catalog turns into
+  /// the sums, means and percentiles of BEHAVIOUR 15 and 16.
+  void observe(const Examined& one, const Matching& matching, MetricsBag& metrics) const;
 
   /// Starts loading the images of samples that will be examined soon.
   void prefetch(const std::vector<int64_t>& sample_indices);

@@ -5,12 +5,13 @@
 #include "base/error.h"
 #include "estep/estep.h"
 #include "estep/target/segment_checks.h"
+#include "estep/target/truth_segment.h"
 
 namespace rematch {
 
 TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
-                             Examiner::Options options, Caps caps)
-    : dataset_(dataset), prompts_(prompts), vocab_(vocab), pixels_(pixels), options_(std::move(options)), caps_(caps) {}
+                             Examiner::Options options, Caps caps, InputNoise noise)
+    : dataset_(dataset), prompts_(prompts), vocab_(vocab), pixels_(pixels), options_(std::move(options)), caps_(caps), noise_(noise) {}
 
 WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
   WindowSegments segments;
@@ -34,7 +35,7 @@ WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
 std::shared_ptr<const Segment> TeacherSource::segment_at(int64_t sample_idx, int64_t epoch) const {
   const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
   const Prompt prompt = make_prompt(sample, epoch, prompts_, options_.patches);
-  Segment segment = build_ground_truth_segment(prompt, order_objects(sample, options_.ordering, options_.seed, epoch), vocab_);
+  Segment segment = build_ground_truth_segment(prompt, order_objects(sample, options_.ordering, options_.seed, epoch), vocab_, noise_);
   check_encoded_len(segment, caps_.segment_tokens);
   return std::make_shared<const Segment>(std::move(segment));
 }

@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "base/interrupt.h"
+#include "estep/match/match_policy.h"
+#include "observe/catalog.h"
 #include "observe/terminal.h"
 
 namespace rematch {
@@ -36,21 +38,25 @@ EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
   const auto start = std::chrono::steady_clock::now();
   EvaluationResult result;
   result.greater_is_better = options_.settings.greater_is_better;
-  if (teacher_ != nullptr) run_teacher(terminal, result);
-  if (examiner_ != nullptr) run_rollouts(terminal, visit, result);
+  MetricsBag metrics;
+  std::vector<MetricsBag> at_gates(options_.extra_gates.size());
+  if (teacher_ != nullptr) run_teacher(terminal, metrics);
+  if (examiner_ != nullptr) run_rollouts(terminal, visit, metrics, at_gates);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.values.emplace_back("eval_runtime", seconds);
-  result.values.emplace_back("eval_samples_per_second", ratio(static_cast<double>(num_samples_), seconds));
+  metrics.add("eval_runtime", seconds);
+  metrics.add("eval_samples_per_second", ratio(static_cast<double>(num_samples_), seconds));
+  result.values = reduce_metrics(metrics, MetricScope::kEvaluation);
+  for (size_t i = 0; i < at_gates.size(); ++i) {
+    const std::string suffix = fmt::format("_iou{:02.0f}", std::round(options_.extra_gates[i] * 100));
+    for (const auto& [name, value] : reduce_metrics(at_gates[i], MetricScope::kGate)) result.values.emplace_back(name + suffix, value);
+  }
   for (const auto& [name, value] : result.values) {
     if (name == options_.settings.metric_for_best_model) result.metric = value;
   }
   return result;
 }
 
-void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, EvaluationResult& result) {
-  Scores scores;
-  std::vector<Scores> extra(options_.extra_gates.size());
-  MetricsBag unused;
+void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, MetricsBag& metrics, std::vector<MetricsBag>& at_gates) {
   const int64_t batch_size = options_.batch_size;
   examiner_->prefetch(chunk(0, batch_size, num_samples_));
   GenerationScope scope(*engine_, options_.offload, kWeightsOfNow);
@@ -60,25 +66,20 @@ void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, Evaluati
       terminal.progress({.phase = "evaluate", .done = begin + finished, .total = num_samples_});
     };
     // Epoch 0 keys the sampling, so that two evaluations of the same weights agree.
-    for (const Examined& one : examiner_->examine(chunk(begin, batch_size, num_samples_), 0, unused, on_progress)) {
-      scores.add(one, one.matching);
-      for (size_t i = 0; i < extra.size(); ++i) extra[i].add(one, match_at_gate(one, examiner_->options().match, options_.extra_gates[i]));
+    for (const Examined& one : examiner_->examine(chunk(begin, batch_size, num_samples_), 0, metrics, on_progress)) {
+      for (size_t i = 0; i < at_gates.size(); ++i) {
+        MatchSettings match = examiner_->options().match;
+        match.maskiou_gate = options_.extra_gates[i];
+        examiner_->observe(one, match_objects(scene_of(one.parsed.objects), one.ground_truth, match), at_gates[i]);
+      }
       if (visit) visit(one);
     }
   }
   scope.finish();
   terminal.finish_progress();
-  for (auto& value : scores.metrics()) result.values.push_back(std::move(value));
-  for (size_t i = 0; i < extra.size(); ++i) {
-    const std::string suffix = fmt::format("_iou{:02.0f}", std::round(options_.extra_gates[i] * 100));
-    result.values.emplace_back("eval_rollout_precision" + suffix, extra[i].precision());
-    result.values.emplace_back("eval_rollout_recall" + suffix, extra[i].recall());
-    result.values.emplace_back("eval_rollout_f1" + suffix, extra[i].f1());
-    result.values.emplace_back("eval_rollout_matched_maskiou_mean" + suffix, extra[i].matched_maskiou_mean());
-  }
 }
 
-void Evaluation::run_teacher(Terminal& terminal, EvaluationResult& result) {
+void Evaluation::run_teacher(Terminal& terminal, MetricsBag& metrics) {
   RowLoss total;
   const int64_t batch_size = options_.batch_size;
   for (int64_t begin = 0; begin < num_samples_; begin += batch_size) {
@@ -93,8 +94,8 @@ void Evaluation::run_teacher(Terminal& terminal, EvaluationResult& result) {
   terminal.finish_progress();
   double eval_loss = 0;
   for (const auto& [kind, sum] : total.by_kind) eval_loss += sum.mean();
-  result.values.emplace_back("eval_loss", eval_loss);
-  result.values.emplace_back("eval_token_acc", total.details.of(kCorrectTokens).mean());
+  metrics.add("eval_loss", eval_loss);
+  metrics.add("eval_token_acc", total.details.of(kCorrectTokens).mean());
 }
 
 }  // namespace rematch

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "estep/estep.h"
-#include "evaluate/scores.h"
 #include "mstep/mstep.h"
 #include "settings/output.h"
 
@@ -43,8 +42,8 @@ class Evaluation {
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
 
  private:
-  void run_rollouts(Terminal& terminal, const Visitor& visit, EvaluationResult& result);
-  void run_teacher(Terminal& terminal, EvaluationResult& result);
+  void run_rollouts(Terminal& terminal, const Visitor& visit, MetricsBag& metrics, std::vector<MetricsBag>& at_gates);
+  void run_teacher(Terminal& terminal, MetricsBag& metrics);
 
   Examiner* examiner_;
   RolloutEngine* engine_;

@@ -29,6 +29,13 @@ struct ParsedObject {
   std::vector<int> coord_token_indices;  ///< position of each bin's token in response_token_ids, slot by slot
 };
 
+/// What was seen, without where it was written.
+inline std::vector<SceneObject> scene_of(const std::vector<ParsedObject>& objects) {
+  std::vector<SceneObject> scene;
+  for (const ParsedObject& object : objects) scene.push_back({object.desc, object.geometry});
+  return scene;
+}
+
 /// A rollout read strictly (BEHAVIOUR 5).
 struct ParsedRollout {
   std::vector<TokenId> response_token_ids;  ///< cut at the first stop id

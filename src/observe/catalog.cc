@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -38,18 +39,30 @@ const std::vector<MetricRow> kTable = {
     {"rollout/recall", "1", kRatio, "rollout/matched", "rollout/gt_objects", 1, "fraction of ground truths that are matched"},
     {"rollout/f1", "1", kRatio, "rollout/matched", "rollout/valid_pred_objects+rollout/gt_objects", 2,
      "harmonic mean of precision and recall"},
+    {"rollout/label_accuracy", "1", kRatio, "rollout/matched_labels", "rollout/matched", 1,
+     "matched pairs with equal labels (`label_match`)"},
+    {"rollout/precision_labels", "1", kRatio, "rollout/matched_labels", "rollout/valid_pred_objects", 1,
+     "as rollout/precision, a pair counts only with equal labels"},
+    {"rollout/recall_labels", "1", kRatio, "rollout/matched_labels", "rollout/gt_objects", 1, "as rollout/recall, with equal labels"},
+    {"rollout/f1_labels", "1", kRatio, "rollout/matched_labels", "rollout/valid_pred_objects+rollout/gt_objects", 2,
+     "as rollout/f1, with equal labels"},
+    {"rollout/duplicates", "1", kRatio, "rollout/repeated_objects", "rollout/valid_pred_objects", 1,
+     "predictions with the desc of an earlier one and maskIoU >= 0.5 with it, among all"},
+    {"rollout/pred_per_gt", "1", kRatio, "rollout/valid_pred_objects", "rollout/gt_objects", 1, "valid predictions for each ground truth"},
     {"rollout/gt_objects", "objects", kSum, "rollout/gt_objects", "", 1, "ground-truth objects"},
     {"rollout/valid_pred_objects", "objects", kSum, "rollout/valid_pred_objects", "", 1, "valid objects in the rollouts"},
     {"rollout/fp", "objects", kSum, "rollout/fp", "", 1, "valid predictions without a match"},
     {"rollout/fn", "objects", kSum, "rollout/fn", "", 1, "ground truths without a match"},
-    {"rollout/fn_appended", "objects", kSum, "rollout/fn_appended", "", 1, "ground truths written into the append text"},
+    {"rollout/fn_appended", "objects", kSum, "rollout/fn_appended", "", 1, "ground truths taught without a prediction's coordinates"},
     {"rollout/gating_rejections", "pairs", kSum, "rollout/gating_rejections", "", 1, "candidate pairs below maskiou_gate"},
     {"rollout/gating_rejection_rate", "1", kRatio, "rollout/gating_rejections", "rollout/candidate_pairs", 1,
      "fraction of candidate pairs below maskiou_gate"},
     {"rollout/matched_for_supervision", "objects", kSum, "rollout/matched_for_supervision", "", 1,
-     "pairs whose coordinates are supervised in the prefix"},
+     "pairs whose predicted coordinates the target shows and corrects"},
     {"rollout/excluded_from_supervision", "objects", kSum, "rollout/excluded_from_supervision", "", 1,
      "pairs whose target could not be built; their ground truth is appended"},
+    {"rollout/deduplicated", "objects", kSum, "rollout/deduplicated", "", 1, "repeated predictions left out of targets (`dedup_iou`)"},
+    {"rollout/is_rollout", "0 or 1", kLast, "rollout/is_rollout", "", 1, "0 when the window taught the full truth (`rollout_share`)"},
     {"rollout/matched_maskiou_mean", "1", kRatio, "rollout/matched_maskiou_sum", "rollout/matched", 1, "maskIoU of the matched pairs"},
     {"rollout/parse_truncated_rate", "1", kMean, "rollout/parse_truncated", "", 1,
      "fraction of rollouts that end before their JSON is closed"},
@@ -92,25 +105,46 @@ const std::vector<MetricRow> kTable = {
 
     {"eval_loss", "nats", kLast, "eval_loss", "", 1, "teacher-forced loss on val_jsonl (stage 1)"},
     {"eval_token_acc", "1", kLast, "eval_token_acc", "", 1, "fraction of supervised text tokens predicted correctly (stage 1)"},
-    {"eval_rollout_precision", "1", kRatio, "eval_rollout_matched", "eval_rollout_pred_objects", 1, "as rollout/precision, on val_jsonl"},
-    {"eval_rollout_recall", "1", kRatio, "eval_rollout_matched", "eval_rollout_gt_objects", 1, "as rollout/recall"},
-    {"eval_rollout_f1", "1", kRatio, "eval_rollout_matched", "eval_rollout_pred_objects+eval_rollout_gt_objects", 2, "as rollout/f1"},
-    {"eval_rollout_pred_objects", "objects", kSum, "eval_rollout_pred_objects", "", 1, "as rollout/valid_pred_objects"},
-    {"eval_rollout_gt_objects", "objects", kSum, "eval_rollout_gt_objects", "", 1, "as rollout/gt_objects"},
-    {"eval_rollout_matched", "objects", kSum, "eval_rollout_matched", "", 1, "matched pairs"},
-    {"eval_rollout_fp", "objects", kSum, "eval_rollout_fp", "", 1, "as rollout/fp"},
-    {"eval_rollout_fn", "objects", kSum, "eval_rollout_fn", "", 1, "as rollout/fn"},
-    {"eval_rollout_gating_rejections", "pairs", kSum, "eval_rollout_gating_rejections", "", 1, "as rollout/gating_rejections"},
-    {"eval_rollout_parse_dropped_invalid", "entries", kSum, "eval_rollout_parse_dropped_invalid", "", 1,
-     "as rollout/parse_dropped_invalid"},
-    {"eval_rollout_parse_truncated_rate", "1", kMean, "eval_rollout_parse_truncated", "", 1, "as rollout/parse_truncated_rate"},
-    {"eval_rollout_parse_malformed_rate", "1", kMean, "eval_rollout_parse_malformed", "", 1, "as rollout/parse_malformed_rate"},
-    {"eval_rollout_sample_valid_pred_rate", "1", kMean, "eval_rollout_sample_valid_pred", "", 1, "as rollout/sample_valid_pred_rate"},
-    {"eval_rollout_sample_any_match_rate", "1", kMean, "eval_rollout_sample_any_match", "", 1, "as rollout/sample_any_match_rate"},
-    {"eval_rollout_matched_maskiou_mean", "1", kRatio, "eval_rollout_matched_maskiou_sum", "eval_rollout_matched", 1,
+    {"eval_rollout_precision", "1", kRatio, "rollout/matched", "rollout/valid_pred_objects", 1, "as rollout/precision, on val_jsonl"},
+    {"eval_rollout_recall", "1", kRatio, "rollout/matched", "rollout/gt_objects", 1, "as rollout/recall"},
+    {"eval_rollout_f1", "1", kRatio, "rollout/matched", "rollout/valid_pred_objects+rollout/gt_objects", 2, "as rollout/f1"},
+    {"eval_rollout_pred_objects", "objects", kSum, "rollout/valid_pred_objects", "", 1, "as rollout/valid_pred_objects"},
+    {"eval_rollout_gt_objects", "objects", kSum, "rollout/gt_objects", "", 1, "as rollout/gt_objects"},
+    {"eval_rollout_matched", "objects", kSum, "rollout/matched", "", 1, "matched pairs"},
+    {"eval_rollout_fp", "objects", kSum, "rollout/fp", "", 1, "as rollout/fp"},
+    {"eval_rollout_fn", "objects", kSum, "rollout/fn", "", 1, "as rollout/fn"},
+    {"eval_rollout_gating_rejections", "pairs", kSum, "rollout/gating_rejections", "", 1, "as rollout/gating_rejections"},
+    {"eval_rollout_parse_dropped_invalid", "entries", kSum, "rollout/parse_dropped_invalid", "", 1, "as rollout/parse_dropped_invalid"},
+    {"eval_rollout_parse_truncated_rate", "1", kMean, "rollout/parse_truncated", "", 1, "as rollout/parse_truncated_rate"},
+    {"eval_rollout_parse_malformed_rate", "1", kMean, "rollout/parse_malformed", "", 1, "as rollout/parse_malformed_rate"},
+    {"eval_rollout_sample_valid_pred_rate", "1", kMean, "rollout/sample_valid_pred", "", 1, "as rollout/sample_valid_pred_rate"},
+    {"eval_rollout_sample_any_match_rate", "1", kMean, "rollout/sample_any_match", "", 1, "as rollout/sample_any_match_rate"},
+    {"eval_rollout_matched_maskiou_mean", "1", kRatio, "rollout/matched_maskiou_sum", "rollout/matched", 1,
      "as rollout/matched_maskiou_mean"},
+    {"eval_rollout_label_accuracy", "1", kRatio, "rollout/matched_labels", "rollout/matched", 1, "as rollout/label_accuracy"},
+    {"eval_rollout_precision_labels", "1", kRatio, "rollout/matched_labels", "rollout/valid_pred_objects", 1,
+     "as rollout/precision_labels"},
+    {"eval_rollout_recall_labels", "1", kRatio, "rollout/matched_labels", "rollout/gt_objects", 1, "as rollout/recall_labels"},
+    {"eval_rollout_f1_labels", "1", kRatio, "rollout/matched_labels", "rollout/valid_pred_objects+rollout/gt_objects", 2,
+     "as rollout/f1_labels"},
+    {"eval_rollout_duplicates", "1", kRatio, "rollout/repeated_objects", "rollout/valid_pred_objects", 1, "as rollout/duplicates"},
+    {"eval_rollout_pred_per_gt", "1", kRatio, "rollout/valid_pred_objects", "rollout/gt_objects", 1, "as rollout/pred_per_gt"},
     {"eval_runtime", "s", kLast, "eval_runtime", "", 1, "duration of the evaluation"},
     {"eval_samples_per_second", "samples/s", kLast, "eval_samples_per_second", "", 1, "validation samples evaluated per second"},
+
+    {"coco_ap", "1", kLast, "coco_ap", "", 1,
+     "COCO's average precision of boxes, mean over classes and IoU 0.50:0.05:0.95; -1: nothing to find"},
+    {"coco_ap50", "1", kLast, "coco_ap50", "", 1, "as coco_ap, at IoU 0.50"},
+    {"coco_ap75", "1", kLast, "coco_ap75", "", 1, "as coco_ap, at IoU 0.75"},
+    {"coco_ap_small", "1", kLast, "coco_ap_small", "", 1, "as coco_ap, objects up to 32 x 32 pixels"},
+    {"coco_ap_medium", "1", kLast, "coco_ap_medium", "", 1, "as coco_ap, up to 96 x 96 pixels"},
+    {"coco_ap_large", "1", kLast, "coco_ap_large", "", 1, "as coco_ap, larger ones"},
+    {"coco_ar_1", "1", kLast, "coco_ar_1", "", 1, "average recall with the first prediction of a class and image"},
+    {"coco_ar_10", "1", kLast, "coco_ar_10", "", 1, "with the first 10"},
+    {"coco_ar_100", "1", kLast, "coco_ar_100", "", 1, "with the first 100"},
+    {"coco_ar_small", "1", kLast, "coco_ar_small", "", 1, "as coco_ar_100, objects up to 32 x 32 pixels"},
+    {"coco_ar_medium", "1", kLast, "coco_ar_medium", "", 1, "as coco_ar_100, up to 96 x 96 pixels"},
+    {"coco_ar_large", "1", kLast, "coco_ar_large", "", 1, "as coco_ar_100, larger ones"},
 };
 
 std::vector<std::string> names_of(const char* joined) { return *joined == '\0' ? std::vector<std::string>{} : split(joined, '+'); }
@@ -134,6 +168,14 @@ double sum_of(const MetricsBag& bag, const char* joined) {
   double total = 0;
   for (const std::string& name : names_of(joined)) total += bag.sum(name);
   return total;
+}
+
+bool is_in(MetricScope scope, const MetricRow& row) {
+  const std::string_view name = row.name;
+  const bool of_evaluation = name.starts_with("eval_"), of_coco = name.starts_with("coco_");
+  if (scope == MetricScope::kStep) return !of_evaluation && !of_coco;
+  if (scope != MetricScope::kGate) return scope == MetricScope::kCoco ? of_coco : of_evaluation;
+  return of_evaluation && row.reduction == kRatio && std::string_view(row.source).starts_with("rollout/matched");
 }
 
 double reduce_row(const MetricRow& row, const MetricsBag& bag) {
@@ -188,16 +230,29 @@ std::string reduction_text(const MetricRow& row) {
 
 const std::vector<MetricRow>& metric_table() { return kTable; }
 
-std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag) {
+std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag, MetricScope scope) {
   const std::vector<std::string> losses = uncatalogued_losses(bag);
   std::vector<std::pair<std::string, double>> reduced;
   for (const MetricRow& row : kTable) {
+    if (!is_in(scope, row)) continue;
     const std::vector<std::string> names = raw_names(row);
     const bool is_observed = std::all_of(names.begin(), names.end(), [&](const std::string& name) { return !bag.values(name).empty(); });
     if (is_observed) reduced.emplace_back(row.name, reduce_row(row, bag));
   }
+  if (scope != MetricScope::kStep) return reduced;
   for (const std::string& name : losses) reduced.emplace_back(name, bag.values(name).back());
   return reduced;
+}
+
+std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts) {
+  std::vector<std::string> names;
+  for (const MetricRow& row : kTable) {
+    const std::string_view name = row.name;
+    if (!is_in(MetricScope::kEvaluation, row)) continue;
+    const bool is_rollout = name.starts_with("eval_rollout_"), is_teacher_forced = name == "eval_loss" || name == "eval_token_acc";
+    if (is_rollout ? rollouts : !is_teacher_forced || teacher_forced) names.emplace_back(name);
+  }
+  return names;
 }
 
 std::string metrics_markdown() {
@@ -208,7 +263,11 @@ std::string metrics_markdown() {
       "are\n"
       "over samples (never means of means), ratios divide sums, and an undefined ratio is 0. A metric that was not observed in a step is\n"
       "absent from its line. Names in the third column that have no row of their own are raw counts, not logged.\n"
-      "`rematch eval` also writes precision, recall, F1 and mean maskIoU at other IoU gates, with a suffix such as `_iou50`.\n\n"
+      "`rematch eval` also writes precision, recall, F1 and mean maskIoU at other IoU gates, with a suffix such as `_iou50`.\n"
+      "COCO's scores (`rematch eval`) take boxes in pixels (a polygon by its bounding box), the canonical labels of the set as classes "
+      "and\n"
+      "1 - k/1000 as the score of the k-th object of an answer: rollouts give no probabilities. They equal pycocotools' on the same "
+      "boxes.\n\n"
       "| name | unit | how | meaning |\n|---|---|---|---|\n";
   for (const MetricRow& row : kTable) {
     text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, row.unit, reduction_text(row), row.meaning);

@@ -23,10 +23,21 @@ struct MetricRow {
 
 const std::vector<MetricRow>& metric_table();
 
-/// Reduces the observations of one step, in table order; rows without observations are left out. Undefined ratios are 0. `loss/NAME` of a
-/// loss term that is not in the table comes last, as its last value.
+/// Which rows are wanted; what was observed of a rollout has the same raw names in all of them.
+enum class MetricScope {
+  kStep,        ///< of an optimizer step
+  kEvaluation,  ///< of val_jsonl: "eval_…"
+  kCoco,        ///< of `rematch eval`: "coco_…"
+  kGate,        ///< those of kEvaluation that tell of an IoU gate: the ratios of matched objects
+};
+
+/// Reduces observations to the rows of a scope, in table order; rows without observations are left out. Undefined ratios are 0. `loss/NAME`
+/// of a loss term that is not in the table comes last in a step, as its last value.
 /// @throws InternalError for any other raw name that no row reads: an uncatalogued metric is a bug
-std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag);
+std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag, MetricScope scope = MetricScope::kStep);
+
+/// What an evaluation measures, in table order: the names that `training.metric_for_best_model` may give.
+std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts);
 
 /// The table as Markdown (docs/metrics.md).
 std::string metrics_markdown();

@@ -22,6 +22,7 @@ struct DataSettings {
   std::optional<int64_t> train_sample_limit;  ///< first N records
   std::optional<int64_t> val_sample_limit;
   ObjectOrdering object_ordering = ObjectOrdering::kSorted;
+  double coord_input_noise = 0;  ///< ≥ 0, bins: standard deviation on coordinates shown where training teaches the full truth
 
   bool operator==(const DataSettings&) const = default;
 };

@@ -11,8 +11,9 @@ namespace {
 
 // The metrics worth a place in the bar, with their short names.
 constexpr std::pair<const char*, const char*> kBarFields[] = {
-    {"loss", "loss"}, {"rollout/f1", "f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
+    {"loss", "loss"}, {"rollout/f1", "f1"}, {"rollout/f1_labels", "label f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
 constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"},
+                                                                     {"eval_rollout_f1_labels", "label f1"},
                                                                      {"eval_rollout_precision", "precision"},
                                                                      {"eval_rollout_recall", "recall"},
                                                                      {"eval_loss", "loss"},

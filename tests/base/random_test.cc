@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace rematch {
 
@@ -18,6 +19,20 @@ TEST(RandomUniform, FillsTheUnitIntervalEvenly) {
   int counts[10] = {};
   for (uint64_t i = 0; i < 100000; ++i) ++counts[static_cast<int>(random_uniform(3, i) * 10)];
   for (const int count : counts) EXPECT_NEAR(count, 10000, 400);
+}
+
+TEST(RandomNormal, HasTheMomentsOfANormal) {
+  double sum = 0, squares = 0, beyond_two = 0;
+  constexpr int kDraws = 100000;
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    const double value = random_normal(5, i);
+    sum += value;
+    squares += value * value;
+    beyond_two += std::abs(value) > 2;
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.01);
+  EXPECT_NEAR(squares / kDraws, 1, 0.02);
+  EXPECT_NEAR(beyond_two / kDraws, 0.0455, 0.003);
 }
 
 }  // namespace rematch

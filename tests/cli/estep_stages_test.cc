@@ -144,4 +144,17 @@ TEST(RunStage, AnswersAWrongLineAndGoesOn) {
   EXPECT_EQ(parse_json(line, "out")["id"], "x");
 }
 
+TEST(SegmentStage, TakesTheOptionsOfTargetPolicies) {
+  const auto stage = make_segment_stage(with_tokenizer());
+  const std::string object = R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})";
+  const Json rewritten = run(
+      *stage, segment_line(object, R"({"target_policy": "rewrite", "rewrite_order": null, "dedup_iou": null, "match_policy": "maskiou"})"));
+  EXPECT_EQ(rewritten["prefix_len"], 0);
+  EXPECT_EQ(rewritten["deduplicated"], 0);
+  EXPECT_EQ(refused(*stage, segment_line(object, R"({"target_policy": "rewrit"})"), "rewrite"), ErrorKind::kConfig);
+  EXPECT_EQ(refused(*stage, segment_line(object, R"({"rewrite_order": "random"})"), "options.rewrite_order"), ErrorKind::kConfig);
+  EXPECT_EQ(refused(*stage, segment_line(object, R"({"incomplete_rollouts": "drop"})"), "keep, empty"), ErrorKind::kConfig);
+  EXPECT_EQ(refused(*stage, segment_line(object, R"({"dedup_iou": 0})"), "dedup_iou"), ErrorKind::kConfig);
+}
+
 }  // namespace rematch

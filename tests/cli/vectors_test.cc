@@ -75,6 +75,8 @@ TEST(Vectors, OfMatchAgree) { expect_all_lines_agree("match", *make_match_stage(
 
 TEST(Vectors, OfSegmentAgree) { expect_all_lines_agree("segment", *make_segment_stage(with_tokenizer())); }
 
+TEST(Vectors, OfRewrittenSegmentsAgree) { expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_tokenizer())); }
+
 TEST(Vectors, OfPackAgree) { expect_all_lines_agree("pack", *make_pack_stage({})); }
 
 }  // namespace rematch

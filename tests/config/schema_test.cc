@@ -151,6 +151,15 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "soft_ce_weight",
                           "w1_weight",
                           "gate_weight",
+                          "match_policy",
+                          "target_policy",
+                          "rewrite_order",
+                          "rewrite_targets",
+                          "teach_matched_text",
+                          "incomplete_rollouts",
+                          "dedup_iou",
+                          "rollout_share",
+                          "label_match",
                           "packing_selector",
                           "post_rollout_pack_scope",
                           "loss_normalization",
@@ -202,6 +211,16 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.target.ot_cost, OtCost::kL2);
   EXPECT_EQ(settings.target.ot_epsilon, 10);
   EXPECT_EQ(settings.target.ot_iters, 30);
+  EXPECT_EQ(settings.match.policy, "maskiou");
+  EXPECT_EQ(settings.match.label_match, "normalized");
+  EXPECT_EQ(settings.target.policy, "append");
+  EXPECT_EQ(settings.target.rewrite_order, RewriteOrder::kTruth);
+  EXPECT_EQ(settings.target.rewrite_targets, RewriteTargets::kTruth);
+  EXPECT_TRUE(settings.target.teach_matched_text);
+  EXPECT_EQ(settings.target.incomplete_rollouts, IncompleteRollouts::kKeep);
+  EXPECT_EQ(settings.target.dedup_iou, std::nullopt);
+  EXPECT_EQ(settings.target.rollout_share, 1);
+  EXPECT_EQ(settings.data.coord_input_noise, 0);
   EXPECT_EQ(settings.loss.target_sigma, 2);
   EXPECT_EQ(settings.pack.selector, PackingSelector::kBinpacking);
   EXPECT_EQ(settings.pack.scope, PackScope::kCarry);

@@ -16,11 +16,32 @@ TEST(Commands, EvalPrintsATableAndWritesEveryMetric) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("eval_rollout_f1"), std::string::npos);
   const Json json = parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
-  for (const char* name :
-       {"precision", "recall", "f1", "pred_objects", "gt_objects", "matched", "fp", "fn", "gating_rejections", "parse_dropped_invalid",
-        "parse_truncated_rate", "parse_malformed_rate", "sample_valid_pred_rate", "sample_any_match_rate", "matched_maskiou_mean"}) {
+  for (const char* name : {"precision",
+                           "recall",
+                           "f1",
+                           "pred_objects",
+                           "gt_objects",
+                           "matched",
+                           "fp",
+                           "fn",
+                           "gating_rejections",
+                           "parse_dropped_invalid",
+                           "parse_truncated_rate",
+                           "parse_malformed_rate",
+                           "sample_valid_pred_rate",
+                           "sample_any_match_rate",
+                           "matched_maskiou_mean",
+                           "label_accuracy",
+                           "f1_labels",
+                           "precision_labels",
+                           "recall_labels",
+                           "duplicates",
+                           "pred_per_gt",
+                           "f1_iou50",
+                           "f1_labels_iou50"}) {
     EXPECT_TRUE(json.contains(std::string("eval_rollout_") + name)) << name;
   }
+  for (const char* name : {"coco_ap", "coco_ap50", "coco_ap75", "coco_ar_100", "coco_per_class"}) EXPECT_TRUE(json.contains(name)) << name;
   EXPECT_EQ(json["num_samples"], 4);
 }
 
@@ -43,9 +64,12 @@ TEST(Commands, RolloutWritesALineForEverySample) {
   while (std::getline(lines, line)) {
     const Json json = parse_json(line, "lines.jsonl");
     EXPECT_EQ(json["sample_id"], count++);
-    for (const char* name : {"text", "response_token_ids", "prompt_token_ids", "status", "predictions", "ground_truth", "pairs"}) {
+    for (const char* name :
+         {"text", "response_token_ids", "prompt_token_ids", "status", "predictions", "ground_truth", "pairs", "target"}) {
       EXPECT_TRUE(json.contains(name)) << name;
     }
+    EXPECT_EQ(json["target"]["policy"], "append");
+    EXPECT_EQ(json["target"]["token_ids"].size(), json["target"]["labels"].size());
   }
   EXPECT_EQ(count, 8);
 }

@@ -25,11 +25,13 @@ std::vector<double> ten_losses() {
 }
 
 // Gradient of a window as one flat vector, through a step of plain accumulation: read from what AdamW's first moment holds after one step.
-at::Tensor first_moments(const std::vector<std::vector<int64_t>>& micro_batches) {
+at::Tensor first_moments(const std::vector<std::vector<int64_t>>& micro_batches, const TargetSettings& target = {},
+                         const Packer::Options& packing = {}) {
   test::RecordedStage2 stage2;
+  stage2.teach(target);
   MStep& mstep = stage2.mstep(1e-3);
   MetricsBag metrics;
-  mstep.run({.rows = Packer({}).rows_of(stage2.segments(micro_batches), metrics)}, metrics);
+  mstep.run({.rows = Packer(packing).rows_of(stage2.segments(micro_batches), metrics)}, metrics);
   std::vector<at::Tensor> flat;
   for (const auto& [name, tensor] : mstep.optimizer().state()) {
     if (name.size() > 8 && name.compare(name.size() - 8, 8, ".exp_avg") == 0) flat.push_back(tensor.flatten());
@@ -59,6 +61,19 @@ TEST(RolloutMatching, TheGradientOfAWindowDoesNotDependOnItsSplitIntoMicroBatche
     const at::Tensor apart = first_moments(split);
     EXPECT_LE((apart - together).norm().item<double>(), 1e-5 * together.norm().item<double>());
   }
+}
+
+TEST(RolloutMatching, TheGradientOfRewrittenTargetsIsTheSamePackedAndUnpacked) {
+  const TargetSettings rewrite{.policy = "rewrite", .rewrite_order = RewriteOrder::kRollout, .teach_matched_text = false};
+  const std::vector<std::vector<int64_t>> micro_batches = {{0, 1}, {2, 3}, {4, 5}};
+  const at::Tensor unpacked = first_moments(micro_batches, rewrite);
+  for (const PackingSelector selector : {PackingSelector::kFifo, PackingSelector::kOptimal}) {
+    const at::Tensor packed =
+        first_moments(micro_batches, rewrite, {.scope = PackScope::kWindow, .selector = selector, .packing_length = 700});
+    EXPECT_LE((packed - unpacked).norm().item<double>(), 1e-5 * unpacked.norm().item<double>());
+  }
+  EXPECT_GT((first_moments(micro_batches) - unpacked).norm().item<double>(), 1e-2 * unpacked.norm().item<double>())
+      << "append teaches else";
 }
 
 }  // namespace rematch

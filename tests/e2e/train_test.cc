@@ -124,6 +124,40 @@ TEST(Train, StageOneLowersItsLossOnTheScenes) {
   EXPECT_LT(eval_losses[1], eval_losses[0]);
 }
 
+TEST(Train, ShareOfTheWindowsRollsOutAndTheOthersTeachTheTruth) {
+  for (const std::string tuner : {"", "tuner: {train_type: lora}\n"}) {
+    test::Program program;
+    const test::ProcessResult result =
+        program.run("train " + program.config(tuner + "training: {max_steps: 5}\ncustom: {coord_input_noise: 5, extra: {rollout_matching: "
+                                                      "{target_policy: rewrite, rollout_share: 0.4}}}\n"));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
+    std::vector<int> rolled_out;
+    for (std::string line; std::getline(lines, line);) {
+      const Json logged = parse_json(line, "log");
+      rolled_out.push_back(logged["rollout/is_rollout"].get<int>());
+      for (const char* name : {"rollout/f1", "rollout/f1_labels", "rollout/duplicates", "time/rollout_generate_s"}) {
+        EXPECT_EQ(logged.contains(name), rolled_out.back() == 1) << name;
+      }
+      EXPECT_GT(logged["loss/coord"].get<double>(), 0);
+    }
+    EXPECT_EQ(rolled_out, (std::vector<int>{0, 0, 1, 0, 1})) << "floor(0.4 (w + 1)) > floor(0.4 w)";
+  }
+}
+
+TEST(Train, NoiseOnCoordinatesIsOfTrainingAndTheSameEveryTime) {
+  const std::string stage_1 = "custom: {trainer_variant: sft, coord_input_noise: ";
+  const std::string evaluate = "}\ntraining: {learning_rate: 0, weight_decay: 0, eval_strategy: steps, eval_steps: 2}\n";
+  const Outcome noisy = train(stage_1 + "12}\n"), again = train(stage_1 + "12}\n"), plain = train(stage_1 + "0}\n");
+  EXPECT_EQ(noisy.weights, again.weights);
+  EXPECT_NE(noisy.weights, plain.weights);
+  const auto eval_loss = [](const std::string& log) {
+    const size_t at = log.find("\"eval_loss\":");
+    return log.substr(at, log.find(',', at) - at);
+  };
+  EXPECT_EQ(eval_loss(train(stage_1 + "12" + evaluate).log), eval_loss(train(stage_1 + "0" + evaluate).log));
+}
+
 TEST(Train, KeepsTheBestCheckpointWhenSavingByBest) {
   test::Program program;
   const std::string config = program.config(

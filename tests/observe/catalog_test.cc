@@ -52,13 +52,17 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "matched_for_supervision,excluded_from_supervision,matched_maskiou_mean,parse_truncated_rate,parse_malformed_rate,"
       "parse_dropped_invalid,sample_valid_pred_rate,sample_any_match_rate,prompt_len_mean,rollout_len_mean,rollout_len_p90,"
       "prefix_len_mean,append_len_mean,encoded_len_mean,encoded_len_p90,gen_new_tokens_total,gen_new_tokens_mean,gen_new_tokens_p90,"
-      "gen_new_tokens_p99,gen_tokens_per_s,buffer_reuse,buffer_window_step0,buffer_completed_steps} "
+      "gen_new_tokens_p99,gen_tokens_per_s,label_accuracy,f1_labels,precision_labels,recall_labels,duplicates,pred_per_gt,deduplicated,is_"
+      "rollout,buffer_reuse,buffer_window_step0,buffer_completed_steps} "
       "packing/{post_rollout_fill,post_rollout_selected_total_len,post_rollout_segments,post_rollout_buffer} "
       "time/"
       "{rollout_generate_s,rollout_parse_match_s,rollout_teacher_encode_s,post_rollout_pack_s,forward_s,backward_s,optimizer_s,step_s} "
       "eval_loss eval_token_acc eval_runtime eval_samples_per_second "
       "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,parse_dropped_invalid,"
-      "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,matched_maskiou_mean}";
+      "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,matched_maskiou_mean,label_accuracy,f1_"
+      "labels,"
+      "precision_labels,recall_labels,duplicates,pred_per_gt} "
+      "coco_{ap,ap50,ap75,ap_small,ap_medium,ap_large,ar_1,ar_10,ar_100,ar_small,ar_medium,ar_large}";
   std::set<std::string> table;
   for (const MetricRow& row : metric_table()) EXPECT_TRUE(table.insert(row.name).second) << row.name << " appears twice";
   for (const std::string& name : expand(contract)) EXPECT_EQ(table.count(name), 1u) << name;
@@ -125,6 +129,42 @@ TEST(ReduceMetrics, KeepsTheOrderOfTheTable) {
   EXPECT_EQ(reduced[0].first, "loss");
   EXPECT_EQ(reduced[1].first, "rollout/gt_objects");
   EXPECT_EQ(reduced[2].first, "time/step_s");
+}
+
+TEST(ReduceMetrics, GivesAnEvaluationTheSameObservationsUnderItsOwnNames) {
+  MetricsBag bag;
+  for (const auto& [name, value] :
+       {std::pair{"rollout/matched", 3.0}, std::pair{"rollout/matched_labels", 2.0}, std::pair{"rollout/valid_pred_objects", 4.0},
+        std::pair{"rollout/gt_objects", 6.0}, std::pair{"rollout/repeated_objects", 1.0}, std::pair{"rollout/matched_maskiou_sum", 2.4}}) {
+    bag.add(name, value);
+  }
+  for (const std::string prefix : {"rollout/", "eval_rollout_"}) {
+    const auto reduced = reduce_metrics(bag, prefix == "rollout/" ? MetricScope::kStep : MetricScope::kEvaluation);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "f1"), 0.6);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "f1_labels"), 0.4);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "label_accuracy"), 2.0 / 3.0);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "precision_labels"), 0.5);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "recall_labels"), 2.0 / 6.0);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "duplicates"), 0.25);
+    EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "pred_per_gt"), 4.0 / 6.0);
+    for (const auto& [name, value] : reduced) EXPECT_TRUE(name.starts_with(prefix)) << name;
+  }
+  std::set<std::string> at_gate;
+  for (const auto& [name, value] : reduce_metrics(bag, MetricScope::kGate)) at_gate.insert(name);
+  EXPECT_EQ(at_gate, (std::set<std::string>{"eval_rollout_precision", "eval_rollout_recall", "eval_rollout_f1",
+                                            "eval_rollout_label_accuracy", "eval_rollout_precision_labels", "eval_rollout_recall_labels",
+                                            "eval_rollout_f1_labels", "eval_rollout_matched_maskiou_mean"}));
+}
+
+TEST(EvaluationMetrics, AreThoseThatTheKindOfEvaluationMeasures) {
+  const auto names = [](bool teacher_forced, bool rollouts) {
+    const std::vector<std::string> list = evaluation_metrics(teacher_forced, rollouts);
+    return std::set<std::string>(list.begin(), list.end());
+  };
+  EXPECT_EQ(names(true, false), (std::set<std::string>{"eval_loss", "eval_token_acc", "eval_runtime", "eval_samples_per_second"}));
+  EXPECT_EQ(names(false, true).count("eval_rollout_f1_labels"), 1u);
+  EXPECT_EQ(names(false, true).count("eval_loss"), 0u);
+  EXPECT_EQ(names(true, true).size(), names(false, true).size() + 2);
 }
 
 TEST(ReduceMetrics, CallsAnUncataloguedNameABug) {

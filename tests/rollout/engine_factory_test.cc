@@ -18,7 +18,7 @@ EngineParts parts() {
 TEST(EngineFactory, MakesTheEnginesThatNeedNothingElse) {
   for (const char* const backend : {"hf", "native"}) {
     check_backend_available(backend);
-    EXPECT_FALSE(backend_holds_own_weights(backend));
+    EXPECT_FALSE(rollout_backends().find(backend).holds_own_weights);
     EXPECT_NE(make_engine(backend, parts(), {}), nullptr);
   }
 }

@@ -1,13 +1,16 @@
 // `rematch stage segment`: one rollout and its ground truth in, the teacher-forced segment out.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/choices.h"
+#include "cli/segment_json.h"
 #include "cli/stage.h"
 #include "cli/stages/scene_input.h"
-#include "estep/match/matcher.h"
+#include "estep/match/repeats.h"
 #include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
-#include "estep/target/target_builder.h"
+#include "estep/target/target_policy.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
@@ -19,36 +22,33 @@ struct SegmentStageOptions {
   int global_max_length = 0;
 };
 
+/// The value of a named choice; its default when the key is absent or null.
+template <NamedEnum E>
+void read_choice(JsonFields& reader, const std::string& key, E& field) {
+  if (!reader.has(key) || reader.at(key).is_null()) return;
+  const std::string name = reader.text(key);
+  const std::optional<E> value = value_of<E>(name);
+  if (!value) refuse_choice(name, "value", "options." + key, "", all_names<E>());
+  field = *value;
+}
+
 SegmentStageOptions read_options(JsonFields reader) {
   SegmentStageOptions options;
   options.match = read_match_options(reader);
   options.target.ot_cost = ot_cost_from(reader.text_or("ot_cost", "l2"));
   options.target.ot_epsilon = reader.number_or("ot_epsilon", options.target.ot_epsilon);
   options.target.ot_iters = reader.integer_or("ot_iters", options.target.ot_iters);
+  options.match.policy = reader.text_or("match_policy", options.match.policy);
+  options.target.policy = reader.text_or("target_policy", options.target.policy);
+  read_choice(reader, "rewrite_order", options.target.rewrite_order);
+  read_choice(reader, "rewrite_targets", options.target.rewrite_targets);
+  read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
+  options.target.teach_matched_text = reader.boolean_or("teach_matched_text", options.target.teach_matched_text);
+  if (reader.has("dedup_iou") && !reader.at("dedup_iou").is_null()) options.target.dedup_iou = reader.number("dedup_iou");
   options.global_max_length = reader.integer_or("global_max_length", 0);
   reader.finish();
   check_target_options(options.target);
   return options;
-}
-
-Json segment_json(const SegmentResult& result) {
-  const Segment& segment = result.segment;
-  Json answer;
-  answer["token_ids"] = segment.token_ids;
-  answer["labels"] = segment.labels;
-  answer["coord_slots"] = Json::array();
-  for (const Slot& slot : segment.slots_of(kCoordSlots)) {
-    answer["coord_slots"].push_back(Json::array({slot.position, slot.target, slot.source == SlotSource::kPrefix ? "prefix" : "append"}));
-  }
-  answer["prompt_len"] = segment.prompt_len;
-  answer["prefix_len"] = segment.prefix_len;
-  answer["append_len"] = segment.append_len;
-  answer["append_text"] = result.append_text;
-  answer["pairs"] = pairs_json(result.pairs);
-  answer["false_negatives"] = result.false_negatives;
-  answer["excluded_from_supervision"] = result.num_excluded;
-  answer["encoded_len"] = segment.encoded_len();
-  return answer;
 }
 
 class SegmentStage : public Stage {
@@ -70,8 +70,13 @@ class SegmentStage : public Stage {
     fields.finish();
 
     const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
-    const Matching matching = match(geometries_of(parsed.objects), geometries_of(ground_truth), options.match);
-    const SegmentResult result = build_segment(prompt, parsed, matching, ground_truth, vocab_, options.target);
+    TargetMatching matched = match_deduplicated(scene_of(parsed.objects), ground_truth, options.match, options.target.dedup_iou);
+    SegmentResult result = build_segment({prompt, parsed, matched.matching, ground_truth}, vocab_, options.target);
+    result.deduplicated = std::move(matched.deduplicated);
+    for (auto& [prediction, truth] : result.pairs) {
+      prediction -= static_cast<int>(std::lower_bound(result.deduplicated.begin(), result.deduplicated.end(), prediction) -
+                                     result.deduplicated.begin());
+    }
     check_encoded_len(result.segment, options.global_max_length);
     return segment_json(result);
   }

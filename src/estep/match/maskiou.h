@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "flow/sample.h"
@@ -34,6 +35,23 @@ int64_t intersection_area(const Mask& a, const Mask& b);
 /// |A∩B| / |A∪B| of two geometries whose masks are given; when either mask has no pixel, the IoU of the two axis-aligned
 /// bounding boxes as sets of bins, both ends included, coordinates clamped to 0..999.
 double mask_iou(const Geometry& geometry_a, const Mask& mask_a, const Geometry& geometry_b, const Mask& mask_b);
+
+/// Masks of a list of geometries, each rasterised when it is first asked for. @param geometries  outlive the cache
+class MaskCache {
+ public:
+  MaskCache(const std::vector<Geometry>& geometries, int resolution)
+      : geometries_(geometries), resolution_(resolution), masks_(geometries.size()) {}
+  const Mask& of(int index) {
+    std::optional<Mask>& mask = masks_[static_cast<size_t>(index)];
+    if (!mask) mask = rasterize(geometries_[static_cast<size_t>(index)], resolution_);
+    return *mask;
+  }
+
+ private:
+  const std::vector<Geometry>& geometries_;
+  int resolution_;
+  std::vector<std::optional<Mask>> masks_;
+};
 
 /// Smallest axis-aligned box around a geometry, in bins (not clamped).
 struct Aabb {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "base/error.h"
 #include "estep/match/assignment.h"
@@ -57,23 +56,6 @@ std::vector<Aabb> boxes_of(const std::vector<Geometry>& geometries) {
   for (const Geometry& geometry : geometries) boxes.push_back(bounding_box(geometry));
   return boxes;
 }
-
-// Rasterises a geometry when it is first asked for.
-class MaskCache {
- public:
-  MaskCache(const std::vector<Geometry>& geometries, int resolution)
-      : geometries_(geometries), resolution_(resolution), masks_(geometries.size()) {}
-  const Mask& of(int index) {
-    std::optional<Mask>& mask = masks_[static_cast<size_t>(index)];
-    if (!mask) mask = rasterize(geometries_[static_cast<size_t>(index)], resolution_);
-    return *mask;
-  }
-
- private:
-  const std::vector<Geometry>& geometries_;
-  int resolution_;
-  std::vector<std::optional<Mask>> masks_;
-};
 
 // The square matrix of the assignment: pairs upper left, "left alone" right and below, nothing to pay lower right.
 CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {

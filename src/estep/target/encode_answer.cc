@@ -7,17 +7,18 @@
 namespace rematch {
 namespace {
 
-// Both lists ascend, so one walk finds every overlap.
-std::vector<bool> overlaps(const std::vector<TokenId>& token_ids, const std::vector<ByteSpan>& spans, const Tokenizer& tokenizer) {
-  std::vector<bool> found;
-  size_t begin = 0, next = 0;
-  for (const TokenId id : token_ids) {
+// Tokens and spans ascend, so one walk finds where every token lies.
+void locate_tokens(const AnswerText& answer, const Tokenizer& tokenizer, EncodedAnswer& encoded) {
+  size_t begin = 0, desc = 0, entry = 0;
+  for (const TokenId id : encoded.token_ids) {
     const size_t end = begin + tokenizer.token_bytes(id).size();
-    while (next < spans.size() && spans[next].end <= begin) ++next;
-    found.push_back(next < spans.size() && spans[next].begin < end);
+    while (desc < answer.desc_values.size() && answer.desc_values[desc].end <= begin) ++desc;
+    while (entry < answer.entries.size() && answer.entries[entry].end <= begin) ++entry;
+    encoded.in_desc.push_back(desc < answer.desc_values.size() && answer.desc_values[desc].begin < end);
+    const bool is_within = entry < answer.entries.size() && answer.entries[entry].begin <= begin && end <= answer.entries[entry].end;
+    encoded.within_entry.push_back(is_within ? static_cast<int>(entry) : -1);
     begin = end;
   }
-  return found;
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer
   encoded.token_ids = tokenizer.encode(answer.text);
   const std::string spelt = tokenizer.decode_bytes(encoded.token_ids);
   if (spelt == answer.text) {
-    encoded.in_desc = overlaps(encoded.token_ids, answer.desc_values, tokenizer);
+    locate_tokens(answer, tokenizer, encoded);
     return encoded;
   }
   const AnswerText canonical = normalized(answer);
@@ -48,7 +49,7 @@ EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer
                                        .what = spelt.substr(0, 80),
                                        .fix = "use a tokenizer.json without a normaliser, or with NFC"});
   }
-  encoded.in_desc = overlaps(encoded.token_ids, canonical.desc_values, tokenizer);
+  locate_tokens(canonical, tokenizer, encoded);
   return encoded;
 }
 

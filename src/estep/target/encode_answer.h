@@ -20,10 +20,11 @@ struct AnswerVocab {
 /// An encoded piece of answer.
 struct EncodedAnswer {
   std::vector<TokenId> token_ids;
-  std::vector<bool> in_desc;  ///< same length: the token overlaps a byte of a desc value
+  std::vector<bool> in_desc;      ///< same length: the token overlaps a byte of a desc value
+  std::vector<int> within_entry;  ///< same length: the object whose entry holds all bytes of the token, or -1
 };
 
-/// Encodes a text on its own and finds the tokens that overlap descriptions.
+/// Encodes a text on its own and finds the tokens that overlap descriptions and those that lie within entries.
 /// @throws UserError (data) when the tokens do not spell the text (nor its NFC form)
 EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer);
 

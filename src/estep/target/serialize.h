@@ -21,6 +21,7 @@ struct ByteSpan {
 struct AnswerText {
   std::string text;
   std::vector<ByteSpan> desc_values;  ///< what lies between the quotes of each `desc`, escaped; ascending
+  std::vector<ByteSpan> entries;      ///< of the same objects, from the `"` of the key to the `}` that closes its value
 };
 
 /// The whole answer for a scene, byte exact (BEHAVIOUR 2.7): `{"object_1": {"desc": "cat", "bbox_2d": ["<|coord_5|>", …]}, …}`;

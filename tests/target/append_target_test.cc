@@ -1,12 +1,13 @@
-#include "estep/target/target_builder.h"
+#include "estep/target/append_target.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "estep/match/matcher.h"
+#include "estep/match/match_policy.h"
 #include "estep/target/segment_checks.h"
+#include "estep/target/truth_segment.h"
 #include "parse/vocab.h"
 
 namespace rematch {
@@ -34,10 +35,7 @@ SceneObject box(const std::string& desc, std::vector<int> bins) { return {desc, 
 // Rollout text and ground truth through parse, match and build.
 SegmentResult build(const std::string& response, const std::vector<SceneObject>& truth) {
   const ParsedRollout parsed = vocab().parse(response);
-  std::vector<Geometry> predictions, geometries;
-  for (const ParsedObject& object : parsed.objects) predictions.push_back(object.geometry);
-  for (const SceneObject& object : truth) geometries.push_back(object.geometry);
-  return build_segment(a_prompt(), parsed, match(predictions, geometries, {}), truth, answer_vocab(), {});
+  return build_segment({a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth}, answer_vocab(), {});
 }
 
 std::string assistant_text(const Segment& segment) {
@@ -128,11 +126,11 @@ TEST(BuildSegment, OfAnEmptySceneOnlyCloses) {
   EXPECT_EQ(assistant_text(build("{" + box_entry("object_1"), {}).segment), "{" + box_entry("object_1") + "}<|im_end|>");
 }
 
-TEST(AssembleSegment, AppendsTheGroundTruthOfAnExcludedPair) {
+TEST(AppendMissing, AppendsTheGroundTruthOfAnExcludedPair) {
   const std::vector<SceneObject> truth = {box("x", {1, 2, 3, 4}), box("y", {1, 2, 3, 5})};
   const ParsedRollout parsed = vocab().parse("{" + box_entry("object_1") + ", " + box_entry("object_2") + "}");
   const SegmentResult result =
-      assemble_segment(a_prompt(), parsed, {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, truth, answer_vocab());
+      append_missing({a_prompt(), parsed, {}, truth}, {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, answer_vocab());
   EXPECT_EQ(result.num_excluded, 1);
   EXPECT_EQ(result.pairs, (std::vector<std::pair<int, int>>{{1, 0}}));
   EXPECT_EQ(result.false_negatives, (std::vector<int>{1}));
@@ -144,7 +142,7 @@ TEST(PairTargets, TransportPolygons) {
   const ParsedRollout parsed =
       vocab().parse("{\"object_1\": {\"desc\": \"a\", \"poly\": [" + test::coords({100, 100, 300, 100, 200, 300}) + "]}}");
   const std::vector<SceneObject> truth = {{"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
-  const auto targets = pair_targets(parsed, match({parsed.objects[0].geometry}, {truth[0].geometry}, {}), truth, {.ot_epsilon = 1.0});
+  const auto targets = pair_targets({a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth}, {.ot_epsilon = 1.0});
   ASSERT_EQ(targets.size(), 1u);
   EXPECT_EQ(targets[0].bins, (std::vector<int>{99, 99, 301, 99, 201, 301}));
 }
@@ -178,10 +176,8 @@ RC_GTEST_PROP(BuildSegment, AlwaysGivesACompleteValidAnswer, ()) {
   std::vector<int> ids = vocab().encode(response + "}");
   ids.resize(static_cast<size_t>(pick(0, static_cast<int>(ids.size()) + 1)));
   const ParsedRollout parsed = vocab().parse(ids);
-  std::vector<Geometry> predictions, geometries;
-  for (const ParsedObject& object : parsed.objects) predictions.push_back(object.geometry);
-  for (const SceneObject& object : truth) geometries.push_back(object.geometry);
-  const SegmentResult result = build_segment(a_prompt(), parsed, match(predictions, geometries, {}), truth, answer_vocab(), {});
+  const SegmentResult result =
+      build_segment({a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth}, answer_vocab(), {});
   check_supervision(result.segment);
   const std::string text = assistant_text(result.segment);
   RC_ASSERT(text.ends_with("<|im_end|>"));

@@ -1,0 +1,24 @@
+#pragma once
+#include <map>
+#include <string>
+
+namespace rematch {
+
+/// When two descriptions are the same label (`label_match`, BEHAVIOUR 15). Labels are compared by their canonical forms.
+class LabelMatch {
+ public:
+  /// @param rule  "exact", "normalized" (NFKC, case folded, white space collapsed and trimmed), or the path of a JSON file of synonyms,
+  ///              `{"person": ["man", "woman"], …}`, whose labels and synonyms are normalised, as is what is compared
+  /// @throws UserError (data) when the file is no such JSON or a synonym stands for two labels; (environment) when it cannot be read
+  static LabelMatch from(const std::string& rule);
+  LabelMatch() = default;  ///< "normalized"
+
+  /// Equal for equal labels. @param desc  UTF-8
+  std::string canonical(const std::string& desc) const;
+
+ private:
+  bool exact_ = false;
+  std::map<std::string, std::string> label_of_;  ///< normalised synonym → normalised label
+};
+
+}  // namespace rematch

@@ -1,0 +1,30 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/choices.h"
+
+namespace rematch {
+
+class RolloutEngine;
+struct EngineParts;
+struct GenerateOptions;
+
+/// Engines that come with the program; engine_factory.cc makes them.
+enum class BuiltInEngine { kVllm, kHf, kNative, kNone };
+
+/// A row of the table of rollout backends. A backend that a program adds brings its engine along; rows stand here without libtorch.
+struct BackendRow {
+  std::string name;
+  std::string meaning;
+  bool holds_own_weights = false;  ///< RolloutEngine::holds_own_weights(), known before the engine is made (and the first peak with it)
+  BuiltInEngine built_in = BuiltInEngine::kNone;
+  std::function<std::unique_ptr<RolloutEngine>(const EngineParts&, const GenerateOptions&)> make = {};  ///< with kNone
+};
+
+/// Values of `rollout_backend`.
+Choices<BackendRow>& rollout_backends();
+
+}  // namespace rematch

@@ -1,0 +1,44 @@
+#include "evaluate/coco.h"
+
+#include <gtest/gtest.h>
+
+namespace rematch {
+namespace {
+
+LabelledBox box(const std::string& label, double x, double side = 50) { return {label, x, 10, side, side}; }
+
+}  // namespace
+
+TEST(CocoEvaluator, OfPerfectAnswersIsOne) {
+  CocoEvaluator coco;
+  coco.add({box("cat", 0), box("dog", 100)}, {box("dog", 100), box("cat", 0)});
+  const CocoScores scores = coco.scores();
+  EXPECT_DOUBLE_EQ(scores.ap, 1);
+  EXPECT_DOUBLE_EQ(scores.ap_medium, 1);
+  EXPECT_DOUBLE_EQ(scores.ar_100, 1);
+  EXPECT_EQ(scores.ap_large, -1) << "there are no large ones";
+  ASSERT_EQ(scores.per_class.size(), 2u);
+  EXPECT_EQ(scores.per_class[0].first, "cat");
+}
+
+TEST(CocoEvaluator, CountsAWrongLabelAsMissedAndAnUnknownOneAsNothing) {
+  CocoEvaluator coco;
+  coco.add({box("cat", 0), box("dog", 100)}, {box("dog", 0), box("dog", 100), box("unheard of", 0)});
+  const CocoScores scores = coco.scores();
+  EXPECT_DOUBLE_EQ(scores.per_class[0].second.ap50, 0);
+  EXPECT_NEAR(scores.per_class[1].second.ap50, 0.5, 1e-12) << "a wrong one stands before the right one";
+  EXPECT_EQ(scores.per_class.size(), 2u);
+}
+
+TEST(CocoEvaluator, RanksAnEarlierObjectHigher) {
+  CocoEvaluator first, last;
+  first.add({box("cat", 0)}, {box("cat", 0), box("cat", 300)});
+  last.add({box("cat", 0)}, {box("cat", 300), box("cat", 0)});
+  EXPECT_DOUBLE_EQ(first.scores().ap, 1);
+  EXPECT_NEAR(last.scores().ap, 0.5, 1e-12);
+  EXPECT_DOUBLE_EQ(last.scores().ar_1, 0);
+}
+
+TEST(CocoEvaluator, OfNothingIsUndefined) { EXPECT_EQ(CocoEvaluator().scores().ap, -1); }
+
+}  // namespace rematch

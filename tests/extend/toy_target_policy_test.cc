@@ -1,0 +1,37 @@
+// A target policy of one's own: every scene is taught to be empty.
+#include <gtest/gtest.h>
+
+#include "estep/target/segment_builder.h"
+#include "estep/target/target_policy.h"
+#include "extend/in_process.h"
+
+namespace rematch {
+namespace {
+
+SegmentResult nothing_is_there(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings&) {
+  std::vector<TaughtToken> answer;
+  for (const int id : vocab.tokenizer->encode("{}")) answer.push_back({.id = id, .text = true});
+  SegmentResult result;
+  result.append_text = "{}";
+  result.segment = SegmentBuilder(input.prompt).finish(answer, vocab.im_end_id);
+  return result;
+}
+
+const bool added = target_policies().add({"toy_empty", "teaches an empty scene", nothing_is_there});
+
+}  // namespace
+
+TEST(ToyTargetPolicy, IsChosenByYamlAndTeachesItsSegments) {
+  ASSERT_TRUE(added);
+  const auto log = test::trained_with("target_policy: toy_empty");
+  ASSERT_EQ(log.size(), 2u);
+  for (const auto& line : log) {
+    EXPECT_GT(line.at("rollout/gt_objects"), 0);
+    EXPECT_EQ(line.at("rollout/fn_appended"), 0);
+    EXPECT_LE(line.at("rollout/append_len_mean"), 2) << "tokens of {}";
+    EXPECT_EQ(line.at("loss/coord"), 0);
+    EXPECT_GT(line.at("loss/ce"), 0);
+  }
+}
+
+}  // namespace rematch
