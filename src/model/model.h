@@ -101,6 +101,8 @@ class Model {
   /// Embedding look-up [..] → [.., H].
   at::Tensor embed(const at::Tensor& token_ids) const;
 
+  /// The language-model head, with its adapter when it carries one; its weight is the embedding where they are tied.
+  const LinearWeights& head() const;
   /// Language-model head on chosen rows: [K, H] → [K, V] in the model's dtype.
   at::Tensor head_KV(const at::Tensor& hidden_KH) const;
 
