@@ -123,7 +123,8 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
   if (needs.train_data)
     train_data = load_checked(settings.data.train_jsonl, settings.data.train_sample_limit, single_image, *tokenizer, patches);
   if (needs.val_data) val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image, *tokenizer, patches);
-  pixels = std::make_unique<PixelStore>(PixelStore::Options{.loader = settings.loader, .patches = patches});
+  pixels = std::make_unique<PixelStore>(
+      PixelStore::Options{.loader = settings.loader, .batch_images = settings.batches.per_device_train_batch_size, .patches = patches});
 
   VllmOptions vllm;
   if (needs.rollouts && settings.backend == "vllm") {

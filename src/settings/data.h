@@ -38,7 +38,7 @@ struct PromptSettings {
 /// How images are decoded (`data.dataloader_*`); changes no result.
 struct LoaderSettings {
   int num_workers = 2;      ///< threads; 0 = in the training thread
-  int prefetch_factor = 2;  ///< images that each thread may be ahead of their use, ≥ 1
+  int prefetch_factor = 2;  ///< batches that each thread may be ahead of their use, ≥ 1
 
   bool operator==(const LoaderSettings&) const = default;
 };

@@ -106,7 +106,10 @@ struct PixelStore::Impl {
       if (stopping_) return;
       const std::shared_ptr<Entry> entry = queue_.front().lock();
       queue_.pop_front();
-      if (entry != nullptr && entry->state == State::kQueued) load(*entry, lock);
+      if (entry == nullptr || entry->state != State::kQueued) continue;
+      ++num_loading_ahead_;
+      load(*entry, lock);
+      --num_loading_ahead_;
     }
   }
 
@@ -137,15 +140,20 @@ struct PixelStore::Impl {
 
   bool is_wanted(const Entry& entry) const { return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_; }
 
-  // Workers pause while the cache is full of images that the last prefetch() requested and get() has not fetched: running further
+  // Workers pause when they are as far ahead as LoaderSettings allow, and while the cache is full of images that the last prefetch() requested and get() has not fetched: running further
   // ahead would evict what is needed next. Cost: linear in the cached images, a few dozen.
   bool has_room() const {
     size_t waiting_bytes = 0;
+    int64_t num_ahead = num_loading_ahead_;
     for (const std::string& path : recent_) {
       const Entry& entry = *entries_.at(path);
-      if (is_wanted(entry)) waiting_bytes += size_bytes(*entry.patches);
+      if (!is_wanted(entry)) continue;
+      waiting_bytes += size_bytes(*entry.patches);
+      ++num_ahead;
     }
-    return waiting_bytes == 0 || waiting_bytes < options_.cache_bytes;
+    const LoaderSettings& loader = options_.loader;
+    return num_ahead < int64_t{loader.num_workers} * loader.prefetch_factor * options_.batch_images &&
+           (waiting_bytes == 0 || waiting_bytes < options_.cache_bytes);
   }
 
   // Drops ready images that neither this prefetch() nor the previous one requested: a window's images are reused until the window after
@@ -188,6 +196,7 @@ struct PixelStore::Impl {
   std::deque<std::weak_ptr<Entry>> queue_;  // some were loaded, or dropped, meanwhile
   std::list<std::string> recent_;           // ready images, least recently used first
   size_t cached_bytes_ = 0;
+  int64_t num_loading_ahead_ = 0;  // images that workers are decoding
   std::vector<std::thread> workers_;
 };
 

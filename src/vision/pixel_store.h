@@ -15,6 +15,7 @@ class PixelStore {
  public:
   struct Options {
     LoaderSettings loader;
+    int batch_images = 1;                  ///< images of a batch, the unit of loader.prefetch_factor
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
   };

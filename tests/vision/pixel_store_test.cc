@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -118,6 +120,21 @@ TEST_F(PixelStoreTest, RefusesAnImageOfAnotherSizeThanTheRecordSays) {
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].what.find("32 x 32"), std::string::npos);
   EXPECT_NE(error.problems()[0].what.find("32 x 64"), std::string::npos);
+}
+
+TEST_F(PixelStoreTest, DecodesNoFurtherAheadThanThePrefetchFactor) {
+  const test::TempDir dir;
+  std::vector<ImageRef> images{images_[0], images_[0]};
+  for (size_t i = 0; i < images.size(); ++i) {
+    images[i].path = dir.file("image" + std::to_string(i) + std::filesystem::path(images_[0].path).extension().string());
+    std::filesystem::copy_file(images_[0].path, images[i].path);
+  }
+  PixelStore store({.loader = {.num_workers = 1, .prefetch_factor = 1}});
+  store.prefetch(images);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // enough to decode both
+  std::filesystem::remove(images[1].path);
+  EXPECT_NO_THROW(store.get(images[0]));
+  EXPECT_THROW(store.get(images[1]), UserError);
 }
 
 TEST_F(PixelStoreTest, DiesCleanlyWithWorkPending) {
