@@ -1,4 +1,5 @@
-// The program's side of bench/rollout.py: the native engine on prompts with given answer lengths. One command per input line, one line of answer.
+// The program's side of bench/rollout.py: the native engine on prompts with given answer lengths. One command per input line, one line of
+// answer.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 

@@ -41,7 +41,7 @@ MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
   for (const NamedParameter& parameter : adapter ? adapter->parameters() : session.model->parameters()) {
     parameters.emplace_back(parameter.name, parameter.tensor);
   }
-  // An adapter holds nothing of frozen groups to begin with.
+  // An adapter has no tensors of frozen parts.
   const FreezeSettings freeze = adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
   return MStep(session.row_model(), make_groups(parameters, session.model->description().part_of, optim, freeze), optim.adam,
                Schedule(session.settings.schedule, optim.learning_rate, total_steps),
@@ -73,7 +73,7 @@ Packer make_packer(const Session& session) {
                  }});
 }
 
-/// @param first_step  lines behind it belong to what a killed run did after its last checkpoint, and go; none keeps all
+/// @param first_step  later lines were written by a killed run after its last checkpoint, and are dropped; none keeps all
 std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputSettings& output, std::optional<int64_t> first_step) {
   const std::string path = output.run_dir + "/logging.jsonl";
   if (first_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *first_step);
@@ -117,7 +117,7 @@ Fingerprint fingerprint_of(const ConfigResult& result, const Session& session, c
   return make_fingerprint(input);
 }
 
-/// What a checkpoint is to a user: the model, or the adapter that was trained on it.
+/// The model files of a checkpoint: the model, or the adapter trained on it.
 void save_weights(const Session& session, const std::string& directory) {
   if (session.model->adapter()) {
     write_peft_adapter(directory, session.model->adapter()->files());
@@ -126,25 +126,25 @@ void save_weights(const Session& session, const std::string& directory) {
   }
 }
 
-/// The checkpoint that this run goes on from, if any; leaves the run directory ready to be written to.
+/// The checkpoint that this run resumes from, if any; prepares the run directory for writing.
 std::optional<std::string> choose_start(const Settings& settings, Terminal& terminal) {
-  // The run directory first: an unwritable disk should not be found out after the model was loaded.
+  // The run directory first: an unwritable disk must be found before the model is loaded.
   make_directories(settings.output.run_dir);
   for (const std::string& name : remove_leftovers(settings.output.run_dir))
-    terminal.say(fmt::format("cleared {}, left behind by a run that was killed", name));
+    terminal.say(fmt::format("removed {}, left by a killed run", name));
   if (!settings.checkpoints.resume_from_checkpoint) {
     if (std::filesystem::exists(settings.output.run_dir + "/logging.jsonl")) {
-      terminal.warn(fmt::format(
-          "{} holds an earlier run: its logging.jsonl is continued and checkpoints of the same step are replaced; "
-          "training.resume_from_checkpoint: latest goes on from it, training.run_name or training.add_version: true keeps runs apart",
-          settings.output.run_dir));
+      terminal.warn(
+          fmt::format("{} holds an earlier run: its logging.jsonl is continued and checkpoints of the same step are replaced; "
+                      "training.resume_from_checkpoint: latest resumes it, training.run_name or training.add_version: true separates runs",
+                      settings.output.run_dir));
     }
     return std::nullopt;
   }
   const ResumeChoice choice = resolve_resume(*settings.checkpoints.resume_from_checkpoint, settings.output.run_dir);
   for (const std::string& text : choice.warnings) terminal.warn(text);
   terminal.say(choice.checkpoint ? fmt::format("resuming from {}", *choice.checkpoint)
-                                 : fmt::format("{} holds no checkpoint to resume from: starting anew", settings.output.run_dir));
+                                 : fmt::format("{} has no checkpoint to resume from: starting a new run", settings.output.run_dir));
   return choice.checkpoint;
 }
 
@@ -197,7 +197,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   Checkpoints checkpoints(
       {.run_dir = settings.output.run_dir, .save_total_limit = settings.checkpoints.save_total_limit, .group = &group},
       [&](const std::string& directory) { save_weights(session, directory); }, write_state);
-  // `latest` without a checkpoint is the same run begun again: what it logged before its first checkpoint goes as well.
+  // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
   const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
   RunLog log(terminal, make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : 0) : std::nullopt));
   TrainerState state = initial_state(settings, cadence.total_steps());
@@ -220,14 +220,14 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   at_work = &parts;
   if (resume) restore(std::move(*resume), parts);
   const int64_t first_step = state.global_step;
-  if (resume) terminal.say(fmt::format("going on after step {} of {}", first_step, cadence.total_steps()));
+  if (resume) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));
   train_loop(parts);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (const std::string text = packer.summary_text(); !text.empty()) terminal.say(text);
   const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
   if (!dropped.empty()) terminal.say(dropped);
   const int64_t num_steps = state.global_step - first_step;
-  terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s a step)", num_steps, seconds,
+  terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
 }
 

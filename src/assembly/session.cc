@@ -33,7 +33,7 @@ at::ScalarType dtype_on(const at::Device& device, ModelDtype dtype) {
   return dtype == ModelDtype::kBfloat16 ? at::kBFloat16 : at::kFloat;
 }
 
-// Everything that can be refused without reading a file of data (BEHAVIOUR 4.3).
+// Everything that can be rejected without reading a data file (BEHAVIOUR 4.3).
 at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs) {
   const at::Device device = choose_device(name);
   const std::string& backend = settings.backend;
@@ -43,7 +43,7 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   return device;
 }
 
-// The longest prompt of the data, and whose it is.
+// The longest prompt of the data, and its sample.
 class LongestPrompt {
  public:
   int64_t num_tokens = 0;
@@ -53,7 +53,7 @@ class LongestPrompt {
     for (const Sample& sample : dataset.samples()) {
       std::vector<GridThw> grids;
       for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-      if (!seen_.insert(std::move(grids)).second) continue;  // prompts differ in their pictures' sizes only
+      if (!seen_.insert(std::move(grids)).second) continue;  // prompts differ in the sizes of their images only
       const auto length = static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
       if (length <= num_tokens) continue;
       num_tokens = length;
@@ -115,7 +115,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
       prompts(make_prompts(settings_, tokenizer, patches, terminal_)) {
   const bool single_image = settings.is_stage_2();
   const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
-  // A mistyped target is found before data and weights are read; names are all it takes.
+  // A mistyped target is found before data and weights are read; the names are sufficient.
   if (use_adapter) {
     const ModelDescription description = describe_model(settings.model.directory);
     select_targets(description, HfDir::open(settings.model.directory)->names(), target_options(settings.tuner, description));
@@ -173,8 +173,7 @@ void Session::make_adapter(const std::string& saved_dir) {
   const AdapterSelection selection = select_targets(model->description(), names, target_options(tuner, model->description()));
   const bool all_linear = !tuner.targets.target_regex && tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
-    terminal.warn(
-        fmt::format("{} modules that the targets name get no adapter: their group is frozen (tuner.freeze_*)", selection.num_frozen));
+    terminal.warn(fmt::format("{} targeted modules get no adapter: their part is frozen (tuner.freeze_*)", selection.num_frozen));
   }
   const auto adapter =
       Adapter::create(*model, selection, {.lora = {tuner.lora}, .seed = settings.seed, .base_model = settings.model.directory});
@@ -205,12 +204,11 @@ std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
 std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> mover) const {
   if (!settings.offload.moves_model() && !settings.offload.moves_optimizer()) return nullptr;
   if (!rollout_backends().find(settings.backend).holds_own_weights) {
-    terminal.say(
-        fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights themselves", settings.backend));
+    terminal.say(fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights", settings.backend));
     return nullptr;
   }
   if (!mover->is_on_device(model->parameters().front().tensor)) {
-    terminal.say(fmt::format("offload has no effect on {}: training state is in host memory already", device.str()));
+    terminal.say(fmt::format("offload has no effect on {}: training state is already in host memory", device.str()));
     return nullptr;
   }
   const auto parameters = [model = model] {
@@ -218,7 +216,7 @@ std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> move
     for (const NamedParameter& parameter : model->parameters()) tensors.push_back(parameter.tensor);
     if (!model->adapter()) return tensors;
     for (const NamedParameter& parameter : model->adapter()->parameters()) {
-      if (!model->parameter(parameter.name).defined()) tensors.push_back(parameter.tensor);  // others are the model's own
+      if (!model->parameter(parameter.name).defined()) tensors.push_back(parameter.tensor);  // the others belong to the model
     }
     return tensors;
   };
@@ -229,7 +227,7 @@ std::unique_ptr<Offload> Session::make_offload(std::unique_ptr<TensorMover> move
 int Session::max_length() const { return static_cast<int>(settings.model.global_max_length.value_or(0)); }
 
 RowModel Session::row_model() const {
-  // Only a window that is used again has rows that come again.
+  // Only a window that is reused has rows that recur.
   const std::shared_ptr<FeatureCache> kept = settings.rollout_buffer.steps_per_window() > 1 ? std::make_shared<FeatureCache>() : nullptr;
   return {.hidden_TH =
               [this, kept](const PackedRow& row) {

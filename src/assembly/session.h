@@ -20,21 +20,21 @@
 
 namespace rematch {
 
-/// What a command wants from its session; what is not wanted is neither read nor built.
+/// What a command needs from its session; nothing else is read or built.
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
   bool rollouts = false;    ///< an engine and examiners
-  std::string weights_dir;  ///< a checkpoint whose weights stand in for those of model.model (resume); empty: model.model's own
-  /// Who moves training state for offload; another one is for tests.
+  std::string weights_dir;  ///< a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
+  /// Moves training state for offload; tests replace it.
   std::function<std::unique_ptr<TensorMover>()> make_mover = make_tensor_mover;
 };
 
-/// What the `vllm` backend is asked for by a configuration. @throws UserError (environment) for several ranks
+/// Options of the `vllm` backend from a configuration. @throws UserError (environment) for several ranks
 VllmOptions vllm_options_of(const Settings& settings, const at::Device& device);
 
-/// A configuration come to life: checked data, loaded model, rollout engine. Train, eval and rollout all start from one.
-/// Members are in the order in which they are made, cheap checks before slow work (BEHAVIOUR 4.3).
+/// The parts of a configuration: checked data, loaded model, rollout engine. Train, eval and rollout all start from one.
+/// Members are in the order of construction, cheap checks before slow work (BEHAVIOUR 4.3).
 class Session {
  public:
   /// @param device  value of --device
@@ -54,7 +54,7 @@ class Session {
   std::unique_ptr<PixelStore> pixels;
   std::unique_ptr<StreamPacking> stream_packing;  ///< of train_data in stage 1 with packing, else null
   std::shared_ptr<Model> model;
-  std::unique_ptr<Offload> offload;          ///< null when not asked for or without effect
+  std::unique_ptr<Offload> offload;          ///< null when not enabled or without effect
   std::unique_ptr<RolloutEngine> engine;     ///< null without rollouts
   std::unique_ptr<Examiner> train_examiner;  ///< null without rollouts or train data
   std::unique_ptr<Examiner> val_examiner;
@@ -71,7 +71,7 @@ class Session {
   std::unique_ptr<Evaluation> evaluation(bool teacher_forced, std::vector<double> extra_gates = {}) const;
 
  private:
-  /// Puts the configured adapter on the model. @param saved_dir  adapter directory to take values from; empty = a fresh adapter
+  /// Attaches the configured adapter to the model. @param saved_dir  adapter directory to take values from; empty = a fresh adapter
   void make_adapter(const std::string& saved_dir);
   Examiner::Options examiner_options() const;
   std::unique_ptr<Offload> make_offload(std::unique_ptr<TensorMover> mover) const;

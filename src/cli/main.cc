@@ -1,4 +1,5 @@
-// The command line: the only place that prints errors and decides exit codes. One CLI11 subcommand for each command; the work is in cmd_*.cc.
+// The command line: the only place that prints errors and decides exit codes. One CLI11 subcommand for each command; the work is in
+// cmd_*.cc.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -21,8 +21,8 @@ enum class Capability {
 struct CapabilityRow {
   Capability id;
   bool built;
-  const char* name;       ///< as errors call it
-  const char* meanwhile;  ///< what to write until it exists
+  const char* name;       ///< its name in errors
+  const char* meanwhile;  ///< what to use until it exists
 };
 
 inline constexpr CapabilityRow kCapabilities[] = {
@@ -31,7 +31,7 @@ inline constexpr CapabilityRow kCapabilities[] = {
     {Capability::kOffload, true, "offload around rollouts",
      "set `offload.enabled: false`; lower `vllm.gpu_memory_utilization` to save memory"},
     {Capability::kResume, true, "resume from a checkpoint",
-     "remove the key; to go on from the weights alone set `model.model` to the checkpoint directory"},
+     "remove the key; to continue from the weights alone, set `model.model` to the checkpoint directory"},
     {Capability::kAdapters, true, "LoRA and DoRA", "set `tuner.train_type: full`; `tuner.freeze_*` saves memory"},
     {Capability::kNativeEngine, true, "the native rollout engine", "set `rollout_backend: hf`"},
     {Capability::kMonitorDump, false, "the monitor dump",

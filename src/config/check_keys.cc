@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-/// True for a value a rule speaks of: "on", "=text" (of a list: one item), ">N".
+/// True for a value that a rule covers: "on", "=text" (of a list: one item), ">N".
 bool rule_applies(const std::string& when, const Node& node) {
   if (when == "on") return !is_off(node);
   if (when[0] == '=') {
@@ -21,7 +21,7 @@ bool rule_applies(const std::string& when, const Node& node) {
   return value.is_number() && value.get<double>() > std::stod(when.substr(1));
 }
 
-/// A key as an error shows it: one line of bearable length.
+/// A key as errors show it: one line of limited length.
 std::string shortened(const std::string& key) {
   Node node;
   node.kind = Node::Kind::kScalar;
@@ -46,8 +46,8 @@ class Checker {
 
   CheckResult take() {
     if (unknown_ > kMostUnknown) {
-      problems_.push_back({"more unknown keys", "the same files", fmt::format("{} beyond those shown", unknown_ - kMostUnknown),
-                           "is this a configuration of Rematch?"});
+      problems_.push_back({"more unknown keys", "the same files", fmt::format("{} more than shown", unknown_ - kMostUnknown),
+                           "check that this is a Rematch configuration"});
     }
     return {values_, std::move(warnings_)};
   }
@@ -67,17 +67,16 @@ class Checker {
   }
 
   void unknown(const Member& member, const std::string& section_path) {
-    if (++unknown_ > kMostUnknown) return;  // a file of something else entirely: the first ones tell
+    if (++unknown_ > kMostUnknown) return;  // a different kind of file: the first ones suffice
     std::string fix;
     std::vector<std::string> near = suggest_keys(section_path, member.key);
     for (std::string& name : near) name = "`" + name + "`";
     if (!near.empty()) fix = fmt::format("did you mean {}? ", join(near, " or "));
-    if (find_key(member.key))
-      fix = fmt::format("write it nested below `{}:`, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
+    if (find_key(member.key)) fix = fmt::format("nest it below `{}:`, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
     const std::string name = shortened(section_path.empty() ? member.key : section_path + "." + member.key);
     const std::string section_name = section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
     problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
-                         fmt::format("there is no key of this name {}", section_name),
+                         fmt::format("there is no key with this name {}", section_name),
                          fix + "Correct or remove it; docs/config.md lists all keys"});
   }
 

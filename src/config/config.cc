@@ -37,7 +37,7 @@ Settings filled_settings(const Values& values) {
   return settings;
 }
 
-/// What follows from the settings and from what lies on the disk.
+/// Values that follow from the settings and the disk.
 void resolve(Settings& settings, Values& values) {
   std::optional<std::string>& resume = settings.checkpoints.resume_from_checkpoint;
   if (resume == "true") resume = "latest";  // transformers' spelling
@@ -72,7 +72,7 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   const Source source = load_source(path, overrides, problems);
   const bool readable = problems.empty();
   CheckResult checked = check_keys(source.root, problems);
-  // A file that could not be read would only add "required" for keys it may well hold.
+  // An unreadable file would only add "required" for keys that it may contain.
   if (readable) apply_cross_rules(checked.values, {source, path, world_size}, problems, checked.warnings);
   if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));
 

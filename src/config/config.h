@@ -16,13 +16,13 @@ struct EffectiveValue {
   std::string origin;  ///< "file:line:col", "--set a.b.c", "default", "derived from …"
 };
 
-/// What load_config gives.
+/// The result of load_config.
 struct ConfigResult {
   Settings settings;
   std::vector<Warning> warnings;
   std::vector<EffectiveValue> effective;  ///< every honoured key, in the table's order
   std::vector<std::string> files;         ///< every file read, bases first
-  std::shared_ptr<const Values> values;   ///< the values behind it, for effective_json
+  std::shared_ptr<const Values> values;   ///< the values themselves, for effective_json
 };
 
 /// Reads, merges and checks a configuration, with everything resolved that follows from it.

@@ -13,7 +13,7 @@
 namespace rematch {
 namespace {
 
-/// Text after an optional plus sign, which from_chars does not take.
+/// Text after an optional plus sign, which from_chars does not accept.
 std::string_view unsigned_plus(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-' && text[1] != '+') text.remove_prefix(1);
   return text;
@@ -48,14 +48,14 @@ const char* type_name(KeyType type) {
     case KeyType::kInteger: return "an integer";
     case KeyType::kNumber: return "a number";
     case KeyType::kBool: return "true or false";
-    case KeyType::kStringList: return "a list of texts";
+    case KeyType::kStringList: return "a list of strings";
     case KeyType::kMap: return "a mapping";
     case KeyType::kAny: return "anything";
   }
   return "";
 }
 
-/// How to mend a value of the wrong type.
+/// How to correct a value of the wrong type.
 std::string type_advice(const KeySpec& spec, const Node& node) {
   const std::string name = spec.path.substr(spec.path.rfind('.') + 1);
   if (node.is_map()) return fmt::format("`{}` has no keys below it; write `{}: VALUE`", spec.path, name);
@@ -66,7 +66,7 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
     case KeyType::kNumber:
       return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "1e-4" : spec.fallback);
     case KeyType::kMap: return fmt::format("write `{}:` with keys below it", name);
-    default: return fmt::format("write {} for `{}`; quote text that YAML would take apart", type_name(spec.type), name);
+    default: return fmt::format("write {} for `{}`; quote text that YAML would split", type_name(spec.type), name);
   }
 }
 
@@ -83,10 +83,10 @@ bool has_rule(const KeySpec& spec, const std::string& when) {
 bool check_choice(const KeySpec& spec, const std::string& text, const Node& node, std::vector<Problem>& problems) {
   const auto& choices = spec.choices;
   if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return true;
-  if (has_rule(spec, "=" + text)) return false;  // the rule speaks of it
+  if (has_rule(spec, "=" + text)) return false;  // a rule covers it
   const std::vector<std::string> near = text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
-  problems.push_back({fmt::format("`{}` does not take `{}`", spec.path, brief(node)), node.origin.text(),
-                      fmt::format("legal: {}", join(choices, ", ")),
+  problems.push_back({fmt::format("`{}` cannot be `{}`", spec.path, brief(node)), node.origin.text(),
+                      fmt::format("legal values: {}", join(choices, ", ")),
                       (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
                           (spec.way_out.empty() ? "" : fmt::format(" Or {}", spec.way_out))});
   return false;

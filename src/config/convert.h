@@ -16,7 +16,7 @@ Json default_value(const KeySpec& spec);
 /// choices. Null and the key's own words for null give null.
 Json convert(const KeySpec& spec, const Node& node, std::vector<Problem>& problems);
 
-/// Any tree as JSON: plain true/false/null and numbers become such, everything else text.
+/// Any tree as JSON: plain true/false/null and numbers keep their types, everything else becomes text.
 Json free_json(const Node& node);
 
 }  // namespace rematch

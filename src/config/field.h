@@ -12,7 +12,7 @@
 
 namespace rematch {
 
-/// What a key's value must be. Typing goes by this, never by YAML's guess.
+/// What a key's value must be. It determines the type, never YAML's guess.
 enum class KeyType {
   kString,      ///< any scalar, its text as written
   kInteger,     ///< unquoted decimal digits
@@ -20,16 +20,16 @@ enum class KeyType {
   kBool,        ///< unquoted true, false, 1, 0
   kStringList,  ///< a list of scalars; one scalar is a list of one
   kMap,         ///< any mapping
-  kAny,         ///< not looked at (ignored and refused keys)
+  kAny,         ///< not examined (ignored and refused keys)
 };
 
-/// A value on its way between a key and a field; monostate is null.
+/// A value passed between a key and a field; monostate is null.
 using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>>;
 
 /// The text that YAML would be given for a value: shortest digits, lists in flow style, null as "".
 std::string yaml_text(const KeyValue& value);
 
-// What the type of a field says about its key: bool, integers, double, texts, enums with a table of names, lists of texts, and
+// The key type that follows from the type of a field: bool, integers, double, texts, enums with a table of names, lists of texts, and
 // std::optional of these, whose absence is null.
 
 template <class T>
@@ -54,7 +54,7 @@ std::vector<std::string> choices_of() {
   return {};
 }
 
-/// The value of a field, as its key would have it.
+/// The value of a field, as the value of its key.
 template <class T>
 KeyValue key_value(const T& field) {
   if constexpr (is_optional<T>) {
@@ -68,7 +68,7 @@ KeyValue key_value(const T& field) {
   }
 }
 
-/// Writes a value that was checked (type, range, choices) into a field; null leaves the field as it is.
+/// Writes a checked value (type, range, choices) into a field; null leaves the field as it is.
 template <class T>
 void assign(T& field, const KeyValue& value) {
   if (std::holds_alternative<std::monostate>(value)) return;

@@ -97,7 +97,7 @@ std::string KeySpec::default_text() const {
 
 std::string KeySpec::range_text() const {
   const bool has_low = low != -std::numeric_limits<double>::infinity();
-  const bool has_high = high < kLargestInteger;  // that one goes without saying
+  const bool has_high = high < kLargestInteger;  // not worth mentioning
   if (has_low && has_high) return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
   if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
   return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";

@@ -20,7 +20,7 @@ enum class KeyState {
   kRefused,  ///< an error unless the value means "off"; `note` says what to use instead
 };
 
-/// A value of an honoured key that gets a treatment of its own.
+/// A value of an honoured key with special treatment.
 struct ValueRule {
   enum class Verdict { kWarn, kRefuse, kNotBuilt };
   std::string when;  ///< "=text" (a list: one of its items), "on" (anything but null, false, 0, empty), ">1"
@@ -33,7 +33,7 @@ struct ValueRule {
 /// A key of a settings struct takes type, default and choices from its field:
 ///
 ///     const KeysOf key("custom.extra.rollout_matching.", part<&Settings::match>);
-///     key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs below are rejected");
+///     key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower maskIoU are rejected");
 ///
 /// A key that only decides about other keys (config/rules.cc) has no field: `integer("training.effective_batch_size").says("…")`.
 struct KeySpec {
@@ -45,7 +45,7 @@ struct KeySpec {
   std::string help;  ///< one line
   bool required = false;
   std::vector<std::string> choices;     ///< legal texts; empty = all
-  std::string way_out;                  ///< beside the choices, e.g. switching the capability off
+  std::string way_out;                  ///< alternative to the choices, e.g. switching the capability off
   std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
   std::vector<ValueRule> rules;
   double low = -std::numeric_limits<double>::infinity();
@@ -60,7 +60,7 @@ struct KeySpec {
   KeySpec&& below(double value) &&;
   KeySpec&& within(double from, double to) &&;
   KeySpec&& one_of(std::vector<std::string> texts) &&;
-  /// What else to do about a value that is not among the choices; joins "choose one of these".
+  /// Another remedy for a value that is not among the choices; added to "choose one of these".
   KeySpec&& or_else(std::string text) &&;
   KeySpec&& null_is(std::vector<std::string> texts) &&;
   /// The default is null: the value is derived from other keys (config/rules.cc), or the field keeps its initialiser.

@@ -38,13 +38,13 @@ std::vector<KeySpec> custom_keys() {
       loss("gate_weight", &CoordLossSettings::gate_weight)
           .at_least(0)
           .in(kStage1)
-          .says("weight of the gate (mass outside the coord tokens)"),
+          .says("weight of the gate loss (mass outside the coord tokens)"),
       loss("temperature", &CoordLossSettings::temperature_coord).above(0).in(kStage1).says("divides the coord logits"),
       loss("target_sigma", &CoordLossSettings::target_sigma).above(0).in(kStage1).says("width of the target in bins"),
       loss("target_truncate", &CoordLossSettings::target_truncate)
           .at_least(0)
           .in(kStage1)
-          .says("the target is cut beyond this many bins; null: nowhere"),
+          .says("the target is truncated beyond this many bins; null: nowhere"),
       key("trainer_variant", &Settings::variant)
           .null_by_default()
           .refuses("=gkd_monitor", not_ours)
@@ -62,17 +62,17 @@ std::vector<KeySpec> custom_keys() {
       ignored("custom.log_file", always_logged),
       ignored("custom.token_type_metrics", always_logged),
       boolean("custom.val_sample_with_replacement")
-          .refuses("on", "validation reads every record once: set it to false, and choose a part with `custom.val_sample_limit`")
+          .refuses("on", "validation reads every record once: set it to false, and select a subset with `custom.val_sample_limit`")
           .warns("=false", "ignored; validation always reads every record once")
           .says("only false"),
-      refused("custom.hard_sample_mining", "removed long ago; to train on chosen records put them into `custom.train_jsonl`"),
-      refused("custom.coord_loss", "removed long ago; its successor is `custom.coord_soft_ce_w1`"),
-      refused("custom.sample_limit", "removed long ago; its successors are `custom.train_sample_limit` and `custom.val_sample_limit`"),
-      refused("custom.summary_ratio", "removed long ago; there is no summary mode"),
-      refused("custom.images_per_user_turn", "removed long ago; a record holds one image"),
-      refused("custom.coord_expectation_metrics", "removed long ago; its successor is `custom.coord_soft_ce_w1`, whose losses are logged"),
+      refused("custom.hard_sample_mining", "removed; to train on selected records, put them into `custom.train_jsonl`"),
+      refused("custom.coord_loss", "removed; its successor is `custom.coord_soft_ce_w1`"),
+      refused("custom.sample_limit", "removed; its successors are `custom.train_sample_limit` and `custom.val_sample_limit`"),
+      refused("custom.summary_ratio", "removed; there is no summary mode"),
+      refused("custom.images_per_user_turn", "removed; a record holds one image"),
+      refused("custom.coord_expectation_metrics", "removed; its successor is `custom.coord_soft_ce_w1`, whose losses are logged"),
       refused("custom.rollout_matching", "move it to `custom.extra.rollout_matching`"),
-      ignored("custom.extra.rollout_backend_bench", "benches are programs of their own"),
+      ignored("custom.extra.rollout_backend_bench", "benches are separate programs"),
   };
 }
 

@@ -19,26 +19,26 @@ std::vector<KeySpec> model_section() {
       key("torch_dtype", &ModelSettings::dtype)
           .refuses("=float16", "float16 overflows in training: use `bfloat16`")
           .says("weights' dtype; auto: bfloat16 on GPU, float32 on CPU"),
-      integer("model.max_model_len").at_least(1).says("from `global_max_length`; stands for it when that is absent"),
+      integer("model.max_model_len").at_least(1).says("default: `global_max_length`; replaces it if that is absent"),
       ignored("model.attn_impl", "attention is chosen by device and dtype"),
   };
 }
 
 std::vector<KeySpec> template_section() {
-  const std::string no_truncation = "nothing is ever truncated here: a sample longer than `global_max_length` is an error";
+  const std::string no_truncation = "samples are never truncated: a sample longer than `global_max_length` is an error";
   const KeysOf key("template.", part<&Settings::prompt>);
   return {
       text_key("template.template", families().front().model_type).says("the model's family, as `model_type` of its config.json names it"),
       key("system", &PromptSettings::system_prompt).says("replaces the built-in system prompt"),
       integer("template.max_length")
           .at_least(1)
-          .says("from `global_max_length`; stands for it when that and `model.max_model_len` are absent"),
+          .says("default: `global_max_length`; replaces it if that and `model.max_model_len` are absent"),
       text_key("template.truncation_strategy", "raise")
           .one_of({"raise", "right", "left", "delete"})
           .warns("=right", no_truncation)
           .warns("=left", no_truncation)
           .warns("=delete", no_truncation)
-          .says("an oversize sample is an error, always"),
+          .says("an oversize sample is always an error"),
       ignored("template.max_pixels", "images are never resized in training"),
       ignored("template.min_pixels", "images are never resized in training"),
   };
@@ -51,11 +51,11 @@ std::vector<KeySpec> data_section() {
           .at_least(0)
           .says("image decode threads; 0 decodes in the training thread; changes no result"),
       key("dataloader_prefetch_factor", &LoaderSettings::prefetch_factor).at_least(1).says("batches decoded ahead for each worker"),
-      ignored("data.dataset", "data come from `custom.train_jsonl`"),
-      ignored("data.val_dataset", "data come from `custom.val_jsonl`"),
+      ignored("data.dataset", "data comes from `custom.train_jsonl`"),
+      ignored("data.val_dataset", "data comes from `custom.val_jsonl`"),
       ignored("data.dataset_num_proc", "records are read by native threads"),
-      ignored("data.dataloader_pin_memory", "loading is native threads"),
-      ignored("data.dataloader_persistent_workers", "loading is native threads"),
+      ignored("data.dataloader_pin_memory", "data is loaded by native threads"),
+      ignored("data.dataloader_persistent_workers", "data is loaded by native threads"),
   };
 }
 
@@ -68,25 +68,25 @@ std::vector<KeySpec> tuner_section() {
       key("train_type", &TunerSettings::train_type).needs("=lora", Capability::kAdapters).says("full fine-tuning or an adapter"),
       freeze("llm", &FreezeSettings::llm).says("freezes the language model"),
       freeze("vit", &FreezeSettings::vit)
-          .says("freezes the vision tower without its aligner (ms-swift: true; here nothing is frozen unasked)"),
+          .says("freezes the vision tower without its aligner (ms-swift: true; here nothing is frozen by default)"),
       freeze("aligner", &FreezeSettings::aligner)
-          .says("freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is frozen unasked)"),
+          .says("freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is frozen by default)"),
       lora("lora_rank", &LoraSettings::rank).at_least(1).says("rank of an adapter (ms-swift's default)"),
-      lora("lora_alpha", &LoraSettings::alpha).above(0).says("scale of an adapter is lora_alpha / lora_rank (ms-swift's default)"),
-      lora("lora_dropout", &LoraSettings::dropout).within(0, 1).says("dropout in front of an adapter (ms-swift's default)"),
+      lora("lora_alpha", &LoraSettings::alpha).above(0).says("the scale of an adapter is lora_alpha / lora_rank (ms-swift's default)"),
+      lora("lora_dropout", &LoraSettings::dropout).within(0, 1).says("dropout on the input of an adapter (ms-swift's default)"),
       text_key("tuner.lora_bias", "none").one_of({"none"}).says("only `none`"),
       lora("use_dora", &LoraSettings::use_dora).says("weight-decomposed adapters"),
       targets("target_modules", &AdapterTargetSettings::target_modules)
           .says("`all-linear` or name suffixes of the modules that get an adapter"),
       targets("target_regex", &AdapterTargetSettings::target_regex).says("instead of target_modules: a full match of the module's name"),
-      targets("modules_to_save", &AdapterTargetSettings::modules_to_save).says("modules trained in full and saved beside the adapter"),
+      targets("modules_to_save", &AdapterTargetSettings::modules_to_save).says("modules trained in full and saved with the adapter"),
       ignored("tuner.use_swift_lora", "adapters always have PEFT's layout"),
   };
 }
 
 std::vector<KeySpec> debug_section() {
   return {
-      boolean("debug.enabled", "false").says("the other `debug` values that are given replace the ordinary ones"),
+      boolean("debug.enabled", "false").says("the other `debug` values, where set, replace the regular ones"),
       text_key("debug.output_dir").says("replaces `training.output_dir`"),
       integer("debug.train_sample_limit").at_least(1).says("replaces `custom.train_sample_limit`"),
       integer("debug.val_sample_limit").at_least(1).says("replaces `custom.val_sample_limit`"),

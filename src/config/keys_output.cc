@@ -1,4 +1,5 @@
-// Keys of training that decide where a run writes, when, and how rows are packed. "(ms-swift)" and "(transformers)" name whose default it is.
+// Keys of training that decide where a run writes, when, and how rows are packed. "(ms-swift)" and "(transformers)" name whose default it
+// is.
 #include "config/keys.h"
 
 namespace rematch {
@@ -8,10 +9,10 @@ std::vector<KeySpec> directory_keys() {
   const std::string log_instead = "ignored; every step is in `logging.jsonl` of the run directory";
   const KeysOf key("training.", part<&Settings::output>);
   return {
-      key("output_dir", &OutputSettings::output_dir).says("runs are written below it, relative to the current directory (ms-swift)"),
+      key("output_dir", &OutputSettings::output_dir).says("parent of the run directories, relative to the current directory (ms-swift)"),
       key("run_name", &OutputSettings::run_name).says("the run directory is output_dir/run_name; null: output_dir itself"),
       key("add_version", &OutputSettings::add_version).says("puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),
-      key("logging_dir", &OutputSettings::logging_dir).says("where TensorBoard events go; null: `runs` in the run directory"),
+      key("logging_dir", &OutputSettings::logging_dir).says("directory of TensorBoard events; null: `runs` in the run directory"),
       key("report_to", &OutputSettings::report_to)
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
           .warns("=wandb", log_instead)
@@ -30,12 +31,12 @@ std::vector<KeySpec> cadence_keys() {
       key("eval_strategy", &CadenceSettings::eval_when)
           .null_by_default()
           .one_of({"no", "steps", "epoch"})
-          .says("null: as save_strategy when `custom.val_jsonl` is given, else no (ms-swift)"),
+          .says("null: like save_strategy if `custom.val_jsonl` is set, else no (ms-swift)"),
       key("eval_steps", &CadenceSettings::eval_steps)
           .null_by_default()
           .at_least(1)
           .says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
-      ignored("training.eval_packing", "evaluation does not pack"),
+      ignored("training.eval_packing", "evaluation is never packed"),
       key("save_strategy", &CadenceSettings::save_when).says("when checkpoints are written (transformers)"),
       key("save_steps", &CadenceSettings::save_steps).at_least(1).says("optimizer steps between checkpoints (transformers)"),
       checkpoint("save_total_limit", &CheckpointSettings::save_total_limit)
@@ -66,9 +67,9 @@ std::vector<KeySpec> packing_keys() {
           .needs("on", Capability::kPacking)
           .says("rows of several segments up to `global_max_length` (ms-swift)"),
       key("packing_buffer", &PackSettings::buffer).at_least(1).says("segments that may wait for a row"),
-      key("packing_min_fill_ratio", &PackSettings::min_fill_ratio).within(0, 1).above(0).says("a row filled less gives a warning"),
+      key("packing_min_fill_ratio", &PackSettings::min_fill_ratio).within(0, 1).above(0).says("a lower fill gives a warning"),
       key("packing_drop_last", &PackSettings::drop_last).says("stage 2: only true (carry-only); stage 1: false flushes the last row"),
-      refused("training.packing_length", "use `global_max_length`, the cap of a segment and of a row"),
+      refused("training.packing_length", "use `global_max_length`, the limit of a segment and of a row"),
       refused("training.packing_allow_single_long", "an oversize sample is an error: raise `global_max_length` or shorten the sample"),
   };
 }

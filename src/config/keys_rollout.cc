@@ -20,38 +20,36 @@ std::vector<KeySpec> generation_keys() {
       all("rollout_backend", &Settings::backend)
           .one_of(rollout_backends().names())
           .needs("=native", Capability::kNativeEngine)
-          .says("which engine generates: " + rollout_backends().meanings()),
-      key("rollout_generate_batch_size", &GenerationSettings::batch_size)
-          .at_least(1)
-          .says("samples of one generate call on one rank (`hf`)"),
-      native("max_num_seqs", &NativeSettings::max_num_seqs).at_least(1).says("live sequences of the `native` engine"),
+          .says("which backend generates: " + rollout_backends().meanings()),
+      key("rollout_generate_batch_size", &GenerationSettings::batch_size).at_least(1).says("samples per generate call on one rank (`hf`)"),
+      native("max_num_seqs", &NativeSettings::max_num_seqs).at_least(1).says("concurrent sequences of the `native` backend"),
       native("kv_cache_gib", &NativeSettings::kv_cache_gib)
           .null_by_default()
           .above(0)
           .null_is({"auto"})
-          .says("key-value cache of the `native` engine in GiB"),
+          .says("key/value cache of the `native` backend in GiB"),
       text_key(path("decode_mode"), "greedy")
           .one_of({"greedy", "beam"})
           .needs("=beam", Capability::kBeamSearch)
           .says("how the next token is chosen"),
-      key("max_new_tokens", &GenerationSettings::max_new_tokens).at_least(1).says("tokens a rollout may have"),
+      key("max_new_tokens", &GenerationSettings::max_new_tokens).at_least(1).says("maximum tokens of a rollout"),
       key("temperature", &GenerationSettings::temperature).at_least(0).says("0 is greedy"),
       key("top_p", &GenerationSettings::top_p).within(0, 1).above(0).says("nucleus sampling; 1 is off"),
       key("top_k", &GenerationSettings::top_k).null_by_default().at_least(-1).null_is({"off"}).says("best k only; off, 0 and -1: all"),
       key("repetition_penalty", &GenerationSettings::repetition_penalty)
           .above(0)
-          .says("over prompt and generated ids, as transformers; 1 is off"),
+          .says("over prompt and generated ids, as in transformers; 1 is off"),
       guard("enabled", &RepeatGuardSettings::enabled).says("ends rollouts that repeat themselves"),
-      guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens).at_least(0).says("the guard looks from this many generated tokens on"),
+      guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens).at_least(0).says("the guard starts at this many generated tokens"),
       guard("max_consecutive_token_repeats", &RepeatGuardSettings::max_consecutive_token_repeats)
           .at_least(1)
-          .says("a run of equal ids this long ends the row"),
+          .says("a run of this many equal ids ends the rollout"),
       guard("ngram_size", &RepeatGuardSettings::ngram_size).at_least(1).says("ids of a repeated block"),
-      guard("ngram_repeats", &RepeatGuardSettings::ngram_repeats).at_least(2).says("equal blocks in a row that end it"),
+      guard("ngram_repeats", &RepeatGuardSettings::ngram_repeats).at_least(2).says("consecutive equal blocks that end the rollout"),
       guard("max_object_keys", &RepeatGuardSettings::max_object_keys)
           .null_by_default()
           .at_least(1)
-          .says("completed `object_` keys that end it; null: no cap"),
+          .says("completed `object_` keys that end the rollout; null: no cap"),
   };
 }
 
@@ -64,9 +62,9 @@ std::vector<KeySpec> matching_keys() {
           .says("how predictions are matched: " + match_policies().meanings()),
       key("label_match", &MatchSettings::label_match)
           .says("equal labels in scores: `exact`, `normalized` (case, white space, NFKC), or the path of a JSON of synonyms"),
-      key("candidate_top_k", &MatchSettings::candidate_top_k).at_least(1).says("ground truths looked at for each prediction"),
-      key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs below are rejected"),
-      key("maskiou_resolution", &MatchSettings::maskiou_resolution).within(1, 4096).says("side of the canvas of maskIoU in pixels"),
+      key("candidate_top_k", &MatchSettings::candidate_top_k).at_least(1).says("candidate ground truths per prediction"),
+      key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower maskIoU are rejected"),
+      key("maskiou_resolution", &MatchSettings::maskiou_resolution).within(1, 4096).says("side of the maskIoU canvas in pixels"),
       key("fp_cost", &MatchSettings::fp_cost).at_least(0).says("cost of an unmatched prediction"),
       key("fn_cost", &MatchSettings::fn_cost).at_least(0).says("cost of an unmatched ground truth"),
       target("target_policy", &TargetSettings::policy)
@@ -96,7 +94,7 @@ std::vector<KeySpec> matching_keys() {
 }
 
 std::vector<KeySpec> loss_keys() {
-  const std::string from = "stage 2's own; null: from `custom.coord_soft_ce_w1.";
+  const std::string from = "stage-2 override; null: from `custom.coord_soft_ce_w1.";
   const KeysOf loss(path(""), part<&Settings::loss>);
   return {
       loss("target_sigma", &CoordLossSettings::target_sigma).null_by_default().above(0).in(kStage2).says(from + "target_sigma`"),
@@ -116,17 +114,18 @@ std::vector<KeySpec> window_keys() {
   return {
       pack("packing_selector", &PackSettings::selector)
           .or_else("set `training.packing: false`")
-          .says("how waiting segments are chosen for a row"),
-      pack("post_rollout_pack_scope", &PackSettings::scope).says("one row a micro-batch with a carry, or the whole window at once"),
+          .says("how the segments of a row are selected"),
+      pack("post_rollout_pack_scope", &PackSettings::scope)
+          .says("one row per micro-batch with a carry buffer, or the whole window at once"),
       all("loss_normalization", &Settings::loss_normalization).says("over the window's tokens, or mean of row means"),
       buffer("enabled", &RolloutBufferSettings::enabled)
           .in(kStage2)
           .needs("on", Capability::kRolloutBuffer)
-          .says("reuses a window's rollouts"),
+          .says("use a window for several optimizer steps"),
       buffer("m_steps", &RolloutBufferSettings::m_steps)
           .at_least(1)
           .needs(">1", Capability::kRolloutBuffer)
-          .says("optimizer steps on one window"),
+          .says("optimizer steps per window"),
       offload("enabled", &OffloadSettings::enabled)
           .needs("on", Capability::kOffload)
           .says("moves training state to host memory around vLLM rollouts"),
@@ -143,15 +142,15 @@ std::vector<KeySpec> monitor_keys() {
   return {
       boolean(path("monitor_dump.enabled"), "false")
           .needs("on", Capability::kMonitorDump)
-          .says("writes rollouts and matches of some steps for reading"),
+          .says("writes rollouts and matches of some steps for inspection"),
       integer(path("monitor_dump.every_steps")).at_least(1).says("steps between dumps; null: logging_steps"),
       boolean(path("monitor_dump.dump_first_step"), "false").says("dumps step 1 too"),
-      integer(path("monitor_dump.max_events"), "20").at_least(0).says("dumps of a run"),
-      integer(path("monitor_dump.max_samples"), "1").at_least(1).says("samples of a dump"),
-      integer(path("monitor_dump.max_text_chars"), "4000").at_least(1).says("characters of a text"),
+      integer(path("monitor_dump.max_events"), "20").at_least(0).says("maximum number of dumps per run"),
+      integer(path("monitor_dump.max_samples"), "1").at_least(1).says("maximum samples per dump"),
+      integer(path("monitor_dump.max_text_chars"), "4000").at_least(1).says("maximum characters of a text"),
       text_key(path("monitor_dump.out_dir")).says("null: inside the run directory"),
-      boolean(path("monitor_dump.write_markdown"), "true").says("a Markdown page beside the JSON"),
-      ignored(path("desc_monitor"), "descriptions are not scored; `rematch rollout CONFIG` writes them for a look"),
+      boolean(path("monitor_dump.write_markdown"), "true").says("also write a Markdown page"),
+      ignored(path("desc_monitor"), "descriptions are not scored; `rematch rollout CONFIG` writes them"),
   };
 }
 

@@ -11,16 +11,16 @@ std::vector<KeySpec> length_keys() {
   return {
       batch("per_device_train_batch_size", &BatchSettings::per_device_train_batch_size)
           .at_least(1)
-          .says("samples of a micro-batch (ms-swift)"),
+          .says("samples per micro-batch (ms-swift)"),
       evaluation("per_device_eval_batch_size", &EvaluationSettings::per_device_eval_batch_size)
           .at_least(1)
-          .says("samples of an evaluation batch (ms-swift)"),
+          .says("samples per evaluation batch (ms-swift)"),
       integer("training.effective_batch_size")
           .at_least(1)
-          .says("samples of an optimizer step over all ranks; sets `gradient_accumulation_steps`"),
+          .says("samples per optimizer step over all ranks; sets `gradient_accumulation_steps`"),
       batch("gradient_accumulation_steps", &BatchSettings::gradient_accumulation_steps)
           .at_least(1)
-          .says("micro-batches of a window (transformers; ms-swift would aim at 16 samples)"),
+          .says("micro-batches per window (transformers; ms-swift aims at 16 samples)"),
       cadence("num_train_epochs", &CadenceSettings::num_train_epochs)
           .above(0)
           .says("passes over the data (transformers); `max_steps` > 0 overrides it"),
@@ -35,10 +35,10 @@ std::vector<KeySpec> optimizer_keys() {
       key("learning_rate", &OptimSettings::learning_rate)
           .null_by_default()
           .at_least(0)
-          .says("of the language model, and of the groups without their own; null: 1e-5 for full, 1e-4 for lora (ms-swift)"),
-      key("vit_lr", &OptimSettings::vit_lr).at_least(0).says("of the vision tower; null: learning_rate"),
-      key("aligner_lr", &OptimSettings::aligner_lr).at_least(0).says("of the aligner; null: learning_rate"),
-      key("weight_decay", &OptimSettings::weight_decay).at_least(0).says("not for norm weights and biases (ms-swift)"),
+          .says("for the language model, and for parts without their own; null: 1e-5 for full, 1e-4 for lora (ms-swift)"),
+      key("vit_lr", &OptimSettings::vit_lr).at_least(0).says("for the vision tower; null: learning_rate"),
+      key("aligner_lr", &OptimSettings::aligner_lr).at_least(0).says("for the aligner; null: learning_rate"),
+      key("weight_decay", &OptimSettings::weight_decay).at_least(0).says("not applied to norm weights and biases (ms-swift)"),
       adam("beta1", &AdamWSettings::beta1).at_least(0).below(1).says("AdamW (transformers)"),
       adam("beta2", &AdamWSettings::beta2).at_least(0).below(1).says("AdamW (ms-swift)"),
       adam("epsilon", &AdamWSettings::epsilon).at_least(0).says("AdamW (transformers)"),
@@ -46,22 +46,24 @@ std::vector<KeySpec> optimizer_keys() {
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
           .needs("=multimodal_coord_offset", Capability::kCoordOffset)
-          .says("AdamW with a learning rate for each of vit, aligner, llm; `adamw_torch` means the same"),
+          .says("AdamW with learning rates for vit, aligner and llm; `adamw_torch` is a synonym"),
   };
 }
 
 std::vector<KeySpec> schedule_keys() {
   const KeysOf key("training.", part<&Settings::schedule>), kwargs("training.lr_scheduler_kwargs.", part<&Settings::schedule>);
   return {
-      key("warmup_ratio", &ScheduleSettings::warmup_ratio).within(0, 1).says("part of the steps that warm up (ms-swift)"),
+      key("warmup_ratio", &ScheduleSettings::warmup_ratio).within(0, 1).says("fraction of the steps used for warm-up (ms-swift)"),
       key("warmup_steps", &ScheduleSettings::warmup_steps).at_least(0).says("overrides warmup_ratio when > 0 (transformers)"),
       key("lr_scheduler_type", &ScheduleSettings::type).says("as transformers defines them (ms-swift)"),
-      kwargs("min_lr", &ScheduleSettings::min_lr).at_least(0).says("end of the schedules with a minimum; this or min_lr_rate"),
-      kwargs("min_lr_rate", &ScheduleSettings::min_lr_rate).within(0, 1).says("the same as a part of the learning rate"),
-      kwargs("num_cycles", &ScheduleSettings::num_cycles).above(0).says("waves of the cosine; null: 0.5 (transformers)"),
+      kwargs("min_lr", &ScheduleSettings::min_lr)
+          .at_least(0)
+          .says("final rate of the schedules with a minimum; either this or min_lr_rate"),
+      kwargs("min_lr_rate", &ScheduleSettings::min_lr_rate).within(0, 1).says("the same as a fraction of the learning rate"),
+      kwargs("num_cycles", &ScheduleSettings::num_cycles).above(0).says("periods of the cosine; null: 0.5 (transformers)"),
       kwargs("warmup_lr_rate", &ScheduleSettings::warmup_lr_rate)
           .within(0, 1)
-          .says("start of cosine_warmup_with_min_lr's warm-up as a part of the learning rate"),
+          .says("start of cosine_warmup_with_min_lr's warm-up as a fraction of the learning rate"),
   };
 }
 
@@ -70,7 +72,7 @@ std::vector<KeySpec> run_keys() {
   const KeysOf model("training.", part<&Settings::model>);
   const KeysOf batch("training.", part<&Settings::batches>);
   return {
-      key("seed", &Settings::seed).at_least(0).says("of everything random (transformers)"),
+      key("seed", &Settings::seed).at_least(0).says("seed of all random numbers (transformers)"),
       boolean("training.bf16").says("true: `model.torch_dtype: bfloat16`"),
       boolean("training.fp16").refuses("on", "float16 overflows in training: use `bf16: true`").says("only false"),
       model("gradient_checkpointing", &ModelSettings::gradient_checkpointing)

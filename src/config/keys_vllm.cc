@@ -39,33 +39,37 @@ std::vector<KeySpec> vllm_keys() {
       key("gpu_memory_utilization", &VllmSettings::gpu_memory_utilization)
           .within(0, 1)
           .above(0)
-          .says("part of the GPU's memory the engine may take"),
+          .says("fraction of GPU memory that the engine may use"),
       key("max_model_len", &VllmSettings::max_model_len)
           .null_by_default()
           .at_least(1)
-          .says("null: global_max_length; without that, what the data ask for"),
-      boolean(prefix + "enable_lora", "false").refuses("on", "weights are always handed over merged: set false").says("only false"),
-      handed_on("enable_prefix_caching", KeyType::kBool, "true").says("handed to the engine"),
-      key("sleep_level", &VllmSettings::sleep_level).within(0, 2).says("handed to the engine; 2 has returned garbage after waking"),
-      handed_on("enforce_eager", KeyType::kBool, "false").says("handed to the engine; always on on a CPU"),
-      key("max_num_seqs", &VllmSettings::max_num_seqs).at_least(1).says("handed to the engine"),
-      handed_on("max_num_batched_tokens", KeyType::kInteger).at_least(1).says("handed to the engine"),
-      handed_on("kv_cache_dtype", KeyType::kString).says("handed to the engine"),
-      key("limit_mm_per_prompt.image", &VllmSettings::max_images).at_least(1).says("handed to the engine"),
-      key("limit_mm_per_prompt.video", &VllmSettings::max_videos).at_least(0).says("handed to the engine"),
+          .says("null: global_max_length; if that is null, as the data requires"),
+      boolean(prefix + "enable_lora", "false")
+          .refuses("on", "weights are always merged before hand-over: set it to false")
+          .says("only false"),
+      handed_on("enable_prefix_caching", KeyType::kBool, "true").says("passed to the engine"),
+      key("sleep_level", &VllmSettings::sleep_level)
+          .within(0, 2)
+          .says("passed to the engine; with 2, vLLM may return garbage after waking"),
+      handed_on("enforce_eager", KeyType::kBool, "false").says("passed to the engine; always true on a CPU"),
+      key("max_num_seqs", &VllmSettings::max_num_seqs).at_least(1).says("passed to the engine"),
+      handed_on("max_num_batched_tokens", KeyType::kInteger).at_least(1).says("passed to the engine"),
+      handed_on("kv_cache_dtype", KeyType::kString).says("passed to the engine"),
+      key("limit_mm_per_prompt.image", &VllmSettings::max_images).at_least(1).says("passed to the engine"),
+      key("limit_mm_per_prompt.video", &VllmSettings::max_videos).at_least(0).says("passed to the engine"),
       key("infer_batch_size", &VllmSettings::infer_batch_size)
           .null_by_default()
           .at_least(1)
-          .says("prompts of one call; null: all of the window"),
-      key("python", &VllmSettings::python).says("interpreter whose environment holds vLLM; python3: on PATH, else .venv-vllm"),
-      handed_on("skip_mm_profiling", KeyType::kBool).says("handed to the engine"),
-      handed_on("mm_encoder_tp_mode", KeyType::kString).says("handed to the engine"),
-      handed_on("enable_chunked_prefill", KeyType::kBool).says("handed to the engine"),
-      handed_on("disable_chunked_mm_input", KeyType::kBool).says("handed to the engine"),
-      handed_on("cpu_offload_gb", KeyType::kNumber).at_least(0).says("handed to the engine"),
-      handed_on("swap_space", KeyType::kNumber).at_least(0).says("handed to the engine"),
-      handed_on("load_format", KeyType::kString).says("handed to the engine, but for dummy"),
-      handed_on("disable_custom_all_reduce", KeyType::kBool).says("handed to the engine"),
+          .says("prompts per call; null: the whole window"),
+      key("python", &VllmSettings::python).says("interpreter whose environment has vLLM; python3: on PATH, else .venv-vllm"),
+      handed_on("skip_mm_profiling", KeyType::kBool).says("passed to the engine"),
+      handed_on("mm_encoder_tp_mode", KeyType::kString).says("passed to the engine"),
+      handed_on("enable_chunked_prefill", KeyType::kBool).says("passed to the engine"),
+      handed_on("disable_chunked_mm_input", KeyType::kBool).says("passed to the engine"),
+      handed_on("cpu_offload_gb", KeyType::kNumber).at_least(0).says("passed to the engine"),
+      handed_on("swap_space", KeyType::kNumber).at_least(0).says("passed to the engine"),
+      handed_on("load_format", KeyType::kString).says("passed to the engine, except dummy"),
+      handed_on("disable_custom_all_reduce", KeyType::kBool).says("passed to the engine"),
   };
 }
 

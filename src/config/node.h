@@ -20,7 +20,7 @@ struct Origin {
 
 struct Member;
 
-/// A YAML value as it was written: nothing is guessed, typing is the schema's business.
+/// A YAML value as it was written: nothing is guessed; the schema assigns types.
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
@@ -55,19 +55,19 @@ struct YamlLimits {
 /// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags, self-referring aliases, alias bombs,
 /// several documents, bad UTF-8 and syntax errors become problems; `<<` merge keys and aliases are expanded.
 /// @param text      the document
-/// @param name      what to call it in positions
+/// @param name      its name in positions
 /// @param has_lines false for --set values: positions are then just `name`
-/// @param problems  what is wrong is appended; the tree is as complete as it could be made
+/// @param problems  problems are appended; the tree is as complete as possible
 Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems,
                 const YamlLimits& limits = {});
 
-/// `upper` laid over `base`: maps merge recursively, anything else of `upper` replaces. Order: base's keys first. Linear.
+/// `upper` merged over `base`: maps merge recursively, anything else of `upper` replaces. Order: base's keys first. Linear.
 Node merge(Node base, const Node& upper);
 
-/// True for what means "not used": null, false, 0, empty text, empty list, a map whose `enabled` is off or whose members are all off.
+/// True for values that mean "not used": null, false, 0, empty text, empty list, a map whose `enabled` is off or whose members are all off.
 bool is_off(const Node& node);
 
-/// The value as one line of YAML flow style, cut to about 60 characters, for messages.
+/// The value as one line of YAML flow style, shortened to about 60 characters, for messages.
 std::string brief(const Node& node);
 
 }  // namespace rematch

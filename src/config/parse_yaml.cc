@@ -1,4 +1,4 @@
-// yaml-cpp is used as a parser of events only: the tree is ours, so that positions, duplicate keys, aliases and limits are ours too.
+// yaml-cpp only parses events: the tree is built here, to control positions, duplicate keys, aliases and limits.
 #include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -15,7 +15,7 @@
 namespace rematch {
 namespace {
 
-/// Ends the reading of a document whose rest makes no sense or would cost too much.
+/// Stops reading a document whose rest is meaningless or too expensive.
 struct StopReading {};
 
 class TreeBuilder : public YAML::EventHandler {
@@ -28,7 +28,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
-    stop(mark, "more than one YAML document", "a second `---` begins here", "keep one document in a file; use `extends` to combine files");
+    stop(mark, "more than one YAML document", "a second `---` begins here", "keep one document per file; use `extends` to combine files");
   }
   void OnDocumentEnd() override {}
 
@@ -41,8 +41,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias",
-           "write the value out instead of the alias");
+      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias", "write the value instead of the alias");
     }
     count_nodes(mark, found->second.nodes);
     if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth) too_deep(mark);
@@ -57,7 +56,7 @@ class TreeBuilder : public YAML::EventHandler {
     node.origin = origin(mark);
     check_tag(tag, mark);
     if (value.find('\0') != std::string::npos) {
-      report(node.origin, "a zero byte in a text", "it is written as an escape between quotes", "remove it");
+      report(node.origin, "a zero byte in a string", "it is written as an escape between quotes", "remove it");
     }
     place(std::move(node), mark, anchor);
   }
@@ -84,7 +83,7 @@ class TreeBuilder : public YAML::EventHandler {
     std::optional<Member> pending;                 ///< key read, value still to come
     bool pending_is_merge = false;                 ///< the key is an unquoted `<<`
     std::unordered_map<std::string, Origin> seen;  ///< keys so far
-    std::vector<Member> merged;                    ///< what `<<` brings, first wins
+    std::vector<Member> merged;                    ///< members from `<<`, the first wins
   };
   struct Anchored {
     Node node;
@@ -102,14 +101,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
   [[noreturn]] void too_deep(const YAML::Mark& mark) {
     stop(mark, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth),
-         "flatten the file; no key of ours is nested that deeply");
+         "flatten the file; no key is nested that deeply");
   }
 
   void count_nodes(const YAML::Mark& mark, size_t more) {
     num_nodes_ += more;
     if (num_nodes_ > limits_.max_nodes) {
       stop(mark, "the configuration is too large", fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
-           "shorten the file; aliases that repeat aliases multiply");
+           "shorten the file; nested aliases multiply");
     }
   }
 
@@ -153,7 +152,7 @@ class TreeBuilder : public YAML::EventHandler {
     stop(mark, "a key must be plain text", "this key is null, a list or a mapping", "write `name: value`");
   }
 
-  /// Puts a finished value where it belongs: as key, as value, as item or as the root.
+  /// Stores a finished value as key, as value, as item or as the root.
   void place(Node node, const YAML::Mark& mark, YAML::anchor_t anchor, int height = 0) {
     count_nodes(mark, 1);
     if (anchor != YAML::NullAnchor) {
@@ -204,14 +203,14 @@ class TreeBuilder : public YAML::EventHandler {
     for (size_t i = 0; i < count; ++i) {
       const Node& source = one ? value : value.items[i];
       if (!source.is_map()) {
-        report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(source)),
+        report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("found {}", brief(source)),
                "refer to an anchored mapping: `<<: *name`");
         return;
       }
       for (const Member& member : source.members) parent.merged.push_back(member);
     }
     if (!one && !value.is_list()) {
-      report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("it got {}", brief(value)),
+      report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("found {}", brief(value)),
              "refer to an anchored mapping: `<<: *name`");
     }
   }
@@ -228,11 +227,11 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-/// Problem of bytes that yaml-cpp must not even see; nullopt when there is none.
+/// Problem of bytes that must not reach yaml-cpp; nullopt when there is none.
 std::optional<Problem> check_bytes(std::string_view text, const std::string& name, const YamlLimits& limits) {
   if (text.size() > limits.max_bytes) {
-    return Problem{"the configuration is too large", name, fmt::format("{} bytes; at most {}", text.size(), limits.max_bytes),
-                   "is this really the configuration?"};
+    return Problem{"the configuration is too large", name, fmt::format("{} bytes; the limit is {}", text.size(), limits.max_bytes),
+                   "check that this is the configuration"};
   }
   if (!is_valid_utf8(text)) return Problem{"the configuration is not UTF-8 text", name, "invalid bytes", "save the file as UTF-8"};
   for (size_t i = 0; i < text.size(); ++i) {
@@ -261,7 +260,7 @@ Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, 
   } catch (const YAML::Exception& error) {
     const std::string where =
         has_lines && !error.mark.is_null() ? fmt::format("{}:{}:{}", name, error.mark.line + 1, error.mark.column + 1) : name;
-    problems.push_back({"not valid YAML", where, error.msg, "correct the syntax; indentation is spaces, `key: value` needs the space"});
+    problems.push_back({"not valid YAML", where, error.msg, "correct the syntax; indentation is spaces, `key: value` needs a space"});
   }
   Node root = builder.take();
   if (!root.origin.file) root.origin = Origin{std::make_shared<const std::string>(name), has_lines ? 1 : 0, has_lines ? 1 : 0};

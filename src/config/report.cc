@@ -42,7 +42,7 @@ const char* type_word(const KeySpec& spec) {
   return "";
 }
 
-/// Choices, range and values with a treatment of their own.
+/// Choices, range and values with special treatment.
 std::string rule_words(const KeySpec& spec) {
   std::vector<std::string> parts;
   if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
@@ -89,12 +89,12 @@ std::string effective_text(const ConfigResult& result) {
   std::string text;
   for (const std::string& file : result.files) text += fmt::format("read {}\n", file);
   size_t key_width = 0, value_width = 0;
-  constexpr size_t kWidestAligned = 32;  // longer values push their origin to the right instead of everybody's
+  constexpr size_t kWidestAligned = 32;  // longer values shift only their own origin to the right
   for (const EffectiveValue& row : result.effective) {
     key_width = std::max(key_width, name_in_group(row.key).size());
     if (row.value.size() <= kWidestAligned) value_width = std::max(value_width, row.value.size());
   }
-  std::vector<std::string> groups;  // a section's keys may lie apart in the table
+  std::vector<std::string> groups;  // a section's keys may be apart in the table
   for (const EffectiveValue& row : result.effective) {
     if (std::find(groups.begin(), groups.end(), group_of(row.key)) == groups.end()) groups.push_back(group_of(row.key));
   }
@@ -113,16 +113,17 @@ std::string effective_text(const ConfigResult& result) {
 std::string config_markdown() {
   std::string text =
       "# Configuration keys\n\n"
-      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values of a file and where each came "
+      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values of a file and their origins "
       "from.\n\n"
       "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names "
       "them,\n"
       "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set a.b.c=value` overrides a key by its own "
       "name.\n"
-      "Values are typed by this table: `1e-4` is a number, `no` is text where text is due, booleans are `true`, `false`, `1`, `0` without "
+      "Values are typed by this table: `1e-4` is a number, `no` is text where text is expected, booleans are `true`, `false`, `1`, `0` "
+      "without "
       "quotes.\n"
-      "A key given as null is at its default.\n"
-      "\"(ms-swift)\" and \"(transformers)\" say whose default a value is.\n";
+      "A key set to null has its default.\n"
+      "\"(ms-swift)\" and \"(transformers)\" name the program whose default a value is.\n";
   std::string group = "\n";
   for (const KeySpec& spec : schema()) {
     const bool whole_section = spec.path.find('.') == std::string::npos && spec.state != KeyState::kHonoured;

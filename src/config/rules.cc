@@ -54,7 +54,7 @@ class CrossRules {
     return !values_.is_null("custom.trainer_variant") && values_.text("custom.trainer_variant") == "rollout_matching_sft";
   }
 
-  /// False when the key holds something that was refused: what depends on the stage would only add noise.
+  /// False when the key holds something that was refused: rules that depend on the stage would only add noise.
   bool variant_is_known() const {
     const Node* node = written("custom.trainer_variant");
     return !node || node->is_null() || values_.given("custom.trainer_variant");
@@ -74,7 +74,7 @@ class CrossRules {
       const Node* node = written(spec.path);
       if (node && !node->is_null() && !(node->is_scalar() && python_strip(node->scalar).empty())) continue;
       problems_.push_back({fmt::format("`{}` is required", spec.path), node ? node->origin.text() : context_.config_path,
-                           node ? "it is empty" : "no file and no --set gives it", fmt::format("add it: {}", spec.help)});
+                           node ? "it is empty" : "neither a file nor --set sets it", fmt::format("add it: {}", spec.help)});
     }
   }
 
@@ -96,7 +96,7 @@ class CrossRules {
     if (values_.is_null(cap)) return;
     for (const std::string& other : others) {
       if (values_.given(other) && values_.integer(other) != values_.integer(cap)) {
-        warn(fmt::format("`{}: {}` is not used: `{}: {}` is the cap of a segment and of a row", other, values_.integer(other), cap,
+        warn(fmt::format("`{}: {}` is not used: `{}: {}` limits segments and rows", other, values_.integer(other), cap,
                          values_.integer(cap)),
              other);
       }
@@ -133,7 +133,7 @@ class CrossRules {
     if (fs::is_directory(name, ignored) || has_parent || !looks_like_hub_id(name)) return;
     const std::string local = name.substr(name.find('/') + 1);
     problem(fmt::format("`model.model: {}` is not a directory", name), "model.model",
-            "it looks like a Hugging Face hub id; nothing is downloaded here",
+            "it looks like a Hugging Face hub id; models are not downloaded",
             fmt::format("run `hf download {} --local-dir {}` and set `model.model: {}`", name, local, local));
   }
 
@@ -152,7 +152,7 @@ class CrossRules {
           found = fmt::format("config.json says model_type {}", config["model_type"].get<std::string>());
         }
       } catch (const UserError&) {
-        // The directory is somebody else's check; here its absence only makes the message shorter.
+        // The directory is checked elsewhere; here its absence only shortens the message.
       }
     }
     problem(fmt::format("`template.template: {}` is not supported", name), "template.template", found,
@@ -188,7 +188,7 @@ class CrossRules {
     const int64_t wanted = values_.integer(effective);
     const int64_t count = std::max<int64_t>(1, wanted / per_step + (wanted % per_step != 0));
     if (values_.given(steps)) {
-      warn(fmt::format("`{}: {}` is not used: `{}: {}` makes it {}", steps, values_.integer(steps), effective, wanted, count), steps);
+      warn(fmt::format("`{}: {}` is not used: `{}: {}` sets it to {}", steps, values_.integer(steps), effective, wanted, count), steps);
     }
     values_.derive(
         steps, count,
@@ -229,7 +229,7 @@ class CrossRules {
     if (values_.given(modules)) warn(fmt::format("`{}` has no effect: `{}` is given", modules, regex), modules);
   }
 
-  /// True when `train_type` was written but not taken over.
+  /// True when `train_type` is given but rejected.
   bool adapter_refused() const {
     const Node* type = written("tuner.train_type");
     return type && !type->is_null() && !values_.given("tuner.train_type");
@@ -242,9 +242,9 @@ class CrossRules {
     const bool has_floor = !values_.is_null(floor), has_rate = !values_.is_null(rate);
     const bool with_floor = type == "cosine_with_min_lr" || type == "cosine_warmup_with_min_lr";
     if (with_floor && has_floor == has_rate) {
-      problem(fmt::format("`lr_scheduler_type: {}` needs one of min_lr and min_lr_rate", type),
+      problem(fmt::format("`lr_scheduler_type: {}` needs either min_lr or min_lr_rate", type),
               has_floor ? floor : "training.lr_scheduler_type", has_floor ? "both are given" : "neither is given",
-              "give one of them under `training.lr_scheduler_kwargs`");
+              "set one of them under `training.lr_scheduler_kwargs`");
     }
     for (const std::string& key : {floor, rate}) {
       if (!with_floor && values_.given(key)) unused_kwarg(key, type);
@@ -271,7 +271,7 @@ class CrossRules {
     }
     if (stage_2() && !values_.boolean("training.packing_drop_last")) {
       problem("`training.packing_drop_last: false` is refused in stage 2", "training.packing_drop_last",
-              "packing is carry-only: there are no extra steps that flush the buffer at the end", "set `training.packing_drop_last: true`");
+              "packing is carry-only: no extra steps flush the buffer at the end", "set `training.packing_drop_last: true`");
     }
     carry_buffer();
   }
@@ -282,7 +282,8 @@ class CrossRules {
     if (!stage_2() || values_.text(rollout("post_rollout_pack_scope")) != "micro" || values_.integer(batch) <= values_.integer(buffer))
       return;
     problem("`training.packing_buffer` is smaller than a micro-batch", buffer,
-            fmt::format("{} segments arrive together (`{}`), {} may wait", values_.integer(batch), batch, values_.integer(buffer)),
+            fmt::format("{} segments are inserted together (`{}`), but at most {} may wait", values_.integer(batch), batch,
+                        values_.integer(buffer)),
             fmt::format("lower `{}`, raise `{}`, or set `post_rollout_pack_scope: window`", batch, buffer));
   }
 
@@ -338,12 +339,12 @@ class CrossRules {
       else
         values_.derive(when, values_.json(save), save);
     } else if (values_.text(when) != "no" && !has_data) {
-      problem(fmt::format("`{}: {}` has no data", when, values_.text(when)), when, "`custom.val_jsonl` is not given",
-              "give `custom.val_jsonl`, or set `training.eval_strategy: no`");
+      problem(fmt::format("`{}: {}` has no data", when, values_.text(when)), when, "`custom.val_jsonl` is not set",
+              "set `custom.val_jsonl`, or `training.eval_strategy: no`");
     }
     if (best && values_.text(when) == "no") {
       problem("`training.save_strategy: best` needs evaluation", save, fmt::format("`{}` is no ({})", when, values_.origin(when)),
-              "give `custom.val_jsonl` and `training.eval_strategy: steps`, or set `training.save_strategy: steps`");
+              "set `custom.val_jsonl` and `training.eval_strategy: steps`, or set `training.save_strategy: steps`");
     }
     if (values_.is_null("training.eval_steps"))
       values_.derive("training.eval_steps", values_.json("training.save_steps"), "training.save_steps");
@@ -360,14 +361,14 @@ class CrossRules {
     } else {
       const std::string name = values_.text(key);
       const auto is_legal = [&](const std::string& text) { return std::find(legal.begin(), legal.end(), text) != legal.end(); };
-      if (!is_legal(name) && is_legal("eval_" + name)) {  // transformers takes both spellings
+      if (!is_legal(name) && is_legal("eval_" + name)) {  // transformers accepts both spellings
         values_.set(key, "eval_" + name, values_.origin(key), true);
       } else if (!is_legal(name)) {
         const std::vector<std::string> near = near_names(name, legal, 1);
-        // A stage-2 file often inherits stage 1's metric: tell it the one to use, not the one that is spelt alike.
+        // A stage-2 file often inherits stage 1's metric: name the one to use, not the one that is spelt similarly.
         const bool inherited = name == "eval_token_acc" || name == "eval_loss" || near.empty();
-        problem(fmt::format("`{}: {}` is not measured in {}", key, name, stage_2() ? "stage 2" : "stage 1"), key,
-                fmt::format("measured: {}", join(legal, ", ")), fmt::format("set `{}: {}`", key, inherited ? usual : near.front()));
+        problem(fmt::format("`{}: {}` is not a metric of {}", key, name, stage_2() ? "stage 2" : "stage 1"), key,
+                fmt::format("metrics: {}", join(legal, ", ")), fmt::format("set `{}: {}`", key, inherited ? usual : near.front()));
       }
     }
     if (values_.is_null("training.greater_is_better")) {

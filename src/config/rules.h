@@ -7,14 +7,14 @@
 
 namespace rematch {
 
-/// What the rules between keys need to know besides the values.
+/// Inputs of the rules between keys in addition to the values.
 struct RuleContext {
   const Source& source;
   std::string config_path;  ///< as the user gave it
   int world_size = 1;       ///< ranks
 };
 
-/// Applies what ties keys to each other: required keys, fallbacks from one key to another, contradictions. Derived values are written
+/// Applies the rules between keys: required keys, fallbacks from one key to another, contradictions. Derived values are written
 /// into `values` with their origin; every contradiction is appended to `problems`.
 void apply_cross_rules(Values& values, const RuleContext& context, std::vector<Problem>& problems, std::vector<Warning>& warnings);
 

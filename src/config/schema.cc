@@ -69,7 +69,7 @@ bool is_section(const std::string& path) { return index().sections.count(path) >
 
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name) {
   constexpr size_t kMost = 3;
-  constexpr size_t kLongestName = 80;  // comparing names costs their lengths multiplied
+  constexpr size_t kLongestName = 80;  // the cost of comparing names is the product of their lengths
   std::vector<std::string> found;
   if (name.size() > kLongestName) return found;
   const auto add = [&](const std::string& path) {

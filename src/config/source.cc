@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxFiles = 200;  // an `extends` tree beyond this is a mistake
+constexpr size_t kMaxFiles = 200;  // a larger `extends` tree is a mistake
 constexpr size_t kMaxChain = 32;   // one file extending the next …
 
 /// Reads files with their bases; a file shared by two others (a diamond) is read once.
@@ -22,7 +22,7 @@ class Loader {
  public:
   explicit Loader(std::vector<Problem>& problems) : problems_(problems) {}
 
-  /// The tree of `path` with its bases below it. @param named_at where the file was asked for
+  /// The tree of `path` with its bases below it. @param named_at where the file is named
   Node load(const std::string& path, const std::string& named_at) {
     const std::string id = identity(path);
     if (const auto known = done_.find(id); known != done_.end()) return known->second;
@@ -54,7 +54,7 @@ class Loader {
     if (again != chain_.end()) {
       std::string cycle;
       for (auto link = again; link != chain_.end(); ++link) cycle += link->path + " -> ";
-      problems_.push_back({"`extends` runs in a circle", named_at, cycle + path, "remove one of these `extends`"});
+      problems_.push_back({"`extends` forms a cycle", named_at, cycle + path, "remove one of these `extends`"});
       return false;
     }
     if (chain_.size() >= kMaxChain || done_.size() >= kMaxFiles) {
@@ -70,7 +70,7 @@ class Loader {
     if (!fs::exists(path, error) || fs::is_directory(path, error)) {
       const bool directory = fs::is_directory(path, error);
       problems_.push_back({directory ? "the configuration is a directory" : "no such configuration file", named_at, path,
-                           "give the path of a YAML file; `extends` is relative to the file that names it"});
+                           "use the path of a YAML file; `extends` is relative to the file that names it"});
       return {};
     }
     std::string text;
@@ -82,7 +82,7 @@ class Loader {
     }
     Node node = parse_yaml(text, path, true, problems_);
     if (!node.is_map() && !node.is_null()) {
-      problems_.push_back({"a configuration is a mapping of keys", node.origin.text(), fmt::format("the file holds {}", brief(node)),
+      problems_.push_back({"a configuration is a mapping of keys", node.origin.text(), fmt::format("the file contains {}", brief(node)),
                            "write `section:` lines with `key: value` below"});
       return {};
     }
@@ -100,7 +100,7 @@ class Loader {
       }
       if (named_before) {
         problems_.push_back(
-            {"both `extends` and `inherit` are given", member->key_origin.text(), "they mean the same", "use one list under `extends`"});
+            {"both `extends` and `inherit` are given", member->key_origin.text(), "they are synonyms", "use one list under `extends`"});
       }
       named_before = true;
       for (const Node* base : base_names(*member)) {
@@ -125,7 +125,7 @@ class Loader {
     }
     if (wrong) {
       problems_.push_back({fmt::format("`{}` takes a path or a list of paths", member.key), value.origin.text(),
-                           fmt::format("it got {}", brief(value)), "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
+                           fmt::format("found {}", brief(value)), "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
     }
     return names;
   }
@@ -136,7 +136,7 @@ class Loader {
   std::vector<std::string> files_;
 };
 
-/// `a.b.c=value` as a tree of its own; null when it is not of that form.
+/// `a.b.c=value` as a separate tree; null when it is not of that form.
 Node override_tree(const std::string& text, std::vector<Problem>& problems) {
   const size_t equals = text.find('=');
   const std::string path = text.substr(0, equals == std::string::npos ? text.size() : equals);
@@ -144,7 +144,7 @@ Node override_tree(const std::string& text, std::vector<Problem>& problems) {
   const std::vector<std::string> keys = split(path, '.');
   const bool bad_key = std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); });
   if (equals == std::string::npos || bad_key || keys.size() > 32) {
-    problems.push_back({"`--set` takes key=value", "--set " + text, bad_key ? "a part of the key is empty" : "there is no `=`",
+    problems.push_back({"`--set` needs key=value", "--set " + text, bad_key ? "a part of the key is empty" : "there is no `=`",
                         "write e.g. `--set training.max_steps=10`"});
     return {};
   }

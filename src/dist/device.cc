@@ -10,7 +10,7 @@ namespace rematch {
 namespace {
 
 int num_cuda_devices() {
-  // Hooks answer without linking the CUDA runtime; a CPU build of torch has hooks that say no.
+  // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
 }
 
@@ -36,9 +36,9 @@ at::Device choose_device(const std::string& wish) {
   if (index >= available) {
     throw UserError(
         ErrorKind::kEnvironment,
-        {.error = "the CUDA device asked for is not there",
+        {.error = "the requested CUDA device does not exist",
          .where = fmt::format("--device {}", wish),
-         .what = fmt::format("{}, devices seen: {}", at::hasCUDA() ? "torch has CUDA" : "this torch build has no CUDA", available),
+         .what = fmt::format("{}; CUDA devices found: {}", at::hasCUDA() ? "torch has CUDA" : "this torch build has no CUDA", available),
          .fix = "use --device cpu or auto, or install a CUDA build of torch and a working driver"});
   }
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));

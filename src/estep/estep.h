@@ -17,7 +17,7 @@ class EStep : public SegmentSource {
   struct Options {
     TargetSettings target;
     int global_max_length = 0;   ///< cap of a segment in tokens; 0 = none
-    Offload* offload = nullptr;  ///< takes training state out of the engine's way; only asked when the engine holds its own weights
+    Offload* offload = nullptr;  ///< makes room for the engine; used only when the engine holds its own weights
   };
   /// All parts outlive the E-step.
   EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options);
@@ -25,7 +25,7 @@ class EStep : public SegmentSource {
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
  private:
-  /// What needs the engine: sync, rollouts, examination.
+  /// The part that needs the engine: sync, rollouts, examination.
   std::vector<Examined> examine(const std::vector<int64_t>& samples, const WindowPlan& plan, MetricsBag& metrics);
   std::shared_ptr<const Segment> segment_of(const Examined& one, MetricsBag& metrics) const;
 
@@ -44,7 +44,7 @@ class TeacherSource : public SegmentSource {
   /// Most tokens; 0 = no cap.
   struct Caps {
     int segment_tokens = 0;  ///< of a segment (`global_max_length`)
-    int row_tokens = 0;      ///< of a micro-batch, when the stream was packed into rows
+    int row_tokens = 0;      ///< of a micro-batch, when the stream is packed into rows
   };
   /// All parts outlive the source.
   TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
@@ -59,7 +59,7 @@ class TeacherSource : public SegmentSource {
   /// Tokens of segment_at(sample_idx, epoch), which it throws as. Reads no image. Cost: the tokenizer on the answer.
   int encoded_len(int64_t sample_idx, int64_t epoch) const;
 
-  /// True when a sample may have another length in another epoch. Numbers and texts of objects keep their tokens wherever they stand, but
+  /// True when the length of a sample may differ between epochs. Numbers and texts of objects keep their tokens in any position, but
   /// the last object closes the answer: `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a
   /// tokenizer may merge one pair where it splits the other.
   bool lengths_vary_by_epoch() const { return options_.ordering == ObjectOrdering::kRandom; }

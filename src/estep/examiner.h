@@ -19,7 +19,7 @@
 
 namespace rematch {
 
-/// One sample after its examination: what was asked, what came, how it was read, what it was worth.
+/// One sample after its examination: prompt, rollout, parse and matching.
 struct Examined {
   const Sample* sample = nullptr;
   std::vector<SceneObject> ground_truth;  ///< in the order of numbering
@@ -48,10 +48,10 @@ class Examiner {
   Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords, PixelStore& pixels,
            RolloutEngine& engine, Options options);
 
-  /// Examines samples, answers in the order given. Adds the rollout metrics of BEHAVIOUR 16 as raw observations.
+  /// Examines samples, results in the order given. Adds the rollout metrics of BEHAVIOUR 16 as raw observations.
   /// @param sample_indices  into dataset.samples()
   /// @param on_progress     number of finished answers, may be empty
-  /// @throws UserError when the backend used another prompt than ours (seeds' sanity check); Interrupted
+  /// @throws UserError when the backend used a different prompt (seeds' sanity check); Interrupted
   std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
                                 const std::function<void(int)>& on_progress = {});
 

@@ -13,7 +13,7 @@ namespace rematch {
 
 class Terminal;
 
-/// What an evaluation found.
+/// The results of an evaluation.
 struct EvaluationResult {
   std::vector<std::pair<std::string, double>> values;  ///< names of BEHAVIOUR 15 and `eval_runtime`, `eval_samples_per_second`
   std::optional<double> metric;                        ///< the value of metric_for_best_model, when one is configured
@@ -21,12 +21,12 @@ struct EvaluationResult {
 };
 
 /// Evaluation on `val_jsonl`: rollout → parse → match (when an examiner is given), teacher-forced loss (when a teacher is given).
-/// No gradients, no buffer; training is not changed by it.
+/// No gradients, no buffer; it does not change training.
 class Evaluation {
  public:
   struct Options {
     EvaluationSettings settings;
-    int batch_size = 1;               ///< samples handed to the engine or the forward together
+    int batch_size = 1;               ///< samples passed to the engine or the forward together
     std::vector<double> extra_gates;  ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
     Offload* offload = nullptr;       ///< as EStep::Options::offload
   };

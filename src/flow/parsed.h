@@ -39,7 +39,7 @@ inline std::vector<SceneObject> scene_of(const std::vector<ParsedObject>& object
 /// A rollout read strictly (BEHAVIOUR 5).
 struct ParsedRollout {
   std::vector<TokenId> response_token_ids;  ///< cut at the first stop id
-  std::vector<TokenId> prefix_token_ids;    ///< what is kept: up to the end of the last complete entry
+  std::vector<TokenId> prefix_token_ids;    ///< the kept part: up to the end of the last complete entry
   std::string prefix_text;                  ///< prefix_text + "}" is always valid JSON
   std::vector<ParsedObject> objects;
   std::optional<int64_t> max_object_index;  ///< over every complete entry keyed object_n, valid or not
@@ -47,7 +47,7 @@ struct ParsedRollout {
   ParseStatus status = ParseStatus::kMalformed;
 };
 
-/// Which prediction stands for which ground truth (BEHAVIOUR 6). Indices are positions in the two lists given to the matcher.
+/// Which prediction is paired with which ground truth (BEHAVIOUR 6). Indices are positions in the two lists given to the matcher.
 struct Matching {
   std::vector<std::pair<int, int>> pairs;  ///< (prediction, ground truth), ascending by prediction
   std::vector<int> false_positives;        ///< predictions without a pair, ascending

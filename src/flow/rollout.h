@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// What a model is asked: expanded token ids and the images behind their pads.
+/// A model's input: expanded token ids and the images of their pads.
 struct Prompt {
   int64_t sample_id = 0;
   int64_t epoch = 0;               ///< with the seed and sample_id, the key of sampling randomness
@@ -27,7 +27,7 @@ inline const char* finish_reason_name(FinishReason reason) {
   return reason == FinishReason::kStop ? "stop" : reason == FinishReason::kLength ? "length" : "repeat";
 }
 
-/// What a model answered.
+/// A model's answer.
 struct Rollout {
   int64_t sample_id = 0;
   std::vector<TokenId> prompt_token_ids;    ///< as the backend used them (expanded)

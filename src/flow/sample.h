@@ -24,7 +24,7 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
 };
 
-/// How errors call a sample: "sample 17 (data/train.jsonl:18)". @param where  "path:line", may be empty
+/// The name of a sample in errors: "sample 17 (data/train.jsonl:18)". @param where  "path:line", may be empty
 inline std::string sample_name(int64_t sample_id, const std::string& where) {
   return "sample " + std::to_string(sample_id) + (where.empty() ? "" : " (" + where + ")");
 }

@@ -65,7 +65,7 @@ struct PackedRow {
   }
 };
 
-/// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as const: reuse must survive mutation.
+/// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as const, because a window may be reused.
 struct Window {
   int64_t window_idx = 0;
   int64_t epoch = 0;
@@ -73,7 +73,7 @@ struct Window {
   bool is_partial = false;  ///< fewer micro-batches than gradient_accumulation_steps (end of an epoch)
 };
 
-/// The window at work: made by one E-step, trained on for one or more optimizer steps, never changed in between.
+/// The current window: made by one E-step, trained on for one or more optimizer steps, never changed in between.
 struct OpenWindow {
   Window window;
   bool last_of_epoch = false;

@@ -56,11 +56,11 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
   const std::string& head = model.description().text.head.module;
   const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), head) != selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
-    // The head sees its rows in pieces, some of them twice.
+    // The head processes its rows in pieces, some of them twice.
     throw UserError(ErrorKind::kConfig, {.error = fmt::format("an adapter on {} cannot have dropout", head),
                                          .where = "tuner.lora_dropout",
                                          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
-                                         .fix = fmt::format("set `tuner.lora_dropout: 0`, or leave {} out", head)});
+                                         .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
   }
   std::vector<std::pair<std::string, LoraTensors>> layers;
   for (const std::string& module : selection.modules) {
@@ -103,7 +103,7 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   std::map<std::string, at::Tensor> values;
   for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
   const auto fail = [&](const std::string& name, std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "the saved adapter is not the one of this run",
+    throw UserError(ErrorKind::kData, {.error = "the saved adapter does not match this run",
                                        .where = where,
                                        .what = fmt::format("{}: {}", name, what),
                                        .fix = "resume with the base model, rank and targets of the checkpoint"});
@@ -114,7 +114,7 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   }
   for (const NamedParameter& parameter : parameters_) {
     const auto found = values.find(parameter.name);
-    if (found == values.end()) fail(parameter.name, "not in the checkpoint");
+    if (found == values.end()) fail(parameter.name, "missing from the checkpoint");
     if (found->second.sizes() != parameter.tensor.sizes()) {
       fail(parameter.name,
            fmt::format("{} in the checkpoint, {} now", c10::str(found->second.sizes()), c10::str(parameter.tensor.sizes())));

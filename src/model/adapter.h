@@ -13,28 +13,28 @@
 
 namespace rematch {
 
-/// A LoRA or DoRA adapter on a model (MODEL 9). Once attached, every forward pass goes through it; outside of training_row() without
-/// dropout, which is what rollouts and evaluation see: the merged effect, with base weights that never change.
+/// A LoRA or DoRA adapter on a model (MODEL 9). Once attached, every forward pass goes through it; outside training_row() without
+/// dropout, as in rollouts and evaluation: the merged effect, with base weights that never change.
 class Adapter {
  public:
   struct Options {
     LoraOptions lora;
     uint64_t seed = 42;      ///< of A and of the dropout masks
-    std::string base_model;  ///< what adapter_config.json names
+    std::string base_model;  ///< as named in adapter_config.json
   };
 
-  /// Puts fresh adapters on the selected modules. The model's own parameters stop taking gradients, except those trained in full.
-  /// @throws UserError (config) for dropout in front of the head
+  /// Attaches fresh adapters to the selected modules. The model's own parameters no longer need gradients, except those trained in full.
+  /// @throws UserError (config) for dropout on the head's input
   static std::shared_ptr<Adapter> create(Model& model, const AdapterSelection& selection, const Options& options);
 
-  /// Puts a saved adapter on the model. @param where  its directory, for errors. @throws UserError (data) as sort_adapter_tensors
+  /// Attaches a saved adapter to the model. @param where  its directory, for errors. @throws UserError (data) as sort_adapter_tensors
   static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed = 42);
 
   /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`, `MODULE.lora_magnitude_vector` (float32), then parameters
   /// trained in full under their checkpoint names. Leaves; storage never changes, only values.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
-  /// Takes over the values of a saved adapter of the same shape (resume). @throws UserError (data) when it has other layers or sizes
+  /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) when its layers or sizes differ
   void set_values(const PeftAdapter& files, const std::string& where);
 
   /// What write_peft_adapter needs. Tensors are the live ones.
@@ -43,7 +43,8 @@ class Adapter {
   /// The tensor that gives a plain model this adapter's effect (PEFT's merge): a new one for adapted weights; else the parameter's own.
   at::Tensor merged(const NamedParameter& parameter) const;
 
-  /// Dropout is active until the returned object dies: hold it over the forward and the backward pass of one training row. Masks depend on
+  /// Dropout is active until the returned object is destroyed: hold it over the forward and the backward pass of one training row. Masks
+  /// depend on
   /// the seed and the two numbers only. @param step  finished optimizer steps. @param row  of the window
   [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
 

@@ -18,7 +18,7 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// A list entry of PEFT: the whole name or a suffix behind a dot.
+// A list entry of PEFT: the whole name or a suffix after a dot.
 bool has_suffix(const std::string& module, const std::string& suffix) { return module == suffix || ends_with(module, "." + suffix); }
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
@@ -44,7 +44,7 @@ struct Modules {
   }
 };
 
-/// Collects problems while choosing.
+/// Collects problems during selection.
 class Chooser {
  public:
   Chooser(const ModelDescription& model, const std::vector<std::string>& parameter_names, const AdapterTargets& options)
@@ -68,7 +68,7 @@ class Chooser {
     if (selection_.modules.empty()) {
       problem("nothing is left to adapt", "freeze_llm, freeze_vit, freeze_aligner",
               fmt::format("all {} targets are frozen or trained in full", selection_.num_frozen + num_saved_),
-              "unfreeze a group, or choose other targets");
+              "unfreeze a part, or choose other targets");
       throw UserError(ErrorKind::kConfig, std::move(problems_));
     }
     describe_for_peft();
@@ -82,7 +82,7 @@ class Chooser {
 
   bool is_frozen(const std::string& module) const { return options_.is_frozen && options_.is_frozen(module + ".weight"); }
 
-  // PEFT never adapts what lies in a module that is trained in full.
+  // PEFT never adapts modules inside a module that is trained in full.
   bool is_saved(const std::string& module) const {
     const auto starts_at = [&](size_t begin, const std::string& name) {
       return module.compare(begin, name.size(), name) == 0 && (begin + name.size() == module.size() || module[begin + name.size()] == '.');
@@ -127,15 +127,15 @@ class Chooser {
     for (const std::string& parameter : parameter_names_) {
       if (parameter.compare(0, module.size() + 1, module + ".") != 0) continue;
       if (options_.is_frozen && options_.is_frozen(parameter)) {
-        problem(fmt::format("`{}` is to be trained in full and frozen", name), "modules_to_save", parameter + " is in a frozen group",
-                "remove it from modules_to_save, or unfreeze its group");
+        problem(fmt::format("`{}` is both frozen and in modules_to_save", name), "modules_to_save", parameter + " is in a frozen part",
+                "remove it from modules_to_save, or unfreeze its part");
         return;
       }
       saved.insert(parameter);
     }
   }
 
-  // Takes a Linear that was asked for; false when it is frozen or trained in full.
+  // Selects a requested Linear; false when it is frozen or trained in full.
   bool take(const std::string& module) {
     if (is_saved(module)) {
       ++num_saved_;
@@ -156,7 +156,7 @@ class Chooser {
       if (matches(module) && !is_saved(module)) wrong.push_back(module);
     }
     if (!wrong.empty()) {
-      problem(fmt::format("`{}` matches a module that is no Linear layer", entry), key,
+      problem(fmt::format("`{}` matches a module that is not a Linear layer", entry), key,
               fmt::format("{}{}", wrong.front(), wrong.size() > 1 ? fmt::format(" and {} more", wrong.size() - 1) : ""),
               advice_for(wrong.front()));
       return;
@@ -172,18 +172,18 @@ class Chooser {
     } else if (num_taken == 0) {
       problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry), key,
               fmt::format("{} modules", num_matched),
-              "unfreeze their group (`freeze_llm`, `freeze_vit`, `freeze_aligner`), or remove the target");
+              "unfreeze their part (`freeze_llm`, `freeze_vit`, `freeze_aligner`), or remove the target");
     }
   }
 
-  // A Linear of the same last name may be meant: more of its name tells them apart.
+  // A Linear with the same last component may be meant: more of its name distinguishes them.
   std::string advice_for(const std::string& wrong) const {
     for (const std::string& module : modules_.linears) {
       if (last_component(module) != last_component(wrong)) continue;
       const std::string owner = last_component(module.substr(0, module.size() - last_component(module).size() - 1));
-      return fmt::format("write `{}.{}` for the Linear layers of that name", owner, last_component(module));
+      return fmt::format("write `{}.{}` for the Linear layers with that name", owner, last_component(module));
     }
-    return "name Linear layers only; modules_to_save trains a module in full";
+    return "list Linear layers only; modules_to_save trains a module in full";
   }
 
   void choose_by_list() {
@@ -207,7 +207,7 @@ class Chooser {
   }
 
   void no_match(const std::string& entry, const std::string& key, const std::vector<std::string>& candidates) {
-    // Near whole names, or near last parts of names: users write both.
+    // Similar whole names, or similar last components: users write both.
     std::set<std::string> shorts;
     for (const std::string& module : candidates) shorts.insert(last_component(module));
     std::vector<std::string> near = near_names(entry, candidates);
@@ -216,12 +216,12 @@ class Chooser {
     const bool tied_head = has_suffix(entry, head_);
     problem(fmt::format("`{}` matches no module of the model", entry), key,
             tied_head
-                ? "the head is the embedding (tied), which no adapter can be put on alone"
+                ? "the head is tied to the embedding and cannot have an adapter of its own"
                 : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "), candidates.empty() ? "none" : candidates.back()),
-            "correct the name; an adapter that is nowhere would leave the model as it was");
+            "correct the name; an unmatched target adds no adapter");
   }
 
-  // Does PEFT's own rule give exactly the chosen modules? Then the user's words are kept, else names are listed.
+  // If PEFT's own rule selects exactly these modules, the user's words are kept, else names are listed.
   bool peft_agrees(const std::function<bool(const std::string&)>& matches) const {
     const auto agrees = [&](const std::string& module) { return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0); };
     return std::all_of(modules_.linears.begin(), modules_.linears.end(), agrees) &&

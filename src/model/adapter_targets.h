@@ -9,24 +9,24 @@
 
 namespace rematch {
 
-/// Which modules a user wants adapted, and which parameters trained beside them.
+/// The modules to adapt, and the parameters to train in full.
 struct AdapterTargets : AdapterTargetSettings {
-  /// Whether a parameter's group is frozen (`tuner.freeze_*`): frozen groups get no adapter. Empty: nothing is frozen.
+  /// Whether a parameter's part is frozen (`tuner.freeze_*`): frozen parts get no adapter. Empty: nothing is frozen.
   std::function<bool(const std::string& parameter)> is_frozen;
-  std::string where = "tuner";  ///< what to call the keys' section in errors
+  std::string where = "tuner";  ///< name of the keys' section in errors
 };
 
-/// What AdapterTargets mean for a model.
+/// AdapterTargets resolved for a model.
 struct AdapterSelection {
   std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order
   std::vector<std::string> saved_parameters;  ///< parameters that are trained in full
-  PeftTargets targets;                        ///< what PEFT has to be told to choose exactly these
-  int64_t num_frozen = 0;                     ///< modules that were named but lie in a frozen group
+  PeftTargets targets;                        ///< targets with which PEFT selects exactly these
+  int64_t num_frozen = 0;                     ///< named modules that are in a frozen part
 };
 
-/// Chooses the modules. Nothing but names is looked at, so it can be done before weights are loaded.
+/// Selects the modules by name only, so that it can be done before weights are loaded.
 /// @param parameter_names  of the model, in checkpoint order; a tied head is not among them
-/// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (listing near names), that matches
+/// @throws UserError (config) with one problem for each: a list entry or a regex that matches nothing (with similar names), that matches
 ///         something other than a Linear, or only what is frozen; a regex that does not compile; a head that is the embedding
 AdapterSelection select_targets(const ModelDescription& model, const std::vector<std::string>& parameter_names,
                                 const AdapterTargets& options);

@@ -27,7 +27,7 @@ class Sorter {
   }
 
   AdapterTensors sort() {
-    if (adapter_.tensors.empty()) fail("an adapter holds no tensors", "adapter_model.safetensors is empty");
+    if (adapter_.tensors.empty()) fail("an adapter has no tensors", "adapter_model.safetensors is empty");
     for (const TensorEntry& entry : adapter_.tensors) place(entry);
     for (const auto& [module, tensors] : sorted_.layers) require_whole(module, tensors);
     return std::move(sorted_);
@@ -41,14 +41,14 @@ class Sorter {
                      .where = where_,
                      .what = std::move(what),
                      .fix = base.empty() ? "use the base model that the adapter was trained on"
-                                         : fmt::format("use the base model that the adapter was trained on; it names {}", base)});
+                                         : fmt::format("use the base model that the adapter was trained on: it names {}", base)});
   }
 
   Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
     const std::optional<Shape> shape = base_shape_(module + ".weight");
     if (!shape || linears_.count(module) == 0 || shape->size() != 2) {
-      fail(fmt::format("the adapter's tensor {} belongs to no Linear of the base model", entry.name),
-           shape ? fmt::format("{} is none", module) : fmt::format("the base model has no {}", module));
+      fail(fmt::format("the adapter's tensor {} matches no Linear layer of the base model", entry.name),
+           shape ? fmt::format("{} is not one", module) : fmt::format("the base model has no {}", module));
     }
     return *shape;
   }
@@ -84,7 +84,7 @@ class Sorter {
   void place_saved(const TensorEntry& entry) {
     const std::optional<Shape> shape = base_shape_(entry.name);
     const std::vector<std::string>& saved = adapter_.config.targets.modules_to_save;
-    // A module's name ends as the entry says, and the parameter lies in it or below.
+    // The module's name ends with the entry, and the parameter is in it or below.
     const auto covers = [&](const std::string& end) {
       for (size_t dot = entry.name.rfind('.'); dot != std::string::npos && dot > 0; dot = entry.name.rfind('.', dot - 1)) {
         if (dot >= end.size() && entry.name.compare(dot - end.size(), end.size(), end) == 0) return true;
@@ -97,7 +97,7 @@ class Sorter {
                  : "neither a LoRA tensor nor a parameter of the base model");
     }
     if (entry.name == text_.embedding + ".weight" && !base_shape_(text_.head.module + ".weight")) {
-      fail("the adapter trains an embedding that is the head as well",
+      fail("the adapter trains an embedding that is also the head",
            "PEFT keeps the base model's matrix as head; with tied weights there is only one");
     }
     require_shape(entry, *shape, "the base model");
@@ -113,7 +113,7 @@ class Sorter {
     if (!tensors.b_Or.defined()) missing("lora_B.weight");
     if (use_dora && !tensors.magnitude_O.defined()) missing("lora_magnitude_vector (use_dora is true)");
     if (!use_dora && tensors.magnitude_O.defined()) {
-      fail(fmt::format("the adapter of {} has a magnitude", module), "lora_magnitude_vector is DoRA's, but use_dora is false");
+      fail(fmt::format("the adapter of {} has a magnitude", module), "lora_magnitude_vector belongs to DoRA, but use_dora is false");
     }
   }
 

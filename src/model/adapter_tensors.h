@@ -13,18 +13,19 @@
 
 namespace rematch {
 
-/// The tensors of an adapter directory, sorted out and held against the base model.
+/// The tensors of an adapter directory, sorted and checked against the base model.
 struct AdapterTensors {
   std::map<std::string, LoraTensors> layers;  ///< by module; float32, without gradient
   std::map<std::string, at::Tensor> saved;    ///< parameters trained in full, by checkpoint name
 };
 
-/// Shape of a parameter of the base model; nullopt when it has none of that name.
+/// Shape of a parameter of the base model; nullopt when it has none with that name.
 using BaseShape = std::function<std::optional<std::vector<int64_t>>(const std::string& parameter)>;
 
-/// @param where  what to call the adapter in errors
-/// @throws UserError (data) for a tensor that belongs to nothing in the base model, has another shape than rank and base model say or no
-///         float dtype, and for layers with a part missing or one too many
+/// @param where  the adapter's name in errors
+/// @throws UserError (data) for a tensor without a counterpart in the base model, with a shape that does not match rank and base model, or
+/// without
+///         float dtype, and for layers with a missing or superfluous tensor
 AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
                                     const std::string& where);
 

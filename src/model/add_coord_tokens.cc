@@ -33,17 +33,17 @@ void require_empty(const std::string& out_dir) {
   if (!fs::exists(out_dir, error) || (fs::is_directory(out_dir, error) && fs::is_empty(out_dir, error))) return;
   throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty",
                                        .where = out_dir,
-                                       .what = "it exists and holds something",
-                                       .fix = "give a directory that does not exist yet"});
+                                       .what = "it exists and is not empty",
+                                       .fix = "choose a directory that does not exist yet"});
 }
 
 [[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
   throw UserError(
       ErrorKind::kData,
-      {.error = "tokenizer.json is not usable", .where = path, .what = std::move(what), .fix = "give a model directory as downloaded"});
+      {.error = "tokenizer.json is invalid", .where = path, .what = std::move(what), .fix = "use the model directory as downloaded"});
 }
 
-// The tokens of a tokenizer.json as far as new ones depend on them.
+// The tokens of a tokenizer.json that new ones depend on.
 struct TokenTable {
   std::set<std::string> contents;
   int64_t next_id = 0;
@@ -60,13 +60,13 @@ TokenTable read_tokens(const Json& tokenizer, const std::string& path) {
   };
   if (!tokenizer.is_object() || !tokenizer.contains("model") || !tokenizer["model"].is_object() || !tokenizer["model"].contains("vocab") ||
       !tokenizer["model"]["vocab"].is_object()) {
-    bad_tokenizer(path, "no model.vocab");
+    bad_tokenizer(path, "it has no model.vocab");
   }
   for (const auto& member : tokenizer["model"]["vocab"].items()) add(member.key(), member.value());
-  if (!tokenizer.contains("added_tokens") || !tokenizer["added_tokens"].is_array()) bad_tokenizer(path, "no added_tokens");
+  if (!tokenizer.contains("added_tokens") || !tokenizer["added_tokens"].is_array()) bad_tokenizer(path, "it has no added_tokens");
   for (const Json& token : tokenizer["added_tokens"]) {
     if (!token.is_object() || !token.contains("content") || !token["content"].is_string() || !token.contains("id")) {
-      bad_tokenizer(path, "an added token lacks id or content");
+      bad_tokenizer(path, "an added token has no id or content");
     }
     add(token["content"].get<std::string>(), token["id"]);
   }
@@ -79,10 +79,10 @@ void require_no_coords(const TokenTable& table, const std::string& path) {
   if (count == 0) return;
   const bool has_all = count == kNumBins;
   throw UserError(ErrorKind::kData,
-                  {.error = has_all ? "the model has the coord tokens already" : "the model has some of the coord tokens already",
+                  {.error = has_all ? "the model already has the coord tokens" : "the model already has some of the coord tokens",
                    .where = path,
                    .what = fmt::format("{} of {}", count, kNumBins),
-                   .fix = has_all ? "use it as it is" : "start from the stock checkpoint"});
+                   .fix = has_all ? "use the model as it is" : "start from the stock checkpoint"});
 }
 
 Json token_fields(const std::string& content) {
@@ -108,7 +108,7 @@ void write_json(const std::string& directory, const char* name, const Json& valu
   writer.finish();
 }
 
-// Older directories list added tokens twice more; files that are absent stay absent.
+// Older directories list added tokens in two more files; absent files stay absent.
 void write_token_lists(const std::string& model_dir, const std::string& directory, int64_t first_id) {
   const auto read = [&](const char* name) {
     const std::string path = join_path(model_dir, name);
@@ -136,7 +136,7 @@ void write_config(const std::string& model_dir, const std::string& directory, in
   write_json(directory, "config.json", config);
 }
 
-// Rows in use keep their bits; the new ones lie close to the mean of those.
+// Rows in use keep their bits; new ones are close to their mean.
 at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& plan) {
   const int64_t width = table_VH.size(1);
   const at::Tensor used = table_VH.narrow(0, 0, plan.first_id).to(at::kFloat);
@@ -165,11 +165,11 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Tex
     const std::vector<int64_t> shape = dir.shape(name);
     const bool fits = shape.size() == 2 && shape[0] == plan.old_rows && plan.first_id <= plan.old_rows && plan.first_id > 0;
     if (!fits || !at::isFloatingType(dir.dtype(name))) {
-      throw UserError(ErrorKind::kData, {.error = fmt::format("{} does not fit the tokenizer", name),
+      throw UserError(ErrorKind::kData, {.error = fmt::format("{} does not match the tokenizer", name),
                                          .where = dir.path(),
-                                         .what = fmt::format("{} tokens, {} rows by config.json, {} stored", plan.first_id, plan.old_rows,
-                                                             shape.empty() ? 0 : shape[0]),
-                                         .fix = "give a checkpoint whose tokenizer, config and weights belong together"});
+                                         .what = fmt::format("{} tokens, {} rows according to config.json, {} stored", plan.first_id,
+                                                             plan.old_rows, shape.empty() ? 0 : shape[0]),
+                                         .fix = "use a checkpoint whose tokenizer, config and weights match"});
     }
   }
   if (!has_any) dir.shape(embedding_name(text));  // Throws, naming the missing tensor.

@@ -26,7 +26,7 @@ struct DeepstackInput {
 /// A text tower without embedding and head (MODEL 2).
 class Decoder {
  public:
-  /// Takes its layers and final norm from `source`, in checkpoint order. @param text  outlives the decoder
+  /// Reads its layers and final norm from `source`, in checkpoint order. @param text  outlives the decoder
   Decoder(const TextDescription& text, LayerSource& source);
   Decoder(const Decoder&) = delete;
 
@@ -36,8 +36,8 @@ class Decoder {
   at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
                      const DeepstackInput& deepstack) const;
 
-  /// Keeps only what goes into each layer and computes the rest again in the backward pass (nn/checkpoint.h). The decoder must then outlive
-  /// the graphs it makes.
+  /// Keeps only the inputs of each layer and recomputes the rest in the backward pass (nn/checkpoint.h). The decoder must then outlive
+  /// its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:

@@ -25,7 +25,7 @@ bool has_graph(const VisionFeatures& features) {
   return found;
 }
 
-// Grows with every change of a weight of the tower.
+// Increases with every change of a weight of the tower.
 int64_t tower_version(const Model& model) {
   int64_t version = 0;
   for (const NamedParameter& parameter : model.parameters()) {

@@ -9,24 +9,25 @@
 
 namespace rematch {
 
-/// Keeps what a frozen vision tower and aligner gave for the images of a row, for the next optimizer step on the same window. What is kept has
-/// the bits of what would be computed: rows are kept whole, because a product's rounding may depend on how many rows it has.
+/// Caches the output of a frozen vision tower and aligner for the images of a row, for the next optimizer step on the same window. Cached
+/// values equal computed ones bit for bit: rows are kept whole, because a product's rounding may depend on its number of rows.
 class FeatureCache {
  public:
   struct Options {
-    int64_t max_bytes = int64_t{1} << 30;  ///< of features kept; rows beyond are computed every time
+    int64_t max_bytes = int64_t{1} << 30;  ///< of cached features; further rows are computed every time
   };
   FeatureCache() = default;
   explicit FeatureCache(const Options& options) : options_(options) {}
 
-  /// Features of a row's images, by the content of their pixels. Kept only in training (gradients on) and only when no gradient flows through
+  /// Features of a row's images, by the content of their pixels. Kept only in training (gradients on) and only when no gradient flows
+  /// through
   /// them; all are dropped when a weight of the tower has changed. Cost of a hit: one pass over the pixels.
   VisionFeatures features(const Model& model, const VisionInput& images);
-  /// The window is closed: its rows do not come again.
+  /// The window is closed: its rows will not recur.
   void clear();
 
-  int64_t bytes() const { return bytes_; }        ///< of features kept
-  int64_t num_hits() const { return num_hits_; }  ///< rows that were not computed again
+  int64_t bytes() const { return bytes_; }        ///< of cached features
+  int64_t num_hits() const { return num_hits_; }  ///< rows that were not recomputed
 
  private:
   Options options_;

@@ -11,7 +11,7 @@
 
 namespace rematch {
 
-/// Where the layers of a model come from: tensors by checkpoint name, each held against its shape. Remembers the Linears it filled.
+/// The source of a model's layers: tensors by checkpoint name, each checked against its shape. Remembers the Linears that it fills.
 class LayerSource {
  public:
   using Take = std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
@@ -29,7 +29,7 @@ class LayerSource {
     return {.weight = take(norm.module + ".weight", {norm.width}), .bias = take(norm.module + ".bias", {norm.width}), .eps = norm.eps};
   }
 
-  /// What fill() has filled, by module, in that order.
+  /// What fill() has filled, by module, in order.
   const std::vector<std::pair<std::string, LinearWeights*>>& linears() const { return linears_; }
 
  private:

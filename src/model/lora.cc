@@ -15,9 +15,9 @@
 namespace rematch {
 namespace {
 
-constexpr uint64_t kInitialA = 0x6c6f72615f61;  // streams of their own
+constexpr uint64_t kInitialA = 0x6c6f72615f61;  // separate random streams
 constexpr uint64_t kDropout = 0x6c6f72615f64;
-/// Slices of a weight that are worked on in float32 at a time.
+/// Slices of a weight that are processed in float32 at a time.
 constexpr int64_t kSliceValues = int64_t{1} << 24;
 
 // FNV-1a: names become part of a random key.
@@ -144,7 +144,7 @@ const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) cons
 }
 
 at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
-  // A training row has parts without gradients too (a head that is computed again): they must not swing between the two forms.
+  // A training row also has parts without gradients (a recomputed head): they must not switch between the two forms.
   if (!at::GradMode::is_enabled() && !dropout_->active) return affine(x, merged_weight_OI(base.weight), base.bias);
   merged_OI_.reset();
   const bool drops = dropout_->active && options_.dropout > 0;
@@ -153,7 +153,7 @@ at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) c
   const at::Tensor update = affine(affine(input, tensors_.a_rI), tensors_.b_Or);
   if (!tensors_.magnitude_O.defined()) return (result + update * scaling()).to(result.scalar_type());
   const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base.weight);
-  // Dropped inputs need a base output of their own; the sum keeps the undropped one.
+  // Dropped inputs need a separate base output; the sum keeps the undropped one.
   const at::Tensor unbiased = drops ? affine(input, base.weight.to(at::kFloat)) : base.bias.defined() ? result - base.bias : result;
   return (result + ((ratio_O - 1) * unbiased + ratio_O * update * scaling())).to(result.scalar_type());
 }

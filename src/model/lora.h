@@ -14,10 +14,10 @@ namespace rematch {
 
 // LoRA and DoRA on one Linear, as PEFT computes them (MODEL 9). Shapes: r rank, I input width, O output width.
 
-/// An adapter's settings, and what only saved adapters say.
+/// An adapter's settings, and those found only in saved adapters.
 struct LoraOptions : LoraSettings {
   bool use_rslora = false;  ///< scales by alpha / √rank
-  /// What multiplies B·A.
+  /// The factor of B·A.
   double scaling() const;
 };
 
@@ -33,12 +33,12 @@ struct LoraTensors {
 /// @param weight_OI  of the base. @param module  its name; with `seed` the key of A
 LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options, const std::string& module, uint64_t seed);
 
-/// The weight a plain Linear needs to give what base and adapter give together (PEFT's merge): computed in float32, rounded once to the
+/// The weight of a plain Linear that is equivalent to base and adapter together (PEFT's merge): computed in float32, rounded once to the
 /// base's dtype. The base is not changed. Cost: one product of B and A, in slices of rows.
 at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling);
 
-/// What decides whether adapters drop inputs, and which; shared by all of a model's. Masks depend on nothing else than what is in here and
-/// the name of the module, so a repeated or recomputed forward pass drops the same.
+/// The dropout state of adapters; shared by all of a model's. Masks depend only on this state and
+/// the name of the module, so a repeated or recomputed forward pass drops the same inputs.
 struct LoraDropout {
   bool active = false;   ///< between the forward and the end of the backward pass of a training row
   uint64_t row_key = 0;  ///< of the training row: seed, optimizer step, row
@@ -56,7 +56,7 @@ class LoraLinear : public LinearAdapter {
 
   /// LoRA: base + s·B(A(drop(x))). DoRA: base + (m/n − 1)·base′ + (m/n)·s·B(A(x)), n the detached row norm of W + s·BA and base′ the base
   /// output without its bias; with active dropout both see drop(x). The adapter computes in float32, the result has the base's dtype.
-  /// Without gradients and outside of training rows: a plain Linear of the merged weight, which is kept in a tensor of its own until the
+  /// Without gradients and outside training rows: a plain Linear of the merged weight, which is kept in a separate tensor until the
   /// next pass with gradients. The base weight is never written.
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
   std::vector<at::Tensor> parameters() const override;
@@ -66,7 +66,7 @@ class LoraLinear : public LinearAdapter {
   double scaling() const { return options_.scaling(); }
 
  private:
-  /// What a value kept from an earlier pass was computed from.
+  /// The inputs from which a cached value was computed.
   struct Origin {
     at::Tensor weight;
     std::array<uint32_t, 4> versions{};  ///< of weight, A, B and magnitude
@@ -81,7 +81,7 @@ class LoraLinear : public LinearAdapter {
   LoraOptions options_;
   LoraTensors tensors_;
   std::shared_ptr<const LoraDropout> dropout_;
-  /// Computed once between two changes of the adapter: every token of a rollout would pay for it otherwise.
+  /// Computed once between two changes of the adapter; otherwise every token of a rollout would pay for it.
   mutable at::Tensor norm_O_, merged_OI_;
   mutable Origin norm_origin_, merged_origin_;
 };

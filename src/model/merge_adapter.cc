@@ -24,7 +24,7 @@ void require_free(const std::string& directory) {
   throw UserError(ErrorKind::kConfig, {.error = "the output directory is in use",
                                        .where = directory.empty() ? "--output" : directory,
                                        .what = "it exists and is not empty",
-                                       .fix = "give a new directory, or remove this one"});
+                                       .fix = "choose a new directory, or remove this one"});
 }
 
 std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
@@ -32,11 +32,11 @@ std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
   const std::string& named = adapter.config.base_model;
   std::error_code error;
   if (!named.empty() && fs::is_directory(named, error)) return named;
-  throw UserError(ErrorKind::kConfig, {.error = "the adapter's base model is not here",
+  throw UserError(ErrorKind::kConfig, {.error = "the adapter's base model cannot be found",
                                        .where = options.adapter_dir,
                                        .what = named.empty() ? "adapter_config.json names none"
-                                                             : fmt::format("adapter_config.json names {}, which is no directory", named),
-                                       .fix = "add --model DIR with the base model's Hugging Face directory"});
+                                                             : fmt::format("adapter_config.json names {}, which is not a directory", named),
+                                       .fix = "add --model DIR, the base model's Hugging Face directory"});
 }
 
 void write_config(const std::string& base_dir, const std::string& output_dir, const std::optional<at::ScalarType>& dtype) {

@@ -18,12 +18,12 @@ namespace rematch {
 namespace {
 
 enum class HeadSource {
-  kOwn,        ///< lm_head.weight is a parameter of its own
+  kOwn,        ///< lm_head.weight is a separate parameter
   kTied,       ///< the embedding; a redundant copy is ignored
   kEmbedsToo,  ///< tied, and only the head is stored
 };
 
-// MODEL 1, tie flag: two stored matrices that differ are kept apart whatever the flag says.
+// MODEL 1, tie flag: two different stored matrices are kept separate whatever the flag says.
 HeadSource head_source(const HfDir& dir, bool tie_flag, const std::string& embedding_name, const std::string& head_name) {
   if (!tie_flag || !dir.has(head_name)) return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
   if (!dir.has(embedding_name)) return HeadSource::kEmbedsToo;
@@ -38,16 +38,16 @@ void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
     throw UserError(ErrorKind::kData, {.error = "a token id is outside the model's vocabulary",
                                        .where = fmt::format("token {}", i),
                                        .what = fmt::format("{}, the embedding has {} rows", token_ids[i], vocab_size),
-                                       .fix = "use the tokenizer.json of the model's own directory"});
+                                       .fix = "use the tokenizer.json of the model directory"});
   }
 }
 
 void require_vision_input(const VisionInput& images, const VisionDescription& vision) {
   const auto fail = [](std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "image rows do not fit the model",
+    throw UserError(ErrorKind::kData, {.error = "image patches do not match the model",
                                        .where = "pixel_values",
                                        .what = std::move(what),
-                                       .fix = "make patches with the preprocessor_config.json of the model's own directory"});
+                                       .fix = "make patches with the preprocessor_config.json of the model directory"});
   };
   int64_t num_rows = 0;
   for (const auto& [t, h, w] : images.grid_thw) {

@@ -19,8 +19,8 @@ namespace rematch {
 struct ModelOptions {
   at::ScalarType dtype = at::kFloat;  ///< kFloat or kBFloat16
   at::Device device = at::kCPU;
-  /// Forward passes with gradients keep only what goes into each decoder layer and vision block and compute the rest again in the backward
-  /// pass: the same gradients bit for bit, for one more forward pass. The model must outlive the graphs then.
+  /// Forward passes with gradients keep only the inputs of each decoder layer and vision block and recompute the rest in the backward
+  /// pass: the same gradients bit for bit, for one more forward pass. The model must then outlive the graphs.
   bool gradient_checkpointing = false;
 };
 
@@ -30,13 +30,13 @@ struct NamedParameter {
   at::Tensor tensor;
 };
 
-/// What the vision tower gives for a list of images, in order.
+/// The vision tower's output for a list of images, in order.
 struct VisionFeatures {
   at::Tensor embeds_MH;                  ///< replaces the embeddings of the image pads
   std::vector<at::Tensor> deepstack_MH;  ///< added after text layer k at the pads
 };
 
-/// Images behind the pads of a row, in order.
+/// The images of a row's pads, in order.
 struct VisionInput {
   at::Tensor pixel_values_NC;     ///< [N, 3·temporal·patch²], float32 (cast inside)
   std::vector<GridThw> grid_thw;  ///< patches of each image
@@ -51,7 +51,8 @@ struct RowInput {
 
 class Adapter;
 
-/// A vision-language model on ATen with autograd, computed as its family's description says. Parameters are shared with whoever holds parameters(): the optimizer updates them in place.
+/// A vision-language model on ATen with autograd, computed from its family's description. Parameters are shared through parameters(): the
+/// optimizer updates them in place.
 class Model {
  public:
   /// Loads a Hugging Face directory (single or sharded safetensors) of a known family (model/families/family.h).
@@ -74,17 +75,17 @@ class Model {
   /// Every Linear that can carry an adapter under its module name (checkpoint name without `.weight`): vision tower, decoder, then the
   /// head unless it is the embedding.
   std::vector<std::pair<std::string, LinearWeights>> linears() const;
-  /// Sends each named Linear through its layer from now on. @param adapter  who owns the layers (Adapter::create, Adapter::load)
+  /// Routes each named Linear through its layer from now on. @param adapter  owner of the layers (Adapter::create, Adapter::load)
   void attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers);
 
-  /// Tensors of the checkpoint that nothing uses, sorted; worth a warning. Rotary tables and a redundant head are not among them.
+  /// Unused tensors of the checkpoint, sorted; worth a warning. Rotary tables and a redundant head are not among them.
   const std::vector<std::string>& unused_tensors() const;
 
   /// Vision tower with DeepStack mergers. Cost: one forward over N rows. No images give undefined tensors.
   /// @throws UserError (data) when rows, grids and the checkpoint's patch size disagree
   VisionFeatures encode_images(const VisionInput& images) const;
 
-  /// mRoPE positions [3, T] (int64, CPU) of a row, each segment on its own (MODEL 5).
+  /// mRoPE positions [3, T] (int64, CPU) of a row, separately for each segment (MODEL 5).
   at::Tensor positions_3T(const RowInput& row) const;
 
   /// Final-normed hidden states of a row, block-causal by segment. `features` may be undefined for text-only rows.
@@ -101,9 +102,9 @@ class Model {
   /// Embedding look-up [..] → [.., H].
   at::Tensor embed(const at::Tensor& token_ids) const;
 
-  /// The language-model head, with its adapter when it carries one; its weight is the embedding where they are tied.
+  /// The language-model head, with its adapter if it has one; its weight is the embedding if they are tied.
   const LinearWeights& head() const;
-  /// Language-model head on chosen rows: [K, H] → [K, V] in the model's dtype.
+  /// Language-model head on selected rows: [K, H] → [K, V] in the model's dtype.
   at::Tensor head_KV(const at::Tensor& hidden_KH) const;
 
  private:

@@ -12,18 +12,18 @@ namespace rematch {
 at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& as, const std::vector<int64_t>& shape) {
   const std::vector<int64_t> found = dir_->shape(name);
   if (found != shape) {
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("tensor {} has the wrong shape", name),
-                     .where = dir_->path(),
-                     .what = fmt::format("[{}] in the checkpoint, [{}] by config.json", fmt::join(found, ", "), fmt::join(shape, ", ")),
-                     .fix = "check that config.json belongs to these weights"});
+    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} has the wrong shape", name),
+                                       .where = dir_->path(),
+                                       .what = fmt::format("[{}] in the checkpoint, [{}] according to config.json", fmt::join(found, ", "),
+                                                           fmt::join(shape, ", ")),
+                                       .fix = "check that config.json belongs to these weights"});
   }
   const at::ScalarType stored = dir_->dtype(name);
   if (stored != at::kFloat && stored != at::kBFloat16 && stored != at::kHalf && stored != at::kDouble) {
     throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} has the wrong dtype", name),
                                        .where = dir_->path(),
                                        .what = at::toString(stored),
-                                       .fix = "give weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
+                                       .fix = "use weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
   }
   const at::Tensor tensor = dir_->tensor(name).to(options_.dtype).to(options_.device);
   parameters_.push_back({as, tensor});

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// Takes parameters out of a checkpoint one by one, checks them, and remembers which were taken.
+/// Reads parameters from a checkpoint one by one, checks them, and remembers which have been read.
 class ParameterLoader {
  public:
   ParameterLoader(std::shared_ptr<const HfDir> dir, const ModelOptions& options) : dir_(std::move(dir)), options_(options) {}
@@ -22,7 +22,7 @@ class ParameterLoader {
 
   const HfDir& dir() const { return *dir_; }
   std::vector<NamedParameter> take_parameters() { return std::move(parameters_); }
-  /// Names nobody took, without the rotary tables that older checkpoints carry for nothing.
+  /// Names that have not been read, without the unused rotary tables of older checkpoints.
   std::vector<std::string> unused() const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
   throw UserError(ErrorKind::kData, {.error = "image pads and images do not match",
                                      .where = where,
                                      .what = std::move(what),
-                                     .fix = "give one image for each run of pads, expanded to (height/32)·(width/32) pads"});
+                                     .fix = "pass one image for each run of pads, expanded to (height/32)·(width/32) pads"});
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<
     cursor += std::max(height, width);
     ++image;
   }
-  if (image != grids.size()) mismatch(where, fmt::format("{} images, pads for {}", grids.size(), image));
+  if (image != grids.size()) mismatch(where, fmt::format("{} images, but pads for {}", grids.size(), image));
   for (const auto& row : positions.rows) {
     for (const int64_t position : row) positions.next = std::max(positions.next, position + 1);
   }

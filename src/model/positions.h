@@ -24,7 +24,7 @@ struct Positions {
 /// an image spreads over (t, h, w) and moves the counter by its longer merged side.
 /// @param token_ids  with image pads expanded
 /// @param grids      patches (t, h, w) of each image, in order
-/// @throws UserError (data) when pads and grids disagree; `where` is put into it
+/// @throws UserError (data) when pads and grids disagree; names `where`
 Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids, const PositionOptions& options,
                        const std::string& where = "row");
 

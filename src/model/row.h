@@ -11,21 +11,21 @@
 
 namespace rematch {
 
-/// Gives the pixels of an image of a prompt, e.g. PixelStore::get.
+/// Returns the pixels of an image of a prompt, e.g. PixelStore::get.
 using PixelGetter = std::function<std::shared_ptr<const Patches>(const ImageRef&)>;
 
-/// A packed row as the model takes it.
+/// A packed row as the model's input.
 struct RowBatch {
   RowInput input;
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
-/// Turns a packed row into tensors; pixels come from `pixels` and lie on `device` afterwards.
+/// Turns a packed row into tensors; pixels come from `pixels` and are moved to `device`.
 /// @throws UserError whatever `pixels` throws
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device device);
 
 /// Final-normed hidden states [T, H] of a packed row: vision tower, then decoder. Differentiable.
-/// @param kept  features of rows that may come again; null = computed every time
+/// @param kept  features of rows that may recur; null = computed every time
 at::Tensor forward_row(const Model& model, const RowBatch& batch, FeatureCache* kept = nullptr);
 
 }  // namespace rematch

@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-// True when a value changed. Keys that are absent stay absent: transformers then looks at the weights.
+// True when a value changed. Keys that are absent stay absent: transformers then uses the weights.
 bool set_dtype(Json& object, const std::string& dtype_name) {
   bool changed = false;
   for (const char* key : {"dtype", "torch_dtype"}) {

@@ -7,9 +7,9 @@
 namespace rematch {
 
 /// Writes a model as a Hugging Face directory that transformers loads: weights in the model's dtype, and everything else copied from
-/// the directory it came from. config.json is copied byte for byte unless it names another dtype; then only those keys change.
+/// the directory it came from. config.json is copied byte for byte unless its dtype differs; then only those keys change.
 /// @param source_dir  the directory the model was loaded from
-/// @param directory   exists already (a StagedDirectory's path: this call is not atomic by itself)
+/// @param directory   must exist (a StagedDirectory's path: this call is not atomic by itself)
 /// @throws UserError (environment), e.g. on a full disk
 void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory, const SaveOptions& options = {});
 

@@ -12,15 +12,15 @@ void require_supported(const ModelDescription& model, const std::string& where) 
     throw UserError(ErrorKind::kData, {.error = "a layer of the model is not implemented",
                                        .where = where,
                                        .what = fmt::format("{}: {}", module, what),
-                                       .fix = "use a checkpoint of another kind"});
+                                       .fix = "use a checkpoint of a supported architecture"});
   };
   const auto is_rms = [](const NormDescription& norm) { return norm.kind == NormKind::kRms; };
   const TextDescription& text = model.text;
   for (const LayerDescription& layer : text.layers) {
     require(is_rms(layer.attention_norm) && is_rms(layer.mlp_norm), layer.mlp_norm.module, "only RMS norms in the decoder");
-    require(layer.q_norm.has_value() == layer.k_norm.has_value(), layer.q.module, "only norms of both queries and keys");
-    require(!layer.q_norm || (is_rms(*layer.q_norm) && is_rms(*layer.k_norm)), layer.q.module, "only RMS norms of heads");
-    require(layer.window == 0, layer.q.module, "only attention to all tokens before");
+    require(layer.q_norm.has_value() == layer.k_norm.has_value(), layer.q.module, "only norms on both queries and keys");
+    require(!layer.q_norm || (is_rms(*layer.q_norm) && is_rms(*layer.k_norm)), layer.q.module, "only RMS norms on heads");
+    require(layer.window == 0, layer.q.module, "only attention to all earlier tokens");
     require(layer.mlp.gate.has_value() && layer.mlp.activation == Activation::kSilu, layer.mlp.up.module, "only gated SiLU");
   }
   require(is_rms(text.final_norm), text.final_norm.module, "only an RMS norm");

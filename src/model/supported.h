@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// Refuses what a description may say and neither the ATen model nor the native engine computes yet.
+/// Rejects descriptions that neither the ATen model nor the native engine implements.
 /// @param where  of the config.json. @throws UserError (data) naming the layer
 void require_supported(const ModelDescription& model, const std::string& where);
 

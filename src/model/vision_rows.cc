@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-// Two taps of the learned table and their weights for each index of an axis; the order of operations decides bits (MODEL 3.2).
+// Two taps of the learned table and their weights for each index of an axis; the order of operations determines the bits (MODEL 3.2).
 struct AxisTaps {
   at::Tensor low, high;                ///< int64
   at::Tensor low_weight, high_weight;  ///< float32

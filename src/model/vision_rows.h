@@ -9,7 +9,7 @@
 
 namespace rematch {
 
-/// What depends on the grids alone: shared by all blocks of the vision tower.
+/// Values that depend on the grids alone, shared by all blocks of the vision tower.
 struct VisionRows {
   at::Tensor position_ND;           ///< learned positions, resampled and in merge-block order, in the table's dtype
   RopeTable rope;                   ///< float32 [N, head size]

@@ -34,7 +34,7 @@ at::Tensor PatchMerger::forward(const at::Tensor& hidden_ND) const {
 
 VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
     : vision_(vision), blocks_(vision.blocks.size()), deepstack_mergers_(vision.deepstack_mergers.size()) {
-  const LinearDescription& patch_embed = vision.patch_embed;  // a convolution, which takes no adapter
+  const LinearDescription& patch_embed = vision.patch_embed;  // a convolution, which cannot have an adapter
   patch_embed_.weight = source.take(patch_embed.module + ".weight", {vision.hidden_size, vision.in_channels, vision.temporal_patch_size,
                                                                      vision.patch_size, vision.patch_size});
   if (patch_embed.has_bias) patch_embed_.bias = source.take(patch_embed.module + ".bias", {vision.hidden_size});

@@ -32,7 +32,7 @@ struct VisionBlock {
   LinearWeights fc2;
 };
 
-/// What the tower gives; copied into VisionFeatures.
+/// The tower's output; copied into VisionFeatures.
 struct VisionTowerOutput {
   at::Tensor embeds_MH;
   std::vector<at::Tensor> deepstack_MH;
@@ -41,7 +41,7 @@ struct VisionTowerOutput {
 /// A vision tower (MODEL 3).
 class VisionTower {
  public:
-  /// Takes its parameters from `source`, in checkpoint order. @param vision  outlives the tower
+  /// Reads its parameters from `source`, in checkpoint order. @param vision  outlives the tower
   VisionTower(const VisionDescription& vision, LayerSource& source);
   VisionTower(const VisionTower&) = delete;
 
@@ -49,8 +49,8 @@ class VisionTower {
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
   VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<GridThw>& grid_thw) const;
 
-  /// Keeps only what goes into each block and computes the rest again in the backward pass (nn/checkpoint.h). The tower must then outlive the
-  /// graphs it makes.
+  /// Keeps only the inputs of each block and recomputes the rest in the backward pass (nn/checkpoint.h). The tower must then outlive
+  /// its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:

@@ -53,8 +53,8 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
   return NonFiniteLoss({.error = error,
                         .where = join(where, ", "),
                         .what = what,
-                        .fix = "lower training.learning_rate or training.max_grad_norm, look at these samples, or train with "
-                               "model.torch_dtype: float32; the state before this step was saved"},
+                        .fix = "lower training.learning_rate or training.max_grad_norm, inspect these samples, or train with "
+                               "model.torch_dtype: float32; the state before this step is saved"},
                        std::move(ids));
 }
 
@@ -98,7 +98,7 @@ RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervisio
     const Span span(metrics, "time/forward_s");
     loss = row_loss(model_.hidden_TH(row), supervision, model_.head, options_.loss, scale);
   }
-  // The sums are on the host already; a backward pass from a NaN would only cost time.
+  // The sums are already on the host; a backward pass from a NaN would only cost time.
   for (const auto& [kind, sum] : loss.by_kind) {
     if (std::isfinite(sum.sum)) continue;
     throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", kind, sum.sum, sum.count), {&row});

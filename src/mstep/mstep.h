@@ -17,27 +17,29 @@
 
 namespace rematch {
 
-/// What training needs of a model.
+/// What training needs from a model.
 struct RowModel {
   std::function<at::Tensor(const PackedRow&)> hidden_TH;  ///< a row's final hidden states, with graph when gradients are on
   Head head;
-  /// Called when a row is about to be trained on (step: finished optimizer steps); what it gives is held until the row's backward pass is done.
+  /// Called before a row is trained on (step: finished optimizer steps); its result is held until the row's backward pass is done.
   /// May be empty.
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
-  /// Called when the rows of a window do not come again: what was kept for them may go. May be empty.
+  /// Called when the rows of a window will not recur: what is cached for them may be freed. May be empty.
   std::function<void()> window_closed = {};
 };
 
-/// Scales of this rank's rows of a window, from the targets of all ranks alone: known before the first forward pass. 0 where there is nothing to
+/// Scales of this rank's rows of a window, from the targets of all ranks alone: known before the first forward pass. 0 if there is nothing
+/// to
 /// divide by.
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());
 
-/// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are those of the step's start.
+/// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are as at the start of the
+/// step.
 class NonFiniteLoss : public UserError {
  public:
   NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids)
       : UserError(ErrorKind::kData, std::move(problem)), sample_ids_(std::move(sample_ids)) {}
-  /// Samples of the row (or, for a non-finite gradient, of the window) that gave it.
+  /// Samples of the row (or, for a non-finite gradient, of the window) that caused it.
   const std::vector<int64_t>& sample_ids() const { return sample_ids_; }
 
  private:
@@ -51,25 +53,26 @@ class MStep {
     LossOptions loss;
     LossNormalization normalization = LossNormalization::kWindow;
     double max_grad_norm = 1.0;  ///< ≤ 0: gradients are measured, not clipped
-    double learning_rate = 0;    ///< logged, times the schedule's factor
+    double learning_rate = 0;    ///< logged, multiplied by the schedule's factor
     Group* group = &alone();     ///< ranks that share a window: their rows are counted together
   };
   /// @param groups  trainable parameters (make_groups)
   MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options);
 
-  /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be run again (rollout buffer).
-  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/KIND` (of slots also `loss/KIND_prefix` and `loss/KIND_tail`) and `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
+  /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be used again (rollout buffer).
+  /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/KIND` (of slots also `loss/KIND_prefix` and `loss/KIND_tail`) and
+  /// `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
   /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
   void run(const Window& window, MetricsBag& metrics);
 
-  /// Tells the model that the window was run for the last time.
+  /// Tells the model that the window has been used for the last time.
   void close_window() const {
     if (model_.window_closed) model_.window_closed();
   }
 
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
-  /// Finished optimizer steps: where the schedule stands.
+  /// Finished optimizer steps: the position in the schedule.
   int64_t num_steps() const { return optimizer_.num_steps(); }
 
  private:

@@ -192,7 +192,8 @@ double reduce_row(const MetricRow& row, const MetricsBag& bag) {
   return whole == 0 ? 0.0 : row.factor * sum_of(bag, row.source) / whole;
 }
 
-/// Raw names that no row reads. Terms of the loss that are not in this repository may log `loss/NAME`, one value a step; every other is a bug.
+/// Raw names that no row reads. Terms of the loss that are not in this repository may log `loss/NAME`, one value a step; every other is a
+/// bug.
 std::vector<std::string> uncatalogued_losses(const MetricsBag& bag) {
   static const std::set<std::string> kKnown = [] {
     std::set<std::string> known;

@@ -16,7 +16,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Settings that cannot change what is learnt: a name, or with a trailing dot or underscore the beginning of several.
+/// Settings that do not affect training: a name, or with a trailing dot or underscore the beginning of several.
 constexpr const char* kHarmless[] = {"model.model",  // where the model lies; what it is, is fixed
                                      "custom.train_jsonl",
                                      "custom.train_sample_limit",
@@ -56,7 +56,7 @@ struct Difference {
   std::string name, before, now;
 };
 
-/// What differs, in the order of `now`, then what only `saved` has.
+/// The differences, in the order of `now`, then those that only `saved` has.
 std::vector<Difference> differences(const Pairs& saved, const Pairs& now) {
   std::vector<Difference> list;
   for (const auto& [name, value] : now) {
@@ -96,11 +96,11 @@ std::string values_hash(const std::vector<NamedParameter>& parameters) {
 std::string config_hash(const FingerprintInput& input) {
   const std::string path = join_path(input.model_dir, "config.json");
   const bool is_bfloat16 = !input.parameters.empty() && input.parameters.front().tensor.scalar_type() == at::kBFloat16;
-  // As a checkpoint of ours keeps it, so that going on with `model.model` set to the checkpoint itself is no difference.
+  // As in a saved checkpoint, so that resuming with `model.model` set to the checkpoint itself is not a difference.
   return content_hash_of(config_with_dtype(read_file(path), is_bfloat16 ? "bfloat16" : "float32", path));
 }
 
-/// Hash over the files that say how a prompt and its pixels are made.
+/// Hash over the files that determine a prompt and its pixels.
 std::string prompt_files_hash(const std::string& model_dir) {
   std::string all;
   for (const char* name :
@@ -155,7 +155,7 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
     problems.push_back({.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
                         .where = checkpoint,
                         .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
-                        .fix = fmt::format("give {} the checkpoint's value; or start a new run from its weights: `model.model: {}` "
+                        .fix = fmt::format("set {} to the checkpoint's value, or start a new run from its weights: `model.model: {}` "
                                            "without resume_from_checkpoint",
                                            difference.name, checkpoint)});
   }
@@ -163,7 +163,7 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
   std::vector<std::string> warnings;
   for (const Difference& difference : differences(saved.settings, now.settings)) {
     if (is_harmless(difference.name)) continue;
-    warnings.push_back(fmt::format("resumed with another {}: {} → {}", difference.name, difference.before, difference.now));
+    warnings.push_back(fmt::format("resumed with a different {}: {} → {}", difference.name, difference.before, difference.now));
   }
   return warnings;
 }

@@ -8,8 +8,8 @@
 
 namespace rematch {
 
-/// What makes two runs the same run: resuming needs all of `fixed` to agree; a difference in `settings` is legal and worth a warning.
-/// Pairs of a name that a user knows, mostly a key of the configuration, and its value as text.
+/// The identity of a run: resuming requires all of `fixed` to agree; a difference in `settings` is legal and gives a warning.
+/// Pairs of a name that users know, mostly a configuration key, and its value as text.
 struct Fingerprint {
   std::vector<std::pair<std::string, std::string>> fixed;
   std::vector<std::pair<std::string, std::string>> settings;
@@ -17,11 +17,12 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// Everything a fingerprint is made of. All of it is fixed but `settings` and the prompt files of the model directory.
+/// The inputs of a fingerprint. All of them are fixed, except `settings` and the prompt files of the model directory.
 struct FingerprintInput {
-  std::string model_dir;  ///< `model.model`: its config.json and tokenizer.json count by content, not by place
+  std::string model_dir;  ///< `model.model`: its config.json and tokenizer.json count by content, not by path
   std::vector<NamedParameter> parameters;
-  /// Weights that an adapter stands on: they count by their values, since no checkpoint of the run holds them. Cost: one pass over them.
+  /// Weights that an adapter is based on: they count by their values, because no checkpoint of the run contains them. Cost: one pass over
+  /// them.
   std::vector<NamedParameter> base_parameters;
   std::string dataset_hash;  ///< Dataset::content_hash()
   int64_t num_samples = 0;   ///< after train_sample_limit
@@ -37,14 +38,14 @@ struct FingerprintInput {
   std::string stream_rows;  ///< StreamPacking::fingerprint() in stage 1 with packing, else empty
   int64_t m_steps = 1;      ///< optimizer steps of a full window: the count of epochs depends on it
   bool freeze_llm = false, freeze_vit = false, freeze_aligner = false;
-  std::vector<std::pair<std::string, std::string>> settings;  ///< the effective configuration, key → value; what is fixed may be in it too
+  std::vector<std::pair<std::string, std::string>> settings;  ///< the effective configuration, key → value; may include fixed ones
 };
 
 /// @throws UserError (environment) when the model's config.json or tokenizer.json cannot be read
 Fingerprint make_fingerprint(const FingerprintInput& input);
 
-/// Compares the fingerprint in a checkpoint with that of the run that wants to go on from it.
-/// @return a warning for each setting that differs, "KEY: old → new"; keys that cannot change what is learnt (where to log, when to save, …)
+/// Compares the fingerprint of a checkpoint with that of the run that resumes from it.
+/// @return a warning for each setting that differs, "KEY: old → new"; keys that do not affect training (where to log, when to save, …)
 ///         are left out
 /// @throws UserError (data) with one problem for each fixed value that differs, old and new. @param checkpoint  its path, for the error
 std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint);

@@ -53,27 +53,25 @@ Problem incomplete(const std::string& checkpoint) {
           .fix = "resume from another checkpoint"};
 }
 
-/// What is wrong with a checkpoint that cannot be resumed from; nothing when all is well.
+/// The problem of a checkpoint that cannot be resumed from; nothing when it can.
 std::optional<Problem> problem_of(const std::string& checkpoint) {
   if (!has_trainer_state(checkpoint)) return incomplete(checkpoint);
   try {
     verify_state_files(checkpoint);
   } catch (const UserError& error) {
-    if (error.kind() != ErrorKind::kData) throw;  // a disk that cannot be read is no damage of the checkpoint
+    if (error.kind() != ErrorKind::kData) throw;  // an unreadable disk is not damage of the checkpoint
     return error.problems()[0];
   }
   return std::nullopt;
 }
 
-std::string passed_over(const Problem& problem) {
-  return fmt::format("passed over {}: {} ({})", problem.where, problem.error, problem.what);
-}
+std::string passed_over(const Problem& problem) { return fmt::format("skipped {}: {} ({})", problem.where, problem.error, problem.what); }
 
-/// The checkpoint that `.tmp-checkpoint-N-PID[.old]` stands for and the process it belongs to.
+/// The checkpoint and process that `.tmp-checkpoint-N-PID[.old]` belongs to.
 struct Leftover {
   int64_t step = 0;
   int64_t pid = 0;
-  bool is_aside = false;  ///< it was a finished checkpoint, moved out of the way of its replacement
+  bool is_aside = false;  ///< a finished checkpoint, moved aside for its replacement
 };
 
 std::optional<Leftover> leftover_of(std::string_view name) {
@@ -91,14 +89,14 @@ std::optional<Leftover> leftover_of(std::string_view name) {
   return leftover;
 }
 
-/// True for a process that has ended and only waits to be reaped: in a container without an init that may be for ever.
+/// True for a process that has ended but is not reaped: without an init, as in some containers, it stays for ever.
 bool is_zombie(int64_t pid) {
   try {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
     const size_t after_name = stat.rfind(") ");
     return after_name != std::string::npos && after_name + 2 < stat.size() && stat[after_name + 2] == 'Z';
   } catch (const UserError&) {
-    return false;  // no /proc, or gone meanwhile
+    return false;  // no /proc, or ended meanwhile
   }
 }
 
@@ -127,11 +125,11 @@ bool is_another_living_process(int64_t pid) {
   if (there.size() > 5) there.resize(5);
   std::error_code error;
   throw UserError(ErrorKind::kConfig,
-                  {.error = "the checkpoint to resume from is not there",
+                  {.error = "the checkpoint to resume from does not exist",
                    .where = "training.resume_from_checkpoint",
                    .what = fmt::format("{}: {}{}", value, fs::exists(value, error) ? "not a directory" : "no such directory",
-                                       there.empty() ? "" : "; there are " + join(there, ", ")),
-                   .fix = "give the path of a checkpoint-N directory, relative to the current directory, or `latest`"});
+                                       there.empty() ? "" : "; existing: " + join(there, ", ")),
+                   .fix = "set it to the path of a checkpoint-N directory, relative to the current directory, or to `latest`"});
 }
 
 }  // namespace
@@ -154,7 +152,7 @@ ResumeChoice latest_complete(const std::string& run_dir) {
   ResumeChoice choice;
   std::vector<Problem> damages;
   for (const CheckpointName& checkpoint : checkpoints) {
-    // Without any training state: written with save_only_model. Going back to an older one would throw finished work away unasked.
+    // Without training state: written with save_only_model. Falling back to an older one would silently discard finished work.
     if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainingStateDir))) {
       verify_state_files(checkpoint.path);
     }
@@ -178,10 +176,10 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
     throw UserError(ErrorKind::kConfig,
-                    {.error = "a run directory is no checkpoint",
+                    {.error = "a run directory is not a checkpoint",
                      .where = "training.resume_from_checkpoint",
                      .what = fmt::format("{} holds {} checkpoints, the newest is {}", path, inside.size(), inside.back().path),
-                     .fix = fmt::format("give one of them, e.g. {}", inside.back().path)});
+                     .fix = fmt::format("choose one of them, e.g. {}", inside.back().path)});
   }
   verify_state_files(path);
   if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete(path));
@@ -194,7 +192,8 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
   if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
     choice.warnings.push_back(
-        fmt::format("{} lies behind {}; `latest` would go on from there until the run has passed it", chosen->path, siblings.back().path));
+        fmt::format("{} is older than {}; until the run has passed that step, `latest` would resume from the newer one", chosen->path,
+                    siblings.back().path));
   }
   return choice;
 }

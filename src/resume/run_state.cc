@@ -100,7 +100,7 @@ std::vector<PackedRow> read_rows(JsonFields& fields, const Segments& segments, c
     rows.push_back({segments_by_number(list[i], segments, origin, place)});
     if (rows.back().segments.empty()) throw_json_error(origin, place, "a row without segments");
     for (const auto& segment : rows.back().segments) {
-      if (!seen.insert(segment.get()).second) throw_json_error(origin, place, "a segment stands in two rows");
+      if (!seen.insert(segment.get()).second) throw_json_error(origin, place, "a segment appears in two rows");
     }
   }
   return rows;
@@ -119,7 +119,7 @@ OpenWindow read_window(JsonFields fields, const RunState& run, const Segments& s
   return open;
 }
 
-/// Nothing may be stored that nothing uses: such a document is not ours.
+/// Nothing unused may be stored: such a document is invalid.
 void require_all_used(const RunState& run, const Segments& segments, const JsonOrigin& origin) {
   std::unordered_set<const Segment*> used;
   for (const auto& segment : run.waiting) used.insert(segment.get());
@@ -130,7 +130,7 @@ void require_all_used(const RunState& run, const Segments& segments, const JsonO
   }
   for (size_t i = 0; i < segments.size(); ++i) {
     if (used.count(segments[i].get()) == 0) {
-      throw_json_error(origin, fmt::format("segments[{}]", i), "neither a row nor the carry buffer holds it");
+      throw_json_error(origin, fmt::format("segments[{}]", i), "it is in neither a row nor the carry buffer");
     }
   }
 }
@@ -183,9 +183,9 @@ LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t voca
   loaded.optimizer = std::move(files.optimizer);
   if (loaded.trainer.global_step != loaded.run.num_steps) {
     JsonOrigin origin = origin_of(trainer_path);
-    origin.error = "the files of a checkpoint do not belong together";
+    origin.error = "the files of a checkpoint do not match";
     throw_json_error(origin, "global_step",
-                     fmt::format("{}, but the training state is that of step {}", loaded.trainer.global_step, loaded.run.num_steps));
+                     fmt::format("{}, but the training state is from step {}", loaded.trainer.global_step, loaded.run.num_steps));
   }
   return loaded;
 }

@@ -14,36 +14,36 @@
 
 namespace rematch {
 
-// What a run remembers besides its weights has two halves, and nothing else is called a state:
+// The state of a run, apart from its weights, has two halves, and nothing else is called a state:
 //
-//   TrainerState       what others read: trainer_state.json, with transformers' names (resume/trainer_state.h)
-//   RunState           what only we read: training_state/state.json, the place in the data, the open window, the carry buffer
+//   TrainerState       read by other programs: trainer_state.json, with transformers' names (resume/trainer_state.h)
+//   RunState           read by this program only: training_state/state.json, the place in the data, the open window, the carry buffer
 //
 // On disk a RunState and the optimizer's tensors are StateFiles (checkpoint/state_files.h); a LoadedCheckpoint is all of it read back.
 
-/// What a run must remember beyond weights, optimizer and TrainerState to go on as if it had never stopped. There is no state of a random
-/// generator in it: every draw is a function of the seed, the sample and the epoch (base/random.h).
+/// What a run needs beyond weights, optimizer and TrainerState to continue as if it had never stopped. There is no state of a random
+/// generator: every draw is a function of the seed, the sample and the epoch (base/random.h).
 struct RunState {
-  int64_t num_steps = 0;                                ///< finished optimizer steps (AdamW::num_steps, where the schedule stands)
-  WindowCursor cursor;                                  ///< the window that comes after the open one (WindowStream::cursor)
-  std::optional<OpenWindow> open;                       ///< the window at work (RolloutBuffer::state)
+  int64_t num_steps = 0;                                ///< finished optimizer steps (AdamW::num_steps, position in the schedule)
+  WindowCursor cursor;                                  ///< the window after the open one (WindowStream::cursor)
+  std::optional<OpenWindow> open;                       ///< the current window (RolloutBuffer::state)
   std::vector<std::shared_ptr<const Segment>> waiting;  ///< carry buffer, oldest first (Packer::waiting)
   PackingSummary packing;                               ///< Packer::summary
   bool evaluation_pending = false;                      ///< TrainParts::evaluation_pending
   Fingerprint fingerprint;
 };
 
-/// A run's state and the optimizer's tensors as files. A segment that stands in several places is stored once.
+/// A run's state and the optimizer's tensors as files. A segment that appears in several places is stored once.
 /// @param optimizer  AdamW::state()
 StateFiles state_files_of(const RunState& run, NamedTensors optimizer);
 
-/// Unpacks what state_files_of made. The segments are as they were, and as shared as they were.
+/// Unpacks the result of state_files_of, with the same sharing of segments.
 /// @param where       path of the document, for errors (state_document_path)
-/// @param vocab_size  token ids must lie below it
+/// @param vocab_size  token ids must be below it
 /// @throws UserError (data) for anything that state_files_of cannot have written: wrong types, counts, ranges, missing or unknown keys
 RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size);
 
-/// A checkpoint read whole, but for the weights.
+/// A whole checkpoint, except the weights.
 struct LoadedCheckpoint {
   std::string path;  ///< of the checkpoint
   TrainerState trainer;
@@ -51,9 +51,9 @@ struct LoadedCheckpoint {
   NamedTensors optimizer;  ///< for AdamW::load_state, with run.num_steps
 };
 
-/// Reads trainer_state.json and training_state/ of a checkpoint and holds them against each other.
-/// @param vocab_size  of the model that goes on
-/// @throws UserError (data) when anything is missing, damaged or contradicts the rest
+/// Reads trainer_state.json and training_state/ of a checkpoint and checks them against each other.
+/// @param vocab_size  of the resumed model
+/// @throws UserError (data) when anything is missing, damaged or inconsistent
 LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size);
 
 }  // namespace rematch

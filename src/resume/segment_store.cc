@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kTokenIds = "token_ids";
 constexpr const char* kIsLabel = "is_label";
-const std::string kSlots = "_slots";  ///< behind the kind
+const std::string kSlots = "_slots";  ///< after the kind
 constexpr int64_t kSlotWidth = 3;     ///< position, target, source
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
@@ -31,18 +31,18 @@ Json description_of(const Segment& segment, const std::set<std::string>& slot_ki
   return description;
 }
 
-/// The tensors of a store, one after another segment.
+/// The tensors of a store, read segment by segment.
 class TensorReader {
  public:
   TensorReader(const NamedTensors& tensors, const JsonOrigin& origin) : origin_(origin) {
     token_ids_ = find(tensors, kTokenIds, at::kInt, {-1});
     is_label_ = find(tensors, kIsLabel, at::kBool, {-1});
     if (is_label_.size(0) != token_ids_.size(0)) {
-      fail(kIsLabel, fmt::format("{} marks for {} tokens", is_label_.size(0), token_ids_.size(0)));
+      fail(kIsLabel, fmt::format("{} label marks for {} tokens", is_label_.size(0), token_ids_.size(0)));
     }
     for (const auto& [name, tensor] : tensors) {
       if (name == kTokenIds || name == kIsLabel) continue;
-      if (!name.ends_with(kSlots) || name == kSlots) fail(name, "this tensor does not belong to segments");
+      if (!name.ends_with(kSlots) || name == kSlots) fail(name, "this tensor is not part of the segments");
       slots_[name.substr(0, name.size() - kSlots.size())] = {find(tensors, name, at::kInt, {-1, kSlotWidth}), 0};
     }
   }
@@ -54,7 +54,7 @@ class TensorReader {
     return left;
   }
 
-  /// Fills in the next `num_tokens` tokens with their labels. @param num_tokens  ≤ tokens_left()
+  /// Reads the next `num_tokens` tokens with their labels. @param num_tokens  ≤ tokens_left()
   void take_tokens(Segment& segment, int64_t num_tokens, int64_t vocab_size, const std::string& place) {
     const int32_t* ids = token_ids_.const_data_ptr<int32_t>() + next_token_;
     const bool* marks = is_label_.const_data_ptr<bool>() + next_token_;
@@ -66,7 +66,7 @@ class TensorReader {
     next_token_ += num_tokens;
   }
 
-  /// Fills in the next slots of every kind; `fields` say how many.
+  /// Reads the next slots of every kind; `fields` say how many.
   void take_slots(Segment& segment, JsonFields& fields, const std::string& place) {
     for (auto& [kind, slots] : slots_) {
       const int64_t num_slots = fields.integer("num_" + kind + kSlots, 0, slots.left());
@@ -81,7 +81,7 @@ class TensorReader {
   }
 
  private:
-  /// Slots of one kind, of which the first `next` are taken.
+  /// Slots of one kind, of which the first `next` have been read.
   struct SlotRows {
     at::Tensor rows;
     int64_t next = 0;
@@ -113,9 +113,9 @@ ImageRef read_image(const Json& value, const JsonOrigin& origin, const std::stri
   JsonFields fields(value, origin, place);
   ImageRef image;
   image.path = bytes_of(fields.at("path"), origin, fields.place_of("path"));
-  if (image.path.empty()) fields.fail("path", "a path is expected, found none");
+  if (image.path.empty()) fields.fail("path", "expected a path, found none");
   const Json& grid = fields.list("grid_thw", image.grid_thw.size());
-  if (grid.size() != image.grid_thw.size()) fields.fail("grid_thw", fmt::format("3 numbers are expected, found {}", grid.size()));
+  if (grid.size() != image.grid_thw.size()) fields.fail("grid_thw", fmt::format("expected 3 numbers, found {}", grid.size()));
   for (size_t i = 0; i < grid.size(); ++i) image.grid_thw[i] = json_integer(grid[i], origin, fields.place_of("grid_thw"), 1, kMaxInt);
   fields.finish();
   return image;
@@ -214,7 +214,7 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
   if (reader.tokens_left() > 0 || reader.slots_left() > 0) {
     throw_json_error(
         origin, "segments",
-        fmt::format("{} segments leave {} tokens and {} slots over", segments.size(), reader.tokens_left(), reader.slots_left()));
+        fmt::format("{} segments leave {} tokens and {} slots unused", segments.size(), reader.tokens_left(), reader.slots_left()));
   }
   return segments;
 }
@@ -222,12 +222,12 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
 std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
                                                                const std::vector<std::shared_ptr<const Segment>>& segments,
                                                                const JsonOrigin& origin, const std::string& place) {
-  if (!numbers.is_array()) throw_json_error(origin, place, "a list of segment numbers is expected");
+  if (!numbers.is_array()) throw_json_error(origin, place, "expected a list of segment numbers");
   std::vector<std::shared_ptr<const Segment>> chosen;
   std::unordered_set<int64_t> seen;
   for (const Json& value : numbers) {
     const int64_t number = json_integer(value, origin, place, 0, static_cast<int64_t>(segments.size()) - 1);
-    if (!seen.insert(number).second) throw_json_error(origin, place, fmt::format("segment {} stands twice in it", number));
+    if (!seen.insert(number).second) throw_json_error(origin, place, fmt::format("segment {} appears twice in it", number));
     chosen.push_back(segments[static_cast<size_t>(number)]);
   }
   return chosen;

@@ -17,7 +17,7 @@ namespace {
 
 Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
-// Python writes NaN, Infinity and -Infinity, which JSON does not know; put between quotes here, they survive the strict parser.
+// Python writes NaN, Infinity and -Infinity, which JSON does not have; quoted here, they pass the strict parser.
 constexpr std::pair<const char*, double> kNotFinite[] = {{"NaN", std::numeric_limits<double>::quiet_NaN()},
                                                          {"Infinity", std::numeric_limits<double>::infinity()},
                                                          {"-Infinity", -std::numeric_limits<double>::infinity()}};
@@ -55,7 +55,7 @@ double number_of(const Json& value, const JsonOrigin& origin, const std::string&
       if (value.get_ref<const std::string&>() == word) return number;
     }
   }
-  throw_json_error(origin, place, fmt::format("a number is expected, found {}", value.type_name()));
+  throw_json_error(origin, place, fmt::format("expected a number, found {}", value.type_name()));
 }
 
 LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::string& place) {

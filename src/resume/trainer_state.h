@@ -9,16 +9,16 @@
 
 namespace rematch {
 
-/// The name of a metric, kept once for all the lines of a run: a history of thousands of lines costs its numbers, not its words.
+/// The name of a metric, stored once per process, so that a history of thousands of lines stores only its numbers.
 class MetricName {
  public:
-  MetricName(const std::string& text);  // NOLINT: stands for the text
+  MetricName(const std::string& text);  // NOLINT: converts from text
   MetricName(const char* text) : MetricName(std::string(text)) {}
   operator const std::string&() const { return *text_; }
   bool operator==(const MetricName&) const = default;
 
  private:
-  const std::string* text_;  ///< lives as long as the program
+  const std::string* text_;  ///< valid as long as the program runs
 };
 
 /// One logged line: metric name → value, plus the step it belongs to.
@@ -29,7 +29,7 @@ struct LogEntry {
   bool operator==(const LogEntry&) const = default;
 };
 
-/// What a run remembers about itself; written as trainer_state.json with transformers' field names.
+/// The state of a run that other programs read; written as trainer_state.json with transformers' field names.
 struct TrainerState {
   int64_t global_step = 0;
   double epoch = 0;
@@ -45,15 +45,15 @@ struct TrainerState {
   std::optional<std::string> best_model_checkpoint;
   std::vector<LogEntry> log_history;
 
-  /// True when `value` beats best_metric; then remembers it with `step`.
+  /// True when `value` is better than best_metric; then stores it with `step`.
   bool update_best(double value, bool greater_is_better, int64_t step);
 
   /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json.
   std::string to_json() const;
 
   /// Reads a trainer_state.json. Every double comes back bit for bit; num_train_epochs comes back rounded up, as transformers writes it.
-  /// Keys we do not use are passed over.
-  /// @param origin  its path, for errors. @throws UserError (data) for what is no JSON, a missing key or a value of the wrong type
+  /// Unused keys are ignored.
+  /// @param origin  its path, for errors. @throws UserError (data) for invalid JSON, a missing key or a value of the wrong type
   static TrainerState from_json(std::string_view text, const std::string& origin);
 };
 

@@ -10,29 +10,31 @@
 
 namespace rematch {
 
-/// How to decode, and what only a run knows.
+/// How to decode, with the values that only a run has.
 struct GenerateOptions : GenerationSettings {
   uint64_t seed = 0;  ///< with epoch, sample_id and position, the key of every draw (BEHAVIOUR 4.7)
   std::vector<TokenId> stop_ids;
 };
 
-/// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation wants the weights as they are, wherever in a window.
+/// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation needs the current weights, at any point of a
+/// window.
 inline constexpr int64_t kWeightsOfNow = -1;
 
 /// The rollout backend as the loop sees it. Which one runs is decided once, in assembly/run.cc.
 class RolloutEngine {
  public:
   virtual ~RolloutEngine() = default;
-  /// True when the engine keeps a copy of the weights beside the training model's: then offload makes room for it (BEHAVIOUR 11), and only
-  /// sync_weights() shows it what was learnt.
+  /// True when the engine keeps its own copy of the weights: then offload makes room for it (BEHAVIOUR 11), and only
+  /// sync_weights() gives it the new ones.
   virtual bool holds_own_weights() const { return false; }
-  /// Makes the engine use the training weights of this version; a no-op for engines that share them. Offload may have the model's parameters
+  /// Makes the engine use the training weights of this version; a no-op for engines that share them. Offload may have the model's
+  /// parameters
   /// in host memory meanwhile.
   virtual void sync_weights(int64_t version) = 0;
   /// Answers every prompt, in order. No gradients, no packing. Polls for interrupts between tokens (throws Interrupted).
   /// @param on_progress  called with the number of finished prompts, may be empty
   virtual std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) = 0;
-  /// Gives back what is only needed while generating (caches).
+  /// Releases what is only needed while generating (caches).
   virtual void release() = 0;
 };
 

@@ -10,7 +10,7 @@
 
 namespace rematch {
 
-/// What an engine is made of.
+/// The parts that an engine is built from.
 struct EngineParts {
   std::shared_ptr<const Model> model;
   std::shared_ptr<const Tokenizer> tokenizer;
@@ -18,7 +18,7 @@ struct EngineParts {
   VllmOptions vllm;  ///< `vllm` only
 };
 
-/// Refuses a backend that cannot run here; called before any data or weights are read. Free, but for `vllm`, which is imported: seconds.
+/// Rejects a backend that cannot run here; called before any data or weights are read. Free, except for `vllm`, whose import takes seconds.
 /// @param backend  a name in rollout_backends()
 /// @param vllm     `vllm` only
 /// @throws UserError (environment) when `vllm` cannot run here, (config) for one that is unknown or not built yet; each with a mitigation

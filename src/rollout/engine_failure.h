@@ -3,7 +3,8 @@
 
 namespace rematch {
 
-/// An engine with weights of its own broke, or said something that cannot be: which sample, and where. The run stops with the state of the
+/// An engine with its own weights failed, or returned something impossible: names the sample and the place. The run stops with the state
+/// of the
 /// window's start saved.
 class EngineFailure : public UserError {
  public:

@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// The stretch of code in which an engine answers with the weights of one version: training state moves out of the way of an engine that
-/// holds weights of its own, and the engine takes the training weights. finish() gives everything back.
+/// The stretch of code in which an engine answers with the weights of one version: training state makes room for an engine that
+/// holds its own weights, and the engine receives the training weights. finish() undoes both.
 ///
 ///     GenerationScope scope(engine, maybe_null, version);
 ///     engine.generate(…);
@@ -17,7 +17,7 @@ namespace rematch {
 class GenerationScope {
  public:
   /// @param offload  null: nothing moves. @param version  as RolloutEngine::sync_weights
-  /// @throws UserError (environment) when host memory does not do; whatever sync_weights throws
+  /// @throws UserError (environment) when host memory is insufficient; whatever sync_weights throws
   GenerationScope(RolloutEngine& engine, Offload* offload, int64_t version)
       : engine_(engine), offload_(engine.holds_own_weights() ? offload : nullptr) {
     engine_.sync_weights(version);

@@ -18,9 +18,9 @@ namespace {
 
 // Shapes: B rows in the cache, P prompt columns, H hidden, V vocabulary.
 
-// Columns reserved at a time behind the prompt: rollouts usually end long before max_new_tokens.
+// Columns reserved at a time after the prompt: rollouts usually end long before max_new_tokens.
 constexpr int64_t kColumnChunk = 128;
-// Finished rows leave the cache when they are at least 1/kCompactFraction of it; before that they are computed along and ignored.
+// Finished rows leave the cache when they are at least 1/kCompactFraction of it; until then they are computed and ignored.
 constexpr int64_t kCompactFraction = 4;
 
 // One prompt being answered.
@@ -88,7 +88,7 @@ class BatchDecoder {
     return forward(model_.embed(token_ids.to(model_.device())), positions.unsqueeze(0).expand({3, num_rows, 1}), {}, {});
   }
 
-  // Logits [B, V] behind the last column; float32 on the CPU, where the sampler works.
+  // Logits [B, V] after the last column; float32 on the CPU, where the sampler runs.
   at::Tensor forward(const at::Tensor& embeds_BTH, const at::Tensor& positions_3BT, const at::Tensor& visual_idx_M,
                      const std::vector<at::Tensor>& deepstack_MH) {
     const int64_t num_new = embeds_BTH.size(1);
@@ -98,7 +98,7 @@ class BatchDecoder {
     return model_.head_KV(hidden_BTH.select(1, num_new - 1)).to(at::kCPU, at::kFloat).contiguous();
   }
 
-  // Takes the next token of every live row. Returns how many rows finished with it.
+  // Chooses the next token of every live row. Returns how many rows finish with it.
   int choose_tokens(const at::Tensor& logits_BV) {
     const int64_t vocab_size = logits_BV.size(1);
     float* const logits = logits_BV.data_ptr<float>();
@@ -119,7 +119,7 @@ class BatchDecoder {
     return reason.has_value();
   }
 
-  // Drops finished rows when that pays, and sees to a free column.
+  // Drops finished rows when that pays off, and ensures a free column.
   void make_room() {
     std::vector<int64_t> live;
     for (size_t i = 0; i < rows_.size(); ++i) {

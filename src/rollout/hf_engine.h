@@ -11,7 +11,7 @@ namespace rematch {
 class Tokenizer;
 
 /// Backend `hf`: the training model itself decodes a left-padded batch over a key/value cache (BEHAVIOUR 4.2, ENGINES 2). The oracle of the
-/// other backends: greedy ids equal those of batch size 1 and of transformers' generate, save where the two best logits nearly tie.
+/// other backends: greedy ids equal those of batch size 1 and of transformers' generate, except where the two best logits nearly tie.
 class HfEngine : public RolloutEngine {
  public:
   /// @param model      shared with training; never written to
@@ -23,7 +23,7 @@ class HfEngine : public RolloutEngine {
 
   void sync_weights(int64_t) override {}
   /// Prompts are answered in their order, `batch_size` at a time.
-  /// @throws UserError (data) naming the sample when its ids, images and pads do not fit together or a logit is not finite; Interrupted
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a logit is not finite; Interrupted
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override {}
 

@@ -55,11 +55,12 @@ void KvCache::rebuild(const std::vector<int64_t>& row_idx, int64_t capacity) {
 
 CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype, const at::Device& device)
     : cache_(cache), first_(least(cache.paddings())), end_(cache.len() + num_new) {
-  // Built on the CPU and moved once: [B, T, columns] of "may look at".
+  // Built on the CPU and moved once: [B, T, columns] of "may attend to".
   const at::Tensor column = at::arange(first_, end_, at::kLong);
   const at::Tensor query = at::arange(cache.len(), end_, at::kLong).unsqueeze(1);
   const at::Tensor padding = at::tensor(cache.paddings(), at::kLong).view({-1, 1, 1});
-  // A padding query sees itself only: nobody reads it, but it must stay finite, for 0·NaN would reach real rows through the values.
+  // A padding query attends to itself only: its output is unused but must be finite, because 0·NaN would reach real rows through the
+  // values.
   const at::Tensor visible = ((column <= query) & (column >= padding)) | (column == query);
   const at::Tensor zeros = at::zeros(visible.sizes(), at::kFloat);
   const at::Tensor mask = zeros.masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());

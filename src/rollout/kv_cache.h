@@ -11,7 +11,7 @@ namespace rematch {
 // Shapes: B rows, T new tokens, L columns (left padding, prompt and generated ids), nq query heads, nkv key/value heads, D head size.
 
 /// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j of every row is the same step; a row's
-/// first `padding` columns hold nothing of its own.
+/// first `padding` columns are empty.
 class KvCache {
  public:
   struct Shape {
@@ -28,7 +28,7 @@ class KvCache {
   int64_t capacity() const { return capacity_; }
   const std::vector<int64_t>& paddings() const { return paddings_; }
 
-  /// Stores T new columns of a layer behind the first len(). k, v [B, T, nkv, D]
+  /// Stores T new columns of a layer after the first len(). k, v [B, T, nkv, D]
   void write(int64_t layer_idx, const at::Tensor& k, const at::Tensor& v);
   /// Keys (or values) of a layer from column `first` up to `end`, a view [B, nkv, end − first, D].
   at::Tensor keys(int64_t layer_idx, int64_t first, int64_t end) const { return view(layer_idx, 0, first, end); }
@@ -52,7 +52,7 @@ class KvCache {
 /// Attention of a left-padded batch over its cache; padding is only in the mask. Hidden states are [B, T, H].
 class CachedAttention : public AttentionContext {
  public:
-  /// For `num_new` tokens behind what the cache holds. The caller advances the cache after the forward.
+  /// For `num_new` tokens after those in the cache. The caller advances the cache after the forward.
   CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype, const at::Device& device);
   /// q [B, T, nq, D], k and v [B, T, nkv, D] → [B, T, nq, D]
   at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;

@@ -28,7 +28,7 @@ class DeviceMover : public TensorMover {
   }
 
  private:
-  // Page-locked memory copies several times as fast, but systems limit it: what it does not hold goes to ordinary memory.
+  // Page-locked memory copies several times as fast, but systems limit it: the rest uses ordinary memory.
   static at::Tensor host_like(const at::Tensor& tensor) {
     const at::TensorOptions host = tensor.options().device(at::kCPU);
     if (tensor.is_cuda()) {
@@ -71,7 +71,7 @@ std::unique_ptr<TensorMover> make_tensor_mover() { return std::make_unique<Devic
 Offload::Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover)
     : options_(std::move(options)), parameters_(std::move(parameters)), mover_(std::move(mover)) {}
 
-// Each tensor once, whoever lists it; those of a restore that failed are away already.
+// Each tensor once; those of a failed restore are already moved.
 std::vector<at::Tensor> Offload::tensors_to_move() const {
   std::vector<at::Tensor> tensors;
   std::set<const at::TensorImpl*> seen;
@@ -120,13 +120,13 @@ void Offload::move_out(const std::vector<at::Tensor>& tensors) {
   } catch (const std::exception& error) {
     const std::string reason = reason_of(error);
     const size_t num_moved = offloaded_.size();
-    move_back();  // it was all there a moment ago; if even that fails, its own error says more
+    move_back();  // there was room a moment ago; if even that fails, its own error says more
     throw UserError(ErrorKind::kEnvironment,
                     {.error = "training state could not be moved to host memory for a rollout",
                      .where = "custom.extra.rollout_matching.offload",
-                     .what = fmt::format("{} of {} tensors ({:.2f} GiB in all) had been moved: {}", num_moved, tensors.size(),
+                     .what = fmt::format("{} of {} tensors ({:.2f} GiB in total) were moved: {}", num_moved, tensors.size(),
                                          gib(bytes_of(tensors)), reason),
-                     .fix = "make host memory free, or set offload.offload_optimizer or offload.offload_model to false"});
+                     .fix = "free host memory, or set offload.offload_optimizer or offload.offload_model to false"});
   }
 }
 
@@ -138,7 +138,7 @@ void Offload::move_back() {
   const at::NoGradGuard no_grad;
   const size_t num_all = offloaded_.size();
   try {
-    // From the end: what has returned is forgotten at once, and a failure leaves exactly what is still away.
+    // From the end: returned tensors are forgotten at once, and a failure leaves exactly those that are still in host memory.
     while (!offloaded_.empty()) {
       const Offloaded& last = offloaded_.back();
       last.tensor.set_data(mover_->to_device(last.tensor, last.home));
@@ -152,7 +152,7 @@ void Offload::move_back() {
                      .where = "custom.extra.rollout_matching.offload",
                      .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}", offloaded_.size(), num_all,
                                          gib(bytes), reason_of(error)),
-                     .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or make the device free of other programs"});
+                     .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or stop other programs on the device"});
   }
 }
 
@@ -165,7 +165,7 @@ OffloadScope::~OffloadScope() {
   try {
     offload_->leave();
   } catch (const UserError& error) {
-    // The error on its way comes first; this one must not end the program in its place.
+    // The pending exception takes precedence; this error must not end the program.
     const Problem& problem = error.problems().front();
     if (offload_->options_.warn) offload_->options_.warn(fmt::format("{}: {}; {}", problem.error, problem.what, problem.fix));
   }

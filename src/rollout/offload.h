@@ -11,28 +11,28 @@
 
 namespace rematch {
 
-/// How bytes get from the device to host memory and back. The real one is make_tensor_mover(); tests record moves or let them fail.
+/// Moves bytes between device and host memory. The real one is make_tensor_mover(); tests record moves or let them fail.
 class TensorMover {
  public:
   virtual ~TensorMover() = default;
   /// True when a tensor takes device memory, which moving it would free. (On a CPU everything is in host memory already.)
   virtual bool is_on_device(const at::Tensor& tensor) const = 0;
-  /// A copy in host memory: same values, dtype, sizes and strides, storage of its own. @throws c10::Error, std::bad_alloc
+  /// A copy in host memory: same values, dtype, sizes and strides, separate storage. @throws c10::Error, std::bad_alloc
   virtual at::Tensor to_host(const at::Tensor& tensor) = 0;
-  /// A copy on `device` of what to_host() gave. @throws c10::Error when the device's memory does not do
+  /// A copy on `device` of what to_host() returned. @throws c10::Error when the device's memory is insufficient
   virtual at::Tensor to_device(const at::Tensor& tensor, const at::Device& device) = 0;
-  /// Gives memory that the allocator of a device keeps for later back to the device, so that others find it.
+  /// Returns memory cached by a device's allocator to the device, for other users.
   virtual void release_cached(const at::Device& device) = 0;
 };
 
-/// Page-locked host memory where it can be had, blocking copies, the caching allocator emptied.
+/// Page-locked host memory where available, blocking copies, the caching allocator emptied.
 std::unique_ptr<TensorMover> make_tensor_mover();
 
-/// Keeps training state in host memory while a rollout engine with weights of its own starts, takes the weights and generates
-/// (BEHAVIOUR 11). OffloadScope says when; this class knows what and remembers where from.
+/// Keeps training state in host memory while a rollout engine with its own weights starts, receives the weights and generates
+/// (BEHAVIOUR 11). OffloadScope decides when; this class knows what to move and where it came from.
 ///
-/// A tensor moves by exchanging the data below it (at::Tensor::set_data), so whoever holds it — model, optimizer, tied head, autograd hooks —
-/// holds the same tensor before, meanwhile and after. Meanwhile it is an ordinary CPU tensor: weights can be read for the sync and saved.
+/// A tensor moves by exchanging its data (at::Tensor::set_data), so its holders (model, optimizer, tied head, autograd hooks)
+/// keep the same tensor throughout. Meanwhile it is an ordinary CPU tensor: weights can be read for the sync and saved.
 /// Not thread-safe.
 class Offload {
  public:
@@ -40,11 +40,12 @@ class Offload {
   struct Options {
     OffloadSettings settings;
     std::function<void(const std::string&)>
-        warn;  ///< told when state could not return while an exception was on its way; must not throw; may be empty
+        warn;  ///< called when state cannot return while an exception is pending; must not throw; may be empty
   };
-  /// @param parameters  all of the model's, asked at every scope; a tied matrix may be listed twice and moves once
+  /// @param parameters  all of the model's, requested at every scope; a tied matrix may be listed twice and moves once
   Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover);
-  /// The optimizer's tensors, once there is one: the engine is made before it. @param optimizer  must stay callable as long as scopes open
+  /// The optimizer's tensors, once there is one: the engine is made before it. @param optimizer  must stay callable as long as scopes are
+  /// opened
   void set_optimizer(Tensors optimizer) { optimizer_ = std::move(optimizer); }
 
   /// Tensors that are in host memory now.
@@ -70,7 +71,7 @@ class Offload {
   int depth_ = 0;  ///< open scopes; only the outermost moves
 };
 
-/// The stretch of code during which training state is away. Scopes inside a scope do nothing.
+/// The scope in which training state is in host memory. Nested scopes do nothing.
 ///
 ///     OffloadScope offload(maybe_null);
 ///     engine.sync_weights(…); engine.generate(…); engine.release();
@@ -78,15 +79,16 @@ class Offload {
 class OffloadScope {
  public:
   /// @param offload  null: nothing moves
-  /// @throws UserError (environment) when host memory does not do; everything is back on its device then
+  /// @throws UserError (environment) when host memory is insufficient; everything is then back on its device
   explicit OffloadScope(Offload* offload);
-  /// Brings back what restore() was not reached for because of an exception. A failure of that goes to Options::warn.
+  /// Restores the state if an exception prevented restore(). A failure goes to Options::warn.
   ~OffloadScope();
   OffloadScope(const OffloadScope&) = delete;
   OffloadScope& operator=(const OffloadScope&) = delete;
 
-  /// Brings everything back; the end of the scope on the way without errors.
-  /// @throws UserError (environment) when the device's memory does not do; the values stay safe in host memory, and the next scope's end tries again
+  /// Restores everything; the regular end of the scope.
+  /// @throws UserError (environment) when device memory is insufficient; the values stay safe in host memory, and the next scope's end
+  /// tries again
   void restore();
 
  private:

@@ -22,7 +22,7 @@ RowInput row_of(const Prompt& prompt) {
   return row;
 }
 
-// Pixels of every image of the batch, one below the other. `keep_alive` owns the memory that the copy reads.
+// Pixels of every image of the batch, concatenated. `keep_alive` owns the memory that the copy reads.
 VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pixels) {
   VisionInput input;
   std::vector<std::shared_ptr<const Patches>> keep_alive;
@@ -31,8 +31,8 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
     for (const ImageRef& image : prompt.images) {
       auto patches = pixels(image);
       if (patches->grid_thw != image.grid_thw) {
-        throw bad_prompt(prompt, "an image is not of the size that its prompt was made for",
-                         fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
+        throw bad_prompt(prompt, "an image's size differs from that of its prompt",
+                         fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
                                      image.grid_thw[1], image.grid_thw[2]),
                          "do not change image files during a run");
       }
@@ -50,11 +50,11 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
 }  // namespace
 
 void check_prompt(const Prompt& prompt, const ModelDescription& model) {
-  if (prompt.token_ids.empty()) throw bad_prompt(prompt, "a prompt is empty", "no token ids", "give it at least one token");
+  if (prompt.token_ids.empty()) throw bad_prompt(prompt, "a prompt is empty", "no token ids", "pass at least one token");
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     const TokenId id = prompt.token_ids[i];
     if (id >= 0 && id < model.text.vocab_size) continue;
-    throw bad_prompt(prompt, "a prompt has a token the model does not know",
+    throw bad_prompt(prompt, "a prompt has a token outside the model's vocabulary",
                      fmt::format("id {} at position {}, vocab_size {}", id, i, model.text.vocab_size),
                      "use the tokenizer of this checkpoint");
   }
@@ -62,9 +62,9 @@ void check_prompt(const Prompt& prompt, const ModelDescription& model) {
   for (const ImageRef& image : prompt.images) num_wanted += model.vision.num_tokens(image.grid_thw);
   const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(), static_cast<int>(model.image_token_id));
   if (num_pads == num_wanted) return;
-  throw bad_prompt(prompt, "image pads and images of a prompt do not fit together",
+  throw bad_prompt(prompt, "image pads and images of a prompt do not match",
                    fmt::format("{} pads, {} images that need {}", num_pads, prompt.images.size(), num_wanted),
-                   "give one image per image placeholder of the messages");
+                   "pass one image per image placeholder of the messages");
 }
 
 PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, const PixelGetter& pixels) {

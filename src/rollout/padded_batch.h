@@ -10,9 +10,9 @@
 
 namespace rematch {
 
-/// Prompts side by side, each padded on its left to the longest. Shapes: B prompts, P columns, M visual tokens of all prompts.
+/// A batch of prompts, each padded on the left to the longest. Shapes: B prompts, P columns, M visual tokens of all prompts.
 struct PaddedBatch {
-  at::Tensor token_ids_BP;              ///< int64, model's device; padding is id 0, which only the mask tells apart
+  at::Tensor token_ids_BP;              ///< int64, model's device; padding is id 0, which only the mask distinguishes
   at::Tensor positions_3BP;             ///< int64, CPU; from each row's own unpadded ids, 0 at padding
   std::vector<int64_t> paddings;        ///< B
   std::vector<int64_t> next_positions;  ///< B, mRoPE position of the first generated token, all three rows alike
@@ -22,7 +22,7 @@ struct PaddedBatch {
   int64_t num_columns() const { return token_ids_BP.size(1); }
 };
 
-/// Lays prompts out and runs the vision tower once for their images.
+/// Lays out prompts and runs the vision tower once for their images.
 /// @throws UserError (data) when an image's pixels disagree with its reference
 PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, const PixelGetter& pixels);
 

@@ -35,7 +35,7 @@ void ObjectKeyCounter::feed(std::string_view bytes) {
 void ObjectKeyCounter::feed_outside(char byte) {
   if (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') return;
   if (byte == '"') {
-    // Text that goes in circles need not be JSON: everything but a sure value counts as a key.
+    // Repetitive text need not be JSON: everything but a certain value counts as a key.
     is_candidate_ = previous_ != ':' && (containers_.empty() || containers_.back() == '{');
     in_string_ = true;
     escaped_ = false;

@@ -9,11 +9,11 @@ namespace rematch {
 
 class Tokenizer;
 
-/// Counts completed `"object_…"` keys in text that arrives in pieces. A key counts at its closing quote; a string that is a value (behind
-/// a colon or inside an array) is none, whatever it says.
+/// Counts completed `"object_…"` keys in text that arrives in pieces. A key counts at its closing quote; a string that is a value (after
+/// a colon or inside an array) is not one, whatever it contains.
 class ObjectKeyCounter {
  public:
-  /// @param bytes  the next piece; may cut characters, escapes and keys anywhere
+  /// @param bytes  the next piece; may split characters, escapes and keys anywhere
   void feed(std::string_view bytes);
   int count() const { return count_; }
 
@@ -22,23 +22,23 @@ class ObjectKeyCounter {
   void feed_string(char byte);
 
   std::vector<char> containers_;  ///< open '{' and '[', innermost last
-  char previous_ = '\0';          ///< last byte outside strings that is no white space
+  char previous_ = '\0';          ///< last byte outside strings that is not whitespace
   bool in_string_ = false;
   bool escaped_ = false;
-  bool is_candidate_ = false;  ///< the open string stands where a key may
+  bool is_candidate_ = false;  ///< the open string is where a key may be
   size_t string_len_ = 0;
-  bool matches_ = false;  ///< the open string began with `object_`, as far as it was read
+  bool matches_ = false;  ///< the open string starts with `object_`, as far as it has been read
   int count_ = 0;
 };
 
-/// Watches one row's generated ids and says when it goes round in circles (BEHAVIOUR 4.5). Torch-free, O(1) per token and byte.
+/// Watches one row's generated ids and detects repetition (BEHAVIOUR 4.5). Torch-free, O(1) per token and byte.
 class RepeatGuard {
  public:
-  /// @param tokenizer  gives token bytes for `max_object_keys`; must outlive the guard; may be null when there is no such cap
+  /// @param tokenizer  provides token bytes for `max_object_keys`; must outlive the guard; may be null when there is no such cap
   /// @throws UserError (config) for options out of range
   RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer);
 
-  /// Takes the next generated id. @return true when the row ends with this token (which is kept)
+  /// Accepts the next generated id. @return true when the row ends with this token (which is kept)
   bool push(TokenId token_id);
 
   /// The same rule for an engine that returns whole answers. @return how many of the first ids are kept; `ids.size()` and

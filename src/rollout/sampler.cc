@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 constexpr double kNearTie = 1e-5;
-// Keeps this stream apart from others that use (seed, epoch, sample), such as the random object ordering.
+// Separates this stream from others that use (seed, epoch, sample), such as the random object ordering.
 constexpr uint64_t kRolloutStream = 0x726F6C6C6F7574ULL;
 
 [[noreturn]] void refuse(const char* key, const std::string& found, const char* legal) {
@@ -39,7 +39,7 @@ struct Extremes {
   }
 };
 
-// Lane by lane, so that compilers take many at a time.
+// Lane by lane, so that compilers vectorise it.
 Extremes extremes(std::span<const float> logits_V) {
   constexpr size_t kLanes = 16;
   float best[kLanes], second[kLanes], lowest[kLanes];
@@ -79,7 +79,7 @@ void check_sampling_options(const GenerateOptions& options) {
     refuse("temperature", fmt::format("{}", options.temperature), "0 (greedy) or more");
   }
   if (!(options.top_p >= 0 && options.top_p <= 1)) refuse("top_p", fmt::format("{}", options.top_p), "a value from 0 to 1 (1 = off)");
-  if (options.top_k < 0) refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or leave it off");
+  if (options.top_k < 0) refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or off");
   if (!(options.repetition_penalty > 0) || !std::isfinite(options.repetition_penalty)) {
     refuse("repetition_penalty", fmt::format("{}", options.repetition_penalty), "a value above 0 (1.0 = off)");
   }
@@ -115,11 +115,11 @@ TokenId Sampler::next(std::span<float> logits_V, SamplerRow& row) {
 void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
   const auto is_bad = [](float logit) { return !(std::abs(logit) <= std::numeric_limits<float>::max()); };
   int num_bad = 0;
-  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;  // no way out early: compilers take many at a time
+  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;  // no early exit, so that compilers vectorise it
   if (num_bad > 0) {
     const auto i = std::find_if(logits_V.begin(), logits_V.end(), is_bad) - logits_V.begin();
     throw UserError(ErrorKind::kData,
-                    {.error = "the model gives a logit that is not finite",
+                    {.error = "a logit of the model is not finite",
                      .where = row.who_,
                      .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[static_cast<size_t>(i)]),
                      .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
@@ -143,13 +143,13 @@ void Sampler::cool(std::span<float> logits_V) const {
     for (float& logit : logits_V) logit /= temperature;
     return;
   }
-  // So cold that float32 overflows: the limit is greedy.
+  // The temperature is so low that float32 overflows: the limit is greedy.
   const auto best = std::max_element(logits_V.begin(), logits_V.end()) - logits_V.begin();
   std::fill(logits_V.begin(), logits_V.end(), kRemoved);
   logits_V[static_cast<size_t>(best)] = 0;
 }
 
-// Equal values at the boundary all stay, as there.
+// Equal values at the boundary are all kept, as in transformers.
 void Sampler::keep_top_k(std::span<float> logits_V) {
   const auto k = std::min(static_cast<size_t>(options_.top_k), logits_V.size());
   scratch_.assign(logits_V.begin(), logits_V.end());
@@ -160,13 +160,13 @@ void Sampler::keep_top_k(std::span<float> logits_V) {
   }
 }
 
-// Removes, from the least likely up, every token at which the cumulated probability is still ≤ 1 − top_p; the best one always stays.
+// Removes, from the least likely up, every token at which the cumulative probability is still ≤ 1 − top_p; the best one is always kept.
 void Sampler::keep_top_p(std::span<float> logits_V) {
   const float largest = *std::max_element(logits_V.begin(), logits_V.end());
   double total = 0;
   for (const float logit : logits_V) total += std::exp(static_cast<double>(logit) - largest);
   const double removable = (1 - options_.top_p) * total;
-  // Tokens that would be removed even if all V were as likely need no sorting.
+  // Tokens that would be removed even if all V were equally likely need no sorting.
   const double floor = removable / static_cast<double>(logits_V.size());
   double cumulated = 0;
   order_.clear();

@@ -9,10 +9,10 @@
 
 namespace rematch {
 
-/// What the sampler remembers of one sequence: whose it is and which ids the repetition penalty has seen.
+/// The sampler's state of one sequence: its sample and the ids that the repetition penalty has seen.
 class SamplerRow {
  public:
-  /// @param prompt      names the sequence (epoch, sample_id, where) and gives the first ids of the penalty
+  /// @param prompt      names the sequence (epoch, sample_id, where) and provides the first ids of the penalty
   /// @param vocab_size  ids beyond it cannot be generated and are not remembered
   SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size);
 

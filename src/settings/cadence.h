@@ -5,14 +5,14 @@
 
 namespace rematch {
 
-/// When something happens that happens now and then (`eval_strategy`, `save_strategy`).
+/// When a recurring event happens (`eval_strategy`, `save_strategy`).
 enum class When { kSteps, kEpoch, kBest, kNever };
 inline constexpr EnumName<When> kWhens[] = {{When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
 constexpr std::span<const EnumName<When>> names_of(When) { return kWhens; }
 
 /// How long to train and when to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).
 struct CadenceSettings {
-  int64_t max_steps = -1;  ///< > 0 beats num_train_epochs
+  int64_t max_steps = -1;  ///< > 0 overrides num_train_epochs
   double num_train_epochs = 3;
   int64_t logging_steps = 5;
   bool logging_first_step = true;

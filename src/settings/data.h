@@ -10,7 +10,7 @@ namespace rematch {
 /// How the objects of an answer are numbered (`custom.object_ordering`).
 enum class ObjectOrdering {
   kSorted,  ///< stable by (min y, min x) over all vertices
-  kRandom,  ///< shuffled anew each epoch
+  kRandom,  ///< reshuffled each epoch
 };
 inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {{ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"}};
 constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) { return kObjectOrderings; }
@@ -27,7 +27,7 @@ struct DataSettings {
   bool operator==(const DataSettings&) const = default;
 };
 
-/// What the model is asked (`template.system`, `custom.user_prompt`).
+/// The prompts (`template.system`, `custom.user_prompt`).
 struct PromptSettings {
   std::optional<std::string> system_prompt;  ///< none = built in
   std::optional<std::string> user_prompt;    ///< the text itself, also when the key named a file; none = built in
@@ -47,7 +47,7 @@ struct LoaderSettings {
 struct BatchSettings {
   int per_device_train_batch_size = 1;  ///< samples of a micro-batch, ≥ 1
   int gradient_accumulation_steps = 1;  ///< micro-batches of a window on each rank, ≥ 1
-  bool drop_last = false;               ///< leave out an epoch's last micro-batch when it is not full
+  bool drop_last = false;               ///< drop an epoch's last micro-batch when it is not full
 
   bool operator==(const BatchSettings&) const = default;
 };

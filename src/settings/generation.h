@@ -3,7 +3,7 @@
 
 namespace rematch {
 
-/// When to end a row that goes round in circles (`repeat_terminate`, BEHAVIOUR 4.5).
+/// When to end a row that repeats itself (`repeat_terminate`, BEHAVIOUR 4.5).
 struct RepeatGuardSettings {
   bool enabled = false;
   int min_new_tokens = 256;
@@ -15,16 +15,16 @@ struct RepeatGuardSettings {
   bool operator==(const RepeatGuardSettings&) const = default;
 };
 
-/// What only the `native` backend asks for. Nothing in here changes an answer.
+/// Settings of the `native` backend only. None of them changes an answer.
 struct NativeSettings {
   int max_num_seqs = 64;    ///< sequences decoded together, ≥ 1
-  double kv_cache_gib = 0;  ///< the most the key/value cache may take; 0 = by free memory and what the prompts need
+  double kv_cache_gib = 0;  ///< upper limit of the key/value cache; 0 = by free memory and the needs of the prompts
 
   // Without a key.
   int block_len = 16;        ///< tokens of a cache block, ≥ 1
   int max_step_rows = 0;     ///< tokens computed in one step at most; 0 = by device
   bool prefix_cache = true;  ///< equal starts of prompts are computed once
-  bool drafts = true;        ///< probable tokens are computed ahead of their turn (CPU)
+  bool drafts = true;        ///< probable tokens are drafted (CPU)
 
   bool operator==(const NativeSettings&) const = default;
 };

@@ -21,7 +21,7 @@ struct CoordLossSettings {
   double gate_weight = 1.0;
   double temperature_coord = 1.0;         ///< > 0
   double target_sigma = 2.0;              ///< > 0, bins
-  std::optional<double> target_truncate;  ///< bins; none = no cut
+  std::optional<double> target_truncate;  ///< bins; none = no truncation
 
   bool operator==(const CoordLossSettings&) const = default;
 };

@@ -11,7 +11,7 @@ namespace rematch {
 struct OutputSettings {
   std::string output_dir = "output";
   bool add_version = false;             ///< `vN-YYYYMMDD-HHMMSS` between the two, N one above the largest there is
-  std::optional<std::string> run_name;  ///< none or empty: no level of its own
+  std::optional<std::string> run_name;  ///< none or empty: no extra level
   std::string logging_dir;              ///< of TensorBoard events
   std::vector<std::string> report_to{"tensorboard"};
   std::string run_dir;  ///< output_dir[/vN-date-time][/run_name]; has no key of its own, see run_directory()
@@ -20,7 +20,7 @@ struct OutputSettings {
   bool operator==(const OutputSettings&) const = default;
 };
 
-/// What is kept of a run, and where it goes on (BEHAVIOUR 17).
+/// The checkpoints of a run, and where it resumes (BEHAVIOUR 17).
 struct CheckpointSettings {
   int64_t save_total_limit = 0;                       ///< 0 = all are kept
   bool save_only_model = false;                       ///< no training state

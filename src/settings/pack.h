@@ -15,8 +15,8 @@ constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) {
 
 /// Which segments may share a row (`post_rollout_pack_scope`).
 enum class PackScope {
-  kMicroBatch,  ///< a micro-batch as it comes is a row: packing off, and stage 1, whose data stream is packed before
-  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is chosen from all that wait, the rest goes on waiting
+  kMicroBatch,  ///< each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
+  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is selected, the other segments keep waiting
   kWindow,      ///< `window`: as many rows as the window needs, nothing is left waiting
 };
 inline constexpr EnumName<PackScope> kPackScopes[] = {{PackScope::kCarry, "micro"}, {PackScope::kWindow, "window"}};
@@ -26,8 +26,8 @@ constexpr std::span<const EnumName<PackScope>> names_of(PackScope) { return kPac
 struct PackSettings {
   bool enabled = false;
   int buffer = 512;              ///< segments (stage 1: samples) that wait for a row, ≥ 1
-  double min_fill_ratio = 0.65;  ///< (0, 1]; rows filled less are told, in stage 1 an epoch's last one is left out
-  bool drop_last = true;         ///< stage 1: leave out that last row
+  double min_fill_ratio = 0.65;  ///< (0, 1]; a lower fill gives a warning; in stage 1 such a last row of an epoch is dropped
+  bool drop_last = true;         ///< stage 1: drop that last row
   PackingSelector selector = PackingSelector::kBinpacking;
   PackScope scope = PackScope::kCarry;  ///< stage 2
 
@@ -37,7 +37,7 @@ struct PackSettings {
 /// `rollout_buffer.*`: one rollout feeds several updates (BEHAVIOUR 10).
 struct RolloutBufferSettings {
   bool enabled = false;  ///< tells windows apart in the log
-  int m_steps = 1;       ///< as the key says, whether enabled or not
+  int m_steps = 1;       ///< value of the key, whether enabled or not
 
   /// Optimizer steps on a full window.
   int steps_per_window() const { return enabled ? m_steps : 1; }
@@ -45,7 +45,7 @@ struct RolloutBufferSettings {
   bool operator==(const RolloutBufferSettings&) const = default;
 };
 
-/// `offload.*`: what is in host memory while rollouts are generated (BEHAVIOUR 11).
+/// `offload.*`: what is moved to host memory while rollouts are generated (BEHAVIOUR 11).
 struct OffloadSettings {
   bool enabled = false;
   bool model = false;      ///< parameters and gradients, when enabled

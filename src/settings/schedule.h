@@ -21,10 +21,10 @@ struct ScheduleSettings {
   ScheduleType type = ScheduleType::kCosine;
   double warmup_ratio = 0;               ///< of all optimizer steps; used when warmup_steps is 0
   int64_t warmup_steps = 0;              ///< optimizer steps
-  std::optional<double> num_cycles;      ///< waves; default 0.5, half a cosine
+  std::optional<double> num_cycles;      ///< periods; default 0.5, half a cosine
   std::optional<double> min_lr;          ///< exactly one of min_lr and min_lr_rate for the two cosines with a floor
-  std::optional<double> min_lr_rate;     ///< floor as a share of the learning rate
-  std::optional<double> warmup_lr_rate;  ///< kCosineWarmupWithMinLr: where the warm-up starts, as a share
+  std::optional<double> min_lr_rate;     ///< floor as a fraction of the learning rate
+  std::optional<double> warmup_lr_rate;  ///< kCosineWarmupWithMinLr: start of the warm-up, as a fraction
 
   bool operator==(const ScheduleSettings&) const = default;
 };

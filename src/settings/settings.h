@@ -32,7 +32,7 @@ constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) { r
 /// The initialisers of the structs ARE the defaults; the keys that fill them are described in config/keys_*.cc.
 struct Settings {
   TrainerVariant variant = TrainerVariant::kSft;
-  uint64_t seed = 42;  ///< of everything random
+  uint64_t seed = 42;  ///< of all random numbers
   ModelSettings model;
   DataSettings data;
   PromptSettings prompt;
@@ -49,7 +49,7 @@ struct Settings {
   LossNormalization loss_normalization = LossNormalization::kWindow;
   std::map<std::string, double> further_losses;  ///< `custom.loss.NAME`: settings of loss terms that have no field
   bool rollouts = false;                         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
-  std::string backend = "vllm";  ///< `rollout_backend`: "vllm", "hf", "native"; whether it exists is found out where it is made
+  std::string backend = "vllm";  ///< `rollout_backend`: "vllm", "hf", "native"; whether it exists is checked when it is created
   GenerationSettings generation;
   VllmSettings vllm;
   MatchSettings match;

@@ -25,7 +25,8 @@ struct AddedToken {
 class Tokenizer {
  public:
   /// Reads `path` (a tokenizer.json, or a directory that holds one).
-  /// @throws UserError (data) for a damaged file, or one that needs an unimplemented part (pre-tokenizer, normaliser, `byte_fallback`, …): named.
+  /// @throws UserError (data) for a damaged file, or one that needs an unimplemented part (pre-tokenizer, normaliser, `byte_fallback`, …):
+  /// named.
   static std::shared_ptr<const Tokenizer> load(const std::string& path);
 
   ~Tokenizer();

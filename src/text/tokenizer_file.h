@@ -33,7 +33,8 @@ TokenizerSpec read_tokenizer_json(const std::string& path);
 /// The same for a file's content. @param where  its name in errors
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& where);
 
-/// Reads vocab.json, merges.txt and tokenizer_config.json's `added_tokens_decoder` with NFC and the split pattern of the family's tokenizer.
+/// Reads vocab.json, merges.txt and tokenizer_config.json's `added_tokens_decoder` with NFC and the split pattern of the family's
+/// tokenizer.
 /// @throws UserError (data) for another `tokenizer_class`
 TokenizerSpec read_vocab_and_merges(const std::string& directory);
 

@@ -20,7 +20,7 @@ Cadence::Cadence(const CadenceSettings& options, StepsOfEpoch steps_of_epoch)
   total_steps_ = 0;
   for (int64_t epoch = 0; epoch < whole_epochs; ++epoch) total_steps_ += steps_in(epoch);
   if (options.num_train_epochs > static_cast<double>(whole_epochs)) {
-    // Multiplied before the whole epochs are taken off: 2.1 epochs of 10 steps are 21, though 2.1 - 2 is a little more than 0.1.
+    // Multiplied before the whole epochs are subtracted: 2.1 epochs of 10 steps are 21, though 2.1 - 2 is a little more than 0.1.
     const int64_t steps = steps_in(whole_epochs);
     total_steps_ += static_cast<int64_t>(std::ceil(options.num_train_epochs * static_cast<double>(steps))) - whole_epochs * steps;
   }
@@ -42,7 +42,7 @@ double Cadence::epoch_at(int64_t step) const {
   const auto epoch = std::lower_bound(epoch_ends_.begin(), epoch_ends_.end(), step) - epoch_ends_.begin();
   const int64_t start = epoch == 0 ? 0 : epoch_ends_[static_cast<size_t>(epoch) - 1];
   const int64_t steps = epoch_ends_[static_cast<size_t>(epoch)] - start;
-  // One division of whole numbers: exact at the ends of epochs, and step / steps when all epochs are alike.
+  // One division of integers: exact at the ends of epochs, and step / steps when all epochs are equal.
   return static_cast<double>(epoch * steps + (step - start)) / static_cast<double>(steps);
 }
 

@@ -15,15 +15,15 @@ struct Due {
   bool stop = false;
 };
 
-/// Optimizer steps of epoch 0, 1, …: ≥ 1, and the same whenever it is asked.
+/// Optimizer steps of epoch 0, 1, …: ≥ 1, and always the same.
 using StepsOfEpoch = std::function<int64_t(int64_t epoch)>;
 
-/// Counts optimizer steps and says what is due after each. Epochs may differ in length (stage 1 with packing).
+/// Counts optimizer steps and reports what is due after each. Epochs may differ in length (stage 1 with packing).
 class Cadence {
  public:
-  /// Without max_steps asks for the steps of every epoch of the run; with it for none.
+  /// Without max_steps queries the steps of every epoch of the run; with it of none.
   Cadence(const CadenceSettings& options, StepsOfEpoch steps_of_epoch);
-  /// All epochs alike. @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
+  /// All epochs equal. @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
   Cadence(const CadenceSettings& options, int64_t steps_per_epoch);
 
   /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of an epoch that part of its steps,
@@ -38,7 +38,7 @@ class Cadence {
   bool may_save(int64_t step) const;
 
   /// Epochs done after `step`, as transformers reports `epoch`: whole at the end of an epoch, its share of that epoch's steps between.
-  /// Asks for the steps of no epoch behind the one that `step` belongs to. @param step  ≥ 0
+  /// Queries no epoch after the one that `step` belongs to. @param step  ≥ 0
   double epoch_at(int64_t step) const;
 
  private:
@@ -47,7 +47,7 @@ class Cadence {
   CadenceSettings options_;
   StepsOfEpoch steps_of_epoch_;
   int64_t total_steps_;
-  mutable std::vector<int64_t> epoch_ends_;  ///< steps at the end of epochs 0, 1, … as far as they were needed
+  mutable std::vector<int64_t> epoch_ends_;  ///< steps at the end of epochs 0, 1, … as far as needed
 };
 
 }  // namespace rematch

@@ -45,7 +45,7 @@ std::vector<int64_t> Checkpoints::existing_steps() const {
   std::vector<int64_t> steps;
   std::error_code error;
   for (const CheckpointName& checkpoint : list_checkpoints(options_.run_dir)) {
-    // trainer_state.json is written last before the rename, so its presence marks a complete checkpoint of ours.
+    // trainer_state.json is written last before the rename, so its presence marks a complete checkpoint.
     const bool is_ours = checkpoint.path == path_of(checkpoint.step);
     if (is_ours && fs::exists(checkpoint.path + "/trainer_state.json", error)) steps.push_back(checkpoint.step);
   }
@@ -66,13 +66,13 @@ void Checkpoints::rotate(const TrainerState& state) const {
 
 bool Checkpoints::is_best(const TrainerState& state, int64_t step) const {
   if (!state.best_model_checkpoint) return false;
-  // By name too: the run directory may be written in another way than in the run that wrote the state.
+  // By name too: the run directory may be spelt differently from the run that wrote the state.
   return *state.best_model_checkpoint == path_of(step) ||
          fs::path(*state.best_model_checkpoint).filename() == fs::path(path_of(step)).filename();
 }
 
 void Checkpoints::remove(int64_t step) const {
-  // Renamed first: a process killed while it deletes leaves no half checkpoint under the name of a whole one.
+  // Renamed first: a process killed while deleting leaves no partial checkpoint under a complete one's name.
   const std::string doomed = fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kPrefix, step, ::getpid());
   std::error_code error;
   fs::rename(path_of(step), doomed, error);

@@ -9,13 +9,14 @@
 
 namespace rematch {
 
-/// `checkpoint-N` directories of a run: written whole or not at all, rotated without ever losing the best or the newest (BEHAVIOUR 17).
+/// `checkpoint-N` directories of a run: written completely or not at all, rotated without ever losing the best or the newest (BEHAVIOUR
+/// 17).
 class Checkpoints {
  public:
   struct Options {
     std::string run_dir;
     int64_t save_total_limit = 0;  ///< 0 = keep all
-    Group* group = &alone();       ///< its first rank writes; no rank goes on before the checkpoint is whole
+    Group* group = &alone();       ///< its first rank writes; no rank continues before the checkpoint is complete
   };
   /// Writes the files of a checkpoint, or a part of them, into a directory.
   using Writer = std::function<void(const std::string& directory)>;
@@ -27,7 +28,7 @@ class Checkpoints {
   /// Path of the checkpoint of a step, whether it exists or not.
   std::string path_of(int64_t step) const;
 
-  /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: with it, the checkpoint is whole.
+  /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: it marks a complete checkpoint.
   /// When the step is the best so far, the state's best_model_checkpoint is set to it. A failure (full disk, …) leaves earlier checkpoints
   /// as they were. @return its path; @throws UserError (environment)
   std::string save(TrainerState& state);

@@ -1,11 +1,11 @@
-// Rollout-matching SFT, the whole sentence:
+// Rollout-matching SFT, the whole algorithm:
 //
 //   for each accumulation window of data:
 //     E-step (no grad)   images → rollouts → objects → matches → segments
-//     pack               segments → rows; what finds no room waits
+//     pack               segments → rows; what does not fit waits
 //     M-step × m_steps   rows → loss → gradients → one optimizer update each
 //
-// Stage 1 is the same sentence with the ground truth in the place of the rollouts.
+// Stage 1 is the same algorithm with the ground truth in place of the rollouts.
 #include "train/loop.h"
 
 #include "base/interrupt.h"
@@ -14,7 +14,7 @@
 namespace rematch {
 namespace {
 
-/// The next window's samples become the rows at work. After an exception the data stream stands where it stood.
+/// Makes the next window's samples the current rows. After an exception the position in the data stream is unchanged.
 void e_step(TrainParts& parts, MetricsBag& metrics) {
   const WindowCursor start = parts.windows.cursor();
   try {
@@ -35,7 +35,7 @@ void e_step(TrainParts& parts, MetricsBag& metrics) {
 
 void save(TrainParts& parts) { parts.log.note_saved(parts.checkpoints.save(parts.state)); }
 
-/// State saved, then out: an interrupted or failed run leaves everything behind that a resume needs.
+/// Saves the state and rethrows: an interrupted or failed run keeps everything that a resume needs.
 [[noreturn]] void save_and_rethrow(TrainParts& parts) {
   save(parts);
   throw;
@@ -63,7 +63,7 @@ void evaluate_and_save(TrainParts& parts, bool evaluation_due, bool save_due) {
 
 void train_loop(TrainParts& parts) {
   TrainerState& state = parts.state;
-  // A resumed run whose last evaluation was interrupted makes up for it first.
+  // A resumed run whose last evaluation was interrupted repeats it first.
   if (parts.evaluation_pending) evaluate_and_save(parts, true, parts.cadence.after_step(state.global_step, false).save);
   bool stop = state.global_step >= parts.cadence.total_steps();
   while (!stop) {
@@ -73,7 +73,7 @@ void train_loop(TrainParts& parts) {
       if (!parts.buffer.is_open()) e_step(parts, metrics);
       parts.mstep.run(parts.buffer.window(), metrics);
     } catch (const Interrupted&) {
-      save_and_rethrow(parts);  // in the E-step: nothing of this window was learnt, the state is that of its start
+      save_and_rethrow(parts);  // in the E-step: no step on this window is done, the state is that of its start
     } catch (const NonFiniteLoss&) {
       save_and_rethrow(parts);
     } catch (const EngineFailure&) {

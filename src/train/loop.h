@@ -11,12 +11,12 @@
 
 namespace rematch {
 
-/// Everything the loop speaks with; assembled in assembly/run.cc.
+/// The parts that the loop uses; assembled in assembly/run.cc.
 struct TrainParts {
   WindowStream& windows;   ///< which samples come next
   SegmentSource& source;   ///< E-step: samples → segments
   Packer& packer;          ///< segments → rows; the carry buffer
-  RolloutBuffer& buffer;   ///< the window at work
+  RolloutBuffer& buffer;   ///< the current window
   MStep& mstep;            ///< rows → one optimizer update
   const Cadence& cadence;  ///< when to log, evaluate, save and stop
   Evaluation* evaluation;  ///< null when there is nothing to evaluate on
@@ -24,12 +24,12 @@ struct TrainParts {
   RunLog& log;
   TrainerState& state;
   bool save_on_best = false;        ///< save_strategy: best
-  bool evaluation_pending = false;  ///< the evaluation after state.global_step was not finished; part of what a checkpoint keeps
+  bool evaluation_pending = false;  ///< the evaluation after state.global_step is not finished; part of a checkpoint
 };
 
 /// Trains until the cadence says stop. The algorithm of this program, on one page.
-/// Goes on from wherever its parts stand: at the start, or restored from a checkpoint in the middle of a window.
-/// @throws UserError; Interrupted after the state was saved (BEHAVIOUR 17.4)
+/// Continues from the current state of its parts: at the start, or restored from a checkpoint in the middle of a window.
+/// @throws UserError; Interrupted after the state has been saved (BEHAVIOUR 17.4)
 void train_loop(TrainParts& parts);
 
 }  // namespace rematch

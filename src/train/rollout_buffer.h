@@ -15,25 +15,25 @@ class RolloutBuffer {
  public:
   explicit RolloutBuffer(const RolloutBufferSettings& settings) : settings_(settings) {}
 
-  /// Optimizer steps that an epoch of `num_windows` windows gives. @param ends_partial  its last window is partial
+  /// Optimizer steps in an epoch of `num_windows` windows. @param ends_partial  its last window is partial
   int64_t steps_of_epoch(int64_t num_windows, bool ends_partial) const {
     return num_windows * settings_.steps_per_window() - (ends_partial ? settings_.steps_per_window() - 1 : 0);
   }
 
   bool is_open() const { return open_.has_value(); }
-  /// Puts a window to work. @param step0  optimizer steps done so far
+  /// Makes a window current. @param step0  optimizer steps done so far
   void open(Window window, bool last_of_epoch, int64_t step0) {
     open_ = OpenWindow{.window = std::move(window), .last_of_epoch = last_of_epoch, .step0 = step0};
   }
-  /// The window as an M-step takes it; const, because its reuse must survive whatever a step does.
+  /// The window for an M-step; const, because reuse requires that no step changes it.
   const Window& window() const { return open_->window; }
-  /// The window at work, for checkpoints; nothing between two windows.
+  /// The current window, for checkpoints; none between two windows.
   const std::optional<OpenWindow>& state() const { return open_; }
   void restore(std::optional<OpenWindow> state) { open_ = std::move(state); }
 
-  /// True when the step to come has no E-step of its own.
+  /// True when the next step has no E-step.
   bool is_reuse() const { return open_ && open_->completed_steps > 0; }
-  /// True when the window at work is used once though others are used `m_steps` times.
+  /// True when the current window is used once although others are used `m_steps` times.
   bool is_cut_short() const { return open_ && open_->window.is_partial && settings_.steps_per_window() > 1; }
 
   /// Counts a finished optimizer step, adds the rollout/buffer_* metrics and closes the window after its last use.

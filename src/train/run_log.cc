@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-// The metrics worth a place in the bar, with their short names.
+// The metrics shown in the bar, with their short names.
 constexpr std::pair<const char*, const char*> kBarFields[] = {
     {"loss", "loss"}, {"rollout/f1", "f1"}, {"rollout/f1_labels", "label f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
 constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"},
@@ -55,7 +55,7 @@ void RunLog::evaluation(TrainerState& state, const EvaluationResult& result) {
 void RunLog::note_partial_window() {
   terminal_.warn(
       "the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; choose per_device_train_batch_size x "
-      "gradient_accumulation_steps so that it divides the number of samples (custom.train_sample_limit can cut the rest)");
+      "gradient_accumulation_steps so that it divides the number of samples (custom.train_sample_limit can drop the remainder)");
 }
 
 void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("saved {}", path)); }

@@ -11,7 +11,7 @@
 
 namespace rematch {
 
-/// What a run tells: the progress bar, logging.jsonl, TensorBoard and the log history of trainer_state.json.
+/// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of trainer_state.json.
 class RunLog {
  public:
   RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks);
@@ -21,13 +21,13 @@ class RunLog {
   /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus `epoch`) to every sink and the history.
   void step(TrainerState& state, const MetricsBag& metrics, bool log_due);
 
-  /// After an evaluation: one line for the reader, the values to every sink and the history.
+  /// After an evaluation: one line on the terminal, the values to every sink and the history.
   void evaluation(TrainerState& state, const EvaluationResult& result);
 
-  /// Says, once, that an epoch ended in a window too small to be used again.
+  /// Reports, once, that an epoch ends in a window too small to be reused.
   void note_partial_window();
 
-  /// Says where a checkpoint went.
+  /// Reports where a checkpoint is saved.
   void note_saved(const std::string& path);
 
  private:

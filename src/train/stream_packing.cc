@@ -70,8 +70,8 @@ std::string StreamPacking::summary_text(int64_t num_epochs) const {
   const int64_t num_dropped = num_dropped_samples(num_epochs);
   if (num_dropped == 0) return {};
   return fmt::format(
-      "packing: {} samples of {} epochs were left out with an underfilled last row; "
-      "training.packing_drop_last: false trains it",
+      "packing: {} samples of {} epochs were dropped with an underfilled last row; "
+      "training.packing_drop_last: false keeps it",
       num_dropped, num_epochs);
 }
 

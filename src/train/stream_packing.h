@@ -14,10 +14,10 @@ namespace rematch {
 struct StreamSamples {
   int64_t num_samples = 0;
   std::function<int(int64_t sample_idx, int64_t epoch)> encoded_len;  ///< tokens of a sample's segment in an epoch; may throw UserError
-  bool vary_by_epoch = false;                                         ///< a sample may be longer or shorter in another epoch
+  bool vary_by_epoch = false;                                         ///< the length of a sample may differ between epochs
 };
 
-/// Stage 1 with packing (BEHAVIOUR 14): measures the samples before anything is trained, and cuts each epoch into rows of whole samples.
+/// Stage 1 with packing (BEHAVIOUR 14): measures the samples before training, and cuts each epoch into rows of whole samples.
 ///
 ///   StreamPacking packing({.num_samples = …, .encoded_len = …}, {.packing_length = 16000}, terminal);
 ///   WindowStream windows({.num_samples = …, .cut = packing.cut()});
@@ -32,14 +32,14 @@ class StreamPacking {
   /// Cost: a selection for each row; with vary_by_epoch every sample of the epoch is measured too.
   CutEpoch cut();
 
-  /// What the rows of every epoch follow from, beside the seed: options and lengths. A run that is resumed with another one would repeat
-  /// samples or leave some out.
+  /// What determines the rows of every epoch, in addition to the seed: options and lengths. A run resumed with a different one would repeat
+  /// samples or skip some.
   std::string fingerprint() const { return fingerprint_; }
 
-  /// Samples that packing_drop_last left out of the first `num_epochs` epochs, as far as these were cut.
+  /// Samples that packing_drop_last dropped from the first `num_epochs` epochs, as far as these have been cut.
   int64_t num_dropped_samples(int64_t num_epochs) const;
 
-  /// A line for the end of a run about them; empty when there are none.
+  /// The line about them at the end of a run; empty when there are none.
   std::string summary_text(int64_t num_epochs) const;
 
  private:

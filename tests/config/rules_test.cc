@@ -259,7 +259,7 @@ TEST(Evaluation, FollowsSavingWhenThereAreData) {
   EXPECT_EQ(settings.cadence.eval_when, When::kEpoch);
   EXPECT_EQ(settings.cadence.eval_steps, 7);
   EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=best"}).settings.cadence.eval_when, When::kSteps);
-  EXPECT_EQ(problem_of_set({"training.eval_strategy=steps"}).what, "`custom.val_jsonl` is not given");
+  EXPECT_EQ(problem_of_set({"training.eval_strategy=steps"}).what, "`custom.val_jsonl` is not set");
 }
 
 TEST(Evaluation, SavingTheBestNeedsIt) {

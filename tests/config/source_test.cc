@@ -164,7 +164,7 @@ TEST(Extends, ACycleIsAnErrorShowingTheChain) {
   dir.write("c.yaml", "extends: a.yaml\n");
   const Loaded loaded = load(dir.file("a.yaml"));
   ASSERT_EQ(loaded.problems.size(), 1u);
-  EXPECT_EQ(loaded.problems[0].error, "`extends` runs in a circle");
+  EXPECT_EQ(loaded.problems[0].error, "`extends` forms a cycle");
   EXPECT_EQ(loaded.problems[0].where, dir.file("c.yaml") + ":1:10");
   EXPECT_EQ(loaded.problems[0].what,
             dir.file("a.yaml") + " -> " + dir.file("b.yaml") + " -> " + dir.file("c.yaml") + " -> " + dir.file("a.yaml"));
@@ -174,7 +174,7 @@ TEST(Extends, AFileThatExtendsItselfIsACycle) {
   const test::TempDir dir;
   const Loaded loaded = load(dir.write("a.yaml", "extends: ./a.yaml\n"));
   ASSERT_EQ(loaded.problems.size(), 1u);
-  EXPECT_EQ(loaded.problems[0].error, "`extends` runs in a circle");
+  EXPECT_EQ(loaded.problems[0].error, "`extends` forms a cycle");
 }
 
 TEST(Extends, AnEndlessChainStops) {

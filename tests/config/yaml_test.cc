@@ -150,7 +150,7 @@ TEST(ParseYaml, RefusesBytesThatAreNoText) {
   EXPECT_EQ(problem_of(std::string("a: b\0c\n", 7)).error, "a control character in the configuration");
 }
 
-TEST(ParseYaml, RefusesZeroBytesInText) { EXPECT_EQ(problem_of("a: \"x\\0y\"\n").error, "a zero byte in a text"); }
+TEST(ParseYaml, RefusesZeroBytesInText) { EXPECT_EQ(problem_of("a: \"x\\0y\"\n").error, "a zero byte in a string"); }
 
 TEST(ParseYaml, SurvivesEveryPrefixOfADocument) {
   const std::string text = "a: &x {b: [1, 'two', \"three\"], c: |\n  text\n  more\n}\nd:\n  <<: *x\n  ? k\n  : v\n# end\n";

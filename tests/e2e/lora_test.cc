@@ -69,7 +69,7 @@ TEST(TrainLora, AResumedRunEndsWithTheBitsOfAnUninterruptedOne) {
   std::filesystem::remove_all(parts.run_dir() + "/checkpoint-3");
   const test::ProcessResult second = parts.run("train " + config + " --set training.resume_from_checkpoint=latest");
   ASSERT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_NE((second.out + second.err).find("going on after step 1"), std::string::npos) << second.out << second.err;
+  EXPECT_NE((second.out + second.err).find("resuming after step 1"), std::string::npos) << second.out << second.err;
   const std::string weights = "/checkpoint-3/adapter_model.safetensors";
   EXPECT_EQ(read_file(parts.run_dir() + weights), read_file(whole.run_dir() + weights));
 }

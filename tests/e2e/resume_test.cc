@@ -103,7 +103,8 @@ TEST(Resume, TwentyKillsAtRandomMomentsChangeNothing) {
         EXPECT_NE(entry.path().filename().string().rfind(".tmp", 0), 0u) << "left over: " << entry.path();
       }
     };
-    // From before the first log line to the last rotation. A run that reached its end, after none or several kills, is judged and begun anew.
+    // From before the first log line to the last rotation. A run that reached its end, after none or several kills, is judged and begun
+    // anew.
     int num_kills = 0;
     for (int attempt = 0; attempt < 60 && num_kills < 7; ++attempt) {
       if (killed_after(program, config, whole_s * (0.2 + 0.7 * random_uniform(random_key({2026}), draw++)))) {
@@ -139,10 +140,10 @@ TEST(Resume, StartsAnewWhenThereIsNothingToResumeAndSaysSo) {
   test::Program program;
   const test::ProcessResult result = program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("no checkpoint to resume from: starting anew"));
+  EXPECT_THAT(result.err, HasSubstr("no checkpoint to resume from: starting a new run"));
   const test::ProcessResult again = program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("going on after step 2 of 2"));
+  EXPECT_THAT(again.err, HasSubstr("resuming after step 2 of 2"));
   EXPECT_THAT(again.err, HasSubstr("done: 0 steps"));
 }
 

@@ -74,7 +74,7 @@ TEST(StageOnePacking, TellsHowManySamplesDropLastLeftOut) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   // The third epoch's last row holds one scene, a third of it.
   EXPECT_EQ(sum_of(logged_steps(program), "packing/post_rollout_segments"), 3.0 * kNumScenes - 1);
-  EXPECT_NE(result.err.find("1 samples of 3 epochs were left out"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("1 samples of 3 epochs were dropped"), std::string::npos) << result.err;
 }
 
 TEST(StageOnePacking, AStepTakesBatchSizeTimesAccumulationRows) {

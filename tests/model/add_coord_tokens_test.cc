@@ -100,7 +100,7 @@ TEST(AddCoordTokens, RefusesModelsThatHaveThemOrSomeOfThem) {
     EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
     return error.problems()[0].error + ", " + error.problems()[0].what;
   };
-  EXPECT_EQ(refusal(test::tiny_tied()), "the model has the coord tokens already, 1000 of 1000");
+  EXPECT_EQ(refusal(test::tiny_tied()), "the model already has the coord tokens, 1000 of 1000");
   const test::CheckpointCopy partial = test::stock_checkpoint(400);
   partial.edit_json("tokenizer.json", [](Json& tokenizer) {
     Json token = tokenizer["added_tokens"].back();
@@ -108,7 +108,7 @@ TEST(AddCoordTokens, RefusesModelsThatHaveThemOrSomeOfThem) {
     token["content"] = "<|coord_3|>";
     tokenizer["added_tokens"].push_back(token);
   });
-  EXPECT_EQ(refusal(partial.path()), "the model has some of the coord tokens already, 1 of 1000");
+  EXPECT_EQ(refusal(partial.path()), "the model already has some of the coord tokens, 1 of 1000");
 }
 
 TEST(AddCoordTokens, RefusesAnOutputThatHoldsSomething) {

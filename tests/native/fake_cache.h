@@ -6,7 +6,8 @@
 
 namespace rematch::test {
 
-/// Plays the model behind a scheduler: what a slot of the cache "holds" is a hash of its token and of all before it, of the images shown and
+/// Plays the model behind a scheduler: what a slot of the cache "holds" is a hash of its token and of all before it, of the images shown
+/// and
 /// of the weights. Reading anything else than what the sequence's own past would have written is caught at once.
 class FakeCache {
  public:

@@ -37,7 +37,8 @@ TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
   EXPECT_GT(num_slots, 20);
 }
 
-// "The trainer MUST generate rollouts first, then build each sample's teacher-forced Y_train sequence (rollout prefix + mandatory FN append)."
+// "The trainer MUST generate rollouts first, then build each sample's teacher-forced Y_train sequence (rollout prefix + mandatory FN
+// append)."
 // spec: pack-04 select-02
 TEST(TeacherForcedSequence, IsPromptPlusRolloutPrefixPlusMandatoryAppend) {
   test::RecordedStage2 stage2;

@@ -214,7 +214,7 @@ TEST(OffloadSpec, OffloadChangesNothingForTheHfBackend) {
 TEST(OffloadSpec, OnACpuItIsSaidThatNothingMoves) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn, true);
   EXPECT_EQ(recorded.open().offload, nullptr);
-  EXPECT_THAT(recorded.err.str(), HasSubstr("offload has no effect on cpu: training state is in host memory already"));
+  EXPECT_THAT(recorded.err.str(), HasSubstr("offload has no effect on cpu: training state is already in host memory"));
   RecordedSession without("rollout_backend: vllm", true);
   EXPECT_EQ(without.open().offload, nullptr);
   EXPECT_THAT(without.err.str(), Not(HasSubstr("offload")));

@@ -17,7 +17,7 @@ struct CostMatrix {
   size_t place(int row, int column) const { return static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column); }
 };
 
-/// Column of each row in an assignment of least total cost; among equals the very one scipy's `linear_sum_assignment` returns.
+/// Column of each row in an assignment of least total cost; among equals, exactly the one that scipy's `linear_sum_assignment` returns.
 /// Cost: O(n³) at worst, near O(n²) when most rows find a free column at once.
 /// @source D. F. Crouse, "On implementing 2D rectangular assignment algorithms", 2016, with scipy's order of candidates
 std::vector<int> solve_assignment(const CostMatrix& costs);

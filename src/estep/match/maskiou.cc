@@ -29,7 +29,7 @@ void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) 
     samples.push_back(from);
     return;
   }
-  // The slope is always taken from the smaller end, so that an edge and its reverse round alike.
+  // The slope is always taken from the smaller end, so that an edge and its reverse round equally.
   const bool along_x = dx >= dy;
   const bool flip = along_x ? from.u > to.u : from.v > to.v;
   if (flip) std::swap(from, to);
@@ -47,7 +47,7 @@ void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) 
   }
 }
 
-// Where the boundary passes the centre of a pixel column (between sub-columns 5c+2 and 5c+3): flat column-major indices, sorted.
+// Where the boundary crosses the centre of a pixel column (between sub-columns 5c+2 and 5c+3): flat column-major indices, sorted.
 std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int64_t height, int64_t width) {
   std::vector<int64_t> crossings;
   for (size_t j = 1; j < samples.size(); ++j) {
@@ -65,7 +65,7 @@ std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int
   return crossings;
 }
 
-// Differences of sorted crossings, an empty run swallowed together with the change of colour it stands for.
+// Differences of sorted crossings, an empty run removed together with its change of colour.
 Mask runs_between(const std::vector<int64_t>& crossings, int64_t num_pixels) {
   Mask mask;
   int64_t previous = 0;

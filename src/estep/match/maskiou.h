@@ -19,7 +19,7 @@ struct Mask {
   int64_t area = 0;           ///< pixels of the object
 };
 
-/// Fills a polygon as COCO's `rleFrPoly` does, bit for bit (even-odd, five sub-pixels a pixel).
+/// Fills a polygon as COCO's `rleFrPoly` does, bit for bit (even-odd, five sub-pixels per pixel).
 /// @param vertices  at least one, finite, closed implicitly. @param height,width  of the canvas, ≥ 1
 /// Cost: O(5 * perimeter in pixels), plus a sort of the column crossings.
 /// @source pycocotools `rleFrPoly`
@@ -61,7 +61,7 @@ struct Aabb {
   int64_t max_y = 0;
 };
 
-/// Bounding box of all vertices; an inverted bbox_2d is put right.
+/// Bounding box of all vertices; an inverted bbox_2d is corrected.
 Aabb bounding_box(const Geometry& geometry);
 
 }  // namespace rematch

@@ -57,7 +57,8 @@ std::vector<Aabb> boxes_of(const std::vector<Geometry>& geometries) {
   return boxes;
 }
 
-// The square matrix of the assignment: pairs upper left, "left alone" right and below, nothing to pay lower right.
+// The square matrix of the assignment: pairs in the upper left, costs of unmatched objects to the right and below, zeros in the lower
+// right.
 CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {
   CostMatrix costs(num_predictions + num_ground_truth);
   for (int row = 0; row < costs.size; ++row) {
@@ -69,13 +70,13 @@ CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSe
   return costs;
 }
 
-// The matrix of the assignment with what the masks said.
+// The matrix of the assignment with the mask results.
 struct JudgedPairs {
   CostMatrix costs;
   int num_predictions = 0;
   int num_ground_truth = 0;
-  std::vector<double> ious;  // [prediction, ground truth]; only of pairs that passed the gate
-  int num_rejected = 0;      // candidates below the gate
+  std::vector<double> ious;  // [prediction, ground truth]; only of pairs that pass the maskIoU gate
+  int num_rejected = 0;      // candidates below the maskIoU gate
 
   double& iou(int p, int g) { return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g)]; }
   double iou(int p, int g) const { return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g)]; }
@@ -125,7 +126,7 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
                                        .where = "custom.extra.rollout_matching." + key,
                                        .what = fmt::format("{} = {}", key, found),
-                                       .fix = fmt::format("give {}", legal)});
+                                       .fix = fmt::format("use {}", legal)});
 }
 
 }  // namespace

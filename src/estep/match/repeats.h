@@ -15,7 +15,7 @@ enum class RepeatOf {
 };
 
 /// Objects with the desc of an earlier one and a maskIoU of at least `iou` with it, ascending.
-/// @param objects  descs trimmed. @param iou  (0, 1]. @param resolution  side of the canvas of maskIoU in pixels
+/// @param objects  descs trimmed. @param iou  (0, 1]. @param resolution  side of the maskIoU canvas in pixels
 std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, double iou, int resolution, RepeatOf rule);
 
 /// A matching for targets: what the objects of a rollout are after repeated ones were set aside (`dedup_iou`, BEHAVIOUR 6.7).

@@ -54,19 +54,19 @@ class Reader {
     status_ = ParseStatus::kMalformed;
     return false;
   }
-  // The byte at at_ is not legal here. A character that the end cuts off is still a truncation.
+  // The byte at at_ is not legal here. A character cut off by the end is still a truncation.
   bool refuse_byte() {
     if (peek() >= 0x80 && !skip_utf8()) return false;
     return refuse();
   }
 
-  // Moves to the next byte that is not white space. False at the end.
+  // Moves to the next byte that is not whitespace. False at the end.
   bool skip_space() {
     while (!at_end() && is_space(peek())) ++at_;
     return !at_end() || stop_at_end();
   }
 
-  // Moves behind one well-formed multi-byte sequence (Unicode table 3-7).
+  // Moves past one well-formed multi-byte sequence (Unicode table 3-7).
   bool skip_utf8() {
     const unsigned char lead = peek();
     int num_more = 0;
@@ -243,7 +243,7 @@ class Reader {
     return need_delimiter();
   }
 
-  // A number or literal is complete only at the delimiter behind it: 12 may still become 123.
+  // A number or literal is complete only at the delimiter after it: 12 may still become 123.
   bool need_delimiter() {
     if (at_end()) return stop_at_end();
     return is_delimiter(peek()) || refuse_byte();

@@ -18,7 +18,7 @@ inline constexpr int64_t kMaxObjectIndex = 999'999'999;
 /// n of a key `object_<digits>`, leading zeros allowed; nullopt for any other key and beyond kMaxObjectIndex.
 std::optional<int64_t> object_index(std::string_view key);
 
-/// The response around an entry: what its tokens are.
+/// The response around an entry: its tokens.
 struct ResponseTokens {
   const std::vector<TokenId>& token_ids;
   const TokenBytes& tokens;

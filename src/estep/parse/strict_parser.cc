@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-// Bytes up to the first id without a token, which is a violation where it stands.
+// Bytes up to the first id without a token, which is a violation at its position.
 TokenBytes bytes_of(const std::vector<TokenId>& token_ids, const Tokenizer& tokenizer) {
   TokenBytes tokens;
   for (const TokenId id : token_ids) {

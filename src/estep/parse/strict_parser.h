@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// Reads a rollout strictly, token by token, without repair (BEHAVIOUR 5): the objects that hold, and the beginning that is kept.
+/// Reads a rollout strictly, token by token, without repair (BEHAVIOUR 5): the valid objects, and the prefix that is kept.
 /// @param response_token_ids  as generated; any integers. Cut at the first stop id
 /// @param stop_ids            see read_stop_ids()
 /// @return never fails: a broken answer is a value with its status. `objects` keep the order of the answer; a key may occur twice.

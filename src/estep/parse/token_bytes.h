@@ -6,10 +6,10 @@
 
 namespace rematch {
 
-/// The bytes of a token sequence and where each token lies in them.
+/// The bytes of a token sequence and the position of each token in them.
 struct TokenBytes {
   std::string bytes;
-  std::vector<size_t> ends;  ///< offset behind each token; ascending
+  std::vector<size_t> ends;  ///< offset after each token; ascending
 
   size_t begin_of(size_t token) const { return token == 0 ? 0 : ends[token - 1]; }
 

@@ -14,7 +14,7 @@ namespace {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
                                        .where = "custom.extra.rollout_matching." + key,
                                        .what = fmt::format("{} = {}", key, found),
-                                       .fix = "give " + legal});
+                                       .fix = "use " + legal});
 }
 
 double distance(const BinPoint& a, const BinPoint& b, OtCost cost) {

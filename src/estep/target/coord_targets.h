@@ -11,7 +11,7 @@ namespace rematch {
 /// "l1" or "l2". @throws UserError (config) for anything else
 OtCost ot_cost_from(std::string_view name);
 
-/// Refuses options outside their ranges. @throws UserError (config) naming the key
+/// Rejects options outside their ranges. @throws UserError (config) naming the key
 void check_target_options(const TargetSettings& options);
 
 /// A point in bins.
@@ -30,7 +30,7 @@ std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const 
 /// Bins, half to even, clamped to 0..999; nullopt when a coordinate is not finite. x,y after x,y.
 std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points);
 
-/// The bins to teach at the coord tokens of a matched prediction, slot by slot. Two boxes: the ground truth as given; else the
+/// The target bins for the coord tokens of a matched prediction, slot by slot. Two boxes: the ground truth as given; else the
 /// transported vertices, for a predicted box the bounding box of its transported corners.
 /// @return as many values as predicted.bins; nullopt when target construction fails (a non-finite coordinate)
 std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetSettings& options);

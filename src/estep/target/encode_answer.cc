@@ -28,7 +28,7 @@ AnswerVocab AnswerVocab::from(const Tokenizer& tokenizer, const CoordVocab& coor
   if (!im_end) {
     throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|im_end|>",
                                        .where = where,
-                                       .what = fmt::format("{} ids, none of them", tokenizer.num_ids()),
+                                       .what = fmt::format("none of its {} ids is <|im_end|>", tokenizer.num_ids()),
                                        .fix = "use the tokenizer.json of a model whose answers end with <|im_end|>"});
   }
   return {&tokenizer, &coord_vocab, *im_end};

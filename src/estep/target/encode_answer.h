@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// What answers are written with.
+/// The tokenizer and ids that answers are encoded with.
 struct AnswerVocab {
   const Tokenizer* tokenizer = nullptr;
   const CoordVocab* coord_vocab = nullptr;

@@ -22,7 +22,8 @@ std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_trut
 
 }  // namespace
 
-// The ground truth's own answer; a matched prediction lends its coordinates as inputs and, in the rollout's order, its place (BEHAVIOUR 7.8).
+// The ground truth's own answer; a matched prediction lends its coordinates as inputs and, in the rollout's order, its place (BEHAVIOUR
+// 7.8).
 SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options) {
   SegmentResult result;
   std::vector<AnswerEntry> entries;

@@ -23,7 +23,7 @@ void SegmentBuilder::keep_prefix(const std::vector<TokenId>& token_ids) {
 }
 
 void SegmentBuilder::teach_in_prefix(int token, int bin) {
-  REMATCH_CHECK(token < segment_.prefix_len, fmt::format("coord token {} behind the prefix of {}", token, segment_.prefix_len));
+  REMATCH_CHECK(token < segment_.prefix_len, fmt::format("coord token {} after the prefix of {}", token, segment_.prefix_len));
   segment_.add_slot(kCoordSlots, {segment_.prompt_len + token, bin, SlotSource::kPrefix});
 }
 

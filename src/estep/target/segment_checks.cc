@@ -20,11 +20,12 @@ void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenI
   if (ours == theirs) return;
   size_t position = 0;
   while (position < ours.size() && position < theirs.size() && ours[position] == theirs[position]) ++position;
-  throw UserError(ErrorKind::kData, {.error = fmt::format("the prompt {} used differs from ours at position {}", backend, position),
-                                     .where = where.empty() ? "prompt" : where,
-                                     .what = fmt::format("ours has {}, {} has {} (lengths {} and {})", id_at(ours, position), backend,
-                                                         id_at(theirs, position), ours.size(), theirs.size()),
-                                     .fix = "give both the same tokenizer, chat template and image size, or use `rollout_backend: hf`"});
+  throw UserError(ErrorKind::kData,
+                  {.error = fmt::format("the prompt that {} used differs from the encoded one at position {}", backend, position),
+                   .where = where.empty() ? "prompt" : where,
+                   .what = fmt::format("encoded: {}, {}: {} (lengths {} and {})", id_at(ours, position), backend, id_at(theirs, position),
+                                       ours.size(), theirs.size()),
+                   .fix = "use the same tokenizer, chat template and image size for both, or use `rollout_backend: hf`"});
 }
 
 void check_supervision(const Segment& segment) {
@@ -41,14 +42,14 @@ void check_supervision(const Segment& segment) {
   for (int position = 0; position < length; ++position) {
     const int label = segment.labels[static_cast<size_t>(position)];
     if (label == kIgnoreLabel) continue;
-    if (position < std::max(1, segment.prompt_len)) refuse(position, "it lies before the assistant span");
+    if (position < std::max(1, segment.prompt_len)) refuse(position, "it is before the assistant span");
     if (label != segment.token_ids[static_cast<size_t>(position)]) refuse(position, "its label is not its token");
   }
   for (const auto& [kind, slots] : segment.slots) {
     int last = -1;
     for (const Slot& slot : slots) {
       if (slot.position < std::max(1, segment.prompt_len) || slot.position >= length) {
-        refuse(slot.position, "it lies outside the assistant span");
+        refuse(slot.position, "it is outside the assistant span");
       }
       if (slot.position <= last) refuse(slot.position, fmt::format("{} slots must ascend", kind));
       last = slot.position;
@@ -68,7 +69,7 @@ void check_encoded_len(const Segment& segment, int cap_tokens) {
                    .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
                                        segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
                    .fix = "raise `global_max_length`, lower `max_new_tokens` (stage 2), "
-                          "or set `training.packing: false` when the cap is there only for packing"});
+                          "or set `training.packing: false` if the cap is only needed for packing"});
 }
 
 }  // namespace rematch

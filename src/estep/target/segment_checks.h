@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// The seeds' sanity check: the prompt a backend used is the prompt we encode, id by id.
-/// @param ours     expanded ids of our encoding
+/// The seeds' sanity check: the prompt that a backend used equals the encoded one, id by id.
+/// @param ours     expanded ids of the encoded prompt
 /// @param theirs   ids the backend reports
 /// @param backend  its name in the error, e.g. "vllm"
 /// @param where    "path:line" of the sample
@@ -15,7 +15,7 @@ namespace rematch {
 void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenId>& theirs, const std::string& backend,
                       const std::string& where);
 
-/// Every supervised position lies in the assistant span [prompt_len, encoded_len), is supervised once, and its label is its token.
+/// Every supervised position is in the assistant span [prompt_len, encoded_len), is supervised once, and its label is its token.
 /// @throws UserError (data) naming sample and position
 void check_supervision(const Segment& segment);
 

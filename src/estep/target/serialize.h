@@ -17,10 +17,10 @@ struct ByteSpan {
   bool operator==(const ByteSpan&) const = default;
 };
 
-/// Answer text, or a part of one, with the places where descriptions stand.
+/// Answer text, or a part of one, with the positions of the descriptions.
 struct AnswerText {
   std::string text;
-  std::vector<ByteSpan> desc_values;  ///< what lies between the quotes of each `desc`, escaped; ascending
+  std::vector<ByteSpan> desc_values;  ///< the text between the quotes of each `desc`, escaped; ascending
   std::vector<ByteSpan> entries;      ///< of the same objects, from the `"` of the key to the `}` that closes its value
 };
 
@@ -28,8 +28,8 @@ struct AnswerText {
 /// `{}` without objects.
 AnswerText answer_text(const std::vector<SceneObject>& objects);
 
-/// What completes a kept prefix: the missing objects numbered from `first_index`, and one final `}`.
-/// @param after_entry  the prefix holds an entry already, so the first object needs ", " before it
+/// The text that completes a kept prefix: the missing objects numbered from `first_index`, and one final `}`.
+/// @param after_entry  the prefix has an entry already, so the first object needs ", " before it
 AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index, bool after_entry);
 
 /// The same text in canonical composition (NFC), piece by piece, with its spans. A tokenizer that normalises encodes this one.

@@ -11,13 +11,13 @@ namespace rematch {
 
 /// An integer from `least` to 2³¹ − 1.
 int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallback, int64_t least = 1);
-/// A count; a list of equal numbers stands for that number ("patch_size": [16, 16]).
+/// A count; a list of equal numbers means that number ("patch_size": [16, 16]).
 int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback);
 /// Counts of 0 or more.
 std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key, std::vector<int64_t> fallback);
 /// A finite number above 0.
 double config_positive(JsonFields& fields, const std::string& key, double fallback);
-/// Refuses a text that is not among `implemented`; an absent one is the first.
+/// Rejects a string that is not among `implemented`; an absent one means the first.
 void require_config_text(JsonFields& fields, const std::string& key, const std::vector<std::string>& implemented);
 
 }  // namespace rematch

@@ -9,15 +9,15 @@
 
 namespace rematch {
 
-// What a model is, in names and numbers: a family writes it (family.h), every engine reads it. Nothing else knows a family's layout.
+// A model in names and numbers: a family writes it (family.h), every engine reads it. Nothing else knows a family's layout.
 // "Module" is a checkpoint name without its last component; parameters are MODULE.weight and perhaps MODULE.bias.
 
 /// Which of the three parts a parameter belongs to.
 enum class ParameterPart { kVit, kAligner, kLlm };
 
-/// Tells the part of a parameter by its checkpoint name, an adapter's included.
+/// Finds the part of a parameter by its checkpoint name, including those of adapters.
 struct ParameterParts {
-  /// Modules and their parts, the first that holds the parameter decides; what none holds is the llm.
+  /// Modules and their parts; the first that contains the parameter decides, llm if none does.
   std::vector<std::pair<std::string, ParameterPart>> modules;
   ParameterPart operator()(const std::string& parameter) const;
 };
@@ -61,7 +61,7 @@ struct LayerDescription {
   std::optional<NormDescription> q_norm, k_norm;  ///< of each head, before the rotation
   NormDescription mlp_norm;
   MlpDescription mlp;
-  int64_t window = 0;      ///< tokens that a token sees, itself included; 0 = all before it
+  int64_t window = 0;      ///< tokens that a token attends to, itself included; 0 = all before it
   int64_t deepstack = -1;  ///< visual feature that is added after the layer at the image pads; -1 = none
 };
 
@@ -86,7 +86,7 @@ struct TextDescription {
 /// A block of the vision tower: x += proj(attention(norm1 x)), x += mlp(norm2 x). Attention is full inside a frame.
 struct VisionBlockDescription {
   NormDescription norm1;
-  LinearDescription qkv;  ///< queries, keys and values below each other
+  LinearDescription qkv;  ///< queries, keys and values, stacked
   LinearDescription proj;
   NormDescription norm2;
   MlpDescription mlp;
@@ -94,7 +94,7 @@ struct VisionBlockDescription {
   int64_t deepstack_merger = -1;  ///< which of the deepstack mergers reads the block's output; -1 = none
 };
 
-/// What makes one visual token of merge² patches: fc2(activation(fc1(norm x))).
+/// Merges merge² patches into one visual token: fc2(activation(fc1(norm x))).
 struct MergerDescription {
   NormDescription norm;
   bool norm_after_shuffle = false;  ///< over all patches of a token, not each
@@ -111,7 +111,7 @@ struct VisionDescription {
   int64_t patch_size = 16;
   int64_t temporal_patch_size = 2;
   int64_t spatial_merge_size = 2;
-  double rope_theta = 10000;            ///< rows and columns turn a quarter of a head's columns each
+  double rope_theta = 10000;            ///< rows and columns each rotate a quarter of a head's columns
   LinearDescription patch_embed;        ///< a convolution: weight [hidden_size, channels, temporal, side, side]
   std::string position_table;           ///< module of the learned positions, a square table; empty = none
   int64_t num_position_embeddings = 0;  ///< its rows
@@ -130,7 +130,7 @@ struct VisionDescription {
 struct ModelDescription {
   TextDescription text;
   VisionDescription vision;
-  bool tie_word_embeddings = false;  ///< what config.json says; the weights decide (Model::tied)
+  bool tie_word_embeddings = false;  ///< as in config.json; the weights decide (Model::tied)
   int64_t image_token_id = 0;        ///< the image pad
   ParameterParts part_of;
 

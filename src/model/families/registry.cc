@@ -30,7 +30,7 @@ const Family& family_of(JsonFields root, JsonOrigin origin) {
     if (model_type.empty() ? has_architecture : model_type == family.model_type) return family;
     known.push_back(fmt::format("{} checkpoint (model_type \"{}\")", family.title, family.model_type));
   }
-  origin.fix = fmt::format("give a {}", join(known, " or a "));
+  origin.fix = fmt::format("use a {}", join(known, " or a "));
   throw_json_error(origin, "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type));
 }
 
@@ -45,7 +45,7 @@ ModelDescription describe_model(const std::string& model_dir) {
   const std::string path = join_path(model_dir, "config.json");
   const Json config = read_json_file(path);
   const JsonOrigin origin{.path = path,
-                          .error = "{} in config.json is not usable",
+                          .error = "{} in config.json is invalid",
                           .fix = "use a checkpoint of a supported model with the config.json that came with it",
                           .null_is_absent = true};
   return family_of(JsonFields(config, origin), origin).describe(config, origin);

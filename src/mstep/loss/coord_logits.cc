@@ -13,8 +13,9 @@ constexpr double kLogitLimit = 1e4;
 
 constexpr LossKey kTemperature{.name = "temperature_coord", .fallback = 1, .excludes_low = true, .meaning = "divides the coord logits"};
 constexpr LossKey kSigma{.name = "target_sigma", .fallback = 2, .excludes_low = true, .meaning = "width of the target in bins"};
-constexpr LossKey kTruncate{
-    .name = "target_truncate", .fallback = std::numeric_limits<double>::infinity(), .meaning = "the target is cut beyond this many bins"};
+constexpr LossKey kTruncate{.name = "target_truncate",
+                            .fallback = std::numeric_limits<double>::infinity(),
+                            .meaning = "the target is truncated beyond this many bins"};
 
 at::Tensor sanitised(const at::Tensor& logits) {
   return at::nan_to_num(logits.to(at::kFloat), 0.0, kLogitLimit, -kLogitLimit).clamp_(-kLogitLimit, kLogitLimit);

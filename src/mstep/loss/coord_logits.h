@@ -5,17 +5,17 @@ namespace rematch {
 
 // Shapes: K slots, V vocabulary, B = 1000 bins.
 
-/// Settings that all terms on coord slots share.
+/// Settings shared by all terms on coord slots.
 std::vector<LossKey> coord_keys();
 
-/// Target distribution of each slot: a Gaussian at its bin, cut beyond target_truncate, renormalised, without wrapping.
+/// Target distribution of each slot: a Gaussian at its bin, truncated beyond target_truncate, renormalised, without wrapping.
 /// @param bins_K  int64, 0..999
 /// @return        [K, B] float64, rows sum to 1
 at::Tensor coord_targets_KB(const at::Tensor& bins_K, const LossOptions& options);
 
-/// What the terms on coord slots share (BEHAVIOUR 8.2): the logits of a chunk, sanitised (NaN → 0, ±inf → ±1e4, clamped to ±1e4) and over
+/// Shared by the terms on coord slots (BEHAVIOUR 8.2): the logits of a chunk, sanitised (NaN → 0, ±inf → ±1e4, clamped to ±1e4) and over
 /// the temperature, as two distributions, one over the bins and one over the vocabulary. The vocabulary-wide exponentials are float32
-/// (shifted by the row maximum), everything over bins and every sum is float64: the gate is a difference of two large numbers.
+/// (shifted by the row maximum), everything over bins and every sum is float64: the gate loss is a difference of two large numbers.
 /// Cost: three float32 copies of [K, V] at the peak, one kept.
 class CoordLogits : public LossChunk::Shared {
  public:

@@ -1,4 +1,4 @@
-// The gate of a coord slot, −log of the mass on coord tokens: max(0, logsumexp(all) − logsumexp(coord)) (BEHAVIOUR 8.2).
+// The gate loss of a coord slot, −log of the mass on coord tokens: max(0, logsumexp(all) − logsumexp(coord)) (BEHAVIOUR 8.2).
 #include "flow/segment.h"
 #include "mstep/loss/coord_logits.h"
 #include "mstep/loss/loss_table.h"
@@ -22,7 +22,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 LossTerm gate_term() {
   return {.name = "gate",
           .kind = kCoordSlots,
-          .weight = LossKey{.name = "gate_weight", .fallback = 1, .meaning = "weight of the gate (mass outside the coord tokens)"},
+          .weight = LossKey{.name = "gate_weight", .fallback = 1, .meaning = "weight of the gate loss (mass outside the coord tokens)"},
           .keys = coord_keys(),
           .values_K = values_K};
 }

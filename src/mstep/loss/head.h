@@ -10,13 +10,13 @@ namespace rematch {
 
 // Shapes: K positions, H hidden, V vocabulary.
 
-/// The language-model head as the loss takes gradients through it. Of its tensors those are trained that require grad.
+/// The language-model head as the loss differentiates it. Its tensors that require grad are trained.
 struct Head {
   std::function<at::Tensor(const at::Tensor& hidden_KH)> logits_KV;  ///< [K, H] → [K, V]
-  at::Tensor weight_VH;                     ///< where logits_KV is hidden · weightᵀ and nothing else; else undefined
-  std::vector<at::Tensor> parameters = {};  ///< whatever else logits_KV reads: an adapter's tensors and its frozen base
+  at::Tensor weight_VH;                                              ///< if logits_KV is exactly hidden · weightᵀ; else undefined
+  std::vector<at::Tensor> parameters = {};  ///< other tensors that logits_KV reads: an adapter's and its frozen base
 
-  /// The head that a layer is, with or without an adapter.
+  /// The head given by a layer, with or without an adapter.
   static Head of(const LinearWeights& layer);
 };
 

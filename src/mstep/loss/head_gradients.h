@@ -9,22 +9,23 @@ namespace rematch {
 
 // Shapes: T tokens of a row, K positions of a chunk, H hidden, V vocabulary.
 
-/// Sums what the chunks of a row give its hidden states and the head's own parameters, chunk by chunk in call order: no logits outlive
-/// their chunk, and the backward pass of the row starts from the sums. Memory: one gradient of the hidden states, one of each head parameter
+/// Sums the gradients that the chunks of a row give to its hidden states and to the head's parameters, in call order: no logits outlive
+/// their chunk, and the backward pass of the row starts from the sums. Memory: one gradient of the hidden states, one of each head
+/// parameter
 /// (float32).
 class HeadGradients {
  public:
-  /// @param hidden_TH  final hidden states, with graph where they need one
+  /// @param hidden_TH  final hidden states, with graph if they need one
   HeadGradients(at::Tensor hidden_TH, const Head& head);
 
-  /// Whether the hidden states or the head take gradients.
+  /// Whether the hidden states or the head need gradients.
   bool are_needed() const { return are_needed_; }
   /// Logits [K, V] of the hidden states at `rows_K` (int64), without graph for the caller.
   at::Tensor logits_KV(const at::Tensor& rows_K);
-  /// Takes the gradient by the logits of the last chunk through the head. Call only when are_needed().
+  /// Propagates the gradient of the last chunk's logits through the head. Call only when are_needed().
   void add(const at::Tensor& grad_KV);
 
-  /// The row's loss `value` (scalar) with a graph: its backward pass hands on the sums. One backward pass only.
+  /// The row's loss `value` (scalar) with a graph: its backward pass passes on the sums. One backward pass only.
   at::Tensor attach(const at::Tensor& value);
 
  private:

@@ -21,7 +21,7 @@ auto by_name(const std::string& name) {
 const std::vector<LossTerm>& loss_terms() { return table(); }
 
 bool add_loss_term(LossTerm term) {
-  REMATCH_CHECK(std::none_of(table().begin(), table().end(), by_name(term.name)), "there is a loss term " + term.name);
+  REMATCH_CHECK(std::none_of(table().begin(), table().end(), by_name(term.name)), "duplicate loss term " + term.name);
   table().push_back(std::move(term));
   return true;
 }

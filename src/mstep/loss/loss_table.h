@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-// The terms of BEHAVIOUR 8, each in a file of its own.
+// The terms of BEHAVIOUR 8, one file each.
 LossTerm cross_entropy_term();       ///< ce_loss.cc
 LossTerm soft_cross_entropy_term();  ///< soft_ce_loss.cc
 LossTerm wasserstein_term();         ///< w1_loss.cc

@@ -16,7 +16,7 @@ void LossChunk::add_gradient(at::Tensor grad_KV) { grad_KV_ = grad_KV_.defined()
 at::Tensor LossChunk::take_gradient() {
   for (const auto& shared : shared_) shared->add_gradient_to(*this);
   shared_.clear();
-  REMATCH_CHECK(grad_KV_.defined(), "no term gave a gradient");
+  REMATCH_CHECK(grad_KV_.defined(), "no term has a gradient");
   return std::exchange(grad_KV_, {}).to(logits_KV.scalar_type());
 }
 

@@ -26,12 +26,12 @@ struct LossKey {
   const char* meaning = "";   ///< one line
 };
 
-/// What a run's loss is made of (BEHAVIOUR 8) and how it is computed.
+/// The composition of a run's loss (BEHAVIOUR 8) and how it is computed.
 struct LossOptions {
-  std::map<std::string, double> settings;       ///< by LossKey::name; what is absent has its default
+  std::map<std::string, double> settings;       ///< by LossKey::name; absent ones have their defaults
   std::array<TokenId, 1000> coord_token_ids{};  ///< in bin order
   int64_t chunk_positions = 1024;               ///< most positions per head call
-  int64_t chunk_bytes = int64_t{64} << 20;  ///< most bytes of a call's logits in float32; what is alive at once is about four times that
+  int64_t chunk_bytes = int64_t{64} << 20;      ///< most bytes of a call's logits in float32; about four times that is alive at once
 
   double value(const LossKey& key) const;
 };
@@ -47,25 +47,25 @@ class LossChunk {
         needs_gradient(with_gradient) {}
 
   const LossOptions& options;
-  const at::Tensor logits_KV;  ///< any floating dtype, without graph; to be computed with in float32
+  const at::Tensor logits_KV;  ///< any floating dtype, without graph; convert to float32 to compute
   const at::Tensor targets_K;  ///< int64
   const double scale;          ///< multiplies every gradient
   const bool needs_gradient;
 
-  /// Adds [K, V] float32 to the gradient by the logits, which takes the first one over.
+  /// Adds [K, V] float32 to the gradient of the logits, which takes ownership of the first one.
   void add_gradient(at::Tensor grad_KV);
-  /// Notes a sum over the chunk (scalar float64) under a name of RowLoss::details.
+  /// Records a sum over the chunk (scalar float64) under a name of RowLoss::details.
   void add_sum(std::string name, at::Tensor sum) { sums_.emplace_back(std::move(name), std::move(sum)); }
   const std::vector<std::pair<std::string, at::Tensor>>& sums() const { return sums_; }
 
-  /// What several terms compute from the chunk's logits, and the gradient that they gather there.
+  /// Values that several terms compute from the chunk's logits, and the gradient that they accumulate there.
   class Shared {
    public:
     virtual ~Shared() = default;
     /// Called once after all terms, when the chunk needs a gradient.
     virtual void add_gradient_to(LossChunk& chunk) = 0;
   };
-  /// Made by the first term that asks. @tparam T  a Shared, constructed from the chunk
+  /// Created by the first term that uses it. @tparam T  a Shared, constructed from the chunk
   template <class T>
   T& shared() {
     for (const auto& one : shared_) {
@@ -77,7 +77,7 @@ class LossChunk {
     return reference;
   }
 
-  /// The whole gradient in the logits' dtype; what was shared goes. Call once, after all terms.
+  /// The whole gradient in the logits' dtype; shared values are freed. Call once, after all terms.
   at::Tensor take_gradient();
 
  private:
@@ -86,15 +86,16 @@ class LossChunk {
   at::Tensor grad_KV_;
 };
 
-/// One term of the loss. It lives in a file of its own and stands in the table of loss_table.cc; nothing else knows it.
+/// One term of the loss. It has its own file and a row in the table of loss_table.cc; nothing else refers to it.
 struct LossTerm {
   std::string name;  ///< of its sum in RowLoss::details
-  /// The kind of target it reads, whose number of positions normalises it: kLabels, or a kind of Segment::slots. Terms of one kind share logits.
+  /// The kind of target it reads, whose number of positions normalises it: kLabels, or a kind of Segment::slots. Terms of one kind share
+  /// logits.
   std::string kind;
   std::optional<LossKey> weight;   ///< none = 1. A term with the default 0 is computed only in runs that give it a weight
   std::vector<LossKey> keys = {};  ///< further settings
-  /// The K losses without weight, [K] float64. Where the chunk needs a gradient it is given weight · theirs, by
-  /// LossChunk::add_gradient (scaled) or through something shared.
+  /// The K losses without weight, [K] float64. If the chunk needs a gradient, it receives weight · theirs, through
+  /// LossChunk::add_gradient (scaled) or a shared value.
   std::function<at::Tensor(LossChunk& chunk, double weight)> values_K;
 };
 

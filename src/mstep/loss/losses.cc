@@ -66,7 +66,7 @@ void add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& position
   for (const auto& [name, sum] : chunk.sums()) row.details.add(name, {*value++, count});
 }
 
-/// Positions of the first chunk, which tells how wide the vocabulary is.
+/// Positions of the first chunk, which shows the size of the vocabulary.
 constexpr int64_t kFirstChunk = 64;
 
 int64_t chunk_size(int64_t vocab_size, const LossOptions& options) {

@@ -55,11 +55,13 @@ struct RowLoss {
 /// Detail of cross-entropy: labels that have the largest logit (stage 1 eval_token_acc).
 inline constexpr const char* kCorrectTokens = "ce_correct";
 
-/// What multiplies a row's sum of each kind of target, so that the rows of a window add up to the loss of the step. 1 for a kind without entry.
+/// What multiplies a row's sum of each kind of target, so that the rows of a window add up to the loss of the step. 1 for a kind without
+/// entry.
 using LossScale = std::map<std::string, double>;
 double scale_of(const LossScale& scale, const std::string& kind);
 
-/// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each chunk's gradient is taken through the head at
+/// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each chunk's gradient is propagated through the
+/// head at
 /// once, so that no logits outlive their chunk. `total` can be differentiated once.
 /// @param hidden_TH  final hidden states of the row
 /// @param scale      e.g. kLabels: 1 / labels of the window for `window` normalisation

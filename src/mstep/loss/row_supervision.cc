@@ -11,7 +11,7 @@ void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
                 fmt::format("{}: {} labels, {} tokens", segment.where, segment.labels.size(), segment.token_ids.size()));
   for (size_t i = 0; i < segment.labels.size(); ++i) {
     if (segment.labels[i] == kIgnoreLabel) continue;
-    // The first position has no logits of its own segment before it.
+    // The first position has no preceding logits in its own segment.
     REMATCH_CHECK(i > 0 && segment.labels[i] >= 0, fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
     KindTargets& targets = row.by_kind[kLabels];
     targets.positions.push_back(offset + static_cast<int64_t>(i));

@@ -12,10 +12,10 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void throw_state_error(const std::string& name, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = "the optimizer state does not fit the model",
+  throw UserError(ErrorKind::kData, {.error = "the optimizer state does not match the model",
                                      .where = name,
                                      .what = what,
-                                     .fix = "resume from a checkpoint of the same model and the same frozen parts"});
+                                     .fix = "resume from a checkpoint with the same model and the same frozen parts"});
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, doubl
   const at::Tensor num_steps = at::scalar_tensor(slot.num_steps, master.options());
   at::_fused_adamw_({master}, {grad}, {slot.exp_avg}, {slot.exp_avg_sq}, {}, {num_steps}, learning_rate, options_.beta1, options_.beta2,
                     weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
-  // The operator does not count as a change of what it is given, and who keeps something derived from a weight goes by that count.
+  // The operator does not increment the version of its arguments, which caches of values derived from a weight rely on.
   master.unsafeGetTensorImpl()->bump_version();
 }
 
@@ -50,7 +50,7 @@ void AdamW::step(double lr_factor) {
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       at::Tensor& parameter = groups_[g].parameters[i];
-      if (!parameter.grad().defined()) continue;  // as torch: a parameter that took no part is not decayed either
+      if (!parameter.grad().defined()) continue;  // as in torch: a parameter that takes no part is not decayed either
       Slot& slot = slots_[g][i];
       at::Tensor& master = slot.master.defined() ? slot.master : parameter;
       update(master, slot, parameter.grad().to(at::kFloat).contiguous(), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
@@ -99,7 +99,7 @@ void AdamW::load_state(const std::vector<std::pair<std::string, at::Tensor>>& st
     const auto found = by_name.find(name);
     if (found == by_name.end()) throw_state_error(name, "the state has no such entry");
     if (found->second.sizes() != to.sizes()) {
-      throw_state_error(name, fmt::format("{} values where {} are expected", found->second.numel(), to.numel()));
+      throw_state_error(name, fmt::format("expected {1} values, found {0}", found->second.numel(), to.numel()));
     }
     to.copy_(found->second);
   };

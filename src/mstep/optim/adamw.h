@@ -31,12 +31,13 @@ class AdamW {
   const std::vector<ParameterGroup>& groups() const { return groups_; }
   int64_t num_steps() const { return num_steps_; }
 
-  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only where
-  /// a parameter took part in fewer steps than num_steps(). The tensors are the live ones: write them before the next step.
+  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only
+  /// where
+  /// a parameter has taken part in fewer steps than num_steps(). The tensors are the live ones: write them before the next step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
   /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both averages. None shares memory with a parameter.
   std::vector<at::Tensor> tensors() const;
-  /// Restores what state() gave. @throws UserError (data) for a missing or misshapen entry
+  /// Restores what state() returned. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
 
  private:

@@ -21,7 +21,7 @@ double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm
   const at::Tensor total = at::linalg_vector_norm(at::stack(norms), 2);
   const double norm = total.item<double>();
   if (max_norm > 0) {
-    // Multiplying by a coefficient of one would be exact; not touching the gradients is the same and cheaper.
+    // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent and cheaper.
     const at::Tensor coefficient = at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
     if (coefficient.item<double>() != 1.0) {
       for (at::Tensor& grad : grads) grad.mul_(coefficient);

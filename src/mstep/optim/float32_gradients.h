@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// Sums the gradients of bfloat16 parameters in float32, however many backward passes a step has: a small micro-batch's share is not rounded
+/// Sums the gradients of bfloat16 parameters in float32, however many backward passes a step has: a small micro-batch's share is not
+/// rounded
 /// away. While it lives, a hook takes each bfloat16 gradient as soon as it is complete, so at most one of them exists at a time.
 /// float32 parameters are left to autograd.
 class Float32Gradients {
@@ -18,9 +19,9 @@ class Float32Gradients {
   Float32Gradients(const Float32Gradients&) = delete;
   Float32Gradients& operator=(const Float32Gradients&) = delete;
 
-  /// Puts the sums where clip_grad_norm() and AdamW look for them (.grad, float32), and starts new ones.
+  /// Stores the sums where clip_grad_norm() and AdamW expect them (.grad, float32), and starts new ones.
   void publish();
-  /// Forgets what was summed since the last publish().
+  /// Discards the sums since the last publish().
   void discard();
 
  private:

@@ -15,7 +15,7 @@ namespace rematch {
 bool is_undecayed(const std::string& name);
 
 /// Sets requires_grad of every parameter by `freeze` and groups the trainable ones: vit, aligner, llm, each with decay then without
-/// (".no_decay"), empty groups left out; inside a group the order given.
+/// (".no_decay"), without empty groups; inside a group in the order given.
 /// @param parameters  leaves under their checkpoint names
 /// @param part_of     of the model's description
 /// @throws UserError (config) when nothing is trainable

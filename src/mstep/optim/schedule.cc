@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kDefaultNumCycles = 0.5;
 
-// Which keywords each schedule takes.
+// The keywords that each schedule accepts.
 struct KeywordsRow {
   ScheduleType type;
-  bool ignores_keywords;  ///< transformers drops them without a word for these two
+  bool ignores_keywords;  ///< transformers silently ignores them for these two
   std::vector<std::string> keywords;
 };
 
@@ -47,7 +47,7 @@ void check_keywords(const KeywordsRow& row, const ScheduleSettings& settings) {
     const bool is_known = std::find(row.keywords.begin(), row.keywords.end(), keyword) != row.keywords.end();
     if (!is_given || is_known) continue;
     throw keyword_error(fmt::format("{} takes no {}", name_of(row.type), keyword),
-                        row.keywords.empty() ? "it takes no keywords" : fmt::format("it takes {}", join(row.keywords, ", ")),
+                        row.keywords.empty() ? "it takes no arguments" : fmt::format("it takes {}", join(row.keywords, ", ")),
                         fmt::format("remove {} or choose another lr_scheduler_type", keyword));
   }
 }

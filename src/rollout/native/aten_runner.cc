@@ -18,10 +18,10 @@ namespace {
 
 // Index tensors of one step, made once and used by every layer.
 struct AttentionPlan {
-  at::Tensor slots_T;  ///< where each row's key and value go
+  at::Tensor slots_T;  ///< where each row's key and value are stored
   // Sequences with one row.
   at::Tensor decode_rows_S;                      ///< undefined = all rows, in order
-  at::Tensor decode_slots_SL, decode_mask_S11L;  ///< as in DecodeInputs; undefined = nobody decodes
+  at::Tensor decode_slots_SL, decode_mask_S11L;  ///< as in DecodeInputs; undefined = no sequence decodes
   struct Prefill {
     int64_t first_row = 0, num_rows = 0;
     at::Tensor slots_L;
@@ -93,7 +93,7 @@ class AtenRunner : public StepRunner {
     const TextDescription& text = model_->description().text;
     release();
     shape_ = shape;
-    // One slot more: what fills a step up to a graph's size writes there.
+    // One more slot: rows that pad a step to a graph's size write there.
     cache_ = at::empty({text.num_layers(), 2, shape.num_blocks * shape.block_len + 1, text.num_key_value_heads, text.head_dim},
                        at::TensorOptions(model_->device()).dtype(model_->dtype()));
   }
@@ -157,7 +157,7 @@ class AtenRunner : public StepRunner {
     return {logits_KV_.data_ptr<float>(), static_cast<size_t>(logits_KV_.numel())};
   }
 
-  // Logits of sequences that all decode.
+  // Logits of a step in which every sequence decodes.
   at::Tensor decoded(const DecodeInputs& inputs) const {
     const AttentionPlan plan{.slots_T = inputs.slots_S, .decode_slots_SL = inputs.cached_slots_SL, .decode_mask_S11L = inputs.mask_S11L};
     PagedAttention attention(cache_, plan);
@@ -188,7 +188,7 @@ class AtenRunner : public StepRunner {
     return longest;
   }
 
-  // What decoding sequences see, filled up with ones that see nothing but themselves, in the spare slot.
+  // Inputs of decoding sequences, padded with sequences that attend to themselves only, in the spare slot.
   void see_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows, int64_t num_tokens, at::Tensor& slots_SL,
                   at::Tensor& mask_S11L) const {
     std::vector<int64_t> lens(static_cast<size_t>(num_rows), 1), cached(static_cast<size_t>(num_rows * num_tokens), spare_slot());
@@ -202,7 +202,7 @@ class AtenRunner : public StepRunner {
     mask_S11L = additive(visible, float_options()).view({num_rows, 1, 1, num_tokens});
   }
 
-  // A step of decoding sequences alone, filled up likewise.
+  // A step of decoding sequences only, padded likewise.
   DecodeInputs decode_inputs(const Step& step, const std::vector<const StepSequence*>& decodes) const {
     const auto [num_rows, num_tokens] = DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_of(decodes));
     const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();

@@ -13,7 +13,7 @@ namespace rematch {
 namespace {
 
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
-constexpr int64_t kFreeFraction = 4;  // training takes its share behind the rollout
+constexpr int64_t kFreeFraction = 4;  // training needs its share after the rollout
 constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
 
 }  // namespace
@@ -29,7 +29,7 @@ int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& option
   }
   const auto num_live = std::min(needs.size(), static_cast<size_t>(options.max_num_seqs));
   std::partial_sort(needs.begin(), needs.begin() + static_cast<std::ptrdiff_t>(num_live), needs.end(), std::greater<>());
-  int64_t wanted = 1;  // beside the others, for copies
+  int64_t wanted = 1;  // in addition to the others, for copies
   for (size_t i = 0; i < num_live && wanted < limit; ++i) wanted += needs[i];
   return std::min(wanted, limit);
 }

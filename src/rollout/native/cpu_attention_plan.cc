@@ -5,9 +5,9 @@
 namespace rematch {
 namespace {
 
-// Fewer tasks than this for each worker, and long ones are cut into spans.
+// With fewer tasks than this per worker, long ones are cut into spans.
 constexpr int64_t kTasksPerWorker = 4;
-// What reading a key costs, in queries that use it.
+// The cost of reading a key, in queries that use it.
 constexpr int64_t kReadingCost = 2;
 
 }  // namespace

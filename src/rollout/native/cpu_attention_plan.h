@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// How the workers of a step share its attention; the same for every layer. Which worker does what changes no bit.
+/// How the workers of a step share its attention; the same for every layer. The distribution of work does not change a bit.
 class CpuAttentionPlan {
  public:
   /// A task without its pointers to activations, which change from layer to layer.
@@ -16,7 +16,7 @@ class CpuAttentionPlan {
     int64_t kv_head = 0;
     kernels::Range queries;
     int64_t num_spans = 0;
-    int64_t first_partial = -1;  ///< ≥ 0: its spans are items of their own, and combined afterwards
+    int64_t first_partial = -1;  ///< ≥ 0: its spans are separate items, combined afterwards
   };
   struct Item {
     size_t task = 0;
@@ -28,14 +28,14 @@ class CpuAttentionPlan {
 
   const std::vector<Task>& tasks() const { return tasks_; }
   const std::vector<Item>& items() const { return items_; }
-  int64_t num_partials() const { return num_partials_; }  ///< spans done apart; 0 = nothing to combine
+  int64_t num_partials() const { return num_partials_; }  ///< spans computed separately; 0 = nothing to combine
   /// The items of one worker: contiguous, and about as much work as the others'.
   kernels::Range share(int worker, int num_workers) const;
 
  private:
   std::vector<Task> tasks_;
   std::vector<Item> items_;
-  std::vector<int64_t> work_until_;  ///< [items] keys times queries up to and with an item
+  std::vector<int64_t> work_until_;  ///< [items] keys times queries up to and including an item
   int64_t num_partials_ = 0;
 };
 

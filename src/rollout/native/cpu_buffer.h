@@ -8,14 +8,14 @@
 
 namespace rematch {
 
-/// Memory for numbers that starts at a page of the larger kind when it is large itself; its contents are undefined until written.
+/// Memory for numbers, aligned to a large page when it is large itself; its contents are undefined until written.
 template <class T>
 class CpuBuffer {
  public:
   CpuBuffer() = default;
   explicit CpuBuffer(int64_t size) { reserve(size); }
 
-  /// Room for at least `size` values. Contents are lost when that is more than there was.
+  /// Room for at least `size` values. Contents are lost when the buffer grows.
   void reserve(int64_t size) {
     if (size <= size_) return;
     constexpr size_t kLargePage = size_t{2} << 20;
@@ -25,10 +25,10 @@ class CpuBuffer {
     data_.reset();
     data_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
     if (data_ == nullptr) throw std::bad_alloc();
-    if (alignment == kLargePage) static_cast<void>(madvise(data_.get(), bytes, MADV_HUGEPAGE));  // a wish; small pages work too
+    if (alignment == kLargePage) static_cast<void>(madvise(data_.get(), bytes, MADV_HUGEPAGE));  // a hint; small pages work too
     size_ = size;
   }
-  /// Gives the memory back.
+  /// Releases the memory.
   void release() {
     data_.reset();
     size_ = 0;

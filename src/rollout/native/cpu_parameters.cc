@@ -40,7 +40,7 @@ CpuParameters::CpuParameters(const Model& model, Tower tower) : model_(model) {
     if (tensor.dim() < 2 || is_text != (tower == Tower::kText)) continue;
     most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
   }
-  memory_.packed.reserve(most_bytes);  // what stays empty is never touched
+  memory_.packed.reserve(most_bytes);  // unused memory is never touched
 }
 
 at::Tensor CpuParameters::tensor(const std::string& name) const {

@@ -13,14 +13,14 @@
 
 namespace rematch {
 
-/// What kernels read: packed matrices in one piece of memory, and tensors that are read as they are.
+/// What kernels read: packed matrices in one piece of memory, and tensors that are read unpacked.
 struct CpuMemory {
   CpuBuffer<uint8_t> packed;
   std::vector<at::Tensor> tensors;
 };
 
-/// Finds a model's parameters by checkpoint name and gives them to kernels, through the adapter if there is one. Products read packed
-/// copies (kernels/gemm.h): as much memory again as the matrices, while there is a rollout.
+/// Finds a model's parameters by checkpoint name for the kernels, merged with the adapter if there is one. Products read packed
+/// copies (kernels/gemm.h), which take the memory of the matrices again during a rollout.
 class CpuParameters {
  public:
   enum class Tower { kVision, kText };  ///< the vision tower has the mergers
@@ -28,20 +28,20 @@ class CpuParameters {
   /// @param tower  whose matrices will be packed
   CpuParameters(const Model& model, Tower tower);
 
-  /// Linears of one input below each other, to be packed for products; all dimensions of a weight but the first are taken together.
-  /// Cost: one pass over them, at the latest in memory().
+  /// Linears with the same input, stacked, to be packed for products; all dimensions of a weight but the first are flattened.
+  /// Cost: one pass over them, deferred to memory() at the latest.
   kernels::PackedWeights linear(std::initializer_list<const LinearDescription*> parts);
   kernels::PackedWeights linear(const LinearDescription& one) { return linear({&one}); }
   /// The head: the embedding when tied.
   kernels::PackedWeights head();
-  /// A parameter row by row, for looking up.
+  /// A parameter row by row, for look-ups.
   kernels::Matrix matrix(const std::string& name);
   /// A copy as float32; for a few kilobytes.
   std::vector<float> vector(const std::string& name) const;
   /// The tensor itself.
   at::Tensor tensor(const std::string& name) const;
 
-  /// Owner of everything the results point to, complete now.
+  /// Owner of everything the results point to, now complete.
   CpuMemory memory() &&;
 
  private:

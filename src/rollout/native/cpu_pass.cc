@@ -49,7 +49,7 @@ void CpuPass::mark_visual_rows(const Step& step) {
   for (const VisualRow& visual : step.visual_rows) visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
 }
 
-// The rows that want logits, and a step of these alone: all that is left to do once the last layer has its keys and values.
+// The rows that need logits, and a step of these alone: all that remains once the last layer has its keys and values.
 void CpuPass::find_last_rows(const Step& step) {
   last_rows_.clear();
   last_step_.sequences.clear();
@@ -125,7 +125,7 @@ void CpuPass::turn(const Step& step, const Worker& worker) const {
   }
 }
 
-// Norm of every row, ready for products, after the DeepStack feature that is due.
+// Norm of every row, ready for products, after adding the pending DeepStack feature.
 void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows, const Worker& worker) const {
   const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
@@ -149,7 +149,7 @@ void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::Interleav
               [&](Range columns) { kernels::gemm(w, x, y, columns, into); });
 }
 
-// Norms and rotates the heads of q and k, and puts k and v into the cache.
+// Norms and rotates the heads of q and k, and stores k and v in the cache.
 void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer, const Worker& worker) const {
   const kernels::CacheLayer cache = cache_.layer(layer_idx);
   const int64_t heads = text_.num_attention_heads + text_.num_key_value_heads;
@@ -170,7 +170,7 @@ void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& l
   worker.wait();
 }
 
-// Hidden rows that want logits move to the front. The first worker does it: it is little, and rows must move in order.
+// Hidden rows that need logits move to the front. The first worker does it: there are few, and rows must move in order.
 void CpuPass::keep_last_rows(const Worker& worker) const {
   if (worker.index == 0) {
     for (size_t i = 0; i < last_rows_.size(); ++i) {
@@ -246,7 +246,7 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
   worker.wait();
 }
 
-// Logits of the rows that want them.
+// Logits of the rows that need them.
 void CpuPass::answer(int64_t deepstack, const Worker& worker) const {
   const auto num_last = static_cast<int64_t>(last_rows_.size());
   if (num_last == 0) return;

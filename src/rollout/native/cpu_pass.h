@@ -13,7 +13,7 @@
 
 namespace rematch {
 
-// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that want
+// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that need
 // logits, V vocabulary.
 
 /// Keys and values of all layers: [layer][keys, values][block][nkv][block_len][D].
@@ -36,7 +36,7 @@ struct CpuCache {
   }
 };
 
-/// The way of a step through the decoder on the kernels of src/kernels: who does what, and everything that is written to besides the cache.
+/// A step's pass through the decoder on the kernels of src/kernels: the distribution of work, and all memory written except the cache.
 class CpuPass {
  public:
   /// All three outlive the pass.
@@ -44,14 +44,14 @@ class CpuPass {
 
   /// Room for steps of this many rows.
   void reserve_rows(int64_t num_rows);
-  /// Gives the memory of steps back.
+  /// Releases the memory of steps.
   void release() { scratch_ = {}; }
-  /// Logits of the rows that want them, until the next call; keys and values of the step go to the cache.
+  /// Logits of the rows that need them, valid until the next call; keys and values of the step are stored in the cache.
   /// @param step  its tokens, blocks and visual rows are legal
   std::span<float> run(const Step& step, int num_threads);
 
  private:
-  // Everything a step writes to besides the cache.
+  // Everything a step writes except the cache.
   struct Scratch {
     CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
     CpuBuffer<float> inputs, down_inputs;  // of products, interleaved: of hidden states and heads, of the feed-forward network
@@ -79,7 +79,7 @@ class CpuPass {
   void find_last_rows(const Step& step);
   int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }
 
-  // What one worker does in a step; a barrier wherever somebody needs what another one made.
+  // One worker's part of a step; a barrier wherever a worker needs another one's results.
   void work(const Step& step, const kernels::Worker& worker) const;
   void embed(const Step& step, const kernels::Worker& worker) const;
   void turn(const Step& step, const kernels::Worker& worker) const;
@@ -101,7 +101,7 @@ class CpuPass {
   Scratch scratch_;
   CpuAttentionPlan plan_, last_plan_;
   std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
-  std::vector<int64_t> last_rows_;               // that want logits
+  std::vector<int64_t> last_rows_;               // that need logits
   Step last_step_;                               // of these alone; sequences only
   std::vector<int64_t> first_last_rows_;         // of each sequence of last_step_, in last_rows_
   bool is_narrowed_ = false;                     // there are others

@@ -35,8 +35,9 @@ class CpuRunner : public StepRunner {
 
   void refresh() override { weights_ = take_cpu_weights(*model_); }
 
-  // bench/rollout: from 4 to 24 all are about as fast with AVX-512, on models that fit a cache and on those that do not. Slower instruction
-  // sets multiply fewer rows in the time of a reading.
+  // bench/rollout: values from 4 to 24 are about equally fast with AVX-512, for models that fit into a cache and for larger ones. Slower
+  // instruction
+  // sets multiply fewer rows in the time of one read.
   double rows_per_reading() const override {
     switch (kernels::isa_in_use()) {
       case kernels::Isa::kAvx512: return 8;
@@ -50,7 +51,7 @@ class CpuRunner : public StepRunner {
     const CacheShape& shape = cache_.shape;
     REMATCH_CHECK(from >= 0 && from < shape.num_blocks && to >= 0 && to < shape.num_blocks && num_tokens <= shape.block_len,
                   fmt::format("{} to {} of {}, {} tokens", from, to, shape.num_blocks, num_tokens));
-    // Whole blocks: what lies behind those tokens is overwritten before it is read.
+    // Whole blocks: what follows those tokens is overwritten before it is read.
     const int64_t bytes = cache_.block_bytes(shape.block_len);
     for (int64_t i = 0; i < text_.num_layers(); ++i) {
       const kernels::CacheLayer layer = cache_.layer(i);

@@ -21,7 +21,7 @@ struct CpuVisionBlock {
   kernels::PackedWeights qkv, proj, fc1, fc2;
 };
 
-/// What makes one visual token of merge² rows.
+/// Merges merge² rows into one visual token.
 struct CpuMerger {
   CpuLayerNorm norm;
   kernels::PackedWeights fc1, fc2;
@@ -31,7 +31,7 @@ struct CpuMerger {
 /// The vision tower as the kernels read it: matrices are packed copies, merged with the adapter if there is one.
 struct CpuTower {
   kernels::PackedWeights patch_embed;
-  at::Tensor pos_embed;  ///< the learned table, for looking up
+  at::Tensor pos_embed;  ///< the learned table, for look-ups
   std::vector<CpuVisionBlock> blocks;
   CpuMerger merger;
   std::vector<CpuMerger> deepstack;  ///< VisionDescription::deepstack_mergers

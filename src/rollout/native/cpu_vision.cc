@@ -31,7 +31,7 @@ using kernels::Worker;
 constexpr size_t kKeptGrids = 64;
 constexpr int64_t kBlockLen = 16;  // of the keys and values of a frame
 
-// What becomes of one image.
+// The outputs of one image.
 struct Job {
   CpuVision::Image image;
   const VisionRows* rows = nullptr;
@@ -39,8 +39,7 @@ struct Job {
   std::vector<std::pair<const CpuMerger*, float*>> merger_after;  // of each block; null where it feeds none
 };
 
-// The way of one image through the tower: numbers of one image, and what one worker does; a barrier wherever somebody needs what another
-// one made.
+// One image's pass through the tower: its activations, and one worker's part; a barrier wherever a worker needs another one's results.
 struct Pass {
   const VisionDescription& vision;
   const CpuTower& tower;
@@ -63,7 +62,7 @@ struct Pass {
     num_rows = grid[0] * grid[1] * grid[2];
     frame_len = grid[1] * grid[2];
     const int64_t width = vision.hidden_size, merged_width = width * merge_area();
-    // Products read pixels, rows, and merged ones, which are as many numbers.
+    // Products read pixels, rows, and merged rows, which have as many values.
     inputs.reserve(num_rows * std::max({tower.patch_embed.num_inputs, width, vision.intermediate_size}));
     hidden_ND.reserve(num_rows * width);
     normed_ND.reserve(num_rows * width);
@@ -83,7 +82,7 @@ struct Pass {
     return {keys.data(), values.data(), kernels::Storage::kFloat, vision.num_heads, kBlockLen, head_dim()};
   }
 
-  // Calls finish(columns) for all outputs of a product once they are there.
+  // Calls finish(columns) for all outputs of a product once they are ready.
   template <class Finish>
   void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into, const Worker& worker,
                 const Finish& finish) const {
@@ -102,7 +101,7 @@ struct Pass {
     multiply(w, x, rows, y, into, worker, [](Range) {});
   }
 
-  // A product and what `activate` makes of it.
+  // A product followed by `activate`.
   void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, void (*activate)(float*, int64_t),
                 const Worker& worker) const {
     multiply(w, x, rows, y, kernels::Into::kStore, worker, [&](Range columns) {
@@ -126,7 +125,7 @@ struct Pass {
     for (int64_t i = mine.begin; i < mine.end; ++i) kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
   }
 
-  // Rotates q and k, and puts k and v where attention reads them.
+  // Rotates q and k, and stores k and v where attention reads them.
   void rotate(const VisionRows& rows, const Worker& worker) const {
     const float* const cos = rows.rope.cos.const_data_ptr<float>();
     const float* const sin = rows.rope.sin.const_data_ptr<float>();
@@ -176,7 +175,7 @@ struct Pass {
     multiply(block.fc2, inner(), num_rows, hidden(), kernels::Into::kAdd, worker);
   }
 
-  // Rows are in block order, so merge² of them side by side are a visual token. Hidden rows are only read.
+  // Rows are in block order, so merge² consecutive ones are a visual token. Hidden rows are only read.
   void merge(const CpuMerger& merger, const Rows& out, const Worker& worker) const {
     const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size, merged_width = width * merge_area();
     const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
@@ -221,7 +220,7 @@ struct CpuVision::Impl {
     return rows;
   }
 
-  // Features to be filled, and where from.
+  // Features to fill, and their source.
   Job make_job(const Image& image, VisionFeatures& features) {
     const auto& [t, height, width] = image.grid_thw;
     REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % vision.spatial_merge_size == 0 && width % vision.spatial_merge_size == 0,

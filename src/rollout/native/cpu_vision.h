@@ -9,22 +9,22 @@
 namespace rematch {
 
 /// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype. Equal to Model::encode_images up to rounding.
-/// What an image gives depends on its pixels alone: not on other images, not on the number of threads, which is at::get_num_threads().
+/// The result of an image depends on its pixels alone: not on other images or the number of threads, which is at::get_num_threads().
 class CpuVision {
  public:
   /// @param model  on the CPU
   explicit CpuVision(std::shared_ptr<const Model> model);
   ~CpuVision();
 
-  /// Takes over the training weights as they are now: before the first image, and after they have changed. Merges an adapter.
+  /// Reads the current training weights: call it before the first image, and after they have changed. Merges an adapter.
   void refresh();
   struct Image {
-    const float* pixels = nullptr;  ///< [t·h·w, patch width] as the processor gives them
+    const float* pixels = nullptr;  ///< [t·h·w, patch width] as the processor returns them
     GridThw grid_thw{};             ///< patches
   };
-  /// Features of each image, float32. As many as there are threads are worked on side by side; threads share one where there are fewer.
+  /// Features of each image, float32. One per thread is processed in parallel; threads share an image when there are fewer.
   std::vector<VisionFeatures> encode(std::span<const Image> images);
-  /// Gives memory back; refresh() comes before the next image.
+  /// Releases memory; call refresh() before the next image.
   void release();
 
  private:

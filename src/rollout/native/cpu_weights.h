@@ -15,7 +15,7 @@ struct CpuRmsNorm {
 /// One decoder layer as the kernels read it.
 struct CpuLayer {
   CpuRmsNorm attention_norm, mlp_norm, q_norm, k_norm;
-  kernels::PackedWeights qkv;  ///< queries, keys and values below each other
+  kernels::PackedWeights qkv;  ///< queries, keys and values, stacked
   kernels::PackedWeights o, gate, up, down;
   int64_t deepstack = -1;  ///< visual feature that follows the layer; -1 = none
 };
@@ -28,11 +28,11 @@ struct CpuWeights {
   kernels::PackedWeights head;  ///< [V, H], multiplied with
   CpuRmsNorm final_norm;
   std::vector<float> inverse_frequencies;  ///< [D / 2]
-  std::vector<int64_t> axis;               ///< [D / 2]: which of temporal, height, width turns a column
+  std::vector<int64_t> axis;               ///< [D / 2]: which of temporal, height, width rotates a column
   CpuMemory memory;                        ///< owner of what the pointers point to
 };
 
-/// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the weights, and as much memory again
+/// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the weights, and the memory of the weights again
 CpuWeights take_cpu_weights(const Model& model);
 
 }  // namespace rematch

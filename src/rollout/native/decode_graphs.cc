@@ -73,7 +73,7 @@ void DecodeGraphs::record(Size& size, const DecodeInputs& padded, const at::Tens
 }
 
 void DecodeGraphs::turn_off(const std::string& reason) {
-  fmt::print(stderr, "native: steps are launched kernel by kernel, since recording them does not work here ({})\n", reason);
+  fmt::print(stderr, "native: steps run without recorded graphs ({})\n", reason);
   make_graph_ = {};
   sizes_.clear();
 }

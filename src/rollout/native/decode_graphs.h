@@ -16,14 +16,14 @@ namespace rematch {
 struct DecodeInputs {
   at::Tensor token_ids_S;      ///< int64
   at::Tensor positions_3S;     ///< int64
-  at::Tensor slots_S;          ///< int64; where each row's key and value go
-  at::Tensor cached_slots_SL;  ///< int64; behind a sequence's end a slot of its own, whose value is finite
-  at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ behind the end
+  at::Tensor slots_S;          ///< int64; where each row's key and value are stored
+  at::Tensor cached_slots_SL;  ///< int64; after a sequence's end a separate slot with finite values
+  at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ after the end
 };
 
-/// Replays decoding steps where the device can. A step is padded to one of a few sizes, and each size is recorded when it has come often
-/// enough to be worth it. The first replay of a size must give what computing gave, or there are no more replays: a graph that reads stale
-/// memory answers without a complaint.
+/// Replays decoding steps if the device can. A step is padded to one of a few sizes, and each size is recorded once it has occurred often
+/// enough. The first replay of a size must equal the computed result, or replays are turned off: a graph that reads stale memory gives no
+/// error.
 class DecodeGraphs {
  public:
   /// Logits of a step's sequences, float32 on the device: [S, V].
@@ -32,7 +32,7 @@ class DecodeGraphs {
   /// @param make_graph  empty = never replay
   DecodeGraphs(StepGraphMaker make_graph, Compute compute) : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
 
-  /// Whether a step may be run() at all: every sequence decodes, and wants to know what.
+  /// Whether run() accepts a step: every sequence decodes and needs logits.
   bool can_run(const Step& step) const;
   /// Sizes to which a step of this many sequences and tokens is padded.
   static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens);

@@ -62,7 +62,7 @@ void DraftTable::learn(const DraftContext& context, TokenId token_id) {
     if (is_right) {
       slot.num_right = std::min<uint32_t>(slot.num_right + 1, kMostInARow);
     } else if (slot.num_right > 1) {
-      slot.num_right = 1;  // one surprise does not make it forgotten
+      slot.num_right = 1;  // one miss does not discard it
     } else {
       slot = {slot.tag, token_id, 0};
     }

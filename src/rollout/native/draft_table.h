@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// The end of a sequence of tokens: what the next one is guessed from.
+/// The end of a sequence of tokens, from which the next one is drafted.
 class DraftContext {
  public:
   static constexpr size_t kLength = 8;
@@ -24,24 +24,24 @@ class DraftContext {
   std::array<TokenId, kLength> last_{-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
-/// Guesses the next token of an answer from what followed the same tokens before, in any answer. Answers of one task are alike: of
-/// `", "bbox_2d": [<|coord_12|>, <|coord_` only the numbers are news. Torch-free; a fixed 0.6 MB, no allocation after construction.
+/// Drafts the next token of an answer from what followed the same tokens before, in any answer. Answers of one task are similar: in
+/// `", "bbox_2d": [<|coord_12|>, <|coord_` only the numbers are new. Torch-free; a fixed 0.6 MB, no allocation after construction.
 ///
-/// Three contexts are tried: the last eight and the last four tokens, in which all coordinate tokens count as the same one (so that the
-/// place in an object is known, whatever it holds), and the last two as they are. How often each of them is right is counted, apart for
+/// Three contexts are tried: the last eight and the last four tokens, in which all coord tokens count as the same one (so that the
+/// position in an object is known, whatever it contains), and the last two as they are. Their hit rates are counted, separately for
 /// contexts that were right several times in a row.
 class DraftTable {
  public:
   struct Guess {
     TokenId token_id = -1;   ///< -1 = none
-    double probability = 0;  ///< of being right, by what was counted
+    double probability = 0;  ///< of being right, from the counts
   };
   /// @param coord_ids  ids that count as one in long contexts; may be empty
   explicit DraftTable(std::span<const TokenId> coord_ids);
 
   /// The guess most likely right. Cost: three lookups.
   Guess guess(const DraftContext& context) const;
-  /// Says which token came. Cost: three lookups.
+  /// Records which token came. Cost: three lookups.
   void learn(const DraftContext& context, TokenId token_id);
 
  private:
@@ -53,7 +53,7 @@ class DraftTable {
   };
   static constexpr std::array<Rule, 3> kRules{{{8, true}, {4, true}, {2, false}}};
   struct Slot {
-    uint32_t tag = 0;  ///< of the context; contexts that share a slot push each other out
+    uint32_t tag = 0;  ///< of the context; contexts that share a slot evict each other
     TokenId token_id = -1;
     uint32_t num_right = 0;  ///< in a row, at most kMostInARow
   };

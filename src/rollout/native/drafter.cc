@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-// Beyond, little is left to win, and logits take memory: rows of a whole vocabulary.
+// Beyond this there is little to gain, and logits take memory: rows of a whole vocabulary.
 constexpr int64_t kMostRows = 64;
 
 DraftContext context_of(const Sequence& sequence) {
@@ -20,7 +20,7 @@ DraftContext context_of(const Sequence& sequence) {
   return context;
 }
 
-// The next guess at an item's tokens, and the probability that it and all before it are right.
+// The next draft for an item, and the probability that it and all before it are right.
 struct Candidate {
   double probability = 0;
   size_t item_idx = 0;
@@ -43,7 +43,7 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
     if (guess.token_id < 0 || is_stop_id(guess.token_id, stop_ids_)) return;
     candidate.token_id = guess.token_id;
     candidate.probability *= guess.probability;
-    // The bar only rises.
+    // The threshold only rises.
     if (candidate.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) > num_useful) candidates.push(candidate);
   };
   for (size_t i = 0; i < plan.items.size() && plan.num_rows < kMostRows; ++i) {

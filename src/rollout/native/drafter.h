@@ -8,19 +8,19 @@
 
 namespace rematch {
 
-/// Adds guesses to steps (prompt lookup, one kind of speculative decoding): a step reads all weights whatever its rows, so a row that is
-/// probably right is cheaper than a step of its own. What is answered does not change: a row's bits never depend on other rows, and a
-/// guess that is not the token chosen is dropped. Torch-free.
+/// Adds drafts to steps (prompt lookup, a kind of speculative decoding): a step reads all weights whatever its rows, so a row that is
+/// probably right is cheaper than a separate step. Answers do not change: a row's bits never depend on other rows, and a draft that
+/// differs from the chosen token is dropped. Torch-free.
 class Drafter {
  public:
   /// @param coord_ids  ids of coordinate tokens  @param stop_ids  never fed back
   Drafter(std::span<const TokenId> coord_ids, std::span<const TokenId> stop_ids);
 
-  /// Adds drafts to the items of a plan that want logits, the most probable first, while they raise the tokens a second: for rows that are
-  /// all needed but for drafts, time goes as rows_per_reading + rows. Cost: O(log items) for each draft.
+  /// Adds drafts to the items of a plan that need logits, the most probable first, as long as they raise the tokens per second: the time of
+  /// a step is about rows_per_reading + rows. Cost: O(log items) per draft.
   void draft(Scheduler& scheduler, StepPlan& plan, double rows_per_reading) const;
 
-  /// Says which token follows `sequence`, before it is appended.
+  /// Records which token follows `sequence`, before it is appended.
   void learn(const Sequence& sequence, TokenId token_id);
 
  private:

@@ -14,7 +14,7 @@
 namespace rematch {
 namespace {
 
-// Logits one thread looks at before another one is worth waking.
+// Logits that one thread handles before waking another one pays off.
 constexpr int64_t kLogitsPerTask = 1 << 15;
 
 }  // namespace
@@ -45,7 +45,7 @@ std::vector<Rollout> NativeEngine::Generation::run() {
   return std::move(rollouts_);
 }
 
-// More than can run at the same time need not be loaded.
+// No more than can run at the same time are loaded.
 void NativeEngine::Generation::queue_prompts() {
   while (next_prompt_ < prompts_.size() && scheduler_.num_running() + scheduler_.num_waiting() < engine_.max_live(prompts_.size())) {
     const size_t idx = next_prompt_++;
@@ -142,7 +142,7 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(con
       }
     }
     const std::vector<TokenId> token_ids = sample(asking);
-    // Those whose draft came true have the next row of logits, right behind.
+    // Those whose draft is right also have the next row of logits.
     std::vector<Asking> going_on;
     for (size_t i = 0; i < asking.size(); ++i) {
       if (take(*asking[i].answer, token_ids[i]) != Taken::kDrafted) continue;
@@ -177,7 +177,7 @@ std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>&
   return token_ids;
 }
 
-// Adds a token to its answer, which is gone when that ends it.
+// Adds a token to its answer, which is removed when the token ends it.
 NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, TokenId token_id) {
   if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
   const std::optional<FinishReason> reason = take_token(token_id, options_, answer.guard, rollouts_[answer.prompt_idx].response_token_ids);

@@ -15,14 +15,14 @@
 
 namespace rematch {
 
-/// One call of NativeEngine::generate(): prompts come in as room allows, all live answers take step after step together, and each leaves
+/// One call of NativeEngine::generate(): prompts enter as room allows, all live answers are stepped together, and each leaves
 /// when it ends.
 class NativeEngine::Generation {
  public:
   /// All arguments must outlive this. @param on_progress  as in RolloutEngine::generate()
   Generation(NativeEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress);
 
-  /// Answers all prompts, in order. @throws as NativeEngine::generate(); no block is lost then
+  /// Answers all prompts, in order. @throws as NativeEngine::generate(); no block is lost
   std::vector<Rollout> run();
 
  private:
@@ -31,7 +31,7 @@ class NativeEngine::Generation {
     LiveAnswer* answer = nullptr;
     std::span<float> logits_V;
   };
-  /// What becomes of an answer with its new token.
+  /// The fate of an answer with its new token.
   enum class Taken { kEnded, kWaits, kDrafted };
   struct DraftCount {
     int64_t num_drafts = 0;

@@ -19,17 +19,18 @@ struct ImageSpan {
   ContentKey content;  ///< of pixels and grid
 };
 
-/// Key of a block of tokens and all that comes before it: of tokens [first_token, first_token + token_ids.size()) of a sequence, whose pads look alike but stand for what the images show.
+/// Key of a block of tokens and all that comes before it: of tokens [first_token, first_token + token_ids.size()) of a sequence; pads
+/// count with the content of their images.
 /// @param parent     key of all tokens before them; {} at the start
 /// @param token_ids  of the block alone
 /// @param images     of the whole sequence
 ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_ids, int64_t first_token, std::span<const ImageSpan> images);
 
-/// Who holds which block of the key/value cache, and which blocks hold content that others may want again. Torch-free: numbers only.
+/// The holders of each block of the key/value cache, and the blocks whose content may be reused. Torch-free: numbers only.
 ///
-/// A block is used (one or more holders), kept (no holder, but its content has a key) or empty. Kept blocks are the first answer to
-/// acquire() and the last resort of allocate(), least recently released first. Blocks that were never touched take no memory yet
-/// (StepRunner::reserve maps it lazily on CPU), so allocate() passes over them while more blocks are kept than used.
+/// A block is used (one or more holders), kept (no holder, but its content has a key) or empty. Kept blocks are the first choice of
+/// acquire() and the last resort of allocate(), least recently released first. Untouched blocks take no memory yet
+/// (StepRunner::reserve maps it lazily on CPU), so allocate() avoids them while more blocks are kept than used.
 class KvBlocks {
  public:
   struct Options {
@@ -48,22 +49,22 @@ class KvBlocks {
   /// Blocks that allocate() can give: all that are not used.
   int64_t num_available() const { return num_blocks() - num_used_; }
   int64_t num_used() const { return num_used_; }
-  /// Blocks without holder whose content can be found again.
+  /// Blocks without a holder whose content can be found again.
   int64_t num_kept() const { return static_cast<int64_t>(kept_.size()); }
-  /// Blocks that were ever written to.
+  /// Blocks that have been written to.
   int64_t num_touched() const { return num_touched_; }
   int64_t num_holders(int32_t block) const { return block_at(block).num_holders; }
 
-  /// A block of the caller's own. Its former content is forgotten. There must be one available. Cost O(log blocks).
+  /// A block for the caller alone. Its former content is forgotten. One must be available. Cost O(log blocks).
   int32_t allocate();
-  /// One more holder of the block with that content; none when nobody has it. The holder must not write to it.
+  /// Adds a holder to the block with that content; nothing when there is none. The holder must not write to it.
   std::optional<int32_t> acquire(const ContentKey& key);
-  /// One holder less.
+  /// Removes a holder.
   void release(int32_t block);
-  /// Says what a used block holds from now on, besides what was said before (the first tokens of a block that grows, then all of it). Its
-  /// tokens must not change any more. No-op when the content is known already or prefix_cache is off.
+  /// Publishes the content of a used block, in addition to earlier keys (the first tokens of a growing block, then all of it). Its
+  /// tokens must not change afterwards. No-op when the content is already known or prefix_cache is off.
   void publish(int32_t block, const ContentKey& key);
-  /// Forgets all content: the weights changed. Holders keep their blocks.
+  /// Forgets all content, because the weights have changed. Holders keep their blocks.
   void forget_content();
 
  private:

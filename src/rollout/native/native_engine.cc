@@ -21,7 +21,7 @@
 namespace rematch {
 namespace {
 
-// Enough rows to keep matrix products busy, few enough that answers under way are not held up long by a prompt.
+// Enough rows to keep matrix products busy, few enough that a prompt does not delay running answers for long.
 constexpr int kStepRowsOnCpu = 512;
 constexpr int kStepRowsOnDevices = 4096;
 
@@ -68,7 +68,7 @@ int64_t NativeEngine::max_live(size_t num_prompts) const {
 int64_t NativeEngine::max_step_rows(size_t num_prompts) const {
   const int64_t by_device = parts_.model->device().is_cpu() ? kStepRowsOnCpu : kStepRowsOnDevices;
   const int64_t wanted = options_.native.max_step_rows > 0 ? options_.native.max_step_rows : by_device;
-  return std::max(wanted, max_live(num_prompts));  // everybody who decodes has a row
+  return std::max(wanted, max_live(num_prompts));  // every decoding sequence has a row
 }
 
 void NativeEngine::need_samplers() {
@@ -81,7 +81,7 @@ int64_t NativeEngine::num_near_ties() const {
 }
 
 void NativeEngine::sync_weights(int64_t version) {
-  // An evaluation asks for the weights as they are: whether they are those of the last time nobody knows.
+  // An evaluation needs the current weights, which may or may not be those of the last call.
   if (version != weights_version_ || version == kWeightsOfNow) release();
   weights_version_ = version;
 }
@@ -99,7 +99,7 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
       .prompt_lens = lens, .max_new_tokens = options_.max_new_tokens, .block_bytes = parts_.runner->block_bytes(native.block_len)};
   const int64_t num_blocks = num_cache_blocks(demand, native, free_memory_bytes(parts_.model->device()));
   const bool has_room = blocks_ && blocks_->num_blocks() >= num_blocks;
-  auto blocks = has_room ? std::move(blocks_)  // with what is in it
+  auto blocks = has_room ? std::move(blocks_)  // with its content
                          : std::make_unique<KvBlocks>(KvBlocks::Options{
                                .num_blocks = num_blocks, .block_len = native.block_len, .prefix_cache = native.prefix_cache});
   for (const Prompt& prompt : prompts) {
@@ -113,7 +113,7 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
 void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, int64_t max_rows) {
   release();
   const auto refuse = [&](const std::string& reason) {
-    throw UserError(ErrorKind::kEnvironment, {.error = "there is no memory for the native engine's weights and key/value cache",
+    throw UserError(ErrorKind::kEnvironment, {.error = "memory is insufficient for the native engine's weights and key/value cache",
                                               .where = "custom.extra.rollout_matching.native.kv_cache_gib",
                                               .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
                                               .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});

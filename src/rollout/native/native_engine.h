@@ -22,8 +22,8 @@ class Tokenizer;
 /// Checks ranges. @throws UserError (config) naming the key
 void check_native_options(const NativeSettings& options);
 
-/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step carries the next token of
-/// all live answers and pieces of waiting prompts side by side, without padding; equal starts of prompts are computed once.
+/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step computes the next token of
+/// all live answers and pieces of waiting prompts together, without padding; equal starts of prompts are computed once.
 /// The same answers as `hf`.
 class NativeEngine : public RolloutEngine {
  public:
@@ -34,13 +34,13 @@ class NativeEngine : public RolloutEngine {
     std::unique_ptr<StepRunner> runner;  ///< on that model
     ImageEncoder encoder;                ///< of that model
   };
-  /// What generate() did so far.
+  /// Totals of generate() so far.
   struct Stats {
     int64_t num_steps = 0;
-    int64_t num_rows = 0;          ///< tokens computed, wrong drafts apart
-    int64_t num_drafts = 0;        ///< guesses computed ahead of their turn
-    int64_t num_right_drafts = 0;  ///< that came true: steps saved
-    int64_t num_found_tokens = 0;  ///< tokens found in the cache instead
+    int64_t num_rows = 0;          ///< tokens computed, without wrong drafts
+    int64_t num_drafts = 0;        ///< drafts computed
+    int64_t num_right_drafts = 0;  ///< that were right: steps saved
+    int64_t num_found_tokens = 0;  ///< tokens found in the cache instead of computed
     int64_t num_preemptions = 0;   ///< times a sequence lost its blocks and was computed again
     int64_t num_images = 0;        ///< that went through the vision tower
   };
@@ -48,17 +48,17 @@ class NativeEngine : public RolloutEngine {
   NativeEngine(Parts parts, const GenerateOptions& options);
   ~NativeEngine() override;
 
-  /// Content of the cache is only good for the weights it was computed with.
+  /// Content of the cache is valid only for the weights it was computed with.
   void sync_weights(int64_t version) override;
-  /// @throws UserError (data) naming the sample when its ids, images and pads do not fit together or a logit is not finite, (config) naming
-  /// it when it does not fit the cache; Interrupted
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a logit is not finite, (config) naming
+  /// it when it does not fit into the cache; Interrupted
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override;
 
   /// Greedy choices so far where the two best logits nearly tied (Sampler::num_near_ties).
   int64_t num_near_ties() const;
   const Stats& stats() const { return stats_; }
-  /// Blocks of the cache as it is; null before the first generate() and after release().
+  /// Blocks of the current cache; null before the first generate() and after release().
   const KvBlocks* blocks() const { return blocks_.get(); }
 
   /// For tests and benches: sees every row of logits before a token is chosen, and may change it. @param position  of the answer
@@ -76,7 +76,7 @@ class NativeEngine : public RolloutEngine {
   Parts parts_;
   GenerateOptions options_;
   std::vector<Sampler> samplers_;  ///< one for each thread
-  Drafter drafter_;                ///< knows the answers of earlier calls too
+  Drafter drafter_;                ///< also learns from the answers of earlier calls
   std::unique_ptr<KvBlocks> blocks_;
   int64_t weights_version_ = kWeightsOfNow;
   ThreadGovernor governor_;

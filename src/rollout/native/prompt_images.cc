@@ -61,9 +61,9 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
   if (use.is_loaded) return use.content;
   std::shared_ptr<const Patches> patches = pixels_(image);
   if (patches->grid_thw != image.grid_thw) {
-    throw UserError(ErrorKind::kData, {.error = "an image is not of the size that its prompt was made for",
+    throw UserError(ErrorKind::kData, {.error = "an image's size differs from that of its prompt",
                                        .where = sample_name(prompt.sample_id, prompt.where),
-                                       .what = fmt::format("{}: {}x{} patches, prompt says {}x{}", image.path, patches->grid_thw[1],
+                                       .what = fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1],
                                                            patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
                                        .fix = "do not change image files during a run"});
   }

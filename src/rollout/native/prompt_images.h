@@ -17,39 +17,39 @@
 
 namespace rematch {
 
-/// How an image becomes features.
+/// Computes the features of images.
 struct ImageEncoder {
-  std::function<void()> refresh;  ///< takes over the training weights as they are now; before the first image
+  std::function<void()> refresh;  ///< reads the current training weights; before the first image
   std::function<std::vector<VisionFeatures>(std::span<const Patches* const> images)> encode;
-  std::function<void()> release;  ///< gives memory back; refresh() comes before the next image
+  std::function<void()> release;  ///< releases memory; refresh() before the next image
 };
 
-/// The tower on the CPU's kernels: what an image gives depends on its pixels alone.
+/// The tower on the CPU kernels: the result of an image depends on its pixels alone.
 ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model);
 /// The model's own tower on ATen operators, on any device.
 ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model);
 
-/// The images behind the prompts that are being answered. Pixels are told apart by content; each image goes through the vision tower once
-/// when the first of its pads is about to be computed, and its features stay until no prompt is left that shows it.
+/// The images of the prompts that are being answered. Pixels are identified by content; each image is encoded once,
+/// when the first of its pads is about to be computed, and its features are kept until no prompt needs them.
 class PromptImages {
  public:
   PromptImages(const ModelDescription& model, PixelGetter pixels, const ImageEncoder& encoder)
       : model_(model), pixels_(std::move(pixels)), encoder_(encoder) {}
 
-  /// Announces all prompts that will be shown: what they share is kept for the last of them.
+  /// Announces all prompts to come: shared images are kept for the last of them.
   void expect(std::span<const Prompt> prompts);
-  /// Pads of a prompt's images with their content. Loads pixels that were not seen before.
+  /// Pads of a prompt's images with their content. Loads pixels on first use.
   /// @param prompt  with as many pads as its images need (check_prompt)
   /// @throws UserError (data) when an image's pixels disagree with its reference
   std::vector<ImageSpan> spans(const Prompt& prompt);
-  /// Sees to the features of images.
+  /// Ensures the features of images.
   void encode(std::span<const ContentKey> contents);
   /// Features of one pad. @param pad_idx  of the image. Valid until the image is dropped
   VisualRow visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const;
   /// The prompt is answered.
   void finish(const Prompt& prompt);
 
-  int64_t num_encoded() const { return num_encoded_; }  ///< images that went through the tower
+  int64_t num_encoded() const { return num_encoded_; }  ///< images encoded by the tower
 
  private:
   using Reference = std::pair<std::string, GridThw>;  ///< an ImageRef as a key

@@ -20,9 +20,9 @@ void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& w
   if (needed <= blocks.num_blocks()) return;
   throw UserError(
       ErrorKind::kConfig,
-      {.error = "a prompt and its answer do not fit the key/value cache of the native engine",
+      {.error = "a prompt and its answer do not fit into the native engine's key/value cache",
        .where = who,
-       .what = fmt::format("{} prompt tokens and up to {} new ones take {} blocks of {} tokens; the cache has {}", prompt_len,
+       .what = fmt::format("{} prompt tokens and up to {} new ones need {} blocks of {} tokens; the cache has {}", prompt_len,
                            max_new_tokens, needed, blocks.block_len(), blocks.num_blocks()),
        .fix = "raise custom.extra.rollout_matching.native.kv_cache_gib or lower max_new_tokens; rollout_backend: hf has no such limit"});
 }
@@ -55,7 +55,7 @@ StepPlan Scheduler::next() {
   return plan;
 }
 
-// What drafts took that came to nothing: everybody's next token finds the blocks that it would find without them.
+// Blocks of wrong drafts: every next token finds the blocks that it would find without drafts.
 void Scheduler::return_draft_blocks() {
   for (const auto& [arrival, sequence] : running_) {
     while (static_cast<int64_t>(sequence->block_table.size()) > blocks_.blocks_for(sequence->len())) {
@@ -71,7 +71,7 @@ void Scheduler::plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows) 
 }
 
 void Scheduler::plan_decodes(StepPlan& plan) {
-  // By arrival, one by one: whoever is planned is older than whoever a later one can push out.
+  // By arrival, one by one: a planned sequence is older than any that a later one can preempt.
   std::optional<int64_t> last;
   while (true) {
     const auto at = last ? running_.upper_bound(*last) : running_.begin();
@@ -119,12 +119,12 @@ void Scheduler::admit_waiting(StepPlan& plan) {
   }
 }
 
-// True when a running sequence is about to compute the very block that this one lacks: a step later it is there to be found.
+// True when a running sequence is about to compute the very block that this one needs: it can be found a step later.
 bool Scheduler::waits_for_same_prompt(Sequence& sequence) {
   if (!blocks_.prefix_cache()) return false;
   const int64_t block_len = blocks_.block_len();
   for (const auto& [arrival, other] : running_) {
-    const int64_t block_idx = other->num_published;  // its first block that nobody can find yet
+    const int64_t block_idx = other->num_published;  // its first unpublished block
     const int64_t end = (block_idx + 1) * block_len;
     if (end > other->prompt_len() || end > sequence.len() - 1) continue;
     if (sequence.block_key(block_idx) == other->block_key(block_idx)) return true;
@@ -132,14 +132,15 @@ bool Scheduler::waits_for_same_prompt(Sequence& sequence) {
   return false;
 }
 
-// Blocks to leave free when somebody comes in, so that those who run are not pushed out by their next token.
+// Blocks to leave free when a sequence enters, so that the next tokens of running sequences preempt none.
 int64_t Scheduler::num_spare_blocks() const { return running_.empty() ? 0 : 1; }
 
-// All blocks for what is known of a sequence: found ones first, new ones for the rest. False, and nothing changed, when there are too few.
+// All blocks for the known tokens of a sequence: found ones first, new ones for the rest. False, and nothing changed, when there are too
+// few.
 bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan) {
   REMATCH_CHECK(sequence.block_table.empty() && sequence.num_computed == 0, sequence.who());
   const int64_t block_len = blocks_.block_len();
-  // The last token is computed in any case: its logits are wanted.
+  // The last token is always computed: its logits are needed.
   const int64_t num_findable = (sequence.len() - 1) / block_len;
   for (int64_t i = 0; blocks_.prefix_cache() && i < num_findable; ++i) {
     const std::optional<int32_t> found = blocks_.acquire(sequence.block_key(i));
@@ -216,7 +217,7 @@ void Scheduler::publish_prompt(Sequence& sequence) {
 }
 
 void Scheduler::preempt(Sequence& sequence) {
-  // Its answer's blocks too can be found again when it comes back, unless others need the room before.
+  // The blocks of its answer can also be found again when it returns, unless others need the room first.
   const int64_t block_len = blocks_.block_len();
   for (int64_t i = 0; blocks_.prefix_cache() && (i + 1) * block_len <= sequence.num_computed; ++i) {
     blocks_.publish(sequence.block_table[static_cast<size_t>(i)], sequence.block_key(i));
@@ -229,7 +230,7 @@ void Scheduler::preempt(Sequence& sequence) {
 }
 
 void Scheduler::drop_blocks(Sequence& sequence) {
-  // From the end, so that of what is kept the start, which more prompts share, goes last.
+  // From the end, so that of the kept blocks the start, which more prompts share, is evicted last.
   for (auto block = sequence.block_table.rbegin(); block != sequence.block_table.rend(); ++block) blocks_.release(*block);
   sequence.block_table.clear();
   sequence.num_computed = 0;

@@ -20,7 +20,7 @@ struct BlockCopy {
 struct StepPlan {
   struct Item {
     Sequence* sequence = nullptr;
-    int64_t num_rows = 0;    ///< the tokens behind its num_computed, drafts included
+    int64_t num_rows = 0;    ///< the tokens after its num_computed, drafts included
     int64_t num_logits = 0;  ///< > 0: its last known token is among them, and so the next one can be chosen; one more for each draft
   };
   std::vector<Item> items;
@@ -28,16 +28,16 @@ struct StepPlan {
   int64_t num_rows = 0;
 };
 
-/// Refuses a prompt that could not finish even alone in the cache.
+/// Rejects a prompt that cannot finish even alone in the cache.
 /// @param who  sample and place. @throws UserError (config) naming it, with the numbers
 void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who, const KvBlocks& blocks);
 
 /// Decides what the engine computes next: all sequences that decode, one token each, then pieces of prompts up to a budget of rows.
 /// Torch-free.
 ///
-/// The longest-waiting sequence comes in first; only one whose prompt somebody is computing right now lets others pass until it can be found.
-/// When blocks run out the youngest running sequence gives up its own and waits again in its old place; what it had generated is computed
-/// again like a prompt. So a running sequence never loses blocks to a younger one, and every sequence ends.
+/// The longest-waiting sequence enters first; only one whose prompt is being computed by another lets others pass until it can be found.
+/// When blocks run out, the youngest running sequence is preempted and waits again in its old place; what it has generated is recomputed
+/// like a prompt. So a running sequence never loses blocks to a younger one, and every sequence ends.
 ///
 ///     scheduler.add(a); scheduler.add(b);
 ///     while (scheduler.has_work()) {
@@ -53,7 +53,7 @@ class Scheduler {
   };
   /// @param blocks  shared with former and later schedulers, whose kept content is found again; must outlive this
   Scheduler(const Options& options, KvBlocks& blocks);
-  /// Gives back all blocks.
+  /// Releases all blocks.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -64,19 +64,19 @@ class Scheduler {
   bool has_work() const { return !waiting_.empty() || !running_.empty(); }
   /// The next step; never empty while there is work. Cost O(sequences + blocks moved).
   StepPlan next();
-  /// Adds a guess at the token behind the last of an item that wants logits, as one more row of the step. False, and nothing changed, when
+  /// Adds a draft of the token after the last of an item that needs logits, as one more row of the step. False, and nothing changed, when
   /// there is no row, no block or no token left for it. Blocks of drafts that prove wrong are free again before the next step takes any.
   bool add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id);
   /// The rows of a plan are in the cache. Those of drafts count once Sequence::append() finds them right.
   void computed(const StepPlan& plan);
-  /// Takes a sequence out, finished or given up, wherever it is. Its prompt's blocks are kept for others as long as there is room.
+  /// Removes a sequence, finished or abandoned, wherever it is. Its prompt's blocks are kept for others as long as there is room.
   void remove(Sequence& sequence);
 
   int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
   /// Times a sequence lost its blocks so far.
   int64_t num_preemptions() const { return num_preemptions_; }
-  /// Tokens found in the cache in the place of being computed.
+  /// Tokens found in the cache instead of computed.
   int64_t num_found_tokens() const { return num_found_tokens_; }
 
  private:
@@ -100,7 +100,7 @@ class Scheduler {
   KvBlocks& blocks_;
   Queue waiting_;
   Queue running_;
-  bool has_preempted_ = false;  ///< in this step: nobody new comes in
+  bool has_preempted_ = false;  ///< in this step: no new sequence enters
   int64_t num_preemptions_ = 0;
   int64_t num_found_tokens_ = 0;
 };

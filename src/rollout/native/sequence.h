@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// One prompt on its way to an answer, as the scheduler sees it: tokens, and how many of them are in which blocks.
+/// One prompt being answered, as the scheduler sees it: tokens, and how many of them are in which blocks.
 class Sequence {
  public:
   struct Start {
@@ -18,24 +18,25 @@ class Sequence {
     int64_t max_new_tokens = 1;
     std::string who;  ///< sample and place, for errors
   };
-  /// @param block_len  of the cache it will live in
+  /// @param block_len  of its cache
   Sequence(Start start, int64_t block_len) : start_(std::move(start)), token_ids_(start_.prompt_token_ids), block_len_(block_len) {}
 
   int64_t arrival() const { return start_.arrival; }
   const std::string& who() const { return start_.who; }
   int64_t prompt_len() const { return static_cast<int64_t>(start_.prompt_token_ids.size()); }
-  /// Prompt and what was generated so far.
+  /// The prompt and the tokens generated so far.
   const std::vector<TokenId>& token_ids() const { return token_ids_; }
   int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
   int64_t max_new_tokens() const { return start_.max_new_tokens; }
-  /// The token that the logits of the last one gave. True when it was the next draft: it is computed already, and its own logits are there.
-  /// False forgets the drafts that are left.
+  /// Appends the token chosen from the last logits. True when it was the next draft: it is already computed, and its own logits are
+  /// available.
+  /// False drops the remaining drafts.
   bool append(TokenId token_id);
 
-  /// Guesses at the tokens behind the last, computed in the same step as that one.
+  /// Drafts of the tokens after the last, computed in the same step as that one.
   const std::vector<TokenId>& drafts() const { return drafts_; }
   void draft(TokenId token_id) { drafts_.push_back(token_id); }
-  /// Token of a row to compute: a known one, or behind those a draft.
+  /// Token of a row to compute: a known one, or after those a draft.
   TokenId token_at(int64_t token_idx) const {
     return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)] : drafts_.at(static_cast<size_t>(token_idx - len()));
   }
@@ -45,7 +46,7 @@ class Sequence {
   /// Key of the whole prompt, for the block that holds its last tokens; block_key() when that block is full.
   ContentKey prompt_key();
 
-  // The scheduler's own notes.
+  // State of the scheduler.
   std::vector<int32_t> block_table;
   int64_t num_computed = 0;   ///< tokens whose keys and values are in the blocks
   int64_t num_published = 0;  ///< blocks of the prompt whose content others can find

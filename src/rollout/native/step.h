@@ -14,9 +14,9 @@ struct StepSequence {
   int64_t first_row = 0;   ///< of the step's T
   int64_t num_rows = 0;    ///< ≥ 1; more than one while prefilling, and where drafts follow the last token
   int64_t num_cached = 0;  ///< tokens before them
-  /// Cache blocks in the order of the tokens; token i lives in block i / block_len, slot i % block_len. Covers num_cached + num_rows tokens.
+  /// Cache blocks in the order of the tokens; token i is in block i / block_len, slot i % block_len. Covers num_cached + num_rows tokens.
   std::span<const int32_t> block_table;
-  int64_t num_logits = 0;  ///< wanted of its last rows, ≤ num_rows
+  int64_t num_logits = 0;  ///< needed from its last rows, ≤ num_rows
 };
 
 /// A row whose embedding comes from an image.
@@ -26,7 +26,7 @@ struct VisualRow {
   std::vector<const float*> deepstack_H;  ///< feature k is added after layer k
 };
 
-/// One forward pass over the next tokens of several sequences, prefill chunks and decodes alike, side by side without padding.
+/// One forward pass over the next tokens of several sequences, prefill chunks and decodes together, without padding.
 struct Step {
   std::vector<TokenId> token_ids;     ///< [T]
   std::vector<int64_t> positions_3T;  ///< mRoPE: temporal row, then height, then width
@@ -34,7 +34,7 @@ struct Step {
   std::vector<VisualRow> visual_rows;  ///< ascending by row
 };
 
-/// Runs steps on the training weights. Keys and values live inside, addressed by block number.
+/// Runs steps on the training weights. Owns keys and values, addressed by block number.
 class StepRunner {
  public:
   struct CacheShape {
@@ -48,15 +48,16 @@ class StepRunner {
   virtual void reserve(const CacheShape& shape, int64_t max_rows) = 0;
   /// Copies the first `num_tokens` tokens of a block to another (copy on write).
   virtual void copy_block(int32_t from, int32_t to, int64_t num_tokens) = 0;
-  /// Writes keys and values of the step's tokens and returns logits [rows that want them, V] in the order of the rows, float32, valid and
-  /// writable until the next call. A row's result never depends on the other rows, on how a prompt is cut into steps or on the thread count.
+  /// Writes keys and values of the step's tokens and returns logits [rows that need them, V] in the order of the rows, float32, valid and
+  /// writable until the next call. A row's result never depends on the other rows, on how a prompt is cut into steps or on the thread
+  /// count.
   virtual std::span<float> forward(const Step& step) = 0;
-  /// How many rows' products take about as long as reading the weights once: what decides whether guessing a token ahead is worth a row.
+  /// The number of rows whose products take about as long as reading the weights once: decides whether a draft is worth a row.
   /// 0 = drafts are never worth it.
   virtual double rows_per_reading() const { return 0; }
-  /// Takes over the training weights as they are now: call it before the first step, and after they have changed. Merges an adapter.
+  /// Reads the current training weights: call it before the first step, and after they have changed. Merges an adapter.
   virtual void refresh() {}
-  /// Gives the cache's memory back, and merged weights; refresh() and reserve() come before the next step.
+  /// Releases the cache and merged weights; call refresh() and reserve() before the next step.
   virtual void release() = 0;
 };
 

@@ -23,7 +23,7 @@ class ThreadsFor {
   int former_;
 };
 
-/// What a stretch of work takes from here on, and how often threads of the process leave their cores meanwhile.
+/// The duration of some work from here on, and how often threads of the process leave their cores meanwhile.
 class StepClock {
  public:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }

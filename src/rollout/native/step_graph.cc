@@ -13,7 +13,7 @@ class DeviceGraph : public StepGraph {
   explicit DeviceGraph(const c10::Device& device) : device_(device), graph_(at::create_graph_impl(device.type())) {}
 
   void capture(const std::function<void()>& work) override {
-    // Devices record streams other than the default one only; it waits for what is under way, and what follows waits for it.
+    // Devices record streams other than the default one only; it waits for pending work, and later work waits for it.
     const c10::DeviceGuard on_device(device_);
     const c10::impl::VirtualGuardImpl guard(device_.type());
     guard.synchronizeDevice(device_.index());
@@ -36,7 +36,7 @@ class DeviceGraph : public StepGraph {
   void replay() override { graph_->replay(); }
 
  private:
-  // Ends a recording that something broke; the device may say so once more.
+  // Ends a failed recording; the device may report the error again.
   void abandon() {
     try {
       graph_->capture_end();

@@ -6,21 +6,21 @@
 
 namespace rematch {
 
-/// Work of a device that was recorded once and is launched as a whole: what a small step spends on launching its hundreds of kernels one by
-/// one is saved.
+/// Work of a device that is recorded once and launched as a whole, which saves launching the hundreds of kernels of a small step one by
+/// one.
 class StepGraph {
  public:
   virtual ~StepGraph() = default;
   /// Records `work`, which reads and writes the same tensors at every replay, waits for nothing and copies nothing from the host.
-  /// @throws c10::Error when the device refuses something in it
+  /// @throws c10::Error when the device cannot record it
   virtual void capture(const std::function<void()>& work) = 0;
-  /// Does the work again; its results are there when the device's current stream has come to them.
+  /// Repeats the work; results are available in the order of the device's current stream.
   virtual void replay() = 0;
 };
 
 using StepGraphMaker = std::function<std::unique_ptr<StepGraph>()>;
 
-/// Graphs of a device by torch's own registry (CUDA graphs on CUDA); empty where it knows none, as on the CPU.
+/// Graphs of a device by torch's own registry (CUDA graphs on CUDA); empty where there are none, as on the CPU.
 StepGraphMaker device_graphs(const c10::Device& device);
 
 }  // namespace rematch

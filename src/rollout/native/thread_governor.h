@@ -4,18 +4,19 @@
 
 namespace rematch {
 
-/// Decides whether a step runs on all threads or on one. Threads that meet many times in a step lose more than they gain when other programs
-/// want the cores: whoever waits for a thread that is not running waits for a slice of the scheduler's time. Answers do not depend on it.
+/// Decides whether a step runs on all threads or on one. Threads that meet many times in a step lose more than they gain when other
+/// programs
+/// use the cores: a worker that waits for a descheduled thread loses a whole scheduler time slice. Answers do not depend on it.
 ///
-/// On a quiet machine it does nothing. After steps in which threads were taken off their cores again and again it tries one thread for a
-/// step, and stays with it for a while if that is faster, longer each time until there is quiet.
+/// On a quiet machine it does nothing. After steps in which threads were repeatedly taken off their cores it tries one thread for a
+/// step, and keeps it for a while if that is faster, longer each time until the machine is quiet.
 class ThreadGovernor {
  public:
-  /// What a step took.
+  /// The duration of a step.
   struct Observation {
     double seconds = 0;
     int64_t num_rows = 1;
-    int64_t num_switches = 0;  ///< times a thread of the process left its core meanwhile
+    int64_t num_switches = 0;  ///< times a thread of the process left its core
   };
 
   /// Threads of the next step. @param max_threads  those there are, ≥ 1
@@ -24,12 +25,12 @@ class ThreadGovernor {
     return used_;
   }
 
-  /// To be told about every step.
+  /// To be called after every step.
   void observe(const Observation& step) {
     if (num_left_ > 0) --num_left_;
     if (state_ == State::kTrying) {
       state_ = State::kAll;
-      if (!is_about_as_large(step, crowded_)) return;  // says nothing: a row of many costs less than one of few
+      if (!is_about_as_large(step, crowded_)) return;  // not comparable: a row of many costs less than one of few
       if (step.seconds * static_cast<double>(crowded_.num_rows) < crowded_.seconds * static_cast<double>(step.num_rows)) {
         state_ = State::kOne;
       }
@@ -62,10 +63,10 @@ class ThreadGovernor {
 
   State state_ = State::kAll;
   int used_ = 1;
-  int num_crowded_ = 0;  ///< steps so far, one after the other
-  Observation crowded_;  ///< the step on all threads that was disturbed
+  int num_crowded_ = 0;  ///< consecutive steps so far
+  Observation crowded_;  ///< the disturbed step on all threads
   int64_t patience_ = kShortestPatience;
-  int64_t num_left_ = 0;  ///< steps before the decision is looked at again
+  int64_t num_left_ = 0;  ///< steps until the decision is reviewed
 };
 
 }  // namespace rematch

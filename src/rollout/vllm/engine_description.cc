@@ -11,7 +11,7 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["model"] = options.model_dir;
   arguments["limit_mm_per_prompt"] = {{"image", options.max_images}, {"video", options.max_videos}};
   for (const auto& [name, value] : options.engine_args) arguments[name] = parse_json(value, name);
-  // Every parameter comes from the training model, but what a release keeps beside them (the image's mean and deviation) does not: a start
+  // Every parameter comes from the training model, but a release's other values (the image's mean and deviation) do not: a start
   // with dummy weights leaves noise there.
   if (arguments.value("load_format", "") == "dummy") arguments["load_format"] = "auto";
   arguments["dtype"] = options.bfloat16 ? "bfloat16" : "float32";
@@ -20,7 +20,7 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["gpu_memory_utilization"] = options.gpu_memory_utilization;
   arguments["max_model_len"] = options.max_model_len;
   arguments["max_num_seqs"] = options.max_num_seqs;
-  arguments["generation_config"] = "vllm";  // decoding is ours to say, with every request
+  arguments["generation_config"] = "vllm";  // every request carries its own decoding parameters
   arguments["mm_processor_kwargs"] = {{"do_resize", false}};
   arguments["mm_processor_cache_gb"] = 0;  // every sync would empty it
   arguments["disable_log_stats"] = true;

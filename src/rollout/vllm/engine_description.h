@@ -7,7 +7,7 @@
 namespace rematch {
 
 /// What the engine is started with, as JSON for the plug-in: vLLM's arguments, environment variables, log. The same options give the same
-/// text. @param memory  of this machine; what is free is asked only where the cache is sized by it
+/// text. @param memory  of this machine; free memory is only queried where it determines the size of the cache
 std::string engine_description(const VllmOptions& options, const MemoryBytes& memory);
 
 }  // namespace rematch

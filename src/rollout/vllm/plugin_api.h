@@ -9,20 +9,20 @@
 
 #include "flow/token.h"
 
-// What the program and librematch_vllm.so say to each other. The library is the only code that knows Python; it is opened with dlopen
+// The interface between the program and librematch_vllm.so. The library is the only code that uses Python; it is opened with dlopen
 // for `rollout_backend: vllm` alone, built from the same checkout and with the same libtorch.
 namespace rematch {
 
-/// Raised by 1 with every change below: a library of another build is refused.
+/// Incremented with every change below: a library from a different build is rejected.
 inline constexpr int kVllmPluginAbi = 1;
 
-/// Python said no. what() is one line, "TypeName: message"; the traceback is in the engine's log.
+/// A Python exception. what() is one line, "TypeName: message"; the traceback is in the engine's log.
 class __attribute__((visibility("default"))) PythonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A picture in memory, 8-bit RGB, height·width·3 bytes.
+/// An image in memory, 8-bit RGB, height·width·3 bytes.
 struct VllmImage {
   int width_px = 0;
   int height_px = 0;
@@ -37,7 +37,7 @@ struct VllmRequest {
   std::string sampling_json;  ///< arguments of SamplingParams
 };
 
-/// One finished request, as the engine told it: checked by the program.
+/// One finished request, as returned by the engine: checked by the program.
 struct VllmAnswer {
   std::string id;
   std::vector<int64_t> prompt_token_ids;
@@ -56,7 +56,7 @@ class VllmPlugin {
   /// Total bytes of the CUDA device's memory.
   virtual int64_t cuda_memory_bytes() = 0;
 
-  /// Starts an engine; one that runs with the same description goes on, another one is given up first.
+  /// Starts an engine; a running one with the same description is kept, any other is stopped first.
   /// @param description  JSON: `engine_args`, `environment`, `log_path`. @return a number for this engine
   virtual int64_t start(const std::string& description) = 0;
   /// Number of the engine that runs; 0 = none.
@@ -65,7 +65,7 @@ class VllmPlugin {
   /// Weights arrive in layer-sized lists between begin_sync and end_sync; nothing can be generated in between.
   virtual void begin_sync() = 0;
   virtual void load_weights(const std::vector<std::pair<std::string, at::Tensor>>& layer) = 0;
-  /// Drops every cache of the old weights and notes the version. @return parameters of the engine that got no value
+  /// Drops every cache of the old weights and records the version. @return parameters of the engine without a value
   virtual std::vector<std::string> end_sync(int64_t version) = 0;
   /// Version of the weights in the engine; -1 before the first complete sync and within one.
   virtual int64_t weights_version() = 0;
@@ -76,7 +76,7 @@ class VllmPlugin {
   virtual std::vector<VllmAnswer> step() = 0;
   /// Forgets all unfinished requests.
   virtual void abort() = 0;
-  /// Gives memory back until the next sync or step. @param level  vLLM's sleep level, ≥ 1
+  /// Releases memory until the next sync or step. @param level  vLLM's sleep level, ≥ 1
   virtual void sleep(int level) = 0;
 };
 

@@ -76,7 +76,7 @@ fs::path program_directory() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-// The environment that scripts/setup-vllm makes, found from the program upwards: build/release/bin, build/release, build, the checkout.
+// The environment made by scripts/setup-vllm, searched from the program upwards: build/release/bin, build/release, build, the checkout.
 std::string own_environment() {
   std::error_code ignored;
   for (fs::path directory = program_directory(); !directory.empty(); directory = directory.parent_path()) {
@@ -103,7 +103,7 @@ Function symbol(void* library, const char* name) {
 
 VllmPlugin& load(const Interpreter& interpreter) {
   const std::string path = plugin_path();
-  // Global: extension modules such as numpy's take Python's symbols from the process.
+  // Global: extension modules such as numpy's resolve Python's symbols in the process.
   if (dlopen(interpreter.libpython.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     throw environment_error("the interpreter's library cannot be opened", dlerror(), "set vllm.python to another interpreter");
   }
@@ -115,13 +115,13 @@ VllmPlugin& load(const Interpreter& interpreter) {
   const auto abi = symbol<VllmPluginAbi>(library, "rematch_vllm_plugin_abi");
   const auto instance = symbol<VllmPluginInstance>(library, "rematch_vllm_plugin");
   if (abi == nullptr || instance == nullptr || abi() != kVllmPluginAbi) {
-    throw environment_error("the vLLM plug-in is of another build", path, "build again (scripts/build)");
+    throw environment_error("the vLLM plug-in is from a different build", path, "rebuild (scripts/build)");
   }
   const auto python = symbol<VllmPluginPython>(library, "rematch_vllm_plugin_python");
   if (python == nullptr || interpreter.python_version != python()) {
     throw environment_error("the vLLM plug-in was built for another Python",
-                            fmt::format("built for {}; {}", python == nullptr ? "an unknown one" : python(), described(interpreter)),
-                            "set vllm.python to an environment of that version, or build with this one (scripts/build)");
+                            fmt::format("built for {}; {}", python == nullptr ? "an unknown version" : python(), described(interpreter)),
+                            "set vllm.python to an environment of that version, or rebuild with this one (scripts/build)");
   }
   return *instance();
 }
@@ -134,7 +134,7 @@ Interpreter probe_interpreter(const std::string& command) {
   const size_t start = output.rfind("REMATCH{");
   if (start == std::string::npos) {
     const std::vector<std::string> lines = split(output.substr(0, output.find_last_not_of("\n") + 1), '\n');
-    found.problem = lines.back().empty() ? "it says nothing" : lines.back();
+    found.problem = lines.back().empty() ? "no output" : lines.back();
     return found;
   }
   const Json facts = parse_json(output.substr(start + 7, output.find('\n', start) - start - 7), "the answer of " + command);
@@ -147,7 +147,7 @@ Interpreter probe_interpreter(const std::string& command) {
 }
 
 Interpreter find_interpreter(const std::string& python) {
-  // Asked once a process and name: a run comes here three times.
+  // Queried once per process and name: a run gets here three times.
   static std::map<std::string, Interpreter> known;
   const auto found = known.find(python);
   if (found != known.end()) return found->second;
@@ -160,7 +160,7 @@ Interpreter find_interpreter(const std::string& python) {
 }
 
 void check_interpreter(const Interpreter& interpreter) {
-  const std::string advice = "run scripts/setup-vllm, or set vllm.python to an interpreter whose environment holds vLLM";
+  const std::string advice = "run scripts/setup-vllm, or set vllm.python to an interpreter whose environment has vLLM";
   if (!interpreter.problem.empty()) {
     throw environment_error("there is no Python interpreter for vLLM", fmt::format("{}: {}", interpreter.command, interpreter.problem),
                             advice);
@@ -170,13 +170,13 @@ void check_interpreter(const Interpreter& interpreter) {
   }
   if (interpreter.torch_version != REMATCH_TORCH_VERSION) {
     throw environment_error(
-        "vLLM's torch is not the one this program is built with",
-        fmt::format("{} has torch {}; the program is built with {}; one process can hold one libtorch", described(interpreter),
+        "vLLM's torch is not the one that this program is built with",
+        fmt::format("{} has torch {}; the program is built with {}; a process can hold only one libtorch", described(interpreter),
                     interpreter.torch_version.empty() ? "(none)" : interpreter.torch_version, REMATCH_TORCH_VERSION),
         advice);
   }
   if (interpreter.libpython.empty()) {
-    throw environment_error("the interpreter has no shared library", fmt::format("{} comes without libpython", described(interpreter)),
+    throw environment_error("the interpreter has no shared library", fmt::format("{} has no libpython", described(interpreter)),
                             "install one that has it (Debian: python3-dev)");
   }
 }
@@ -195,17 +195,18 @@ VllmPlugin& open_plugin(const Interpreter& interpreter) {
   static std::string executable;
   if (plugin != nullptr && executable == interpreter.executable) return *plugin;
   if (plugin != nullptr) {
-    throw environment_error("a process holds one Python interpreter", fmt::format("{} runs already", executable), "start another process");
+    throw environment_error("a process can hold only one Python interpreter", fmt::format("{} is already running", executable),
+                            "start another process");
   }
   if (plugin_path().empty()) {
-    throw environment_error("this build has no vLLM plug-in", fmt::format("{} is not beside the program", kPluginFile),
-                            "install Python's headers (python3-dev) and build again (scripts/build)");
+    throw environment_error("this build has no vLLM plug-in", fmt::format("{} is not next to the program", kPluginFile),
+                            "install Python's headers (python3-dev) and rebuild (scripts/build)");
   }
   VllmPlugin& loaded = load(interpreter);
   try {
     loaded.import_engine(interpreter.executable);
   } catch (const PythonError& error) {
-    throw_if_interrupted();  // a helper process of the import took the signal
+    throw_if_interrupted();  // a helper process of the import received the signal
     throw environment_error("vLLM cannot be imported", fmt::format("{}: {}", described(interpreter), error.what()),
                             "repair that environment: run scripts/setup-vllm --fresh");
   }

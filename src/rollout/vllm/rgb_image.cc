@@ -10,7 +10,7 @@ namespace rematch {
 
 Image rgb_image(const Patches& patches, const PatchOptions& options) {
   constexpr int64_t kNumChannels = 3;
-  // Values of neighbouring grey levels differ by far more than float32 loses on the way there and back.
+  // Values of neighbouring grey levels differ by far more than the float32 rounding of a round trip.
   constexpr double kMostOff = 0.01;
   const int64_t patch = options.patch_size, merge = options.merge_size;
   const int64_t channel_len = options.temporal_patch_size * patch * patch;

@@ -1,4 +1,4 @@
-// The two functions of backend `vllm` in the table of engine_factory.cc; alone here, so that tests can stand in for them.
+// The two functions of backend `vllm` in the table of engine_factory.cc; in a separate file, so that tests can replace them.
 #include <ATen/ATen.h>
 
 #include "rollout/engine_factory.h"

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-// What an engine needs beside weights and cache: its workspace and Python.
+// What an engine needs in addition to weights and cache: its workspace and Python.
 constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
 
 std::optional<ModelDescription> model_of(const std::string& model_dir) {
@@ -27,7 +27,7 @@ std::optional<ModelDescription> model_of(const std::string& model_dir) {
   return describe_model(model_dir);
 }
 
-// `max_position_embeddings`: vLLM has tables for so many positions. 0 = not said.
+// `max_position_embeddings`: vLLM has tables for that many positions. 0 = unknown.
 int64_t num_positions(const std::string& model_dir) {
   std::error_code ignored;
   const std::string path = join_path(model_dir, "config.json");
@@ -41,7 +41,8 @@ int64_t num_positions(const std::string& model_dir) {
 
 int64_t bytes_per_value(const VllmOptions& options) { return options.bfloat16 ? 2 : 4; }
 
-// The engine's copy of the weights: as large as the files, but for another dtype; on a CPU it is kept as it came and packed.
+// The engine's copy of the weights: as large as the files, unless the dtype differs; on a CPU both the original and the packed copy are
+// kept.
 int64_t weight_bytes(const VllmOptions& options) {
   std::error_code ignored;
   int64_t stored = 0;
@@ -64,14 +65,14 @@ void check_ranks(const VllmOptions& options) {
   const std::string where = kVllmSection + ".tensor_parallel_size";
   if (options.on_cpu && tp > 1) {
     throw vllm_error(
-        ErrorKind::kEnvironment, "vLLM cannot split a model over several processes on a CPU", where,
+        ErrorKind::kEnvironment, "vLLM cannot split a model across processes on a CPU", where,
         fmt::format("tensor_parallel_size is {} (the default is 4), device is the CPU, {} process(es)", tp, options.world_size),
         "set vllm.tensor_parallel_size: 1");
   }
   if (options.world_size % tp != 0) {
     throw vllm_error(
         ErrorKind::kEnvironment, "the ranks of this run cannot be divided into engines", where,
-        fmt::format("world_size {} is no multiple of tensor_parallel_size {} (the default is 4)", options.world_size, tp),
+        fmt::format("world_size {} is not a multiple of tensor_parallel_size {} (the default is 4)", options.world_size, tp),
         fmt::format("set vllm.tensor_parallel_size: 1 or another divisor of {}, or start {} processes", options.world_size, tp));
   }
 }
@@ -97,7 +98,7 @@ void check_memory(const VllmOptions& options, const ModelDescription& model, con
   const bool fits = needed <= granted && (memory.available <= 0 || needed <= memory.available);
   if (fits) return;
   throw vllm_error(
-      ErrorKind::kEnvironment, "memory is short for a vLLM engine beside training", kVllmSection + ".gpu_memory_utilization",
+      ErrorKind::kEnvironment, "memory is insufficient for a vLLM engine next to training", kVllmSection + ".gpu_memory_utilization",
       fmt::format("needed: {:.2f} GiB (weights {:.2f}, cache of one sequence of {} tokens {:.2f}, workspace {:.2f}); granted: "
                   "{:.2f} of {:.2f} GiB; free: {:.2f}",
                   static_cast<double>(needed) / kGib, static_cast<double>(weights) / kGib, options.max_model_len,
@@ -129,7 +130,7 @@ void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int m
   if (options.max_model_len == 0 || needed <= options.max_model_len) return;
   const std::string sum = fmt::format("prompt {} + max_new_tokens {} = {} tokens", prompt_tokens, max_new_tokens, needed);
   if (needed > num_positions(options.model_dir) && options.max_model_len == num_positions(options.model_dir)) {
-    throw vllm_error(ErrorKind::kConfig, "the model has no positions for a prompt and its answer", where,
+    throw vllm_error(ErrorKind::kConfig, "a prompt and its answer exceed the model's positions", where,
                      fmt::format("{}; max_position_embeddings of {} is {}", sum, options.model_dir, options.max_model_len),
                      "lower max_new_tokens, use smaller images");
   }

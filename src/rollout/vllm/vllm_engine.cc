@@ -24,7 +24,7 @@
 namespace rematch {
 namespace {
 
-// Sampling of this backend: a stream of its own, as it draws otherwise than ours.
+// A separate random stream, because this backend draws differently from the others.
 constexpr uint64_t kVllmStream = 0x766c6c6d;
 
 const std::string kLogAdvice = "see the engine's log (vllm.log in the run directory)";
@@ -35,7 +35,7 @@ EngineFailure failure(ErrorKind kind, const std::string& error, const std::strin
   return EngineFailure(kind, {.error = error, .where = where, .what = what, .fix = kLogAdvice + ", or set rollout_backend: hf"});
 }
 
-// Layers are what stands before the number's end in "model.language_model.layers.12.mlp…"; what has none is a list of its own.
+// A layer is everything up to the number in "model.language_model.layers.12.mlp…"; a name without a number is a separate list.
 std::string layer_of(const std::string& name) {
   for (const char* const stem : {".layers.", ".blocks.", "deepstack_merger_list."}) {
     const size_t start = name.find(stem);
@@ -52,7 +52,7 @@ std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) 
   if (options.top_k > 0) sampling["top_k"] = options.top_k;
   sampling["repetition_penalty"] = options.repetition_penalty;
   sampling["stop_token_ids"] = options.stop_ids;
-  sampling["ignore_eos"] = true;  // the stop ids say it all
+  sampling["ignore_eos"] = true;  // the stop ids are sufficient
   sampling["detokenize"] = false;
   if (options.temperature > 0) {
     const uint64_t key =
@@ -76,9 +76,9 @@ void VllmEngine::start() {
   try {
     engine_number_ = plugin_.start(engine_description(parts_.vllm, host_memory()));
   } catch (const PythonError& error) {
-    throw_if_interrupted();  // a helper process of the start took the signal
-    throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine does not start", kVllmSection, error.what(),
-                     kLogAdvice + "; lower vllm.gpu_memory_utilization or vllm.max_model_len when it is memory");
+    throw_if_interrupted();  // a helper process of the start received the signal
+    throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine cannot start", kVllmSection, error.what(),
+                     kLogAdvice + "; lower vllm.gpu_memory_utilization or vllm.max_model_len if memory is insufficient");
   }
 }
 
@@ -101,12 +101,12 @@ void VllmEngine::hand_over_weights() {
     missing = plugin_.end_sync(++num_syncs_);
   } catch (const PythonError& error) {
     throw_if_interrupted();
-    throw vllm_error(ErrorKind::kEnvironment, "vLLM does not take the weights", kVllmSection, error.what(),
+    throw vllm_error(ErrorKind::kEnvironment, "vLLM does not accept the weights", kVllmSection, error.what(),
                      kLogAdvice + "; use the release that scripts/setup-vllm installs");
   }
   if (missing.empty()) return;
-  throw vllm_error(ErrorKind::kEnvironment, "vLLM does not take all of the weights", kVllmSection,
-                   fmt::format("{} of its parameters got no value, the first is {}", missing.size(), missing.front()),
+  throw vllm_error(ErrorKind::kEnvironment, "vLLM does not accept all of the weights", kVllmSection,
+                   fmt::format("{} of its parameters have no value, the first is {}", missing.size(), missing.front()),
                    "use the release that scripts/setup-vllm installs");
 }
 
@@ -121,7 +121,7 @@ void VllmEngine::sync_weights(int64_t version) {
 void VllmEngine::check_weights() const {
   const int64_t found = plugin_.running() == engine_number_ ? plugin_.weights_version() : -1;
   if (found == num_syncs_) return;
-  throw failure(ErrorKind::kEnvironment, "the vLLM engine has other weights than it was given", kVllmSection,
+  throw failure(ErrorKind::kEnvironment, "the vLLM engine has different weights from those it was given", kVllmSection,
                 fmt::format("weights_version {}, expected {}", found, num_syncs_));
 }
 
@@ -132,7 +132,7 @@ VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) 
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     request.prompt_token_ids.push_back(prompt.token_ids[i]);
     if (prompt.token_ids[i] != pad || image_idx >= prompt.images.size()) continue;
-    // vLLM expands a pad itself, to as many as we have here.
+    // vLLM expands each pad itself, to the same number as here.
     const auto& grid = prompt.images[image_idx++].grid_thw;
     const int64_t num_pads = grid[0] * grid[1] * grid[2] / (int64_t{patches_.merge_size} * patches_.merge_size);
     i += static_cast<size_t>(std::max<int64_t>(num_pads - 1, 0));
@@ -149,8 +149,8 @@ void VllmEngine::check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer
       std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(), answer.prompt_token_ids.begin(), answer.prompt_token_ids.end());
   if (ours == prompt.token_ids.end() && theirs == answer.prompt_token_ids.end()) return;
   const auto shown = [](auto at, auto end) { return at == end ? std::string("the end") : std::to_string(*at); };
-  throw failure(ErrorKind::kData, "vLLM used another prompt than the one that is trained on", sample_of(prompt),
-                fmt::format("first difference at position {}: ours {}, vLLM's {}; {} and {} ids", ours - prompt.token_ids.begin(),
+  throw failure(ErrorKind::kData, "vLLM used a different prompt from the one that is trained on", sample_of(prompt),
+                fmt::format("first difference at position {}: expected {}, vLLM has {}; {} and {} ids", ours - prompt.token_ids.begin(),
                             shown(ours, prompt.token_ids.end()), shown(theirs, answer.prompt_token_ids.end()), prompt.token_ids.size(),
                             answer.prompt_token_ids.size()));
 }
@@ -161,11 +161,11 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   };
   check_prompt_ids(prompt, answer);
   if (answer.token_ids.empty()) {
-    throw refuse("vLLM returned no token at all",
+    throw refuse("vLLM returned no tokens",
                  fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token", answer.finish_reason));
   }
   if (static_cast<int64_t>(answer.token_ids.size()) > options_.max_new_tokens) {
-    throw refuse("vLLM returned more tokens than asked for",
+    throw refuse("vLLM returned more tokens than requested",
                  fmt::format("{} ids, max_new_tokens {}", answer.token_ids.size(), options_.max_new_tokens));
   }
   Rollout rollout{.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids};
@@ -174,14 +174,14 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   for (size_t i = 0; i < answer.token_ids.size() && !stopped; ++i) {
     const int64_t id = answer.token_ids[i];
     if (id < 0 || id >= vocab_size) {
-      throw refuse("vLLM returned an id beyond the vocabulary", fmt::format("position {}: id {}, {} tokens", i, id, vocab_size));
+      throw refuse("vLLM returned an id outside the vocabulary", fmt::format("position {}: id {}, {} tokens", i, id, vocab_size));
     }
     stopped = is_stop_id(static_cast<TokenId>(id), options_.stop_ids);
     if (!stopped) rollout.response_token_ids.push_back(static_cast<TokenId>(id));
   }
   const bool is_full = static_cast<int64_t>(answer.token_ids.size()) == options_.max_new_tokens;
   if (!stopped && !is_full) {
-    throw refuse("vLLM ended an answer for no reason of ours",
+    throw refuse("vLLM ended an answer for an unknown reason",
                  fmt::format("finish reason \"{}\" after {} of {} tokens, the last is {}", answer.finish_reason, answer.token_ids.size(),
                              options_.max_new_tokens, answer.token_ids.back()));
   }
@@ -205,7 +205,7 @@ void VllmEngine::generate_together(const Prompt* prompts, Rollout* rollouts, siz
       try {
         plugin_.add(request_of(prompts[i], id));
       } catch (const PythonError& error) {
-        throw failure(ErrorKind::kEnvironment, "vLLM refuses a prompt", sample_of(prompts[i]), error.what());
+        throw failure(ErrorKind::kEnvironment, "vLLM rejects a prompt", sample_of(prompts[i]), error.what());
       }
     }
     while (!pending.empty()) {
@@ -231,7 +231,7 @@ void VllmEngine::generate_together(const Prompt* prompts, Rollout* rollouts, siz
   if (pending.empty()) return;
   size_t first = count;
   for (const auto& [id, index] : pending) first = std::min(first, index);
-  throw failure(ErrorKind::kEnvironment, "vLLM left a prompt without an answer", sample_of(prompts[first]),
+  throw failure(ErrorKind::kEnvironment, "vLLM did not answer a prompt", sample_of(prompts[first]),
                 fmt::format("{} of {} requests were never answered", pending.size(), count));
 }
 
@@ -253,7 +253,7 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, co
       generate_together(prompts.data() + first, rollouts.data() + first, std::min(together, prompts.size() - first), on_finished);
     }
   } catch (...) {
-    // Whatever happened, the next call starts with an empty engine. What abort itself says is less than what happened.
+    // Whatever happened, the next call starts with an empty engine. An error of abort itself matters less than the original one.
     try {
       plugin_.abort();
     } catch (const PythonError&) {
@@ -268,7 +268,7 @@ void VllmEngine::release() {
   try {
     plugin_.sleep(parts_.vllm.sleep_level);
   } catch (const PythonError& error) {
-    throw failure(ErrorKind::kEnvironment, "vLLM does not give back its memory", kVllmSection + ".sleep_level", error.what());
+    throw failure(ErrorKind::kEnvironment, "vLLM does not release its memory", kVllmSection + ".sleep_level", error.what());
   }
 }
 

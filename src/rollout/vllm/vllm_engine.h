@@ -12,23 +12,23 @@
 
 namespace rematch {
 
-/// Backend `vllm`: the real vLLM in this process, with a copy of the weights (BEHAVIOUR 4.3, ENGINES 1). What Python returns is believed
-/// only after it was checked: every request answered, prompt ids ours, ids within the vocabulary.
+/// Backend `vllm`: the real vLLM in this process, with a copy of the weights (BEHAVIOUR 4.3, ENGINES 1). What Python returns is used
+/// only after checks: every request answered, prompt ids as sent, ids within the vocabulary.
 class VllmEngine : public RolloutEngine {
  public:
-  /// Starts the engine and hands it the weights as they are.
-  /// @param plugin   outlives the engine; tests give one of their own
-  /// @param patches  how the images of prompts were pre-processed
-  /// @throws UserError (config) for options out of range; (environment) when the engine does not start or does not take the weights;
+  /// Starts the engine and hands over the current weights.
+  /// @param plugin   outlives the engine; tests pass their own
+  /// @param patches  how the images of prompts are pre-processed
+  /// @throws UserError (config) for options out of range; (environment) when the engine does not start or does not accept the weights;
   /// Interrupted
   VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches);
 
   bool holds_own_weights() const override { return true; }
   /// Hands over every parameter, merged with the adapter, layer by layer; nothing when the engine has this version.
-  /// @throws UserError (environment) when the engine does not take them
+  /// @throws UserError (environment) when the engine does not accept them
   void sync_weights(int64_t version) override;
-  /// @throws EngineFailure naming the sample for an answer that cannot be trusted; UserError (config) for a prompt that does not fit;
-  /// Interrupted, with nothing left behind in the engine
+  /// @throws EngineFailure naming the sample for an answer that cannot be trusted; UserError (config) for a prompt that is too long;
+  /// Interrupted, with no request left in the engine
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override;
 

@@ -8,7 +8,7 @@ namespace rematch {
 /// Section of the configuration that the backend's errors point to.
 inline const std::string kVllmSection = "custom.extra.rollout_matching.vllm";
 
-/// A refusal of the vLLM backend: every one ends with the way out.
+/// An error of the vLLM backend: each ends with the alternative.
 inline UserError vllm_error(ErrorKind kind, const std::string& error, const std::string& where, const std::string& what,
                             const std::string& fix) {
   return UserError(kind, {.error = error, .where = where, .what = what, .fix = fix + ", or set rollout_backend: hf"});

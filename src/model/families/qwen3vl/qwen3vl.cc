@@ -13,7 +13,8 @@ namespace {
 
 const std::string kText = "model.language_model.", kVision = "model.visual.";
 
-// Both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) whole; a theta inside beats the outer one.
+// Both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) entirely; a theta inside takes precedence over the outer
+// one.
 JsonFields rope_fields(JsonFields& tower, const std::vector<std::string>& implemented_types) {
   const JsonFields old_spelling = tower.object_or_empty("rope_scaling");
   const Json* scaling = tower.find("rope_scaling");
@@ -22,7 +23,7 @@ JsonFields rope_fields(JsonFields& tower, const std::vector<std::string>& implem
   return rope;
 }
 
-// Interleaved mRoPE: pair j turns with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
+// Interleaved mRoPE: pair j rotates with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
 std::vector<int64_t> interleaved_axes(const std::vector<int64_t>& section, int64_t head_dim) {
   std::vector<int64_t> axes;
   for (int64_t j = 0; j < head_dim / 2; ++j) axes.push_back(j % 3 != 0 && j < 3 * section[static_cast<size_t>(j % 3)] ? j % 3 : 0);
@@ -144,7 +145,7 @@ VisionDescription read_vision(JsonFields fields) {
   for (int64_t i = 0; i < depth; ++i) vision.blocks.push_back(vision_block(vision, i));
   vision.merger = merger_of(vision, kVision + "merger", out_width, false);
   for (size_t k = 0; k < taps.size(); ++k) {
-    // Features come in block order; which merger makes them is the block's first place in the list.
+    // Features come in block order; the merger is given by the block's first position in the list.
     int64_t& merger = vision.blocks[static_cast<size_t>(taps[k])].deepstack_merger;
     if (merger < 0) merger = static_cast<int64_t>(k);
     vision.deepstack_mergers.push_back(merger_of(vision, fmt::format("{}deepstack_merger_list.{}", kVision, k), out_width, true));

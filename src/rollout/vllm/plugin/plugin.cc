@@ -1,4 +1,4 @@
-// The only code of the program that knows Python. See plugin_api.h for what the functions promise.
+// The only code of the program that uses Python. plugin_api.h has the contract of the functions.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 // Python first: it defines macros that others test.
@@ -55,7 +55,7 @@ class Lock {
   PyGILState_STATE state_;
 };
 
-/// Keeps what belongs to the program: signal handlers, threads and autograd mode as they were.
+/// Preserves the program's state: signal handlers, threads and autograd mode.
 class Ours {
  public:
   Ours() : num_threads_(at::get_num_threads()) {
@@ -75,7 +75,7 @@ class Ours {
   at::AutoGradMode grad_{at::GradMode::is_enabled()};
 };
 
-/// Keeps the memory policy of the process: on a CPU vLLM ties every allocation to one NUMA node, training's too.
+/// Preserves the memory policy of the process: on a CPU vLLM ties every allocation, also training's, to one NUMA node.
 class OurMemoryPolicy {
  public:
   OurMemoryPolicy() : known_(syscall(SYS_get_mempolicy, &mode_, nodes_.data(), kNodeBits, nullptr, 0) == 0) {}
@@ -126,7 +126,7 @@ std::string utf8(PyObject* text) {
   return {bytes, static_cast<size_t>(size)};
 }
 
-/// The pending exception as the driver words it; its traceback goes to the log.
+/// The pending exception as formatted by the driver; its traceback goes to the log.
 [[noreturn]] void throw_pending(PyObject* driver) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -184,7 +184,7 @@ class Plugin : public VllmPlugin {
     const Object names(PyList_New(0)), tensors(PyList_New(0));
     for (const auto& [name, tensor] : layer) {
       const Object text(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
-      // The storage is the model's own: nothing is copied on the way.
+      // The storage is the model's own: nothing is copied.
       const Object wrapped(THPVariable_Wrap(tensor.detach()));
       if (text.get() == nullptr || wrapped.get() == nullptr) throw_pending(driver_);
       PyList_Append(names.get(), text.get());

@@ -1,4 +1,4 @@
-"""The part of the vLLM backend that has to be Python, compiled into librematch_vllm.so: as little as possible.
+"""The part of the vLLM backend that must be Python, compiled into librematch_vllm.so: as little as possible.
 
 Everything is checked, measured, retried and worded by the program around it; here a call is passed on and what comes back is taken apart.
 """
@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 
-# Before vllm is imported: the model stays in this process, nothing is sent or downloaded, our threads are not pinned.
+# Before vllm is imported: the model stays in this process, nothing is sent or downloaded, and the program's threads are not pinned.
 _ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_NO_USAGE_STATS": "1",
@@ -25,7 +25,7 @@ _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK
 
 
 class _Log:
-    """Stands for sys.stdout and sys.stderr: the terminal belongs to the program. Keeps the last lines until there is a file."""
+    """Replaces sys.stdout and sys.stderr: the terminal belongs to the program. Keeps the last lines until there is a file."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -134,7 +134,7 @@ def _first(root, paths):
                 break
         if value is not None:
             return value
-    raise AttributeError("this release of vLLM keeps its model elsewhere; tried " + ", ".join("llm_engine." + path for path in paths))
+    raise AttributeError("this release of vLLM keeps its model in an unknown place; tried " + ", ".join("llm_engine." + path for path in paths))
 
 
 class Engine:
@@ -167,7 +167,7 @@ class Engine:
         self._generate_one_token()
 
     def _generate_one_token(self):
-        """What this machine's kernels do not know (a head size, a dtype) shows here and not in the first window."""
+        """What this machine's kernels do not support (a head size, a dtype) fails here and not in the first window."""
         from vllm import SamplingParams
 
         self._engine.add_request("rematch-start", {"prompt_token_ids": [0]}, SamplingParams(max_tokens=1, temperature=0, detokenize=False))
@@ -187,7 +187,7 @@ class Engine:
         self._loaded = set()
         empty = [name for name, value in self._model.named_parameters() if value.numel() == 0]
         if empty:
-            raise RuntimeError(f"this release of vLLM keeps {empty[0]} in a form of its own that takes no new weights")
+            raise RuntimeError(f"this release of vLLM keeps {empty[0]} in a format that accepts no new weights")
 
     def load(self, names, tensors):
         loaded = self._model.load_weights(zip(names, tensors))
