@@ -251,7 +251,7 @@ TEST_P(NativeEngineOn, RollsOutWithTheMergedWeightsOfAnAdapter) {
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
     const auto adapter =
-        Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {.rank = 3, .use_dora = use_dora}});
+        Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {{.rank = 3, .use_dora = use_dora}}});
     {
       const at::NoGradGuard no_grad;
       uint64_t key = 1;
@@ -382,7 +382,7 @@ TEST_P(NativeEngineOn, DecodesInBfloat16) {
 
 TEST(NativeEngine, ChecksItsOptions) {
   const auto refused = [](const NativeSettings& native) {
-    const UserError error = test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {.native = native}); });
+    const UserError error = test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {{.native = native}}); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     return error.problems().front().where;
   };

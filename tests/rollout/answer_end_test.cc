@@ -23,27 +23,27 @@ Taken take_all(const std::vector<TokenId>& written, const GenerateOptions& optio
 }  // namespace
 
 TEST(TakeToken, AStopIdEndsTheAnswerAndIsNotKept) {
-  const Taken taken = take_all({5, 6, 9, 7}, {.stop_ids = {8, 9}});
+  const Taken taken = take_all({5, 6, 9, 7}, {{}, 0, {8, 9}});
   EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 6}));
   EXPECT_EQ(taken.reason, FinishReason::kStop);
   EXPECT_EQ(cut_at_stop_id(std::vector<TokenId>{5, 6, 9, 7}, std::vector<TokenId>{8, 9}), taken.response);
 }
 
 TEST(TakeToken, TheLastAllowedTokenIsKept) {
-  const Taken taken = take_all({5, 6, 7}, {.max_new_tokens = 2, .stop_ids = {9}});
+  const Taken taken = take_all({5, 6, 7}, {{.max_new_tokens = 2}, 0, {9}});
   EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 6}));
   EXPECT_EQ(taken.reason, FinishReason::kLength);
-  EXPECT_EQ(take_all({5, 9}, {.max_new_tokens = 2, .stop_ids = {9}}).reason, FinishReason::kStop);
+  EXPECT_EQ(take_all({5, 9}, {{.max_new_tokens = 2}, 0, {9}}).reason, FinishReason::kStop);
 }
 
 TEST(TakeToken, AnAnswerThatRepeatsItselfSaysSoEvenAtItsLastToken) {
   const RepeatGuardSettings guard{.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 3};
-  const Taken taken = take_all({5, 5, 5, 5}, {.max_new_tokens = 3, .repeat_terminate = guard});
+  const Taken taken = take_all({5, 5, 5, 5}, {{.max_new_tokens = 3, .repeat_terminate = guard}});
   EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 5, 5}));
   EXPECT_EQ(taken.reason, FinishReason::kRepeat);
 }
 
-TEST(TakeToken, GoesOnOtherwise) { EXPECT_FALSE(take_all({5, 6}, {.stop_ids = {9}}).reason); }
+TEST(TakeToken, GoesOnOtherwise) { EXPECT_FALSE(take_all({5, 6}, {{}, 0, {9}}).reason); }
 
 TEST(CutAtStopId, KeepsAnAnswerWithoutOne) {
   EXPECT_EQ(cut_at_stop_id(std::vector<TokenId>{5, 6}, {}), (std::vector<TokenId>{5, 6}));

@@ -105,7 +105,7 @@ TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
   const VisionFeatures before = encode(vision, pixels, grid);
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {.rank = 2, .alpha = 4}});
+  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {{.rank = 2, .alpha = 4}}});
   for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
   for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).mul_(1.1);
   vision.refresh();

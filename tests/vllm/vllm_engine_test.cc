@@ -218,7 +218,7 @@ TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : rig.asked.model->parameters()) names.push_back(parameter.name);
   const auto adapter =
-      Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}), {.lora = {.rank = 2, .use_dora = true}});
+      Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}), {.lora = {{.rank = 2, .use_dora = true}}});
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.01);
   rig.engine();

@@ -79,7 +79,7 @@ TEST(VllmLive, AnAdapterIsHandedOverMerged) {
     std::vector<std::string> names;
     for (const NamedParameter& parameter : asked.model->parameters()) names.push_back(parameter.name);
     const auto adapter =
-        Adapter::create(*asked.model, select_targets(asked.model->description(), names, {}), {.lora = {.rank = 4, .use_dora = use_dora}});
+        Adapter::create(*asked.model, select_targets(asked.model->description(), names, {}), {.lora = {{.rank = 4, .use_dora = use_dora}}});
     {
       const at::NoGradGuard no_grad;
       at::manual_seed(3);

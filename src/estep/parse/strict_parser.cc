@@ -48,7 +48,7 @@ ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids, cons
   parsed.status = document.status;
   judge_entries(document, {parsed.response_token_ids, tokens, coord_vocab}, parsed);
   if (!document.open_end) {
-    parsed.prefix_text = "{";
+    parsed.prefix_text.push_back('{');
     parsed.prefix_token_ids = tokenizer.encode("{");
     return parsed;
   }
