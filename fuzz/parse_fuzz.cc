@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "estep/parse/stop_ids.h"
 #include "estep/parse/strict_parser.h"
+#include "text/stop_ids.h"
 #include "text/tokenizer.h"
 
 namespace {
@@ -13,7 +13,7 @@ struct Vocab {
   std::string directory = std::string(REMATCH_SOURCE_DIR) + "/tests/golden/tokenizer";
   std::shared_ptr<const rematch::Tokenizer> tokenizer = rematch::Tokenizer::load(directory);
   rematch::CoordVocab coord = rematch::CoordVocab::from(*tokenizer, directory);
-  std::vector<int> stop_ids = rematch::stop_token_ids(*tokenizer, directory);
+  std::vector<int> stop_ids = rematch::read_stop_ids(directory, *tokenizer);
 };
 
 // Bytes stand for themselves; 0x1A and a byte is one of the first coord tokens, 0x1B and a byte any small id, known or not.

@@ -55,11 +55,10 @@ class Checker {
  private:
   void one(const Member& member, const std::string& section_path) {
     const std::string path = section_path.empty() ? member.key : section_path + "." + member.key;
-    if (member.key.find('.') != std::string::npos) {
-      unknown(member, section_path);
-    } else if (const KeySpec* spec = find_key(path)) {
+    const bool is_one_name = member.key.find('.') == std::string::npos;
+    if (const KeySpec* spec = is_one_name ? find_key(path) : nullptr) {
       key(*spec, member);
-    } else if (is_section(path)) {
+    } else if (is_one_name && is_section(path)) {
       section(member.value, path);
     } else {
       unknown(member, section_path);

@@ -53,7 +53,8 @@ class ExchangeTable {
   }
 
   static double words_needed(size_t num_candidates, int64_t slack, int64_t max_exchanges) {
-    const double num_words = static_cast<double>(slack / 64 + 1) * static_cast<double>(2 * max_exchanges + 2) + 1;
+    const int64_t words_per_set = slack / 64 + 1;
+    const double num_words = static_cast<double>(words_per_set) * static_cast<double>(2 * max_exchanges + 2) + 1;
     return static_cast<double>(num_candidates + 1) * num_words;
   }
 

@@ -81,7 +81,8 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
   return expanded;
 }
 
-PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, Options options)
+PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template,
+                             const Options& options)
     : tokenizer_(std::move(tokenizer)), chat_template_(std::move(chat_template)), merge_size_(options.merge_size) {
   REMATCH_CHECK(merge_size_ >= 1, fmt::format("merge_size {}", merge_size_));
   system_prompt_ = options.texts.system_prompt.value_or(

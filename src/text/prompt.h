@@ -35,7 +35,7 @@ class PromptEncoder {
 
   /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token; (data) when the tokenizer has no
   /// `<|image_pad|>`
-  PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, Options options);
+  PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, const Options& options);
 
   /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then text), every pad expanded.
   /// @param grids  one for each image, in order; may be empty

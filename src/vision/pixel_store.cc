@@ -35,7 +35,7 @@ size_t size_bytes(const Patches& patches) { return patches.pixel_values.size() *
 }  // namespace
 
 struct PixelStore::Impl {
-  explicit Impl(Options options) : options_(std::move(options)) {
+  explicit Impl(const Options& options) : options_(options) {
     for (int i = 0; i < options_.loader.num_workers; ++i) workers_.emplace_back([this] { work(); });
   }
 
@@ -201,7 +201,7 @@ struct PixelStore::Impl {
   std::vector<std::thread> workers_;
 };
 
-PixelStore::PixelStore(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+PixelStore::PixelStore(Options options) : impl_(std::make_unique<Impl>(options)) {}
 PixelStore::~PixelStore() = default;
 
 void PixelStore::prefetch(const std::vector<ImageRef>& images) { impl_->prefetch(images); }

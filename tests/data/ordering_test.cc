@@ -41,6 +41,17 @@ TEST(OrderObjects, KeepsFileOrderOfTies) {
   EXPECT_EQ(descs(order_objects(sample, ObjectOrdering::kSorted, 1, 0)), (std::vector<std::string>{"first", "second"}));
 }
 
+// More ties than std::sort leaves to insertion, which is stable by accident.
+TEST(OrderObjects, KeepsFileOrderOfManyTies) {
+  Sample sample;
+  std::vector<std::string> in_file_order;
+  for (int i = 0; i < 200; ++i) {
+    in_file_order.push_back(std::to_string(i));
+    sample.objects.push_back({in_file_order.back(), {GeometryKind::kBbox2d, {5, 5, 9 + i, 9}}});
+  }
+  EXPECT_EQ(descs(order_objects(sample, ObjectOrdering::kSorted, 1, 0)), in_file_order);
+}
+
 TEST(OrderObjects, ShufflesBySeedEpochAndSample) {
   const auto order = [](uint64_t seed, int64_t epoch, int64_t sample_id) {
     return descs(order_objects(many_objects(sample_id), ObjectOrdering::kRandom, seed, epoch));

@@ -127,7 +127,7 @@ Value to_number(const FilterCall& call) {
   const bool to_int = call.name == "int";
   const Bound bound = call.bind(to_int ? std::vector<std::string>{"default", "base"} : std::vector<std::string>{"default"});
   if (to_int && bound[1].has_value()) throw not_implemented("int with a base");
-  const Value fallback = bound[0].has_value() ? *bound[0] : to_int ? Value(int64_t{0}) : Value(0.0);
+  Value fallback = bound[0].has_value() ? *bound[0] : to_int ? Value(int64_t{0}) : Value(0.0);
   const Value& value = call.value;
   if (value.is_int() || value.is_bool()) return to_int ? Value(value.integer()) : Value(value.real());
   double real = 0.0;
@@ -194,7 +194,8 @@ Value mapped(const FilterCall& call) {
     if (name.find('.') != std::string::npos) throw not_implemented("map over an attribute path");
     for (Value& item : items) {
       Value found = call.interpreter.attribute(item, name);
-      item = found.is_undefined() && bound[1].has_value() ? *bound[1] : std::move(found);
+      if (found.is_undefined() && bound[1].has_value()) found = *bound[1];
+      item = std::move(found);
     }
     return items;
   }
