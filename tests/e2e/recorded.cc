@@ -67,7 +67,7 @@ struct RecordedStage2::Parts {
   PatchOptions patches = PatchOptions::from_model_dir(model_dir);
   PromptEncoder prompts{tokenizer,
                         std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-                        {.system_prompt = "List the objects.", .user_prompt = "Find everything.", .merge_size = patches.merge_size}};
+                        {.texts = {.system_prompt = "List the objects.", .user_prompt = "Find everything."}, .merge_size = patches.merge_size}};
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};

@@ -179,7 +179,7 @@ TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {
 
 TEST(MStep, LossIsTheSumOfItsTermsAndFallsWhenAWindowIsUsedAgain) {
   Toy toy;
-  MStep step(toy.model(), toy.groups(0.05), {}, Schedule({.type = ScheduleType::kLinear, .num_training_steps = 100}), step_options());
+  MStep step(toy.model(), toy.groups(0.05), {}, Schedule({.type = ScheduleType::kLinear}, 0.01, 100), step_options());
   const Window window = window_of({{1, 2}, {3}});
   double first = 0, last = 0;
   for (int i = 0; i < 20; ++i) {

@@ -147,7 +147,7 @@ TEST(ToyFamily, AnswersAlikeOnEveryEngine) {
   at::set_num_threads(1);
   const ToyCheckpoint checkpoint;
   const std::shared_ptr<const Model> model = Model::load(checkpoint.path(), {});
-  const GenerateOptions options{.max_new_tokens = 24};
+  const GenerateOptions options{{.max_new_tokens = 24}};
   HfEngine hf(model, nullptr, pixels_of, options);
   const std::vector<std::vector<int>> wanted = answers(hf);
   EXPECT_EQ(hf.num_near_ties(), 0);

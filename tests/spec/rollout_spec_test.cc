@@ -19,7 +19,7 @@ const std::vector<Prompt>& prompts() {
 
 std::unique_ptr<RolloutEngine> engine(int batch_size, const PixelGetter& pixels = test::synthetic_pixels) {
   const test::LoadedModel& loaded = test::rollout_model();
-  return make_engine("hf", {loaded.model, loaded.tokenizer, pixels}, {.max_new_tokens = 24, .batch_size = batch_size});
+  return make_engine("hf", {loaded.model, loaded.tokenizer, pixels}, {{.max_new_tokens = 24, .batch_size = batch_size}});
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ TEST(RolloutSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
 // GIVEN the vLLM backend, WHEN vLLM is unavailable, THEN the trainer fails fast with an actionable message AND the user can switch to hf.
 // spec: vllm-10
 TEST(RolloutSpec, InvalidVllmConfigurationFailsFast) {
-  const UserError error = test::catch_user_error([] { check_backend_available("vllm", {.python = "/nowhere/python3"}); });
+  const UserError error = test::catch_user_error([] { check_backend_available("vllm", {{.python = "/nowhere/python3"}}); });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   EXPECT_NO_THROW(check_backend_available("hf"));

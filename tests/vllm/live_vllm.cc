@@ -79,12 +79,13 @@ Questions questions(const std::string& model_dir, int num_prompts) {
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
   const PromptEncoder encoder(
       tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-      {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
+      {.texts = {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}, .merge_size = patches.merge_size});
   asked.stop_ids = read_stop_ids(model_dir, *tokenizer);
   asked.parts = {.model = asked.model, .tokenizer = tokenizer, .pixels = [patches](const ImageRef& image) {
                    return std::make_shared<const Patches>(patchify(picture(std::stoull(image.path)), patches, image.path));
                  }};
-  asked.parts.vllm = {.max_model_len = 512, .gpu_memory_utilization = 0.1, .max_num_seqs = 64, .model_dir = model_dir};
+  asked.parts.vllm = {{.tensor_parallel_size = 1, .gpu_memory_utilization = 0.1, .max_model_len = 512, .max_num_seqs = 64}};
+  asked.parts.vllm.model_dir = model_dir;
   for (int i = 0; i < num_prompts; ++i) {
     const Image image = picture(static_cast<uint64_t>(i));
     Prompt prompt{.sample_id = i,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-VllmOptions options() { return {{.tensor_parallel_size = 1, .max_model_len = 512}, 1 = test::source_path("demo/model")}; }
+VllmOptions options() { return {{.tensor_parallel_size = 1, .max_model_len = 512}, 1, test::source_path("demo/model")}; }
 
 Problem refusal(const VllmOptions& given, const MemoryBytes& memory = {}) {
   const UserError error = test::catch_user_error([&] { check_vllm_arithmetic(given, memory); });
