@@ -25,7 +25,9 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   const auto model = Model::load(test::source_path("tests/golden/model/tiny_tied"), {});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
-  MStep::Options options{.normalization = normalization, .max_grad_norm = 0};
+  MStep::Options options;
+  options.normalization = normalization;
+  options.max_grad_norm = 0;
   for (size_t bin = 0; bin < 1000; ++bin) options.loss.coord_token_ids[bin] = test::kFirstCoord + static_cast<int>(bin);
   const RowModel row_model{
       .hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels, at::kCPU)); },
