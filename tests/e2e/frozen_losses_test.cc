@@ -69,7 +69,7 @@ TEST(RolloutMatching, TheGradientOfRewrittenTargetsIsTheSamePackedAndUnpacked) {
   const at::Tensor unpacked = first_moments(micro_batches, rewrite);
   for (const PackingSelector selector : {PackingSelector::kFifo, PackingSelector::kOptimal}) {
     const at::Tensor packed =
-        first_moments(micro_batches, rewrite, {.pack = {.selector = selector, .scope = PackScope::kWindow}, .packing_length = 700});
+        first_moments(micro_batches, rewrite, {.pack = {.selector = selector, .scope = PackScope::kWindow}, .packing_length = 1024});
     EXPECT_LE((packed - unpacked).norm().item<double>(), 1e-5 * unpacked.norm().item<double>());
   }
   EXPECT_GT((first_moments(micro_batches) - unpacked).norm().item<double>(), 1e-2 * unpacked.norm().item<double>())
