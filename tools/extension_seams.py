@@ -23,8 +23,8 @@ SEAMS = (
 
 
 def other_files(own, pattern):
-    """Files of src/, tests/ and docs/ but `own` in which the pattern occurs."""
-    for folder in ("src", "tests", "docs", "cmake"):
+    """Files of src/, tests/ and cmake/ but `own` in which the pattern occurs."""
+    for folder in ("src", "tests", "cmake"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cc", ".txt", ".cmake", ".md") and path != own and re.search(pattern, path.read_text()):
                 yield path.relative_to(ROOT).as_posix()

@@ -18,10 +18,12 @@ Json json_of(const KeyValue& value) {
       value);
 }
 
-/// A key whose value goes to vLLM under the same name.
+/// A key whose value, unless null, goes to vLLM under the same name.
 KeySpec handed_on(const char* name, KeyType type, std::string fallback = "") {
   KeySpec spec = plain_key(kRolloutMatching + ".vllm." + name, type, std::move(fallback));
-  spec.fill = [name](Settings& all, const KeyValue& value) { all.vllm.engine_args.emplace_back(name, json_of(value).dump()); };
+  spec.fill = [name](Settings& all, const KeyValue& value) {
+    if (!std::holds_alternative<std::monostate>(value)) all.vllm.engine_args.emplace_back(name, json_of(value).dump());
+  };
   return spec;
 }
 

@@ -40,7 +40,7 @@ TEST(UnknownKeys, DottedKeysAreToldToNest) {
   const auto problems = problems_of("training.max_steps: 5\n");
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].error, "unknown key `training.max_steps`");
-  EXPECT_TRUE(has_fix(problems[0], "write it nested")) << problems[0].fix;
+  EXPECT_TRUE(has_fix(problems[0], "nest it below")) << problems[0].fix;
 }
 
 TEST(UnknownKeys, OnTheCommandLineToo) {
@@ -60,7 +60,7 @@ TEST(UnknownKeys, AFloodIsCutAndCounted) {
   const auto started = std::chrono::steady_clock::now();
   const auto problems = problems_of(yaml);
   ASSERT_EQ(problems.size(), 51u);
-  EXPECT_EQ(problems.back().what, "451 beyond those shown");
+  EXPECT_EQ(problems.back().what, "451 more than shown");
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(20));
   EXPECT_LT(problems_of(std::string(900, 'k') + ": 1\n")[0].error.size(), 200u);
 }
@@ -78,8 +78,8 @@ TEST(LoadConfig, ReportsEveryKindOfProblemTogether) {
   for (const Problem& problem : error.problems()) found.push_back(problem.error);
   for (const char* expected :
        {"duplicate key `seed`", "`training.max_steps` must be an integer", "`training.packing_buffer` is out of range",
-        "`training.fp16` is refused", "unknown key `training.lerning_rate`", "`training.lr_scheduler_type` does not take `cos`",
-        "`custom.emit_norm` does not take `norm1000`"}) {
+        "`training.fp16` is refused", "unknown key `training.lerning_rate`", "`training.lr_scheduler_type` cannot be `cos`",
+        "`custom.emit_norm` cannot be `norm1000`"}) {
     EXPECT_NE(std::find(found.begin(), found.end(), expected), found.end()) << expected << "\n" << error.what();
   }
   EXPECT_NE(std::string(error.what()).find("the coordinate-offset adapter, which is not built yet"), std::string::npos);

@@ -280,7 +280,7 @@ TEST(BestMetric, MustBeMeasuredInTheStage) {
             "eval_rollout_recall");
   EXPECT_NO_THROW(load_set({"training.metric_for_best_model=eval_rollout_f1", stage2("max_new_tokens=5")}));
   EXPECT_EQ(problem_of_set({"training.metric_for_best_model=eval_rollout_f1"}).error,
-            "`training.metric_for_best_model: eval_rollout_f1` is not measured in stage 1");
+            "`training.metric_for_best_model: eval_rollout_f1` is not a metric of stage 1");
 }
 
 TEST(BestMetric, AnInheritedOneOfStage1IsToldItsSuccessor) {
@@ -341,7 +341,7 @@ TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
   EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_tensorboard());
   const ConfigResult result = load_set({"training.report_to=wandb"});
   EXPECT_NE(warning_of(result).text.find("logging.jsonl"), std::string::npos);
-  EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` does not take `mlflow`");
+  EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` cannot be `mlflow`");
 }
 
 // spec: vllm-02 vllm-04

@@ -81,13 +81,13 @@ TEST(Typing, AListOfOneMayBeWrittenWithoutBrackets) {
   EXPECT_EQ(load_text("tuner: {target_modules: q_proj}\n").settings.tuner.targets.target_modules, std::vector<std::string>{"q_proj"});
   EXPECT_EQ(load_text("tuner: {target_modules: [q_proj, no]}\n").settings.tuner.targets.target_modules,
             (std::vector<std::string>{"q_proj", "no"}));
-  EXPECT_EQ(problem_of_set({"tuner.target_modules=[[a]]"}).error, "`tuner.target_modules` must be a list of texts");
-  EXPECT_EQ(problem_of_set({"tuner.target_modules={a: b}"}).error, "`tuner.target_modules` must be a list of texts");
+  EXPECT_EQ(problem_of_set({"tuner.target_modules=[[a]]"}).error, "`tuner.target_modules` must be a list of strings");
+  EXPECT_EQ(problem_of_set({"tuner.target_modules={a: b}"}).error, "`tuner.target_modules` must be a list of strings");
 }
 
 TEST(Typing, ChoicesAreNamedWithTheNearest) {
   const Problem problem = problem_of_set({"training.lr_scheduler_type=cosin"});
-  EXPECT_EQ(problem.error, "`training.lr_scheduler_type` does not take `cosin`");
+  EXPECT_EQ(problem.error, "`training.lr_scheduler_type` cannot be `cosin`");
   EXPECT_NE(problem.what.find("cosine_with_min_lr"), std::string::npos);
   EXPECT_EQ(problem.fix, "did you mean `cosine`?");
 }

@@ -65,9 +65,10 @@ struct RecordedStage2::Parts {
   CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
   AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
   PatchOptions patches = PatchOptions::from_model_dir(model_dir);
-  PromptEncoder prompts{tokenizer,
-                        std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-                        {.texts = {.system_prompt = "List the objects.", .user_prompt = "Find everything."}, .merge_size = patches.merge_size}};
+  PromptEncoder prompts{
+      tokenizer,
+      std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+      {.texts = {.system_prompt = "List the objects.", .user_prompt = "Find everything."}, .merge_size = patches.merge_size}};
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};

@@ -84,7 +84,7 @@ TEST(Qwen3VLLoad, NamesAMisshapenTensorWithBothShapes) {
   copy.write_weights();
   const Problem problem = load_problem(copy.path());
   EXPECT_NE(problem.error.find("model.visual.merger.norm.weight"), std::string::npos);
-  EXPECT_EQ(problem.what, "[96] in the checkpoint, [24] by config.json");
+  EXPECT_EQ(problem.what, "[96] in the checkpoint, [24] according to config.json");
 }
 
 TEST(Qwen3VLLoad, RefusesIntegerWeights) {

@@ -50,7 +50,7 @@ TEST(PositionIds, RefusesPadsThatDoNotFitTheImages) {
   EXPECT_EQ(refusal({1, kPad}, {}), "a pad at token 1 after the last of 0 images");
   EXPECT_EQ(refusal({kPad, 1}, {{1, 2, 4}}), "image 0 needs 2 pads, found 1");
   EXPECT_EQ(refusal({kPad}, {{1, 2, 4}}), "image 0 needs 2 pads, found 1");
-  EXPECT_EQ(refusal({1}, {{1, 2, 2}}), "1 images, pads for 0");
+  EXPECT_EQ(refusal({1}, {{1, 2, 2}}), "1 images, but pads for 0");
   EXPECT_EQ(refusal({kPad, kPad}, {{1, 2, 2}}), "a pad at token 1 after the last of 1 images");
 }
 

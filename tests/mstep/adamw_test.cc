@@ -138,7 +138,7 @@ TEST(AdamW, RefusesAStateThatDoesNotFit) {
   EXPECT_EQ(error.problems()[0].where, "p2.exp_avg_sq");
   state.emplace_back("p2.exp_avg_sq", at::zeros({7}));
   error = test::catch_user_error([&] { optimizer.load_state(state, 1); });
-  EXPECT_NE(error.problems()[0].what.find("7 values where 6"), std::string::npos);
+  EXPECT_NE(error.problems()[0].what.find("expected 6 values, found 7"), std::string::npos);
 }
 
 TEST(ClipGradNorm, EqualsTorch) {

@@ -1,4 +1,4 @@
-// What a new loss takes: tests/mstep/toy_loss.cc and its line in CMake. Everything here names it by text only.
+// What a new loss takes: the source beside this test and its line in CMake. Everything here names it by text only.
 #include <gtest/gtest.h>
 
 #include <cmath>

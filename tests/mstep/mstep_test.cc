@@ -153,7 +153,8 @@ TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
   EXPECT_DOUBLE_EQ(by_row[1].at("ce"), 1.0 / 6);
   EXPECT_EQ(by_row[0].at("coord"), 0.0);
   EXPECT_DOUBLE_EQ(by_row[1].at("coord"), 1.0 / 2);
-  for (const auto& [kind, scale] : loss_scales({RowSupervision{}}, LossNormalization::kWindow)[0]) EXPECT_EQ(scale, 0.0) << kind;
+  const std::vector<LossScale> of_nothing = loss_scales({RowSupervision{}}, LossNormalization::kWindow);
+  for (const auto& [kind, scale] : of_nothing.at(0)) EXPECT_EQ(scale, 0.0) << kind;
 }
 
 TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {

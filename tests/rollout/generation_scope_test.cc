@@ -39,7 +39,9 @@ struct Scene {
 
   std::shared_ptr<test::Recording> recording = std::make_shared<test::Recording>();
   at::Tensor weight = at::ones({4});
-  Offload offload{{.settings = {.model = true}}, [this] { return std::vector<at::Tensor>{weight}; }, std::make_unique<test::RecordingMover>(recording)};
+  Offload offload{{.settings = {.enabled = true, .model = true}},
+                  [this] { return std::vector<at::Tensor>{weight}; },
+                  std::make_unique<test::RecordingMover>(recording)};
   RecordingEngine engine;
 };
 

@@ -78,7 +78,8 @@ TEST(PackingSpec, PacksByTheLengthsAsBuiltNotByEstimatesOfTheDataset) {
 TEST(PackingSpec, ASampleIsAnAtomicSegmentAndNeverSplitAcrossForwards) {
   test::RecordedStage2 stage2;
   const test::RecordedLoop loop = test::run_loop(
-      stage2, {.num_steps = 12, .windows = {.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}}, .packing = carry()});
+      stage2,
+      {.num_steps = 12, .windows = {.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}}, .packing = carry()});
   for (const auto& step : loop.steps) EXPECT_EQ(step.rows.size(), 2u) << "one row a micro-batch";
   for (const auto& [segment, count] : loop.times_trained()) EXPECT_EQ(count, 1) << "sample " << segment->sample_id;
 }
@@ -156,7 +157,8 @@ TEST(PackingSpec, OversizedSegmentFailsFast) {
 TEST(PackingSpec, TwoHundredStepsTrainEverySegmentOnceOrKeepItWaiting) {
   test::RecordedStage2 stage2;
   const test::RecordedLoop loop = test::run_loop(
-      stage2, {.num_steps = 200, .windows = {.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}}, .packing = carry()});
+      stage2,
+      {.num_steps = 200, .windows = {.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}}, .packing = carry()});
   EXPECT_EQ(loop.num_built(), 200 * 2 * 2);
   std::map<const Segment*, int> seen = loop.times_trained();
   EXPECT_EQ(static_cast<int64_t>(seen.size() + loop.waiting.size()), loop.num_built());

@@ -143,8 +143,8 @@ TEST(Fingerprint, AChangedSettingIsAWarningUnlessItIsHarmless) {
   input.settings = {{"training.learning_rate", "2e-5"}, {"training.weight_decay", "0.1"}, {"training.seed", "9"},
                     {"training.output_dir", "b"},       {"training.save_steps", "10"},    {"data.dataloader_num_workers", "4"}};
   const std::vector<std::string> warnings = compare_fingerprints(saved, make_fingerprint(input), "c");
-  EXPECT_EQ(warnings, (std::vector<std::string>{"resumed with another training.learning_rate: 1e-5 → 2e-5",
-                                                "resumed with another training.weight_decay: absent → 0.1"}));
+  EXPECT_EQ(warnings, (std::vector<std::string>{"resumed with a different training.learning_rate: 1e-5 → 2e-5",
+                                                "resumed with a different training.weight_decay: absent → 0.1"}));
   dir.write("a/chat_template.jinja", "{{ other }}");
   EXPECT_EQ(compare_fingerprints(saved, make_fingerprint(some_input(dir.file("a"))), "c").size(), 1u);
 }

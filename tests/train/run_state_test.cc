@@ -256,7 +256,7 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   trainer.global_step = 12;
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
   const Problem problem = test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];
-  EXPECT_EQ(problem.what, "12, but the training state is that of step 11");
+  EXPECT_EQ(problem.what, "12, but the training state is from step 11");
 }
 
 }  // namespace rematch

@@ -13,8 +13,8 @@ namespace rematch {
 namespace {
 
 Problem refusal(const std::string& python) {
-  const UserError error =
-      test::catch_user_error([&] { check_backend_available("vllm", {{.python = python}, 1, test::source_path("demo/model")}); });
+  const UserError error = test::catch_user_error(
+      [&] { check_backend_available("vllm", {{.python = python, .tensor_parallel_size = 1}, 1, test::source_path("demo/model")}); });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   return error.problems().front();

@@ -132,7 +132,7 @@ TEST(VllmEngine, RefusesOtherPromptIdsNamingSampleAndPosition) {
   EXPECT_NE(problem.what.find("position 4"), std::string::npos);
   Rig shorter;
   const Problem end = shorter.refusal([](VllmAnswer& answer) { answer.prompt_token_ids.pop_back(); });
-  EXPECT_NE(end.what.find("vLLM's the end"), std::string::npos);
+  EXPECT_NE(end.what.find("vLLM has the end"), std::string::npos);
 }
 
 TEST(VllmEngine, RefusesIdsBeyondTheVocabulary) {
@@ -217,8 +217,8 @@ TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
   Rig rig;
   std::vector<std::string> names;
   for (const NamedParameter& parameter : rig.asked.model->parameters()) names.push_back(parameter.name);
-  const auto adapter =
-      Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}), {.lora = {{.rank = 2, .use_dora = true}}});
+  const auto adapter = Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}),
+                                       {.lora = {{.rank = 2, .use_dora = true}}});
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.01);
   rig.engine();
