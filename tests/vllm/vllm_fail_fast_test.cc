@@ -33,7 +33,7 @@ TEST(VllmFailFast, WithTensorParallelismThatThisMachineCannotHave) {
 }
 
 TEST(VllmFailFast, WithLessMemoryThanTheEngineNeeds) {
-  expect_refusal("tensor_parallel_size: 1, gpu_memory_utilization: 1.0e-6", "memory is short");
+  expect_refusal("tensor_parallel_size: 1, gpu_memory_utilization: 1.0e-6", "memory is insufficient");
 }
 
 TEST(VllmFailFast, TheDoctorSaysWhatIsMissing) {
