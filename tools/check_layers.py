@@ -35,7 +35,7 @@ ALLOWED = {
     "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "rollout"},
     "evaluate": {"flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
-    "train": {"dist", "flow", "data", "checkpoint", "observe", "pack", "estep", "rollout", "mstep", "evaluate", "resume"},
+    "train": {"dist", "flow", "data", "checkpoint", "observe", "pack", "model", "estep", "rollout", "mstep", "evaluate", "resume"},
     "assembly": None,  # everything below it
     "cli": None,
 }

@@ -9,17 +9,17 @@
 #include <set>
 
 #include "assembly/loss_keys.h"
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
 #include "base/file.h"
-#include "checkpoint/hf_dir.h"
 #include "checkpoint/peft.h"
 #include "dist/group.h"
 #include "model/adapter.h"
 #include "model/save.h"
 #include "mstep/optim/groups.h"
+#include "resume/resume.h"
 #include "train/loop.h"
 #include "train/restore.h"
-#include "resume/resume.h"
-#include "assembly/session.h"
 
 namespace rematch {
 namespace {
@@ -34,7 +34,7 @@ WindowStream window_stream(const Session& session, const Group& group) {
                        .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch()});
 }
 
-MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
+MStep make_mstep(const Session& session, FeatureCache* kept, int64_t total_steps, Group& group) {
   const OptimSettings& optim = session.settings.optim;
   const Adapter* adapter = session.model->adapter().get();
   std::vector<std::pair<std::string, at::Tensor>> parameters;
@@ -43,7 +43,7 @@ MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
   }
   // An adapter has no tensors of frozen parts.
   const FreezeSettings freeze = adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
-  return MStep(session.row_model(), make_groups(parameters, session.model->description().part_of, optim, freeze), optim.adam,
+  return MStep(session.row_model(kept), make_groups(parameters, session.model->description().part_of, optim, freeze), optim.adam,
                Schedule(session.settings.schedule, optim.learning_rate, total_steps),
                {.loss = loss_options(session.settings, session.coords.ids()),
                 .normalization = session.settings.loss_normalization,
@@ -52,16 +52,16 @@ MStep make_mstep(const Session& session, int64_t total_steps, Group& group) {
                 .group = &group});
 }
 
-std::unique_ptr<SegmentSource> make_source(const Session& session) {
+std::unique_ptr<SegmentSource> make_source(const Session& session, const Rollouts& rollouts) {
   const Settings& settings = session.settings;
   std::unique_ptr<SegmentSource> truth = session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0,
                                                          {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed});
   if (!settings.is_stage_2()) return truth;
-  auto rollouts = std::make_unique<EStep>(
-      *session.train_examiner, *session.engine, session.vocab,
-      EStep::Options{.target = settings.target, .global_max_length = session.max_length(), .offload = session.offload.get()});
-  if (settings.target.rollout_share >= 1) return rollouts;
-  return std::make_unique<SharedSource>(std::move(rollouts), std::move(truth), settings.target.rollout_share);
+  auto estep = std::make_unique<EStep>(
+      *rollouts.train_examiner, *rollouts.engine, session.vocab,
+      EStep::Options{.target = settings.target, .global_max_length = session.max_length(), .offload = rollouts.offload.get()});
+  if (settings.target.rollout_share >= 1) return estep;
+  return std::make_unique<SharedSource>(std::move(estep), std::move(truth), settings.target.rollout_share);
 }
 
 Packer make_packer(const Session& session) {
@@ -169,9 +169,23 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
-  const bool rollouts = settings.is_stage_2() || (has_val && settings.rollouts);
-  Session session(settings, device, {.train_data = true, .val_data = has_val, .rollouts = rollouts, .weights_dir = checkpoint.value_or("")},
-                  terminal);
+  const SessionNeeds needs{.train_data = true,
+                           .val_data = has_val,
+                           .rollouts = settings.is_stage_2() || (has_val && settings.rollouts),
+                           .weights_dir = checkpoint.value_or("")};
+  const Session session(settings, device, needs, group, terminal);
+
+  WindowStream windows = window_stream(session, group);
+  RolloutBuffer buffer(settings.rollout_buffer);
+  const Cadence cadence(settings.cadence,
+                        [&](int64_t epoch) { return buffer.steps_of_epoch(windows.windows_in_epoch(epoch), windows.ends_partial(epoch)); });
+  FeatureCache features;
+  // Only a window that is reused has rows that recur.
+  FeatureCache* const kept = settings.rollout_buffer.steps_per_window() > 1 ? &features : nullptr;
+  WindowCleanup cleanup(kept);
+  MStep mstep = make_mstep(session, kept, cadence.total_steps(), group);
+  const Rollouts rollouts = needs.rollouts ? make_rollouts(session, [&mstep] { return mstep.optimizer().tensors(); }) : Rollouts{};
+
   const Fingerprint fingerprint = fingerprint_of(result, session, group);
   std::optional<LoadedCheckpoint> resume;
   if (checkpoint) resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size);
@@ -180,23 +194,14 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   }
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
-  WindowStream windows = window_stream(session, group);
-  RolloutBuffer buffer(settings.rollout_buffer);
-  const Cadence cadence(settings.cadence,
-                        [&](int64_t epoch) { return buffer.steps_of_epoch(windows.windows_in_epoch(epoch), windows.ends_partial(epoch)); });
-  const std::unique_ptr<SegmentSource> source = make_source(session);
+  const std::unique_ptr<SegmentSource> source = make_source(session, rollouts);
   Packer packer = make_packer(session);
-  MStep mstep = make_mstep(session, cadence.total_steps(), group);
-  if (session.offload) session.offload->set_optimizer([&mstep] { return mstep.optimizer().tensors(); });
-  const std::unique_ptr<Evaluation> evaluation = has_val ? session.evaluation(!settings.is_stage_2()) : nullptr;
-  const TrainParts* at_work = nullptr;
-  Checkpoints::Writer write_state = [&](const std::string& directory) {
-    write_state_files(directory, state_files_of(capture(*at_work, fingerprint), mstep.optimizer().state()));
-  };
-  if (settings.checkpoints.save_only_model) write_state = {};
-  Checkpoints checkpoints(
-      {.run_dir = settings.output.run_dir, .save_total_limit = settings.checkpoints.save_total_limit, .group = &group},
-      [&](const std::string& directory) { save_weights(session, directory); }, write_state);
+  const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2()) : nullptr;
+  Checkpoints checkpoints({.run_dir = settings.output.run_dir,
+                           .save_total_limit = settings.checkpoints.save_total_limit,
+                           .save_only_model = settings.checkpoints.save_only_model,
+                           .group = &group},
+                          [&session](const std::string& directory) { save_weights(session, directory); });
   // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
   const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
   RunLog log(terminal, make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : 0) : std::nullopt));
@@ -211,13 +216,14 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                    .packer = packer,
                    .buffer = buffer,
                    .mstep = mstep,
+                   .cleanup = cleanup,
                    .cadence = cadence,
                    .evaluation = evaluation.get(),
                    .checkpoints = checkpoints,
+                   .fingerprint = fingerprint,
                    .log = log,
                    .state = state,
                    .save_on_best = settings.cadence.save_when == When::kBest};
-  at_work = &parts;
   if (resume) restore(std::move(*resume), parts);
   const int64_t first_step = state.global_step;
   if (resume) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));

@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// Assembles and runs a training: session, optimizer, logs, checkpoints, then the loop.
+/// Assembles a training, each part from those before it, and runs it: session, optimizer, rollouts, logs, checkpoints, then the loop.
 /// @param result  a checked configuration. @param device  value of --device
 /// @throws UserError; Interrupted after the state has been saved
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal);

@@ -2,13 +2,14 @@
 
 #include <ostream>
 
+#include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "config/config.h"
 #include "dist/device.h"
+#include "dist/group.h"
 #include "rollout/engine_factory.h"
 #include "rollout/vllm/plugin_loader.h"
-#include "assembly/session.h"
 
 namespace rematch {
 namespace {
@@ -52,7 +53,7 @@ int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
   std::string chosen;
   if (!arguments.config_path.empty()) {
     const Settings settings = load_config(arguments.config_path, {}).settings;
-    vllm = vllm_options_of(settings, device);
+    vllm = vllm_options_of(settings, device, group_of(world_from_environment()));
     chosen = settings.backend;
   }
   out << fmt::format("device  {}\n", describe_device(device));

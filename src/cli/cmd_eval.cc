@@ -2,11 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "assembly/session.h"
+#include "dist/group.h"
 #include "evaluate/coco_of.h"
 #include "observe/catalog.h"
 
@@ -32,13 +34,15 @@ int run_eval(const RunArguments& arguments) {
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   make_directories(settings.output.run_dir);
-  Session session(settings, arguments.device, {.val_data = true, .rollouts = settings.is_stage_2() || settings.rollouts}, *terminal);
+  const SessionNeeds needs{.val_data = true, .rollouts = settings.is_stage_2() || settings.rollouts};
+  const Session session(settings, arguments.device, needs, group_of(world_from_environment()), *terminal);
+  const Rollouts rollouts = needs.rollouts ? make_rollouts(session) : Rollouts{};
   CocoEvaluator coco;
-  EvaluationResult evaluated = session.evaluation(!settings.is_stage_2(), {0.3, 0.5})->run(*terminal, [&](const Examined& one) {
-    add_to_coco(one, session.val_examiner->options().labels, coco);
-  });
+  const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5});
+  EvaluationResult evaluated =
+      evaluation->run(*terminal, [&](const Examined& one) { add_to_coco(one, rollouts.val_examiner->options().labels, coco); });
   const CocoScores coco_scores = coco.scores();
-  if (session.val_examiner) {
+  if (rollouts.val_examiner) {
     for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco)) evaluated.values.push_back(std::move(value));
   }
 

@@ -2,12 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/segment_json.h"
 #include "config/config.h"
-#include "assembly/session.h"
+#include "dist/group.h"
 
 namespace rematch {
 namespace {
@@ -69,8 +71,10 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   const std::string path = output.empty() ? settings.output.run_dir + "/rollouts.jsonl" : output;
   if (output.empty()) make_directories(settings.output.run_dir);
   FileWriter writer(path);
-  Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, *terminal);
-  session.evaluation(false)->run(*terminal, [&](const Examined& one) {
+  const SessionNeeds needs{.val_data = true, .rollouts = true};
+  const Session session(settings, arguments.device, needs, group_of(world_from_environment()), *terminal);
+  const Rollouts rollouts = make_rollouts(session);
+  make_evaluation(session, rollouts, false)->run(*terminal, [&](const Examined& one) {
     writer.write(line_of(one, session).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   });
   writer.finish();

@@ -44,6 +44,11 @@ at::Device choose_device(const std::string& wish) {
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
 }
 
+at::ScalarType dtype_on(const at::Device& device, ModelDtype wish) {
+  if (wish == ModelDtype::kAuto) return device.is_cuda() ? at::kBFloat16 : at::kFloat;
+  return wish == ModelDtype::kBfloat16 ? at::kBFloat16 : at::kFloat;
+}
+
 std::string describe_device(const at::Device& device) {
   if (device.is_cpu()) return fmt::format("cpu, {} threads", at::get_num_threads());
   return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_cuda_devices());

@@ -25,11 +25,11 @@ std::vector<int64_t> chunk(int64_t begin, int64_t size, int64_t end) {
 
 }  // namespace
 
-Evaluation::Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource* teacher, TeacherLoss teacher_loss, int64_t num_samples,
-                       Options options)
+Evaluation::Evaluation(Examiner* examiner, RolloutEngine* engine, std::unique_ptr<TeacherSource> teacher, TeacherLoss teacher_loss,
+                       int64_t num_samples, Options options)
     : examiner_(examiner),
       engine_(engine),
-      teacher_(teacher),
+      teacher_(std::move(teacher)),
       teacher_loss_(std::move(teacher_loss)),
       num_samples_(num_samples),
       options_(std::move(options)) {}

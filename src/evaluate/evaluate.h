@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,8 +37,8 @@ class Evaluation {
   using Visitor = std::function<void(const Examined&)>;
 
   /// @param examiner  null: no rollouts. @param teacher  null: no teacher-forced loss
-  Evaluation(Examiner* examiner, RolloutEngine* engine, TeacherSource* teacher, TeacherLoss teacher_loss, int64_t num_samples,
-             Options options);
+  Evaluation(Examiner* examiner, RolloutEngine* engine, std::unique_ptr<TeacherSource> teacher, TeacherLoss teacher_loss,
+             int64_t num_samples, Options options);
 
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
 
@@ -47,7 +48,7 @@ class Evaluation {
 
   Examiner* examiner_;
   RolloutEngine* engine_;
-  TeacherSource* teacher_;
+  std::unique_ptr<TeacherSource> teacher_;
   TeacherLoss teacher_loss_;
   int64_t num_samples_;
   Options options_;

@@ -24,8 +24,6 @@ struct RowModel {
   /// Called before a row is trained on (step: finished optimizer steps); its result is held until the row's backward pass is done.
   /// May be empty.
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
-  /// Called when the rows of a window will not recur: what is cached for them may be freed. May be empty.
-  std::function<void()> window_closed = {};
 };
 
 /// Scales of this rank's rows of a window, from the targets of all ranks alone: known before the first forward pass. 0 if there is nothing
@@ -64,11 +62,6 @@ class MStep {
   /// `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
   /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
   void run(const Window& window, MetricsBag& metrics);
-
-  /// Tells the model that the window has been used for the last time.
-  void close_window() const {
-    if (model_.window_closed) model_.window_closed();
-  }
 
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }

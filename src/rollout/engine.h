@@ -20,7 +20,7 @@ struct GenerateOptions : GenerationSettings {
 /// window.
 inline constexpr int64_t kWeightsOfNow = -1;
 
-/// The rollout backend as the loop sees it. Which one runs is decided once, in assembly/run.cc.
+/// The rollout backend as the loop sees it. Which one runs is decided once, in assembly/rollouts.cc.
 class RolloutEngine {
  public:
   virtual ~RolloutEngine() = default;

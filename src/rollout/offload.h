@@ -43,10 +43,8 @@ class Offload {
         warn;  ///< called when state cannot return while an exception is pending; must not throw; may be empty
   };
   /// @param parameters  all of the model's, requested at every scope; a tied matrix may be listed twice and moves once
-  Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover);
-  /// The optimizer's tensors, once there is one: the engine is made before it. @param optimizer  must stay callable as long as scopes are
-  /// opened
-  void set_optimizer(Tensors optimizer) { optimizer_ = std::move(optimizer); }
+  /// @param optimizer   tensors of the optimizer, requested likewise; empty: nothing is trained
+  Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover, Tensors optimizer = {});
 
   /// Tensors that are in host memory now.
   int64_t num_offloaded() const { return static_cast<int64_t>(offloaded_.size()); }

@@ -16,27 +16,26 @@ constexpr const char* kPrefix = "checkpoint-";
 
 }  // namespace
 
-Checkpoints::Checkpoints(Options options, Writer write_model, Writer write_state)
-    : options_(std::move(options)), write_model_(std::move(write_model)), write_state_(std::move(write_state)) {}
+Checkpoints::Checkpoints(Options options, Writer write_model) : options_(std::move(options)), write_model_(std::move(write_model)) {}
 
 std::string Checkpoints::path_of(int64_t step) const { return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step)); }
 
-std::string Checkpoints::save(TrainerState& state) {
+std::string Checkpoints::save(TrainerState& state, const Writer& write_state) {
   const std::string path = path_of(state.global_step);
   TrainerState saved = state;
   if (saved.best_global_step == saved.global_step) saved.best_model_checkpoint = path;
   const bool is_writer = options_.group->rank() == 0;
-  if (is_writer) write(path, saved);
+  if (is_writer) write(path, saved, write_state);
   options_.group->barrier();
   state = std::move(saved);
   if (is_writer) rotate(state);
   return path;
 }
 
-void Checkpoints::write(const std::string& path, const TrainerState& state) const {
+void Checkpoints::write(const std::string& path, const TrainerState& state, const Writer& write_state) const {
   StagedDirectory staged(path);
   write_model_(staged.path());
-  if (write_state_) write_state_(staged.path());
+  if (!options_.save_only_model) write_state(staged.path());
   write_file_atomic(staged.path() + "/trainer_state.json", state.to_json());
   staged.commit();
 }

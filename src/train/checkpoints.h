@@ -16,34 +16,35 @@ class Checkpoints {
   struct Options {
     std::string run_dir;
     int64_t save_total_limit = 0;  ///< 0 = keep all
+    bool save_only_model = false;  ///< no training state
     Group* group = &alone();       ///< its first rank writes; no rank continues before the checkpoint is complete
   };
   /// Writes the files of a checkpoint, or a part of them, into a directory.
   using Writer = std::function<void(const std::string& directory)>;
 
   /// @param write_model  the model's files (Hugging Face format)
-  /// @param write_state  the training state (write_state_files), after the model; empty with save_only_model
-  Checkpoints(Options options, Writer write_model, Writer write_state = {});
+  Checkpoints(Options options, Writer write_model);
 
   /// Path of the checkpoint of a step, whether it exists or not.
   std::string path_of(int64_t step) const;
 
   /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: it marks a complete checkpoint.
   /// When the step is the best so far, the state's best_model_checkpoint is set to it. A failure (full disk, …) leaves earlier checkpoints
-  /// as they were. @return its path; @throws UserError (environment)
-  std::string save(TrainerState& state);
+  /// as they were.
+  /// @param write_state  the training state (write_state_files), after the model; not called with save_only_model
+  /// @return its path; @throws UserError (environment)
+  std::string save(TrainerState& state, const Writer& write_state);
 
   /// Steps of complete checkpoints in the run directory, ascending.
   std::vector<int64_t> existing_steps() const;
 
  private:
-  void write(const std::string& path, const TrainerState& state) const;
+  void write(const std::string& path, const TrainerState& state, const Writer& write_state) const;
   void rotate(const TrainerState& state) const;
   bool is_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;
   Options options_;
   Writer write_model_;
-  Writer write_state_;
 };
 
 }  // namespace rematch

@@ -10,6 +10,7 @@
 
 #include "base/interrupt.h"
 #include "rollout/engine_failure.h"
+#include "train/restore.h"
 
 namespace rematch {
 namespace {
@@ -33,7 +34,7 @@ void e_step(TrainParts& parts, MetricsBag& metrics) {
   if (parts.buffer.is_cut_short()) parts.log.note_partial_window();
 }
 
-void save(TrainParts& parts) { parts.log.note_saved(parts.checkpoints.save(parts.state)); }
+void save(TrainParts& parts) { parts.log.note_saved(save_checkpoint(parts)); }
 
 /// Saves the state and rethrows: an interrupted or failed run keeps everything that a resume needs.
 [[noreturn]] void save_and_rethrow(TrainParts& parts) {
@@ -82,7 +83,7 @@ void train_loop(TrainParts& parts) {
     ++state.global_step;
     state.epoch = parts.cadence.epoch_at(state.global_step);
     const bool ends_epoch = parts.buffer.finish_step(metrics);
-    if (!parts.buffer.is_open()) parts.mstep.close_window();
+    if (!parts.buffer.is_open()) parts.cleanup.after_window();
     const Due due = parts.cadence.after_step(state.global_step, ends_epoch);
     parts.log.step(state, metrics, due.log);
     try {

@@ -4,10 +4,12 @@
 #include "evaluate/evaluate.h"
 #include "mstep/mstep.h"
 #include "pack/packer.h"
+#include "resume/fingerprint.h"
 #include "train/cadence.h"
 #include "train/checkpoints.h"
 #include "train/rollout_buffer.h"
 #include "train/run_log.h"
+#include "train/window_cleanup.h"
 
 namespace rematch {
 
@@ -18,9 +20,11 @@ struct TrainParts {
   Packer& packer;          ///< segments → rows; the carry buffer
   RolloutBuffer& buffer;   ///< the current window
   MStep& mstep;            ///< rows → one optimizer update
+  WindowCleanup& cleanup;  ///< what is freed after the last update on a window
   const Cadence& cadence;  ///< when to log, evaluate, save and stop
   Evaluation* evaluation;  ///< null when there is nothing to evaluate on
   Checkpoints& checkpoints;
+  const Fingerprint& fingerprint;  ///< identity of the run, part of a checkpoint
   RunLog& log;
   TrainerState& state;
   bool save_on_best = false;        ///< save_strategy: best

@@ -3,15 +3,25 @@
 #include <utility>
 
 namespace rematch {
+namespace {
 
-RunState capture(const TrainParts& parts, const Fingerprint& fingerprint) {
+// What a checkpoint keeps of a run's parts in addition to weights and optimizer tensors.
+RunState capture(const TrainParts& parts) {
   return {.num_steps = parts.mstep.num_steps(),
           .cursor = parts.windows.cursor(),
           .open = parts.buffer.state(),
           .waiting = parts.packer.waiting(),
           .packing = parts.packer.summary(),
           .evaluation_pending = parts.evaluation_pending,
-          .fingerprint = fingerprint};
+          .fingerprint = parts.fingerprint};
+}
+
+}  // namespace
+
+std::string save_checkpoint(TrainParts& parts) {
+  return parts.checkpoints.save(parts.state, [&parts](const std::string& directory) {
+    write_state_files(directory, state_files_of(capture(parts), parts.mstep.optimizer().state()));
+  });
 }
 
 void restore(LoadedCheckpoint loaded, TrainParts& parts) {

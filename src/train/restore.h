@@ -1,14 +1,14 @@
 #pragma once
-#include <cstdint>
 #include <string>
 
-#include "train/loop.h"
 #include "resume/run_state.h"
+#include "train/loop.h"
 
 namespace rematch {
 
-/// What a checkpoint keeps of a run's parts in addition to weights and optimizer tensors.
-RunState capture(const TrainParts& parts, const Fingerprint& fingerprint);
+/// Saves everything that a resume needs, as a checkpoint of the current step: weights, optimizer, place in the data, open window, carry
+/// buffer, trainer state. @return its path; @throws UserError (environment)
+std::string save_checkpoint(TrainParts& parts);
 
 /// Restores a run's parts from a checkpoint: optimizer, schedule, data stream, open window, carry buffer, trainer state.
 /// The weights are already loaded from the checkpoint. The configured length and cadence of the run are kept.

@@ -64,7 +64,9 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
   const Cadence cadence({.max_steps = options.num_steps, .logging_steps = 1, .save_when = When::kNever, .save_last_epoch = false},
                         [&](int64_t epoch) { return windows.windows_in_epoch(epoch); });
   const TempDir dir;
-  Checkpoints checkpoints({.run_dir = dir.path()}, [](const std::string&) {});
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_only_model = true}, [](const std::string&) {});
+  const Fingerprint fingerprint{};
+  WindowCleanup cleanup(nullptr);
   std::ostringstream out, err;
   {
     Terminal terminal(out, err, {});
@@ -78,9 +80,11 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
                      .packer = packer,
                      .buffer = buffer,
                      .mstep = mstep,
+                     .cleanup = cleanup,
                      .cadence = cadence,
                      .evaluation = nullptr,
                      .checkpoints = checkpoints,
+                     .fingerprint = fingerprint,
                      .log = log,
                      .state = state};
     train_loop(parts);

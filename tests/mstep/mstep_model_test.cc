@@ -8,6 +8,7 @@
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
 #include "support/paths.h"
+#include "train/window_cleanup.h"
 
 namespace rematch {
 namespace {
@@ -122,11 +123,7 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
   MStep::Options options;
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU), kept); },
-                     .head = Head::of(model->head()),
-                     .window_closed =
-                         [kept] {
-                           if (kept != nullptr) kept->clear();
-                         }};
+                     .head = Head::of(model->head())};
   MStep step(
       row_model,
       make_groups(parameters, model->description().part_of, {.learning_rate = 1e-2, .weight_decay = 0}, {.vit = true, .aligner = true}), {},
@@ -138,7 +135,6 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
   if (kept != nullptr) {
     EXPECT_EQ(kept->num_hits(), 4);  // two rows, two further steps
   }
-  step.close_window();
   std::vector<at::Tensor> values;
   for (const auto& [name, tensor] : parameters) values.push_back(tensor);
   return values;
@@ -148,7 +144,9 @@ TEST(MStepModel, FeaturesKeptForAReusedWindowChangeNoBit) {
   FeatureCache kept;
   const std::vector<at::Tensor> with = after_reuse(&kept), without = after_reuse(nullptr);
   for (size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(at::equal(with[i], without[i])) << i;
-  EXPECT_EQ(kept.bytes(), 0);  // the window is closed
+  EXPECT_GT(kept.bytes(), 0);
+  WindowCleanup(&kept).after_window();
+  EXPECT_EQ(kept.bytes(), 0);
 }
 
 }  // namespace rematch

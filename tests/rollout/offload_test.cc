@@ -33,9 +33,9 @@ struct Training {
                                                                      .parameters = {wide, narrow, tied}}},
                                         AdamWSettings{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
-    offload =
-        std::make_unique<Offload>(std::move(options), [this] { return parameters; }, std::make_unique<test::RecordingMover>(recording));
-    offload->set_optimizer([this] { return optimizer->tensors(); });
+    offload = std::make_unique<Offload>(
+        std::move(options), [this] { return parameters; }, std::make_unique<test::RecordingMover>(recording),
+        [this] { return optimizer->tensors(); });
   }
 
   at::Tensor loss() const {
@@ -148,7 +148,7 @@ TEST(Offload, MovesOnlyThePartsAskedFor) {
   without.restore();
 }
 
-TEST(Offload, WorksBeforeThereIsAnOptimizer) {
+TEST(Offload, WorksWithoutAnOptimizer) {
   auto recording = std::make_shared<test::Recording>();
   const at::Tensor weight = at::ones({3});
   Offload offload(

@@ -6,13 +6,14 @@
 #include <sstream>
 
 #include "base/interrupt.h"
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
 #include "config/config.h"
 #include "e2e/program.h"
 #include "e2e/recorded.h"
 #include "rollout/engine_factory.h"
 #include "pack/packer.h"
 #include "rollout/recording_mover.h"
-#include "assembly/session.h"
 
 namespace rematch {
 namespace {
@@ -59,26 +60,27 @@ std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const 
 
 namespace {
 
-/// A session of a configuration on the tiny model, with a recording mover, and what its terminal said.
+/// The rollouts of a configuration on the tiny model, with a recording mover, and what its terminal said.
 struct RecordedSession {
-  explicit RecordedSession(const std::string& rollout_matching, bool real_mover = false) {
+  explicit RecordedSession(const std::string& rollout_matching) {
     stand_in() = {.recording = recording};
     result = load_config(program.config("custom: {extra: {rollout_matching: {" + rollout_matching + "}}}\n"), {});
-    needs = {.val_data = true, .rollouts = true};
-    if (!real_mover) needs.make_mover = [recording = recording] { return std::make_unique<test::RecordingMover>(recording); };
   }
-  Session& open() {
-    session = std::make_unique<Session>(result.settings, "cpu", needs, terminal);
-    return *session;
+  Rollouts& open(std::unique_ptr<TensorMover> mover, Offload::Tensors optimizer = {}) {
+    session = std::make_unique<Session>(result.settings, "cpu", SessionNeeds{.val_data = true, .rollouts = true}, alone(), terminal);
+    rollouts = make_rollouts(*session, std::move(optimizer), std::move(mover));
+    return rollouts;
   }
+  Rollouts& open() { return open(std::make_unique<test::RecordingMover>(recording)); }
+  void evaluate() { make_evaluation(*session, rollouts, false)->run(terminal); }
 
   test::Program program;
   std::shared_ptr<test::Recording> recording = std::make_shared<test::Recording>();
   ConfigResult result;
-  SessionNeeds needs;
   std::ostringstream out, err;
   Terminal terminal{out, err, {}};
   std::unique_ptr<Session> session;
+  Rollouts rollouts;
 };
 
 const std::string kOffloadOn = "offload: {enabled: true, offload_model: true, offload_optimizer: true}";
@@ -89,8 +91,7 @@ struct RecordedTraining {
     if (!offloads) return;
     offload = std::make_unique<Offload>(
         Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}}, [this] { return stage2.parameters(); },
-        std::make_unique<test::RecordingMover>(recording));
-    offload->set_optimizer([this] { return mstep->optimizer().tensors(); });
+        std::make_unique<test::RecordingMover>(recording), [this] { return mstep->optimizer().tensors(); });
   }
   /// E-step and M-step of one window.
   void step(const std::vector<std::vector<int64_t>>& samples) {
@@ -143,14 +144,22 @@ TEST(OffloadSpec, TheOffloadIsAContextAroundARollout) {
 // spec: offload-04
 TEST(OffloadSpec, TheStartOfTheEngineAndTheFirstSyncAreCovered) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
-  Session& session = recorded.open();
+  const Rollouts& rollouts = recorded.open();
   EXPECT_THAT(recorded.recording->events, ElementsAre("out", "start", "back"));
-  EXPECT_EQ(recorded.recording->num_out, static_cast<int>(session.model->parameters().size()));
+  EXPECT_EQ(recorded.recording->num_out, static_cast<int>(recorded.session->model->parameters().size()));
   // The first rollouts, here those of an evaluation: their sync is inside as well.
   recorded.recording->events.clear();
-  session.evaluation(false)->run(recorded.terminal);
+  recorded.evaluate();
   EXPECT_THAT(recorded.recording->events, ElementsAre("out", "sync", "generate", "release", "back"));
-  EXPECT_EQ(session.offload->num_offloaded(), 0);
+  EXPECT_EQ(rollouts.offload->num_offloaded(), 0);
+}
+
+TEST(OffloadSpec, TheOptimizerIsAwayWhileTheEngineStarts) {
+  const std::vector<at::Tensor> averages{at::ones({3}), at::ones({2})};
+  RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
+  recorded.open(std::make_unique<test::RecordingMover>(recorded.recording), [&] { return averages; });
+  EXPECT_THAT(recorded.recording->events, ElementsAre("out", "start", "back"));
+  EXPECT_EQ(recorded.recording->num_out, static_cast<int>(recorded.session->model->parameters().size() + averages.size()));
 }
 
 // spec: offload-04 offload-05
@@ -196,9 +205,8 @@ TEST(OffloadSpec, WhatWasOffloadedIsBackAfterARolloutThatFailed) {
 // spec: offload-03 offload-06
 TEST(OffloadSpec, OffloadChangesNothingForTheHfBackend) {
   RecordedSession recorded(kOffloadOn);
-  Session& session = recorded.open();
-  EXPECT_FALSE(session.engine->holds_own_weights());
-  session.evaluation(false)->run(recorded.terminal);
+  EXPECT_FALSE(recorded.open().engine->holds_own_weights());
+  recorded.evaluate();
   EXPECT_THAT(recorded.recording->events, IsEmpty()) << "neither at the start nor around rollouts";
   const std::string told = recorded.err.str();
   const size_t first = told.find("offload has no effect with rollout_backend hf: ");
@@ -212,11 +220,11 @@ TEST(OffloadSpec, OffloadChangesNothingForTheHfBackend) {
 }
 
 TEST(OffloadSpec, OnACpuItIsSaidThatNothingMoves) {
-  RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn, true);
-  EXPECT_EQ(recorded.open().offload, nullptr);
+  RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
+  EXPECT_EQ(recorded.open(make_tensor_mover()).offload, nullptr);
   EXPECT_THAT(recorded.err.str(), HasSubstr("offload has no effect on cpu: training state is already in host memory"));
-  RecordedSession without("rollout_backend: vllm", true);
-  EXPECT_EQ(without.open().offload, nullptr);
+  RecordedSession without("rollout_backend: vllm");
+  EXPECT_EQ(without.open(make_tensor_mover()).offload, nullptr);
   EXPECT_THAT(without.err.str(), Not(HasSubstr("offload")));
 }
 

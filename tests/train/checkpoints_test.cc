@@ -16,6 +16,8 @@ Checkpoints::Writer tiny_writer() {
   return [](const std::string& directory) { write_file_atomic(directory + "/model.safetensors", "weights"); };
 }
 
+void no_state(const std::string&) {}
+
 TrainerState state_at(int64_t step) {
   TrainerState state;
   state.global_step = step;
@@ -31,7 +33,7 @@ TEST(Checkpoints, KeepsTheNewestAndTheBest) {
   for (const int64_t step : {1, 2, 3, 4, 5}) {
     state.global_step = step;
     state.update_best(step == 2 ? 0.9 : 0.1, true, step);
-    checkpoints.save(state);
+    checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{2, 5}));
   EXPECT_EQ(state.best_model_checkpoint, checkpoints.path_of(2));
@@ -51,10 +53,10 @@ TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
     }
   });
   TrainerState first = state_at(1);
-  checkpoints.save(first);
+  checkpoints.save(first, no_state);
   disk_is_full = true;
   TrainerState second = state_at(2);
-  const UserError error = test::catch_user_error([&] { checkpoints.save(second); });
+  const UserError error = test::catch_user_error([&] { checkpoints.save(second, no_state); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_EQ(error.problems()[0].what, "No space left on device");
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
@@ -65,7 +67,7 @@ TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
 TEST(Checkpoints, AnUnwritableDirectoryIsAnEnvironmentError) {
   Checkpoints checkpoints({.run_dir = "/proc/nowhere"}, tiny_writer());
   TrainerState state = state_at(1);
-  const UserError error = test::catch_user_error([&] { checkpoints.save(state); });
+  const UserError error = test::catch_user_error([&] { checkpoints.save(state, no_state); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
 }
 
@@ -88,9 +90,16 @@ TEST(Checkpoints, WritesTheModelThenTheTrainingStateThenTheTrainerState) {
     };
   };
   TrainerState state = state_at(1);
-  Checkpoints({.run_dir = dir.path()}, writer("model"), writer("state")).save(state);
+  Checkpoints({.run_dir = dir.path()}, writer("model")).save(state, writer("state"));
   EXPECT_EQ(order, (std::vector<std::string>{"model", "state"}));
   EXPECT_TRUE(std::filesystem::exists(dir.file("checkpoint-1/state")));
+  EXPECT_TRUE(std::filesystem::exists(dir.file("checkpoint-1/trainer_state.json")));
+}
+
+TEST(Checkpoints, WithoutTrainingStateItsWriterIsNotCalled) {
+  test::TempDir dir;
+  TrainerState state = state_at(1);
+  Checkpoints({.run_dir = dir.path(), .save_only_model = true}, tiny_writer()).save(state, [](const std::string&) { FAIL(); });
   EXPECT_TRUE(std::filesystem::exists(dir.file("checkpoint-1/trainer_state.json")));
 }
 
@@ -98,11 +107,11 @@ TEST(Checkpoints, AFailingStateWriterLeavesNoCheckpointAndDeletesNone) {
   test::TempDir dir;
   const auto fail = [](const std::string& directory) { FileWriter(directory + "/no/such/directory"); };
   TrainerState state = state_at(1);
-  Checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer()).save(state);
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
+  checkpoints.save(state, no_state);
   state.global_step = 2;
-  Checkpoints broken({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer(), fail);
-  EXPECT_EQ(test::catch_user_error([&] { broken.save(state); }).kind(), ErrorKind::kEnvironment);
-  EXPECT_EQ(broken.existing_steps(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(test::catch_user_error([&] { checkpoints.save(state, fail); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
 
@@ -112,7 +121,7 @@ TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
   for (const int64_t step : {9, 10, 11}) {
     TrainerState state = state_at(step);
     state.best_model_checkpoint = "somewhere/else/checkpoint-9";  // of the run that was resumed, seen from its directory
-    checkpoints.save(state);
+    checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{9, 11}));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2);

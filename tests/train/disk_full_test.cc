@@ -22,13 +22,13 @@ namespace fs = std::filesystem;
 
 constexpr int kSaved = 0, kRefused = 1, kOther = 2;
 
-Checkpoints checkpoints_in(const std::string& run_dir, const RunState& run) {
-  return Checkpoints(
-      {.run_dir = run_dir, .save_total_limit = 1},
-      [](const std::string& directory) { write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}}); },
-      [&run](const std::string& directory) {
-        write_state_files(directory, state_files_of(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
-      });
+void save_in(const std::string& run_dir, TrainerState& state, const RunState& run) {
+  Checkpoints checkpoints({.run_dir = run_dir, .save_total_limit = 1}, [](const std::string& directory) {
+    write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}});
+  });
+  checkpoints.save(state, [&run](const std::string& directory) {
+    write_state_files(directory, state_files_of(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
+  });
 }
 
 /// Saves in a process that may write no file longer than `limit_bytes`.
@@ -40,7 +40,7 @@ int save_with_limit(const std::string& run_dir, TrainerState state, const RunSta
     const rlimit limit{limit_bytes, limit_bytes};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     try {
-      checkpoints_in(run_dir, run).save(state);
+      save_in(run_dir, state, run);
       ::_exit(kSaved);
     } catch (const UserError& error) {
       const Problem& problem = error.problems()[0];
@@ -63,7 +63,7 @@ TEST(DiskFull, ASaveThatFailsAnywhereLeavesTheEarlierCheckpointAndNoTrace) {
   for (int i = 0; i < 2000; ++i) state.log_history.push_back({.step = i, .values = {{"loss", i / 7.0}}});
   state.global_step = run.num_steps;
   TrainerState first = state;
-  checkpoints_in(dir.path(), run).save(first);
+  save_in(dir.path(), first, run);
   run.open->step0 += 2;
   run.num_steps = state.global_step = 13;
   // Sizes of the files, one by one: model 4 kB, state.json some kB, optimizer 16 kB, trainer_state.json more than 100 kB.
@@ -83,7 +83,7 @@ TEST(DiskFull, ASaveThatReplacesACheckpointOfTheSameStepLeavesItAsItWas) {
   const RunState run = test::busy_run();
   TrainerState state;
   state.global_step = run.num_steps;
-  checkpoints_in(dir.path(), run).save(state);
+  save_in(dir.path(), state, run);
   EXPECT_EQ(save_with_limit(dir.path(), state, run, 10000), kRefused);
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-11"));
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);

@@ -26,11 +26,10 @@ void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps, b
     const Checkpoints::Writer write_model = [](const std::string& directory) {
       write_file_atomic(directory + "/model.safetensors", "weights");
     };
-    Checkpoints::Writer write_state = [&](const std::string& directory) { write_state_files(directory, state_files_of(run, {})); };
-    if (only_model) write_state = {};
+    const Checkpoints::Writer write_state = [&](const std::string& directory) { write_state_files(directory, state_files_of(run, {})); };
     TrainerState state;
     state.global_step = step;
-    Checkpoints({.run_dir = run_dir}, write_model, write_state).save(state);
+    Checkpoints({.run_dir = run_dir, .save_only_model = only_model}, write_model).save(state, write_state);
   }
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+#include <string>
+
+#include "model/model.h"
+#include "observe/terminal.h"
+#include "settings/settings.h"
+
+namespace rematch {
+
+/// Finds a mistyped adapter target before data and weights are read: the names of the model's tensors are sufficient.
+/// @throws UserError (config) as select_targets
+void check_adapter_targets(const Settings& settings);
+
+/// Attaches the configured adapter to the model. @param saved_dir  adapter directory to take values from; empty = a fresh adapter
+void attach_adapter(Model& model, const Settings& settings, const std::string& saved_dir, Terminal& terminal);
+
+}  // namespace rematch

@@ -1,0 +1,57 @@
+#include "assembly/vllm_setup.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/file.h"
+#include "dist/device.h"
+#include "estep/examiner.h"
+#include "rollout/vllm/vllm_checks.h"
+
+namespace rematch {
+namespace {
+
+// The longest prompt of the data, and its sample.
+class LongestPrompt {
+ public:
+  int64_t num_tokens = 0;
+  std::string where;
+
+  void look_at(const Dataset& dataset, const PromptEncoder& prompts, const PatchOptions& patches) {
+    for (const Sample& sample : dataset.samples()) {
+      std::vector<GridThw> grids;
+      for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
+      if (!seen_.insert(std::move(grids)).second) continue;  // prompts differ in the sizes of their images only
+      const auto length = static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
+      if (length <= num_tokens) continue;
+      num_tokens = length;
+      where = sample.where;
+    }
+  }
+
+ private:
+  std::set<std::vector<GridThw>> seen_;
+};
+
+}  // namespace
+
+VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group) {
+  VllmOptions options{settings.vllm};
+  options.world_size = group.size();
+  options.model_dir = settings.model.directory;
+  options.on_cpu = !device.is_cuda();
+  options.bfloat16 = dtype_on(device, settings.model.dtype) == at::kBFloat16;
+  options.log_path = settings.output.run_dir + "/vllm.log";
+  return options;
+}
+
+void settle_vllm_options(VllmOptions& options, const Settings& settings, const std::vector<const Dataset*>& data,
+                         const PromptEncoder& prompts, const PatchOptions& patches) {
+  LongestPrompt longest;
+  for (const Dataset* dataset : data) longest.look_at(*dataset, prompts, patches);
+  settle_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
+  make_directories(settings.output.run_dir);  // of the engine's log
+}
+
+}  // namespace rematch
