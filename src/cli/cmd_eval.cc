@@ -41,7 +41,7 @@ int run_eval(const RunArguments& arguments) {
   const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5});
   EvaluationResult evaluated =
       evaluation->run(*terminal, [&](const Examined& one) { add_to_coco(one, rollouts.val_examiner->options().labels, coco); });
-  const CocoScores coco_scores = coco.scores();
+  const CocoResult coco_scores = coco.scores();
   if (rollouts.val_examiner) {
     for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco)) evaluated.values.push_back(std::move(value));
   }

@@ -160,8 +160,8 @@ CocoScores CocoEvaluator::scores_of(const std::map<int64_t, Scene>& scenes) {
   return scores;
 }
 
-CocoScores CocoEvaluator::scores() const {
-  CocoScores all;
+CocoResult CocoEvaluator::scores() const {
+  CocoResult all;
   for (const auto& [label, scenes] : classes_) {
     const bool is_class = std::any_of(scenes.begin(), scenes.end(), [](const auto& item) { return !item.second.truths.empty(); });
     if (is_class) all.per_class.emplace_back(label, scores_of(scenes));

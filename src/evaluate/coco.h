@@ -15,11 +15,15 @@ struct LabelledBox {
 
 /// Average precision and recall of one class or of all; -1 where nothing is to be found.
 struct CocoScores {
-  double ap = -1, ap50 = -1, ap75 = -1;                       ///< mean over IoU 0.50:0.05:0.95; at 0.50; at 0.75
-  double ap_small = -1, ap_medium = -1, ap_large = -1;        ///< truths below 32², up to 96², above, in pixels
-  double ar_1 = -1, ar_10 = -1, ar_100 = -1;                  ///< with that many predictions of a class and image
-  double ar_small = -1, ar_medium = -1, ar_large = -1;        ///< with 100
-  std::vector<std::pair<std::string, CocoScores>> per_class;  ///< by label, ascending; empty within it
+  double ap = -1, ap50 = -1, ap75 = -1;                 ///< mean over IoU 0.50:0.05:0.95; at 0.50; at 0.75
+  double ap_small = -1, ap_medium = -1, ap_large = -1;  ///< truths below 32², up to 96², above, in pixels
+  double ar_1 = -1, ar_10 = -1, ar_100 = -1;            ///< with that many predictions of a class and image
+  double ar_small = -1, ar_medium = -1, ar_large = -1;  ///< with 100
+};
+
+/// Scores over all classes, and of each.
+struct CocoResult : CocoScores {
+  std::vector<std::pair<std::string, CocoScores>> per_class;  ///< by label, ascending
 };
 
 /// COCO's detection scores for boxes. Classes are the labels of the truths: predictions of other labels count for none. The predictions of
@@ -31,7 +35,7 @@ class CocoEvaluator {
   void add(const std::vector<LabelledBox>& truths, const std::vector<LabelledBox>& predictions);
 
   /// Cost: for each class and image, truths × predictions × 10 thresholds × 4 sizes.
-  CocoScores scores() const;
+  CocoResult scores() const;
 
  private:
   struct Box {

@@ -36,7 +36,7 @@ TEST(CocoOracle, GivesPycocotoolsNumbers) {
   CocoEvaluator coco;
   for (const auto& image : oracle["images"]) coco.add(boxes_of(image["truths"]), boxes_of(image["predictions"]));
   ASSERT_EQ(oracle["images"].size(), 1000u);
-  const CocoScores scores = coco.scores();
+  const CocoResult scores = coco.scores();
   const std::vector<double> found = {scores.ap,   scores.ap50,  scores.ap75,   scores.ap_small, scores.ap_medium, scores.ap_large,
                                      scores.ar_1, scores.ar_10, scores.ar_100, scores.ar_small, scores.ar_medium, scores.ar_large};
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], oracle["stats"][i].get<double>(), 1e-9) << i << ", seed " << day;

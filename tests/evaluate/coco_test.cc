@@ -12,7 +12,7 @@ LabelledBox box(const std::string& label, double x, double side = 50) { return {
 TEST(CocoEvaluator, OfPerfectAnswersIsOne) {
   CocoEvaluator coco;
   coco.add({box("cat", 0), box("dog", 100)}, {box("dog", 100), box("cat", 0)});
-  const CocoScores scores = coco.scores();
+  const CocoResult scores = coco.scores();
   EXPECT_DOUBLE_EQ(scores.ap, 1);
   EXPECT_DOUBLE_EQ(scores.ap_medium, 1);
   EXPECT_DOUBLE_EQ(scores.ar_100, 1);
@@ -24,7 +24,7 @@ TEST(CocoEvaluator, OfPerfectAnswersIsOne) {
 TEST(CocoEvaluator, CountsAWrongLabelAsMissedAndAnUnknownOneAsNothing) {
   CocoEvaluator coco;
   coco.add({box("cat", 0), box("dog", 100)}, {box("dog", 0), box("dog", 100), box("unheard of", 0)});
-  const CocoScores scores = coco.scores();
+  const CocoResult scores = coco.scores();
   EXPECT_DOUBLE_EQ(scores.per_class[0].second.ap50, 0);
   EXPECT_NEAR(scores.per_class[1].second.ap50, 0.5, 1e-12) << "a wrong one stands before the right one";
   EXPECT_EQ(scores.per_class.size(), 2u);
