@@ -22,7 +22,7 @@ TOOL = ROOT / ".venv/bin/clang-tidy"
 EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-ignored-optimization-argument"]
 
 
-# clang-tidy's clang brings no omp.h.
+# clang-tidy's clang has no header of OpenMP.
 SKIPPED = {ROOT / "src/kernels/team_openmp.cc"}
 
 
