@@ -10,7 +10,10 @@ namespace {
 
 // Whatever this machine has, vLLM is not there.
 EngineParts parts() {
-  return {test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, {{.python = "/nowhere/python3", .tensor_parallel_size = 1}}};
+  return {test::rollout_model().model,
+          test::rollout_model().tokenizer,
+          test::synthetic_pixels,
+          {{.python = "/nowhere/python3", .tensor_parallel_size = 1}}};
 }
 
 }  // namespace

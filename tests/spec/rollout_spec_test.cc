@@ -64,7 +64,8 @@ TEST(RolloutSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
 // GIVEN the vLLM backend, WHEN vLLM is unavailable, THEN the trainer fails fast with an actionable message AND the user can switch to hf.
 // spec: vllm-10
 TEST(RolloutSpec, InvalidVllmConfigurationFailsFast) {
-  const UserError error = test::catch_user_error([] { check_backend_available("vllm", {{.python = "/nowhere/python3", .tensor_parallel_size = 1}}); });
+  const UserError error =
+      test::catch_user_error([] { check_backend_available("vllm", {{.python = "/nowhere/python3", .tensor_parallel_size = 1}}); });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   EXPECT_NO_THROW(check_backend_available("hf"));
