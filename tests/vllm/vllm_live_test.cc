@@ -190,7 +190,7 @@ TEST(VllmLive, AModelThatItsKernelsDoNotKnowIsRefusedAtTheStart) {
     make_engine("vllm", asked.parts, asked.options(4));
   } catch (const UserError& error) {  // heads of 16 values, with the CPU release of today
     EXPECT_EQ(exit_code(error.kind()), 4);
-    EXPECT_NE(error.problems().front().error.find("does not start"), std::string::npos) << error.what();
+    EXPECT_NE(error.problems().front().error.find("cannot start"), std::string::npos) << error.what();
     EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   }
   // The engine that failed is in nobody's way.
