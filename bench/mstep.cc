@@ -58,8 +58,11 @@ int run(const Options& options) {
   const auto no_pixels = [](const ImageRef&) { return std::shared_ptr<const Patches>(); };
   RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, no_pixels, at::kCPU)); },
                      .head = Head::of(model->head())};
+  MStep::Options step_options;
+  step_options.max_grad_norm = 1.0;
+  step_options.learning_rate = 1e-4;
   MStep step(row_model, make_groups(parameters, model->description().part_of, {.learning_rate = 1e-4, .weight_decay = 0}),
-             {.beta1 = 0.9, .beta2 = 0.95}, Schedule({.type = ScheduleType::kConstant}), {.max_grad_norm = 1.0, .learning_rate = 1e-4});
+             {.beta1 = 0.9, .beta2 = 0.95}, Schedule({.type = ScheduleType::kConstant}), step_options);
   Window window;
   window.rows.push_back({{read_row(options.row)}});
 

@@ -48,12 +48,12 @@ void write_random_model(const std::string& source, const std::string& directory,
 
   const ModelDescription model = describe_model(directory);
   std::vector<TensorEntry> tensors;
-  LayerSource source([&](const std::string& name, const std::vector<int64_t>& shape) {
+  LayerSource layers([&](const std::string& name, const std::vector<int64_t>& shape) {
     return tensors.emplace_back(TensorEntry{name, random_weight(name, shape)}).tensor;
   });
-  const VisionTower tower(model.vision, source);
-  source.take(model.text.embedding + ".weight", {model.text.vocab_size, model.text.hidden_size}).mul_(0.4);
-  const Decoder decoder(model.text, source);
+  const VisionTower tower(model.vision, layers);
+  layers.take(model.text.embedding + ".weight", {model.text.vocab_size, model.text.hidden_size}).mul_(0.4);
+  const Decoder decoder(model.text, layers);
   write_hf_weights(directory, tensors);
 }
 

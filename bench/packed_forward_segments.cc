@@ -21,7 +21,7 @@ struct Writer {
         coords(CoordVocab::from(*tokenizer, model_dir)),
         vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-                {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}) {}
+                {.texts = {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}}) {}
   std::shared_ptr<const Tokenizer> tokenizer;
   CoordVocab coords;
   AnswerVocab vocab;

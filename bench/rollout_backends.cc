@@ -64,7 +64,7 @@ class Side {
     const PatchOptions patches = PatchOptions::from_model_dir(arguments.model);
     const PromptEncoder encoder(
         tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(arguments.model)),
-        {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape.", .merge_size = patches.merge_size});
+        {.texts = {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}, .merge_size = patches.merge_size});
     const GridThw grid = grid_of(arguments.image_px, arguments.image_px, patches);
     for (int i = 0; i < kMostPrompts; ++i) {
       Prompt prompt{.sample_id = i, .images = {{.path = std::to_string(i), .grid_thw = grid}}, .where = std::to_string(i)};
@@ -76,10 +76,11 @@ class Side {
     };
     for (const Prompt& prompt : prompts_) pixels_[prompt.where] = picture(prompt.where);
     parts_ = {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels_.at(image.path); }};
-    parts_.vllm = {.max_model_len = static_cast<int64_t>(prompts_.front().token_ids.size()) + arguments.new_tokens,
-                   .gpu_memory_utilization = 0.3,
-                   .max_num_seqs = kMostPrompts,
-                   .model_dir = arguments.model};
+    parts_.vllm = {{.tensor_parallel_size = 1,
+                    .gpu_memory_utilization = 0.3,
+                    .max_model_len = static_cast<int64_t>(prompts_.front().token_ids.size()) + arguments.new_tokens,
+                    .max_num_seqs = kMostPrompts}};
+    parts_.vllm.model_dir = arguments.model;
     check_backend_available(arguments.side, parts_.vllm);
   }
 
@@ -104,7 +105,7 @@ class Side {
   static constexpr int kMostPrompts = 64;
 
   void make(int batch = 1) {
-    engine_ = make_engine(arguments_.side, parts_, {.max_new_tokens = arguments_.new_tokens, .batch_size = batch});
+    engine_ = make_engine(arguments_.side, parts_, {{.max_new_tokens = arguments_.new_tokens, .batch_size = batch}});
   }
 
   Arguments arguments_;

@@ -15,6 +15,7 @@ namespace {
 constexpr double kRepeatIou = 0.5;  // of `duplicates`, whatever dedup_iou is
 
 }  // namespace
+
 Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords,
                    PixelStore& pixels, RolloutEngine& engine, Options options)
     : dataset_(dataset),

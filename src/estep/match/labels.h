@@ -9,7 +9,7 @@ class LabelMatch {
  public:
   /// @param rule  "exact", "normalized" (NFKC, case folded, white space collapsed and trimmed), or the path of a JSON file of synonyms,
   ///              `{"person": ["man", "woman"], …}`, whose labels and synonyms are normalised, as is what is compared
-  /// @throws UserError (data) when the file is no such JSON or a synonym stands for two labels; (environment) when it cannot be read
+  /// @throws UserError (data) when the file has another form or a synonym belongs to two labels; (environment) when it cannot be read
   static LabelMatch from(const std::string& rule);
   LabelMatch() = default;  ///< "normalized"
 

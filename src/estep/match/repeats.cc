@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-
 #include "estep/match/maskiou.h"
 
 namespace rematch {
@@ -33,7 +32,7 @@ TargetMatching match_deduplicated(const std::vector<SceneObject>& predictions, c
     throw UserError(ErrorKind::kConfig, {.error = "dedup_iou is out of range",
                                          .where = "custom.extra.rollout_matching.dedup_iou",
                                          .what = fmt::format("dedup_iou = {}", *dedup_iou),
-                                         .fix = "give a number in (0, 1], or null"});
+                                         .fix = "set it to a number in (0, 1], or null"});
   }
   TargetMatching result;
   result.deduplicated = repeated_objects(predictions, *dedup_iou, options.maskiou_resolution, RepeatOf::kAccepted);
