@@ -72,4 +72,14 @@ inline EffectiveValue effective(const ConfigResult& result, const std::string& k
 /// A dotted key of stage 2 with a value, for --set.
 inline std::string stage2(const std::string& key_and_value) { return "custom.extra.rollout_matching." + key_and_value; }
 
+/// Writes `key: value` through --set and tells what became of it.
+enum class Fate { kSilent, kWarned, kRefused };
+inline Fate fate(const std::string& assignment) {
+  try {
+    return load_set({assignment}).warnings.empty() ? Fate::kSilent : Fate::kWarned;
+  } catch (const UserError&) {
+    return Fate::kRefused;
+  }
+}
+
 }  // namespace rematch::test
