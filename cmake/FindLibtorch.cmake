@@ -36,8 +36,10 @@ if(EXISTS ${REMATCH_TORCH_DIR}/lib/libtorch_cuda.so)
   target_compile_definitions(Libtorch::Libtorch INTERFACE REMATCH_TORCH_HAS_CUDA=1)
 endif()
 target_link_directories(Libtorch::Libtorch INTERFACE ${REMATCH_TORCH_DIR}/lib)
-# --no-as-needed: the CUDA backend registers itself from a library whose symbols nobody names.
+# --no-as-needed: the CUDA backend registers itself from a library whose symbols nobody names; libtorch.so needs it where the wheel has it.
+# One argument, because CMake moves repeated ones apart.
 list(TRANSFORM _torch_libs PREPEND "-l")
-target_link_libraries(Libtorch::Libtorch INTERFACE -Wl,--no-as-needed ${_torch_libs} -Wl,--as-needed Threads::Threads)
+list(JOIN _torch_libs "," _torch_libs)
+target_link_libraries(Libtorch::Libtorch INTERFACE -Wl,--push-state,--no-as-needed,${_torch_libs},--pop-state Threads::Threads)
 target_link_options(Libtorch::Libtorch INTERFACE -Wl,-rpath,${REMATCH_TORCH_DIR}/lib)
 target_compile_definitions(Libtorch::Libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 REMATCH_TORCH_VERSION="${Libtorch_VERSION}")
