@@ -41,5 +41,6 @@ target_link_directories(Libtorch::Libtorch INTERFACE ${REMATCH_TORCH_DIR}/lib)
 list(TRANSFORM _torch_libs PREPEND "-l")
 list(JOIN _torch_libs "," _torch_libs)
 target_link_libraries(Libtorch::Libtorch INTERFACE -Wl,--push-state,--no-as-needed,${_torch_libs},--pop-state Threads::Threads)
-target_link_options(Libtorch::Libtorch INTERFACE -Wl,-rpath,${REMATCH_TORCH_DIR}/lib)
+# Of the build tree only: what is installed finds torch beside it (Wheel.cmake).
+set(CMAKE_BUILD_RPATH ${REMATCH_TORCH_DIR}/lib)
 target_compile_definitions(Libtorch::Libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 REMATCH_TORCH_VERSION="${Libtorch_VERSION}")

@@ -1,0 +1,106 @@
+"""Makes the wheel, installs it in an empty environment and uses it there: no compiler, no library of apt, no checkout in sight.
+
+Exit 77 (skipped) where the tools or torch cannot be downloaded.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FROM_TORCH = {"libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so", "libgomp.so.1"}
+FROM_SYSTEM = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
+CONFIG = """\
+model: {{model: {model}}}
+custom: {{train_jsonl: {scenes}/train.jsonl, val_jsonl: {scenes}/val.jsonl, user_prompt: Find every shape., trainer_variant: rollout_matching_sft,
+  coord_tokens: {{enabled: true}},
+  extra: {{rollout_matching: {{rollout_backend: native, max_new_tokens: 32, target_policy: rewrite}}}}}}
+template: {{system: List the objects as JSON.}}
+training: {{output_dir: {out}, run_name: run, max_steps: 2, effective_batch_size: 2, save_strategy: steps, save_steps: 1, eval_strategy: "no",
+  logging_steps: 1, report_to: none}}
+"""
+
+
+def needed(path):
+    lines = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split("[")[1].rstrip("]") for line in lines if "(NEEDED)" in line}, [line for line in lines if "PATH)" in line]
+
+
+class WheelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = Path(tempfile.mkdtemp(prefix="rematch_wheel_"))
+        made = subprocess.run([ROOT / "scripts/wheel", "--no-setup"], cwd=ROOT, capture_output=True, text=True)
+        if "cannot install the tools" in made.stderr:
+            print("skipped: the tools that make wheels cannot be downloaded")
+            os._exit(77)
+        assert made.returncode == 0, made.stderr
+        cls.wheel = next((ROOT / "dist").glob("*.whl"))
+        cls.python = cls.directory / "env/bin/python"
+        subprocess.run([sys.executable, "-m", "venv", cls.directory / "env"], check=True)
+        installed = subprocess.run([cls.python, "-m", "pip", "install", "-q", cls.wheel], capture_output=True, text=True)
+        if installed.returncode != 0 and "torch" in installed.stderr:
+            print("skipped: torch cannot be downloaded:", installed.stderr.splitlines()[-1])
+            os._exit(77)
+        assert installed.returncode == 0, installed.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.directory)
+
+    def run_program(self, *arguments):
+        """Runs the installed program far from the checkout, with nothing else on PATH."""
+        return subprocess.run([self.directory / "env/bin/rematch", *arguments], cwd=self.directory, capture_output=True, text=True,
+                              env={"PATH": str(self.directory / "env/bin"), "HOME": str(self.directory), "OMP_NUM_THREADS": "1"})
+
+    def test_is_small(self):
+        self.assertLess(self.wheel.stat().st_size, 30e6)
+
+    def test_brings_every_library_but_those_of_torch_and_the_system(self):
+        with zipfile.ZipFile(self.wheel) as archive:
+            archive.extractall(self.directory / "unpacked")
+        bundled = {path.name for path in (self.directory / "unpacked/rematch.libs").iterdir()}
+        for name in ("bin/rematch", "lib/librematch_vllm.so"):
+            libraries, search = needed(self.directory / "unpacked/rematch" / name)
+            self.assertEqual(libraries - bundled - FROM_TORCH - FROM_SYSTEM, set(), name)
+            self.assertIn("libtorch.so", libraries, "without it a CUDA wheel's devices stay unknown")
+            self.assertNotIn(str(ROOT), "".join(search), name)
+
+    def test_links_no_symbol_of_cuda(self):
+        names = subprocess.run(["nm", "-D", "--undefined-only", self.directory / "env/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" /
+                                "site-packages/rematch/bin/rematch"], capture_output=True, text=True, check=True).stdout
+        self.assertNotRegex(names, r"\b(cuda[A-Z]\w+|cu[A-Z]\w+|nccl\w+)")
+
+    def test_trains_resumes_and_evaluates(self):
+        scenes = self.directory / "scenes"
+        subprocess.run([ROOT / ".venv/bin/python", ROOT / "tools/demo/make_scenes.py", scenes, "--split", "simple", "--num-train", "6",
+                        "--num-val", "2", "--seed", "0"], check=True, capture_output=True)
+        config = self.directory / "run.yaml"
+        config.write_text(CONFIG.format(model=ROOT / "demo/model", scenes=scenes, out=self.directory / "out"))
+        first = self.run_program("train", str(config), "--set", "training.max_steps=1")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        more = self.run_program("train", str(config), "--set", "training.resume_from_checkpoint=latest")
+        self.assertEqual(more.returncode, 0, more.stderr)
+        scored = self.run_program("eval", str(config), "--set", f"model.model={self.directory}/out/run/checkpoint-2")
+        self.assertEqual(scored.returncode, 0, scored.stderr)
+        steps = [json.loads(line)["step"] for line in (self.directory / "out/run/logging.jsonl").read_text().splitlines()]
+        self.assertEqual(sorted(set(steps) & {1, 2}), [1, 2])
+
+    def test_says_what_is_there(self):
+        doctor = self.run_program("doctor")
+        self.assertEqual(doctor.returncode, 0, doctor.stderr)
+        self.assertIn("native", doctor.stdout)
+        self.assertIn("2.13.0", self.run_program("--version").stdout)
+
+    def test_reports_a_usage_error_with_its_code(self):
+        self.assertEqual(self.run_program("trian").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
