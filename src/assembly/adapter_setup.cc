@@ -2,20 +2,53 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <set>
 #include <vector>
 
+#include "base/error.h"
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/peft.h"
 #include "model/adapter.h"
 #include "model/adapter_targets.h"
+#include "model/coord_rows.h"
 #include "model/families/family.h"
 
 namespace rematch {
 namespace {
 
-AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription& model) {
+constexpr const char* kCoordTokens = "coord_tokens";
+
+// The text of a token first: digits may be one.
+int64_t token_of(const std::string& entry, const Tokenizer& tokenizer) {
+  if (const std::optional<TokenId> id = tokenizer.token_id(entry)) return *id;
+  int64_t id = -1;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), id);
+  if (error == std::errc() && end == entry.data() + entry.size() && id >= 0) return id;
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("`{}` is no token", entry),
+                                       .where = "tuner.trainable_token_indices",
+                                       .what = "neither `coord_tokens`, nor an id, nor the text of a token",
+                                       .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
+}
+
+std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const Tokenizer& tokenizer, const CoordVocab& coords) {
+  std::set<int64_t> ids;
+  for (const std::string& entry : entries) {
+    if (entry == kCoordTokens) {
+      ids.insert(coords.ids().begin(), coords.ids().end());
+    } else {
+      ids.insert(token_of(entry, tokenizer));
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription& model, const Tokenizer& tokenizer,
+                              const CoordVocab& coords) {
   AdapterTargets options{tuner.targets};
+  options.token_ids = token_ids(tuner.targets.trainable_token_indices, tokenizer, coords);
   options.is_frozen = [freeze = tuner.freeze, part_of = model.part_of](const std::string& parameter) {
     const ParameterPart part = part_of(parameter);
     return part == ParameterPart::kVit ? freeze.vit : part == ParameterPart::kAligner ? freeze.aligner : freeze.llm;
@@ -23,15 +56,34 @@ AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription
   return options;
 }
 
-}  // namespace
-
-void check_adapter_targets(const Settings& settings) {
-  const std::string& directory = settings.model.directory;
-  const ModelDescription description = describe_model(directory);
-  select_targets(description, HfDir::open(directory)->names(), target_options(settings.tuner, description));
+void warn_about_fresh_coords(const Model& model, const AdapterSelection& selection, const CoordVocab& coords, Terminal& terminal) {
+  const std::vector<int64_t> ids(coords.ids().begin(), coords.ids().end());
+  const std::set<int64_t> trained(selection.token_ids.begin(), selection.token_ids.end());
+  if (std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return trained.count(id) != 0; })) return;
+  const TextDescription& text = model.description().text;
+  for (const std::string& name : {text.embedding + ".weight", text.head.module + ".weight"}) {
+    const at::Tensor table = model.parameter(name);
+    const std::vector<std::string>& saved = selection.saved_parameters;
+    if (!table.defined() || std::find(saved.begin(), saved.end(), name) != saved.end() || !rows_look_untrained(table, ids)) continue;
+    terminal.warn(
+        fmt::format("the rows of the coord tokens in {} were never trained, and this adapter does not train them: set "
+                    "`tuner.trainable_token_indices: [{}]`, or train the model in full first",
+                    name, kCoordTokens));
+    return;
+  }
 }
 
-void attach_adapter(Model& model, const Settings& settings, const std::string& saved_dir, Terminal& terminal) {
+}  // namespace
+
+void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer, const CoordVocab& coords) {
+  const std::string& directory = settings.model.directory;
+  const ModelDescription description = describe_model(directory);
+  select_targets(description, HfDir::open(directory, description.file_names)->names(),
+                 target_options(settings.tuner, description, tokenizer, coords));
+}
+
+void attach_adapter(Model& model, const Settings& settings, const Tokenizer& tokenizer, const CoordVocab& coords,
+                    const std::string& saved_dir, Terminal& terminal) {
   const TunerSettings& tuner = settings.tuner;
   std::vector<std::string> names;
   int64_t num_base_values = 0, num_values = 0;
@@ -39,7 +91,9 @@ void attach_adapter(Model& model, const Settings& settings, const std::string& s
     names.push_back(parameter.name);
     num_base_values += parameter.tensor.numel();
   }
-  const AdapterSelection selection = select_targets(model.description(), names, target_options(tuner, model.description()));
+  const AdapterSelection selection =
+      select_targets(model.description(), names, target_options(tuner, model.description(), tokenizer, coords));
+  warn_about_fresh_coords(model, selection, coords, terminal);
   const bool all_linear = !tuner.targets.target_regex && tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
     terminal.warn(fmt::format("{} targeted modules get no adapter: their part is frozen (tuner.freeze_*)", selection.num_frozen));

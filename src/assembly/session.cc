@@ -69,7 +69,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
       prompts(make_prompts(settings_, tokenizer, patches, terminal_)) {
   const bool single_image = settings.is_stage_2();
   const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
-  if (use_adapter) check_adapter_targets(settings);
+  if (use_adapter) check_adapter_targets(settings, *tokenizer, coords);
   if (needs.train_data)
     train_data = load_checked(settings.data.train_jsonl, settings.data.train_sample_limit, single_image, *tokenizer, patches);
   if (needs.val_data) val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image, *tokenizer, patches);
@@ -86,7 +86,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
   if (train_data && settings.pack.enabled && !settings.is_stage_2()) stream_packing = make_stream_packing();
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
   model = load_model(settings, starts_at_base ? settings.model.directory : needs.weights_dir, device, terminal);
-  if (use_adapter) attach_adapter(*model, settings, needs.weights_dir, terminal);
+  if (use_adapter) attach_adapter(*model, settings, *tokenizer, coords, needs.weights_dir, terminal);
 }
 
 Examiner::Options Session::examiner_options() const {

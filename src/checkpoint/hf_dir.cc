@@ -63,12 +63,25 @@ struct HfDir::Impl {
   struct Location {
     std::string file_name;
     std::shared_ptr<SafetensorsFile> file;
+    std::string stored_name;
   };
   std::unordered_map<std::string, Location> locations;
+  std::vector<std::pair<std::string, std::string>> prefixes;  // in files, here
+
+  void place(const std::string& stored_name, const std::string& file_name, std::shared_ptr<SafetensorsFile> file) {
+    std::string name = stored_name;
+    for (const auto& [stored, own] : prefixes) {
+      if (!stored_name.starts_with(stored)) continue;
+      name = own + stored_name.substr(stored.size());
+      break;
+    }
+    const auto [found, is_new] = locations.try_emplace(name, Location{file_name, std::move(file), stored_name});
+    if (!is_new) bad_index(path, fmt::format("a checkpoint has two tensors {}", name), found->second.stored_name + " and " + stored_name);
+  }
 
   void open_single() {
     const auto file = SafetensorsFile::open(join_path(path, kSingleFile));
-    for (const std::string& name : file->names()) locations[name] = {kSingleFile, file};
+    for (const std::string& name : file->names()) place(name, kSingleFile, file);
   }
 
   void open_shards(const std::string& index_path) {
@@ -85,7 +98,7 @@ struct HfDir::Impl {
       if (!shard->has(tensor)) {
         bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor), fmt::format("weight_map says {}", file_name));
       }
-      locations[tensor] = {file_name, shard};
+      place(tensor, file_name, shard);
     }
   }
 
@@ -104,12 +117,13 @@ struct HfDir::Impl {
 HfDir::HfDir() = default;
 HfDir::~HfDir() = default;
 
-std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
+std::shared_ptr<const HfDir> HfDir::open(const std::string& directory, const std::vector<std::pair<std::string, std::string>>& file_names) {
   require_model_dir(directory);
   std::shared_ptr<HfDir> dir(new HfDir);
   dir->impl_ = std::make_unique<Impl>();
   Impl& impl = *dir->impl_;
   impl.path = directory;
+  impl.prefixes = file_names;
   if (fs::exists(join_path(directory, kSingleFile))) {
     impl.open_single();
   } else if (fs::exists(join_path(directory, kIndexFile))) {
@@ -129,9 +143,32 @@ std::shared_ptr<const HfDir> HfDir::open(const std::string& directory) {
 const std::string& HfDir::path() const { return impl_->path; }
 const std::vector<std::string>& HfDir::names() const { return impl_->names; }
 bool HfDir::has(const std::string& name) const { return impl_->locations.count(name) != 0; }
-std::vector<int64_t> HfDir::shape(const std::string& name) const { return impl_->location(name).file->shape(name); }
-at::ScalarType HfDir::dtype(const std::string& name) const { return impl_->location(name).file->dtype(name); }
-at::Tensor HfDir::tensor(const std::string& name) const { return impl_->location(name).file->tensor(name); }
+std::vector<int64_t> HfDir::shape(const std::string& name) const {
+  const Impl::Location& location = impl_->location(name);
+  return location.file->shape(location.stored_name);
+}
+
+at::ScalarType HfDir::dtype(const std::string& name) const {
+  const Impl::Location& location = impl_->location(name);
+  return location.file->dtype(location.stored_name);
+}
+
+at::Tensor HfDir::tensor(const std::string& name) const {
+  const Impl::Location& location = impl_->location(name);
+  return location.file->tensor(location.stored_name);
+}
+
+std::string HfDir::stored_name(const std::string& name) const {
+  const auto found = impl_->locations.find(name);
+  if (found != impl_->locations.end()) return found->second.stored_name;
+  for (const auto& [stored, own] : impl_->prefixes) {
+    const bool is_used = std::any_of(impl_->locations.begin(), impl_->locations.end(), [&](const auto& location) {
+      return location.first.starts_with(own) && location.second.stored_name.starts_with(stored);
+    });
+    if (name.starts_with(own) && is_used) return stored + name.substr(own.size());
+  }
+  return name;
+}
 
 const std::string& HfDir::file_name(const std::string& name) const { return impl_->location(name).file_name; }
 
@@ -164,20 +201,27 @@ void write_hf_weights(const std::string& directory, const std::vector<TensorEntr
 }
 
 void rewrite_hf_weights(const HfDir& source, const std::string& directory,
-                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change) {
+                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change,
+                        const std::vector<TensorEntry>& added) {
   std::map<std::string, std::vector<std::string>> names_by_file;
   std::map<std::string, std::string> weight_map;
   for (const std::string& name : source.names()) {
-    weight_map[name] = source.file_name(name);
+    weight_map[source.stored_name(name)] = source.file_name(name);
     names_by_file[source.file_name(name)].push_back(name);
   }
   int64_t total_bytes = 0, total_parameters = 0;
   for (const auto& [file_name, names] : names_by_file) {
     std::vector<TensorEntry> tensors;
-    for (const std::string& name : names) {
-      tensors.push_back({name, change(name, source.tensor(name))});
-      total_bytes += static_cast<int64_t>(tensors.back().tensor.nbytes());
-      total_parameters += tensors.back().tensor.numel();
+    for (const std::string& name : names) tensors.push_back({source.stored_name(name), change(name, source.tensor(name))});
+    if (file_name == names_by_file.rbegin()->first) {
+      for (const TensorEntry& entry : added) {
+        tensors.push_back({source.stored_name(entry.name), entry.tensor});
+        weight_map[tensors.back().name] = file_name;
+      }
+    }
+    for (const TensorEntry& entry : tensors) {
+      total_bytes += static_cast<int64_t>(entry.tensor.nbytes());
+      total_parameters += entry.tensor.numel();
     }
     write_safetensors(join_path(directory, file_name), std::move(tensors));
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/model_dir.h"
@@ -16,8 +17,11 @@ namespace rematch {
 class HfDir {
  public:
   /// Opens every shard and checks its header; no tensor is loaded.
-  /// @throws UserError (config) when it is not a directory, (data) when weights are missing, damaged or disagree with the index
-  static std::shared_ptr<const HfDir> open(const std::string& directory);
+  /// @param file_names  prefixes of names in the files and what they are called here; the first that fits replaces
+  /// @throws UserError (config) when it is not a directory, (data) when weights are missing, damaged or disagree with the index, or two
+  ///         tensors get one name
+  static std::shared_ptr<const HfDir> open(const std::string& directory,
+                                           const std::vector<std::pair<std::string, std::string>>& file_names = {});
   ~HfDir();
 
   const std::string& path() const;
@@ -30,6 +34,8 @@ class HfDir {
   at::Tensor tensor(const std::string& name) const;
   /// Name of the weights file that holds a tensor.
   const std::string& file_name(const std::string& name) const;
+  /// What a tensor is called in its file; for one that is not stored, what it would be called beside those that are.
+  std::string stored_name(const std::string& name) const;
 
  private:
   HfDir();
@@ -46,8 +52,10 @@ struct SaveOptions {
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options = {});
 
 /// Rewrites the weights of `source`, file by file under the same names, each tensor as `change` returns it. Holds one file in memory.
-/// @param change  takes name and stored tensor, returns what to write
+/// @param change  takes name (of HfDir::names) and stored tensor, returns what to write
+/// @param added   new tensors, in the last file
 void rewrite_hf_weights(const HfDir& source, const std::string& directory,
-                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change);
+                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change,
+                        const std::vector<TensorEntry>& added = {});
 
 }  // namespace rematch

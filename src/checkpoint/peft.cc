@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -24,9 +25,9 @@ const std::string kPrefix = "base_model.model.";
 /// Keys that do not affect what a saved adapter computes.
 const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
-      "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "revision", "task_type", "peft_version",
-      "megatron_config", "megatron_core", "loftq_config", "corda_config", "eva_config", "lora_ga_config", "exclude_modules",
-      "layers_pattern", "runtime_config", "layers_to_transform", "qalora_group_size",
+      "auto_mapping", "base_model_name_or_path", "inference_mode", "revision", "task_type", "peft_version", "megatron_config",
+      "megatron_core", "loftq_config", "corda_config", "eva_config", "lora_ga_config", "exclude_modules", "layers_pattern",
+      "runtime_config", "layers_to_transform", "qalora_group_size",
       // of ms-swift
       "lora_dtype", "lorap_lr_ratio", "lorap_emb_lr", "model_key_mapping", "group_size", "use_merged_linear", "enable_lora"};
   return kKeys;
@@ -34,9 +35,19 @@ const std::vector<std::string>& inert_keys() {
 
 /// Keys that are read, or checked one by one.
 const std::vector<std::string>& read_keys() {
-  static const std::vector<std::string> kKeys = {"peft_type",     "r",    "lora_alpha",     "lora_dropout",    "use_dora",
-                                                 "use_rslora",    "bias", "target_modules", "modules_to_save", "init_lora_weights",
-                                                 "fan_in_fan_out"};
+  static const std::vector<std::string> kKeys = {"peft_type",
+                                                 "r",
+                                                 "lora_alpha",
+                                                 "lora_dropout",
+                                                 "use_dora",
+                                                 "use_rslora",
+                                                 "bias",
+                                                 "target_modules",
+                                                 "modules_to_save",
+                                                 "init_lora_weights",
+                                                 "fan_in_fan_out",
+                                                 "ensure_weight_tying",
+                                                 "trainable_token_indices"};
   return kKeys;
 }
 
@@ -77,6 +88,38 @@ void refuse_other_adapters(JsonFields& fields, const Json& root, const std::stri
   }
 }
 
+std::vector<int64_t> token_ids_of(const Json& list, const std::string& path) {
+  std::vector<int64_t> ids;
+  for (const Json& id : list) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7fffffffu) {
+      refuse(path, "`trainable_token_indices` of an adapter has an invalid value", shown_json(id));
+    }
+    ids.push_back(id.get<int64_t>());
+  }
+  return ids;
+}
+
+// A list belongs to the input embedding; an object names modules.
+std::vector<PeftTokens> read_tokens(JsonFields& fields, const std::string& path) {
+  const Json* value = fields.find("trainable_token_indices");
+  if (value == nullptr || is_off(*value)) return {};
+  if (value->is_array()) return {{"", token_ids_of(*value, path)}};
+  std::vector<PeftTokens> tokens;
+  if (!value->is_object()) refuse(path, "`trainable_token_indices` of an adapter has an invalid value", shown_json(*value));
+  for (const auto& member : value->items()) {
+    if (!member.value().is_array()) refuse(path, "`trainable_token_indices` of an adapter has an invalid value", member.key());
+    tokens.push_back({member.key(), token_ids_of(member.value(), path)});
+  }
+  return tokens;
+}
+
+Json tokens_json(const std::vector<PeftTokens>& tokens) {
+  if (tokens.size() == 1 && tokens[0].module.empty()) return tokens[0].token_ids;
+  Json by_module = Json::object();
+  for (const PeftTokens& one : tokens) by_module[one.module] = one.token_ids;
+  return by_module;
+}
+
 PeftConfig read_config(const std::string& path) {
   const JsonOrigin origin{.path = path,
                           .error = "`{}` of an adapter has an invalid value",
@@ -99,6 +142,8 @@ PeftConfig read_config(const std::string& path) {
     config.targets.target_modules = fields.texts("target_modules");
   }
   config.targets.modules_to_save = fields.texts("modules_to_save");
+  config.targets.ensure_weight_tying = fields.boolean_or("ensure_weight_tying", false);
+  config.targets.trainable_tokens = read_tokens(fields, path);
   return config;
 }
 
@@ -109,31 +154,34 @@ Json plain_number(double value) {
 
 Json config_json(const PeftConfig& config) {
   const PeftTargets& targets = config.targets;
-  // Sorted by key, as PEFT writes them.
-  return Json{{"alpha_pattern", Json::object()},
-              {"auto_mapping", nullptr},
-              {"base_model_name_or_path", config.base_model},
-              {"bias", "none"},
-              {"exclude_modules", nullptr},
-              {"fan_in_fan_out", false},
-              {"inference_mode", true},
-              {"init_lora_weights", true},
-              {"layer_replication", nullptr},
-              {"layers_pattern", nullptr},
-              {"layers_to_transform", nullptr},
-              {"lora_alpha", plain_number(config.alpha)},
-              {"lora_bias", false},
-              {"lora_dropout", config.dropout},
-              {"modules_to_save", targets.modules_to_save.empty() ? Json(nullptr) : Json(targets.modules_to_save)},
-              {"peft_type", "LORA"},
-              {"r", config.rank},
-              {"rank_pattern", Json::object()},
-              {"revision", nullptr},
-              {"target_modules", targets.target_regex ? Json(*targets.target_regex) : Json(targets.target_modules)},
-              {"target_parameters", nullptr},
-              {"task_type", "CAUSAL_LM"},
-              {"use_dora", config.use_dora},
-              {"use_rslora", config.use_rslora}};
+  std::map<std::string, Json> members{{"alpha_pattern", Json::object()},
+                                      {"auto_mapping", nullptr},
+                                      {"base_model_name_or_path", config.base_model},
+                                      {"bias", "none"},
+                                      {"exclude_modules", nullptr},
+                                      {"fan_in_fan_out", false},
+                                      {"inference_mode", true},
+                                      {"init_lora_weights", true},
+                                      {"layer_replication", nullptr},
+                                      {"layers_pattern", nullptr},
+                                      {"layers_to_transform", nullptr},
+                                      {"lora_alpha", plain_number(config.alpha)},
+                                      {"lora_bias", false},
+                                      {"lora_dropout", config.dropout},
+                                      {"modules_to_save", targets.modules_to_save.empty() ? Json(nullptr) : Json(targets.modules_to_save)},
+                                      {"peft_type", "LORA"},
+                                      {"r", config.rank},
+                                      {"rank_pattern", Json::object()},
+                                      {"revision", nullptr},
+                                      {"target_modules", targets.target_regex ? Json(*targets.target_regex) : Json(targets.target_modules)},
+                                      {"target_parameters", nullptr},
+                                      {"task_type", "CAUSAL_LM"},
+                                      {"use_dora", config.use_dora},
+                                      {"use_rslora", config.use_rslora}};
+  // Keys of newer releases, only where they are needed.
+  if (targets.ensure_weight_tying) members["ensure_weight_tying"] = true;
+  if (!targets.trainable_tokens.empty()) members["trainable_token_indices"] = tokens_json(targets.trainable_tokens);
+  return Json(members);  // sorted by key, as PEFT writes them
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ int run_merge(const MergeArguments& arguments) {
   if (!arguments.dtype.empty()) options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
   const MergedAdapter merged = merge_adapter(options);
   std::cout << fmt::format("merged adapters of {} layers into {}", merged.num_layers, merged.base_dir);
-  std::cout << (merged.num_replaced > 0 ? fmt::format("; {} parameters replaced by the adapter's own\n", merged.num_replaced) : "\n");
+  std::cout << (merged.num_replaced > 0 ? fmt::format("; {} parameters replaced by the adapter's own", merged.num_replaced) : "");
+  std::cout << (merged.num_rows > 0 ? fmt::format("; the rows of {} tokens replaced\n", merged.num_rows) : "\n");
+  if (merged.untied) std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
   std::cout << fmt::format("wrote {}\n", options.output_dir);
   return 0;
 }

@@ -26,8 +26,8 @@ int run_eval(const RunArguments& arguments);
 /// @param output  file to write; empty = rollouts.jsonl in the run directory
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output);
 
-/// `rematch add-coord-tokens MODEL OUT`: adds the 1000 coord tokens to a stock model directory.
-int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir);
+/// `rematch add-coord-tokens MODEL OUT [--untie]`: adds the 1000 coord tokens to a stock model directory.
+int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir, bool untie);
 
 /// Arguments of `rematch merge`.
 struct MergeArguments {

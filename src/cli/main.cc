@@ -159,6 +159,8 @@ int main_command(int argc, char** argv) {
   std::string model_dir, out_dir;
   coord->add_option("MODEL", model_dir, "Hugging Face directory")->required();
   coord->add_option("OUT", out_dir, "directory to create")->required();
+  bool untie = false;
+  coord->add_flag("--untie", untie, "give a model with tied embeddings a head of its own");
   CLI::App* merge = app.add_subcommand("merge", "merge a LoRA or DoRA adapter into its base model; write a full Hugging Face directory");
   MergeArguments merge_arguments;
   merge->add_option("ADAPTER_DIR", merge_arguments.adapter_dir, "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")
@@ -184,7 +186,7 @@ int main_command(int argc, char** argv) {
     if (eval->parsed()) return run_eval(run);
     if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
     if (rollout->parsed()) return run_rollout(run, split, rollout_output);
-    if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir);
+    if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir, untie);
     if (merge->parsed()) return run_merge(merge_arguments);
     if (doctor->parsed()) return run_doctor(doctor_arguments, std::cout);
     return run_stage_command(*stage, stage_arguments);

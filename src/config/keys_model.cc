@@ -80,6 +80,8 @@ std::vector<KeySpec> tuner_section() {
           .says("`all-linear` or name suffixes of the modules that get an adapter"),
       targets("target_regex", &AdapterTargetSettings::target_regex).says("instead of target_modules: a full match of the module's name"),
       targets("modules_to_save", &AdapterTargetSettings::modules_to_save).says("modules trained in full and saved with the adapter"),
+      targets("trainable_token_indices", &AdapterTargetSettings::trainable_token_indices)
+          .says("tokens whose rows of embedding and head are trained: `coord_tokens` for all 1000, ids, or texts of tokens"),
       ignored("tuner.use_swift_lora", "adapters always have PEFT's layout"),
   };
 }

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "model/adapter_tensors.h"
 
 namespace rematch {
 namespace {
@@ -18,6 +17,7 @@ constexpr uint64_t kRows = 0x726f7773;  // stream of the keys of training rows
 const char* const kA = ".lora_A.weight";
 const char* const kB = ".lora_B.weight";
 const char* const kMagnitude = ".lora_magnitude_vector";
+const char* const kTokenRows = ".token_adapter.trainable_tokens_delta";
 
 BaseShape shapes_of(const Model& model) {
   return [&model](const std::string& name) -> std::optional<std::vector<int64_t>> {
@@ -31,14 +31,18 @@ at::Tensor trained(const at::Tensor& tensor, const at::Device& device) { return 
 
 }  // namespace
 
-void Adapter::attach(Model& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
-                     const std::shared_ptr<Adapter>& self) {
+void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& self) {
+  const TextDescription& text = model.description().text;
   for (const NamedParameter& parameter : model.parameters()) {
-    const bool is_saved = std::find(saved.begin(), saved.end(), parameter.name) != saved.end();
+    const bool is_saved = std::find(parts.saved.begin(), parts.saved.end(), parameter.name) != parts.saved.end();
     at::Tensor(parameter.tensor).set_requires_grad(is_saved);
+    if (is_saved && model.tied() && parameter.name == text.embedding + ".weight") {
+      tied_embedding_ = parameter.name;
+      tied_head_ = text.head.module + ".weight";
+    }
   }
   std::map<std::string, std::shared_ptr<const LinearAdapter>> by_module;
-  for (auto& [module, tensors] : layers) {
+  for (auto& [module, tensors] : parts.layers) {
     const auto layer = std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors), dropout_);
     layers_[module] = layer;
     by_module[module] = layer;
@@ -46,8 +50,15 @@ void Adapter::attach(Model& model, std::vector<std::pair<std::string, LoraTensor
     parameters_.push_back({module + kB, layer->tensors().b_Or});
     if (options_.lora.use_dora) parameters_.push_back({module + kMagnitude, layer->tensors().magnitude_O});
   }
-  for (const std::string& name : saved) parameters_.push_back({name, model.parameter(name)});
-  model.attach(self, by_module);
+  for (auto& [module, rows] : parts.token_rows) {
+    const auto tokens = std::make_shared<const TokenRows>(rows.token_ids, rows.rows_KH, text.vocab_size);
+    token_rows_[module] = tokens;
+    if (module != text.embedding) by_module[module] = tokens;
+    parameters_.push_back({module + kTokenRows, rows.rows_KH});
+  }
+  for (const std::string& name : parts.saved) parameters_.push_back({name, model.parameter(name)});
+  const auto embedding = token_rows_.find(text.embedding);
+  model.attach(self, by_module, embedding == token_rows_.end() ? nullptr : embedding->second);
 }
 
 std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& selection, const Options& options) {
@@ -62,46 +73,60 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
                                          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
                                          .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
   }
-  std::vector<std::pair<std::string, LoraTensors>> layers;
+  Parts parts{.layers = {}, .token_rows = {}, .saved = selection.saved_parameters};
   for (const std::string& module : selection.modules) {
-    layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"), options.lora, module, options.seed));
+    parts.layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"), options.lora, module, options.seed));
+  }
+  for (const std::string& module : {model.description().text.embedding, head}) {
+    if (selection.token_ids.empty() || (module == head && model.tied())) continue;
+    const at::Tensor rows = TokenRows::initial(model.parameter(module + ".weight"), selection.token_ids);
+    parts.token_rows.emplace_back(module, TokenRowTensors{selection.token_ids, rows});
   }
   std::shared_ptr<Adapter> adapter(new Adapter(options, selection.targets));
-  adapter->attach(model, std::move(layers), selection.saved_parameters, adapter);
+  adapter->attach(model, std::move(parts), adapter);
   return adapter;
 }
 
 std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed) {
   const PeftConfig& config = files.config;
   AdapterTensors tensors = sort_adapter_tensors(files, model.description(), shapes_of(model), where);
-  std::vector<std::pair<std::string, LoraTensors>> layers;
+  if (tensors.unties) {
+    throw UserError(ErrorKind::kData, {.error = "the adapter trains apart an embedding and a head that the base model ties",
+                                       .where = where,
+                                       .what = "with tied weights there is one matrix for both",
+                                       .fix = "merge the adapter (`rematch merge`), which unties the model"});
+  }
+  Parts parts;
   for (const auto& [module, weights] : model.linears()) {
     const auto found = tensors.layers.find(module);
     if (found == tensors.layers.end()) continue;
     LoraTensors own{trained(found->second.a_rI, model.device()), trained(found->second.b_Or, model.device()), {}};
     if (config.use_dora) own.magnitude_O = trained(found->second.magnitude_O, model.device());
-    layers.emplace_back(module, std::move(own));
+    parts.layers.emplace_back(module, std::move(own));
   }
-  std::vector<std::string> saved;
+  for (auto& [module, rows] : tensors.token_rows) {
+    parts.token_rows.emplace_back(module, TokenRowTensors{rows.token_ids, trained(rows.rows_KH, model.device())});
+  }
   for (const NamedParameter& parameter : model.parameters()) {
     const auto found = tensors.saved.find(parameter.name);
     if (found == tensors.saved.end()) continue;
     const at::NoGradGuard no_grad;
     at::Tensor(parameter.tensor).copy_(found->second);
-    saved.push_back(parameter.name);
+    parts.saved.push_back(parameter.name);
   }
   const Options options{
       .lora = {{.rank = config.rank, .alpha = config.alpha, .dropout = config.dropout, .use_dora = config.use_dora}, config.use_rslora},
       .seed = seed,
       .base_model = config.base_model};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
-  adapter->attach(model, std::move(layers), saved, adapter);
+  adapter->attach(model, std::move(parts), adapter);
   return adapter;
 }
 
 void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   std::map<std::string, at::Tensor> values;
   for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
+  values.erase(tied_head_);
   const auto fail = [&](const std::string& name, std::string what) {
     throw UserError(ErrorKind::kData, {.error = "the saved adapter does not match this run",
                                        .where = where,
@@ -112,6 +137,12 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   if (files.config.alpha != options_.lora.alpha) {
     fail("lora_alpha", fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
   }
+  const auto ids_of = [](const PeftTargets& targets) {
+    std::vector<std::vector<int64_t>> ids;
+    for (const PeftTokens& tokens : targets.trainable_tokens) ids.push_back(tokens.token_ids);
+    return ids;
+  };
+  if (ids_of(files.config.targets) != ids_of(targets_)) fail("trainable_token_indices", "other tokens in the checkpoint");
   for (const NamedParameter& parameter : parameters_) {
     const auto found = values.find(parameter.name);
     if (found == values.end()) fail(parameter.name, "missing from the checkpoint");
@@ -135,11 +166,17 @@ PeftAdapter Adapter::files() const {
                   .use_dora = lora.use_dora,
                   .use_rslora = lora.use_rslora,
                   .targets = targets_};
-  for (const NamedParameter& parameter : parameters_) files.tensors.push_back({parameter.name, parameter.tensor.detach()});
+  for (const NamedParameter& parameter : parameters_) {
+    files.tensors.push_back({parameter.name, parameter.tensor.detach()});
+    // PEFT stores a tied matrix under both names.
+    if (parameter.name == tied_embedding_) files.tensors.push_back({tied_head_, parameter.tensor.detach()});
+  }
   return files;
 }
 
 at::Tensor Adapter::merged(const NamedParameter& parameter) const {
+  const auto rows = token_rows_.find(module_of(parameter.name));
+  if (rows != token_rows_.end() && parameter.name.ends_with(".weight")) return rows->second->merged(parameter.tensor);
   const auto found = layers_.find(module_of(parameter.name));
   const bool is_weight = found != layers_.end() && parameter.name == found->first + ".weight";
   return is_weight ? merged_lora_weight(parameter.tensor, found->second->tensors(), found->second->scaling()) : parameter.tensor;

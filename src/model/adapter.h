@@ -8,8 +8,10 @@
 
 #include "checkpoint/peft.h"
 #include "model/adapter_targets.h"
+#include "model/adapter_tensors.h"
 #include "model/lora.h"
 #include "model/model.h"
+#include "model/token_rows.h"
 
 namespace rematch {
 
@@ -30,8 +32,8 @@ class Adapter {
   /// Attaches a saved adapter to the model. @param where  its directory, for errors. @throws UserError (data) as sort_adapter_tensors
   static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed = 42);
 
-  /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`, `MODULE.lora_magnitude_vector` (float32), then parameters
-  /// trained in full under their checkpoint names. Leaves; storage never changes, only values.
+  /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`, `MODULE.lora_magnitude_vector` (float32), rows of tokens
+  /// as `MODULE.token_adapter.trainable_tokens_delta` (float32), then parameters trained in full under their checkpoint names. Leaves; storage never changes, only values.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
   /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) when its layers or sizes differ
@@ -53,13 +55,20 @@ class Adapter {
 
  private:
   Adapter(const Options& options, PeftTargets targets) : options_(options), targets_(std::move(targets)) {}
-  void attach(Model& model, std::vector<std::pair<std::string, LoraTensors>> layers, const std::vector<std::string>& saved,
-              const std::shared_ptr<Adapter>& self);
+  /// What is trained, by module or parameter.
+  struct Parts {
+    std::vector<std::pair<std::string, LoraTensors>> layers;
+    std::vector<std::pair<std::string, TokenRowTensors>> token_rows;  ///< embedding, untied head
+    std::vector<std::string> saved;
+  };
+  void attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& self);
 
   Options options_;
   PeftTargets targets_;
   std::shared_ptr<LoraDropout> dropout_ = std::make_shared<LoraDropout>();
   std::map<std::string, std::shared_ptr<const LoraLinear>> layers_;
+  std::map<std::string, std::shared_ptr<const TokenRows>> token_rows_;
+  std::string tied_embedding_, tied_head_;  ///< names of a tied matrix that is trained in full; empty = none
   std::vector<NamedParameter> parameters_;
 };
 

@@ -50,6 +50,7 @@ class Chooser {
   Chooser(const ModelDescription& model, const std::vector<std::string>& parameter_names, const AdapterTargets& options)
       : head_(model.text.head.module),
         embedding_(model.text.embedding),
+        vocab_size_(model.text.vocab_size),
         parameter_names_(parameter_names),
         modules_(model, parameter_names),
         options_(options) {}
@@ -61,6 +62,7 @@ class Chooser {
     } else {
       choose_by_list();
     }
+    choose_tokens();
     if (!problems_.empty()) throw UserError(ErrorKind::kConfig, std::move(problems_));
     for (const std::string& module : modules_.linears) {
       if (chosen_.count(module) != 0) selection_.modules.push_back(module);
@@ -96,8 +98,18 @@ class Chooser {
     });
   }
 
+  bool is_tied() const { return std::find(parameter_names_.begin(), parameter_names_.end(), head_ + ".weight") == parameter_names_.end(); }
+
+  // As PEFT's `ensure_weight_tying`: whichever of two tied names is given, their one matrix is trained, and listed as the embedding.
+  void save_tied(const std::string& name, std::set<std::string>& saved) {
+    add_saved(embedding_, name, saved);
+    std::vector<std::string>& listed = selection_.targets.modules_to_save;
+    if (std::find(listed.begin(), listed.end(), embedding_) == listed.end()) listed.push_back(embedding_);
+    selection_.targets.ensure_weight_tying = true;
+  }
+
   void choose_saved() {
-    const bool tied = std::find(parameter_names_.begin(), parameter_names_.end(), head_ + ".weight") == parameter_names_.end();
+    const bool tied = is_tied();
     std::set<std::string> saved;
     for (const std::string& name : options_.modules_to_save) {
       std::vector<std::string> found;
@@ -107,16 +119,20 @@ class Chooser {
         }
       }
       if (tied && (name == head_ || std::find(found.begin(), found.end(), embedding_) != found.end())) {
-        problem(fmt::format("`{}` cannot be trained in full: head and embedding are one matrix", name), "modules_to_save",
-                "the model ties them; PEFT would train a copy of one and keep the other",
-                "remove it, or untie the checkpoint (`tie_word_embeddings: false`)");
+        save_tied(name, saved);
         continue;
       }
       if (found.empty()) {
         no_match(name, "modules_to_save", modules_.others);
         continue;
       }
+      selection_.targets.modules_to_save.push_back(name);
       for (const std::string& module : found) add_saved(module, name, saved);
+    }
+    if (tied && saved.count(embedding_ + ".weight") != 0 && !selection_.targets.ensure_weight_tying) {
+      problem("an entry contains the embedding, which is also the head", "modules_to_save",
+              "PEFT would train a copy of the embedding and keep the other as the head",
+              fmt::format("list `{}` beside the modules that are meant", last_component(embedding_)));
     }
     for (const std::string& parameter : parameter_names_) {
       if (saved.count(parameter) != 0) selection_.saved_parameters.push_back(parameter);
@@ -132,6 +148,33 @@ class Chooser {
         return;
       }
       saved.insert(parameter);
+    }
+  }
+
+  void choose_tokens() {
+    if (options_.token_ids.empty()) return;
+    const std::string key = "trainable_token_indices";
+    for (const int64_t id : options_.token_ids) {
+      if (id >= 0 && id < vocab_size_) continue;
+      problem("a token is outside the model's vocabulary", key, fmt::format("{}, the embedding has {} rows", id, vocab_size_),
+              "list ids of the model's tokenizer");
+      return;
+    }
+    if (is_frozen(embedding_)) {
+      problem("the rows of tokens are both frozen and trained", key, embedding_ + " is in a frozen part",
+              "unfreeze the language model (`freeze_llm`), or remove the key");
+    }
+    for (const std::string& module : {embedding_, head_}) {
+      if (!is_saved(module) && chosen_.count(module) == 0) continue;
+      problem(fmt::format("{} is trained in two ways", module), key, "it is in modules_to_save or has an adapter",
+              "remove it there, or remove the key");
+    }
+    selection_.token_ids = options_.token_ids;
+    std::vector<PeftTokens>& tokens = selection_.targets.trainable_tokens;
+    if (is_tied()) {
+      tokens = {{"", options_.token_ids}};  // PEFT ties the head's rows to the embedding's
+    } else {
+      tokens = {{last_component(embedding_), options_.token_ids}, {last_component(head_), options_.token_ids}};
     }
   }
 
@@ -230,7 +273,6 @@ class Chooser {
 
   void describe_for_peft() {
     PeftTargets& targets = selection_.targets;
-    targets.modules_to_save = options_.modules_to_save;
     if (options_.target_regex) {
       const FullMatch regex(*options_.target_regex, options_.where + ".target_regex");
       if (peft_agrees([&](const std::string& module) { return regex.matches(module); })) {
@@ -248,6 +290,7 @@ class Chooser {
   }
 
   const std::string head_, embedding_;
+  const int64_t vocab_size_;
   const std::vector<std::string>& parameter_names_;
   Modules modules_;
   const AdapterTargets& options_;

@@ -13,13 +13,15 @@ namespace rematch {
 struct AdapterTargets : AdapterTargetSettings {
   /// Whether a parameter's part is frozen (`tuner.freeze_*`): frozen parts get no adapter. Empty: nothing is frozen.
   std::function<bool(const std::string& parameter)> is_frozen;
-  std::string where = "tuner";  ///< name of the keys' section in errors
+  std::vector<int64_t> token_ids;  ///< trainable_token_indices as distinct ids; their rows are trained
+  std::string where = "tuner";     ///< name of the keys' section in errors
 };
 
 /// AdapterTargets resolved for a model.
 struct AdapterSelection {
   std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order
   std::vector<std::string> saved_parameters;  ///< parameters that are trained in full
+  std::vector<int64_t> token_ids;             ///< tokens whose rows of embedding and head are trained
   PeftTargets targets;                        ///< targets with which PEFT selects exactly these
   int64_t num_frozen = 0;                     ///< named modules that are in a frozen part
 };

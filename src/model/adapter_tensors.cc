@@ -13,6 +13,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
+const char* const kTokenRows = ".token_adapter.trainable_tokens_delta";
+
 bool cut_suffix(const std::string& name, const std::string& suffix, std::string& rest) {
   if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) return false;
   rest = name.substr(0, name.size() - suffix.size());
@@ -28,8 +30,13 @@ class Sorter {
 
   AdapterTensors sort() {
     if (adapter_.tensors.empty()) fail("an adapter has no tensors", "adapter_model.safetensors is empty");
+    for (const PeftTokens& tokens : adapter_.config.targets.trainable_tokens) expect_tokens(tokens);
     for (const TensorEntry& entry : adapter_.tensors) place(entry);
     for (const auto& [module, tensors] : sorted_.layers) require_whole(module, tensors);
+    for (const auto& [module, tokens] : sorted_.token_rows) {
+      if (!tokens.rows_KH.defined()) fail("the adapter is incomplete", fmt::format("{}{} is missing", module, kTokenRows));
+    }
+    if (is_tied()) settle_tied();
     return std::move(sorted_);
   }
 
@@ -42,6 +49,43 @@ class Sorter {
                      .what = std::move(what),
                      .fix = base.empty() ? "use the base model that the adapter was trained on"
                                          : fmt::format("use the base model that the adapter was trained on: it names {}", base)});
+  }
+
+  bool is_tied() const { return !base_shape_(head_name()).has_value(); }
+  std::string embedding_name() const { return text_.embedding + ".weight"; }
+  std::string head_name() const { return text_.head.module + ".weight"; }
+
+  // PEFT finds a module by the end of its name. Of tied modules the embedding holds the rows.
+  void expect_tokens(const PeftTokens& tokens) {
+    const std::string& name = tokens.module;
+    const bool is_embedding = name.empty() || text_.embedding.ends_with(name);
+    if (!is_embedding && !text_.head.module.ends_with(name)) {
+      fail("an adapter trains rows of a module that is neither embedding nor head", "trainable_token_indices: " + name);
+    }
+    const std::set<int64_t> distinct(tokens.token_ids.begin(), tokens.token_ids.end());
+    if (distinct.size() != tokens.token_ids.size() || distinct.empty() || *distinct.rbegin() >= text_.vocab_size) {
+      fail("the adapter's `trainable_token_indices` do not fit the base model",
+           fmt::format("{} ids, {} of them distinct, {} rows", tokens.token_ids.size(), distinct.size(), text_.vocab_size));
+    }
+    if (is_embedding || !is_tied()) {
+      sorted_.token_rows[is_embedding ? text_.embedding : text_.head.module].token_ids = tokens.token_ids;
+    } else {
+      tied_head_ids_ = tokens.token_ids;
+    }
+  }
+
+  // The head's copies agree with the embedding's, or the adapter makes two matrices of one.
+  void settle_tied() {
+    const auto rows = sorted_.token_rows.find(text_.embedding);
+    if (!tied_head_ids_.empty() && (rows == sorted_.token_rows.end() || rows->second.token_ids != tied_head_ids_)) {
+      fail("the adapter trains rows of a head that is also the embedding", "trainable_token_indices differ between the two");
+    }
+    const auto embedding = sorted_.saved.find(embedding_name()), head = sorted_.saved.find(head_name());
+    const bool has_embedding = embedding != sorted_.saved.end(), has_head = head != sorted_.saved.end();
+    if (!has_embedding && !has_head) return;
+    const bool one = has_embedding && (has_head ? at::equal(embedding->second, head->second) : adapter_.config.targets.ensure_weight_tying);
+    sorted_.unties = !one;
+    if (one) sorted_.saved.erase(head_name());
   }
 
   Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
@@ -76,13 +120,26 @@ class Sorter {
     } else if (cut_suffix(entry.name, ".lora_magnitude_vector", module)) {
       require_shape(entry, {linear_shape(entry, module)[0]}, "the base model");
       sorted_.layers[module].magnitude_O = entry.tensor.to(at::kFloat);
+    } else if (cut_suffix(entry.name, kTokenRows, module)) {
+      place_rows(entry, module);
     } else {
       place_saved(entry);
     }
   }
 
+  void place_rows(const TensorEntry& entry, const std::string& module) {
+    const auto found = sorted_.token_rows.find(module);
+    if (found == sorted_.token_rows.end()) {
+      fail(fmt::format("the adapter's tensor {} is unknown", entry.name), "trainable_token_indices does not name its module");
+    }
+    require_shape(entry, {static_cast<int64_t>(found->second.token_ids.size()), text_.hidden_size}, "trainable_token_indices");
+    found->second.rows_KH = entry.tensor.to(at::kFloat);
+  }
+
   void place_saved(const TensorEntry& entry) {
-    const std::optional<Shape> shape = base_shape_(entry.name);
+    // A tied head is stored with the embedding, or trained apart from it.
+    const bool is_tied_head = entry.name == head_name() && is_tied();
+    const std::optional<Shape> shape = base_shape_(is_tied_head ? embedding_name() : entry.name);
     const std::vector<std::string>& saved = adapter_.config.targets.modules_to_save;
     // The module's name ends with the entry, and the parameter is in it or below.
     const auto covers = [&](const std::string& end) {
@@ -91,14 +148,11 @@ class Sorter {
       }
       return false;
     };
-    if (!shape || std::none_of(saved.begin(), saved.end(), covers)) {
+    const bool is_copy = is_tied_head && adapter_.config.targets.ensure_weight_tying;
+    if (!shape || (!is_copy && std::none_of(saved.begin(), saved.end(), covers))) {
       fail(fmt::format("the adapter's tensor {} is unknown", entry.name),
            shape ? "a parameter of the base model, but not in modules_to_save of adapter_config.json"
                  : "neither a LoRA tensor nor a parameter of the base model");
-    }
-    if (entry.name == text_.embedding + ".weight" && !base_shape_(text_.head.module + ".weight")) {
-      fail("the adapter trains an embedding that is also the head",
-           "PEFT keeps the base model's matrix as head; with tied weights there is only one");
     }
     require_shape(entry, *shape, "the base model");
     sorted_.saved[entry.name] = entry.tensor;
@@ -122,6 +176,7 @@ class Sorter {
   std::set<std::string> linears_;
   const BaseShape& base_shape_;
   const std::string& where_;
+  std::vector<int64_t> tied_head_ids_;
   AdapterTensors sorted_;
 };
 

@@ -13,13 +13,22 @@
 
 namespace rematch {
 
-/// The tensors of an adapter directory, sorted and checked against the base model.
-struct AdapterTensors {
-  std::map<std::string, LoraTensors> layers;  ///< by module; float32, without gradient
-  std::map<std::string, at::Tensor> saved;    ///< parameters trained in full, by checkpoint name
+/// Rows of tokens that an adapter trains.
+struct TokenRowTensors {
+  std::vector<int64_t> token_ids;
+  at::Tensor rows_KH;  ///< one for each id
 };
 
-/// Shape of a parameter of the base model; nullopt when it has none with that name.
+/// The tensors of an adapter directory, sorted and checked against the base model.
+struct AdapterTensors {
+  std::map<std::string, LoraTensors> layers;          ///< by module; float32, without gradient
+  std::map<std::string, at::Tensor> saved;            ///< parameters trained in full, by checkpoint name
+  std::map<std::string, TokenRowTensors> token_rows;  ///< by module: embedding, head; float32, of tied ones only the embedding
+  /// The base model ties embedding and head, and the adapter trains them apart: `saved` may hold both.
+  bool unties = false;
+};
+
+/// Shape of a parameter of the base model; nullopt when it has none with that name, as for a tied head.
 using BaseShape = std::function<std::optional<std::vector<int64_t>>(const std::string& parameter)>;
 
 /// @param where  the adapter's name in errors

@@ -15,6 +15,7 @@
 #include "checkpoint/hf_dir.h"
 #include "flow/sample.h"
 #include "model/families/family.h"
+#include "model/save.h"
 
 namespace rematch {
 namespace {
@@ -129,10 +130,11 @@ void write_token_lists(const std::string& model_dir, const std::string& director
   }
 }
 
-void write_config(const std::string& model_dir, const std::string& directory, int64_t new_rows) {
+void write_config(const std::string& model_dir, const std::string& directory, const AddedCoordTokens& plan) {
   Json config = read_json_file(join_path(model_dir, "config.json"));
-  config["text_config"]["vocab_size"] = new_rows;
-  if (const auto top = config.find("vocab_size"); top != config.end()) *top = new_rows;
+  if (const auto text = config.find("text_config"); text != config.end()) (*text)["vocab_size"] = plan.new_rows;
+  if (const auto top = config.find("vocab_size"); top != config.end()) *top = plan.new_rows;
+  if (plan.untied) untie_config(config);
   write_json(directory, "config.json", config);
 }
 
@@ -151,6 +153,14 @@ at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& p
   if (plan.new_rows > plan.old_rows) result = at::cat({table_VH, at::zeros({plan.new_rows - plan.old_rows, width}, table_VH.options())}, 0);
   result.narrow(0, plan.first_id, kNumBins).copy_(rows);
   return result;
+}
+
+// A tied checkpoint stores one matrix; an untied one stores it twice.
+std::vector<TensorEntry> missing_copies(const HfDir& dir, const TextDescription& text, const AddedCoordTokens& plan) {
+  const std::string embedding = embedding_name(text), head = head_name(text);
+  if (dir.has(embedding) && dir.has(head)) return {};
+  const std::string &stored = dir.has(embedding) ? embedding : head, &missing = dir.has(embedding) ? head : embedding;
+  return {{missing, with_coord_rows(dir.tensor(stored), plan)}};
 }
 
 AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const TextDescription& text) {
@@ -178,15 +188,17 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Tex
 
 }  // namespace
 
-AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::string& out_dir) {
-  const TextDescription text = describe_model(model_dir).text;
+AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::string& out_dir, bool untie) {
+  const ModelDescription model = describe_model(model_dir);
+  const TextDescription& text = model.text;
   require_empty(out_dir);
   const std::string tokenizer_path = join_path(model_dir, "tokenizer.json");
   Json tokenizer = read_json_file(tokenizer_path);
   const TokenTable tokens = read_tokens(tokenizer, tokenizer_path);
   require_no_coords(tokens, tokenizer_path);
-  const auto dir = HfDir::open(model_dir);
-  const AddedCoordTokens plan = make_plan(*dir, tokens, text);
+  const auto dir = HfDir::open(model_dir, model.file_names);
+  AddedCoordTokens plan = make_plan(*dir, tokens, text);
+  plan.untied = untie && model.tie_word_embeddings;
 
   const at::NoGradGuard no_grad;
   StagedDirectory staged(out_dir);
@@ -194,10 +206,15 @@ AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::strin
   add_to_tokenizer(tokenizer, plan.first_id);
   write_json(staged.path(), "tokenizer.json", tokenizer, "");
   write_token_lists(model_dir, staged.path(), plan.first_id);
-  write_config(model_dir, staged.path(), plan.new_rows);
-  rewrite_hf_weights(*dir, staged.path(), [&](const std::string& name, const at::Tensor& tensor) {
-    return name == embedding_name(text) || name == head_name(text) ? with_coord_rows(tensor, plan) : tensor;
-  });
+  write_config(model_dir, staged.path(), plan);
+  std::vector<TensorEntry> copies;
+  if (plan.untied) copies = missing_copies(*dir, text, plan);
+  rewrite_hf_weights(
+      *dir, staged.path(),
+      [&](const std::string& name, const at::Tensor& tensor) {
+        return name == embedding_name(text) || name == head_name(text) ? with_coord_rows(tensor, plan) : tensor;
+      },
+      copies);
   staged.commit();
   return plan;
 }

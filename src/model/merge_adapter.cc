@@ -3,15 +3,18 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "checkpoint/hf_dir.h"
 #include "checkpoint/peft.h"
 #include "model/adapter_targets.h"
 #include "model/adapter_tensors.h"
 #include "model/families/family.h"
 #include "model/save.h"
+#include "model/token_rows.h"
 
 namespace rematch {
 namespace {
@@ -39,12 +42,66 @@ std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
                                        .fix = "add --model DIR, the base model's Hugging Face directory"});
 }
 
-void write_config(const std::string& base_dir, const std::string& output_dir, const std::optional<at::ScalarType>& dtype) {
+void write_config(const std::string& base_dir, const std::string& output_dir, const std::optional<at::ScalarType>& dtype, bool unties) {
   const std::string path = join_path(base_dir, "config.json");
-  const std::string text = read_file(path);
+  std::string text = read_file(path);
+  if (dtype) text = config_with_dtype(text, *dtype == at::kBFloat16 ? "bfloat16" : "float32", path);
+  if (unties) {
+    Json root = parse_json(text, path);
+    untie_config(root);
+    text = python_json(root, 2) + "\n";
+  }
   FileWriter config(join_path(output_dir, "config.json"));
-  config.write(dtype ? config_with_dtype(text, *dtype == at::kBFloat16 ? "bfloat16" : "float32", path) : text);
+  config.write(text);
   config.finish();
+}
+
+/// The base model and the adapter's tensors, and what becomes of a stored tensor.
+struct Merge {
+  const MergeOptions& options;
+  const HfDir& base;
+  const TextDescription& text;
+  const AdapterTensors& tensors;
+  LoraOptions lora;
+  bool tied = false;
+  MergedAdapter& done;
+
+  std::string embedding() const { return text.embedding + ".weight"; }
+  std::string head() const { return text.head.module + ".weight"; }
+
+  at::Tensor merged(const std::string& name, const at::Tensor& stored) const {
+    const at::Tensor tensor = options.dtype && at::isFloatingType(stored.scalar_type()) ? stored.to(*options.dtype) : stored;
+    // Of two tied names the adapter knows one.
+    const bool is_tied_head = tied && !tensors.unties && name == head();
+    const std::string known = is_tied_head ? embedding() : name;
+    if (const auto saved = tensors.saved.find(known); saved != tensors.saved.end()) {
+      ++done.num_replaced;
+      return saved->second.to(tensor.scalar_type());
+    }
+    if (const auto rows = tensors.token_rows.find(module_of(known)); rows != tensors.token_rows.end() && known.ends_with(".weight")) {
+      done.num_rows = static_cast<int64_t>(rows->second.token_ids.size());
+      return TokenRows(rows->second.token_ids, rows->second.rows_KH, tensor.size(0)).merged(tensor);
+    }
+    const auto layer = tensors.layers.find(module_of(name));
+    if (layer == tensors.layers.end() || name != layer->first + ".weight") return tensor;
+    ++done.num_layers;
+    return merged_lora_weight(tensor, layer->second, lora.scaling());
+  }
+
+  // An untied model stores two matrices where the tied one stores one.
+  std::vector<TensorEntry> added() const {
+    if (!tensors.unties || (base.has(embedding()) && base.has(head()))) return {};
+    const bool has_embedding = base.has(embedding());
+    const std::string missing = has_embedding ? head() : embedding();
+    return {{missing, merged(missing, base.tensor(has_embedding ? embedding() : head()))}};
+  }
+};
+
+// MODEL 1, tie flag: two different stored matrices are kept apart.
+bool is_tied(const ModelDescription& model, const HfDir& base) {
+  const std::string embedding = model.text.embedding + ".weight", head = model.text.head.module + ".weight";
+  if (!model.tie_word_embeddings) return false;
+  return !base.has(head) || !base.has(embedding) || at::equal(base.tensor(head), base.tensor(embedding));
 }
 
 }  // namespace
@@ -53,14 +110,18 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   require_free(options.output_dir);
   const PeftAdapter adapter = read_peft_adapter(options.adapter_dir);
   const std::string base_dir = base_of(options, adapter);
-  const auto base = HfDir::open(base_dir);
-  const auto shape_of = [&base](const std::string& name) -> std::optional<std::vector<int64_t>> {
+  const ModelDescription model = describe_model(base_dir);
+  const auto base = HfDir::open(base_dir, model.file_names);
+  const bool tied = is_tied(model, *base);
+  const std::string head_name = model.text.head.module + ".weight", embedding_name = model.text.embedding + ".weight";
+  const auto shape_of = [&](const std::string& name) -> std::optional<std::vector<int64_t>> {
+    if (tied && name == head_name) return std::nullopt;
+    if (tied && name == embedding_name && !base->has(name)) return base->shape(head_name);
     if (!base->has(name)) return std::nullopt;
     return base->shape(name);
   };
-  const ModelDescription model = describe_model(base_dir);
   const AdapterTensors tensors = sort_adapter_tensors(adapter, model, shape_of, options.adapter_dir);
-  if (model.tie_word_embeddings && tensors.layers.count(model.text.head.module) != 0) {
+  if (tied && tensors.layers.count(model.text.head.module) != 0) {
     throw UserError(ErrorKind::kData, {.error = "an adapter on a tied head cannot be merged",
                                        .where = options.adapter_dir,
                                        .what = "the head is the embedding, which has no adapter",
@@ -70,19 +131,11 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   lora.rank = adapter.config.rank;
   lora.alpha = adapter.config.alpha;
   StagedDirectory staged(options.output_dir);
-  MergedAdapter done{.base_dir = base_dir};
-  rewrite_hf_weights(*base, staged.path(), [&](const std::string& name, const at::Tensor& stored) {
-    at::Tensor tensor = options.dtype && at::isFloatingType(stored.scalar_type()) ? stored.to(*options.dtype) : stored;
-    if (const auto saved = tensors.saved.find(name); saved != tensors.saved.end()) {
-      ++done.num_replaced;
-      return saved->second.to(tensor.scalar_type());
-    }
-    const auto layer = tensors.layers.find(module_of(name));
-    if (layer == tensors.layers.end() || name != layer->first + ".weight") return tensor;
-    ++done.num_layers;
-    return merged_lora_weight(tensor, layer->second, lora.scaling());
-  });
-  write_config(base_dir, staged.path(), options.dtype);
+  MergedAdapter done{.base_dir = base_dir, .untied = tensors.unties};
+  const Merge merge{options, *base, model.text, tensors, lora, tied, done};
+  rewrite_hf_weights(
+      *base, staged.path(), [&](const std::string& name, const at::Tensor& stored) { return merge.merged(name, stored); }, merge.added());
+  write_config(base_dir, staged.path(), options.dtype, tensors.unties);
   copy_companions(base_dir, staged.path(), {"config.json"});
   staged.commit();
   return done;

@@ -19,6 +19,8 @@ struct MergedAdapter {
   std::string base_dir;
   int64_t num_layers = 0;    ///< Linears with an adapter
   int64_t num_replaced = 0;  ///< parameters that the adapter replaces in full
+  int64_t num_rows = 0;      ///< rows of tokens that it replaces
+  bool untied = false;       ///< the adapter trains embedding and head of a tied model apart: the result has both
 };
 
 /// Writes base model and adapter as one full Hugging Face checkpoint; the other files come from the base model.

@@ -12,6 +12,7 @@
 #include "model/parameter_loader.h"
 #include "model/positions.h"
 #include "model/supported.h"
+#include "model/token_rows.h"
 #include "model/vision_tower.h"
 
 namespace rematch {
@@ -94,6 +95,7 @@ struct Model::Impl {
   ModelOptions options;
   VisionTower tower;
   at::Tensor embedding;
+  std::shared_ptr<const TokenRows> embedding_rows;  // of the adapter
   std::unique_ptr<Decoder> decoder;
   LinearWeights head;
   std::vector<std::pair<std::string, LinearWeights*>> linears;
@@ -111,7 +113,7 @@ std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOpti
   const at::NoGradGuard no_grad;
   ModelDescription description = describe_model(model_dir);
   require_supported(description, join_path(model_dir, "config.json"));
-  ParameterLoader loader(HfDir::open(model_dir), options);
+  ParameterLoader loader(HfDir::open(model_dir, description.file_names), options);
   LayerSource source([&loader](const std::string& name, const std::vector<int64_t>& shape) { return loader.take(name, shape); });
   std::shared_ptr<Model> model(new Model);
   model->impl_ = std::make_unique<Impl>(std::move(description), options, loader, source);
@@ -129,7 +131,8 @@ std::vector<std::pair<std::string, LinearWeights>> Model::linears() const {
   return linears;
 }
 
-void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers) {
+void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers,
+                   std::shared_ptr<const TokenRows> embedding_rows) {
   size_t num_attached = 0;
   for (const auto& [module, layer] : impl_->linears) {
     const auto found = layers.find(module);
@@ -137,6 +140,8 @@ void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string,
     num_attached += found == layers.end() ? 0 : 1;
   }
   REMATCH_CHECK(num_attached == layers.size(), fmt::format("{} layers, {} of them in the model", layers.size(), num_attached));
+  if (impl_->tied) impl_->head.adapter = embedding_rows;
+  impl_->embedding_rows = std::move(embedding_rows);
   impl_->adapter = std::move(adapter);
 }
 bool Model::tied() const { return impl_->tied; }
@@ -205,7 +210,9 @@ at::Tensor Model::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& posit
 }
 
 at::Tensor Model::embed(const at::Tensor& token_ids) const {
-  return at::embedding(impl_->embedding, token_ids.to(device()), impl_->description.text.pad_token_id);
+  const int64_t pad = impl_->description.text.pad_token_id;
+  if (impl_->embedding_rows) return impl_->embedding_rows->embed(impl_->embedding, token_ids.to(device()), pad);
+  return at::embedding(impl_->embedding, token_ids.to(device()), pad);
 }
 
 at::Tensor Model::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }

@@ -50,6 +50,7 @@ struct RowInput {
 };
 
 class Adapter;
+class TokenRows;
 
 /// A vision-language model on ATen with autograd, computed from its family's description. Parameters are shared through parameters(): the
 /// optimizer updates them in place.
@@ -76,7 +77,9 @@ class Model {
   /// head unless it is the embedding.
   std::vector<std::pair<std::string, LinearWeights>> linears() const;
   /// Routes each named Linear through its layer from now on. @param adapter  owner of the layers (Adapter::create, Adapter::load)
-  void attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers);
+  /// @param embedding_rows  rows in place of the embedding's, and of the head's when they are tied; null = none
+  void attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers,
+              std::shared_ptr<const TokenRows> embedding_rows = nullptr);
 
   /// Unused tensors of the checkpoint, sorted; worth a warning. Rotary tables and a redundant head are not among them.
   const std::vector<std::string>& unused_tensors() const;

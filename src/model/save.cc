@@ -34,9 +34,19 @@ std::string config_with_dtype(const std::string& config_text, const std::string&
   return changed ? python_json(root, 2) + "\n" : config_text;
 }
 
+void untie_config(Json& config) {
+  config["tie_word_embeddings"] = false;
+  const auto text = config.find("text_config");
+  if (text != config.end() && text->is_object() && text->contains("tie_word_embeddings")) (*text)["tie_word_embeddings"] = false;
+}
+
 void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory, const SaveOptions& options) {
+  const FileNames& file_names = model.description().file_names;
+  const auto source = file_names.empty() ? nullptr : HfDir::open(source_dir, file_names);
   std::vector<TensorEntry> tensors;
-  for (const NamedParameter& parameter : model.parameters()) tensors.push_back({parameter.name, parameter.tensor});
+  for (const NamedParameter& parameter : model.parameters()) {
+    tensors.push_back({source ? source->stored_name(parameter.name) : parameter.name, parameter.tensor});
+  }
   write_hf_weights(directory, tensors, options);
   const std::string config_path = join_path(source_dir, "config.json");
   const char* dtype_name = model.dtype() == at::kBFloat16 ? "bfloat16" : "float32";

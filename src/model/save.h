@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "base/json.h"
 #include "checkpoint/hf_dir.h"
 #include "model/model.h"
 
@@ -16,5 +17,8 @@ void save_hf_model(const std::string& source_dir, const Model& model, const std:
 /// The text of config.json with its dtype keys (`dtype`, `torch_dtype`, on top and in the towers) set; the same text when they agree.
 /// @param dtype_name  "float32" or "bfloat16"
 std::string config_with_dtype(const std::string& config_text, const std::string& dtype_name, const std::string& where);
+
+/// Says in a config.json that embedding and head are two matrices (on top, and in the text tower where older releases say it).
+void untie_config(Json& config);
 
 }  // namespace rematch

@@ -107,7 +107,7 @@ TEST(Schema, HasEveryKeyOfTheContract) {
     EXPECT_NE(find_key(std::string("custom.coord_soft_ce_w1.") + key), nullptr) << key;
   }
   for (const char* key : {"train_type", "freeze_llm", "freeze_vit", "freeze_aligner", "lora_rank", "lora_alpha", "lora_dropout", "use_dora",
-                          "target_modules", "target_regex", "modules_to_save", "lora_bias", "use_swift_lora"}) {
+                          "target_modules", "target_regex", "modules_to_save", "trainable_token_indices", "lora_bias", "use_swift_lora"}) {
     EXPECT_NE(find_key(std::string("tuner.") + key), nullptr) << key;
   }
   for (const char* key : {"rollout_backend",

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "checkpoint/peft.h"
 #include "e2e/program.h"
+#include "model/stock_checkpoint.h"
 
 namespace rematch {
 namespace {
@@ -105,6 +106,29 @@ TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
   EXPECT_LT(last, 0.9 * first);
   const PeftAdapter adapter = read_peft_adapter(program.run_dir() + "/checkpoint-30");
   EXPECT_EQ(adapter.config.targets.modules_to_save, std::vector<std::string>{"merger.norm"});
+}
+
+TEST(TrainLora, FreshCoordTokensAreTrainedWithTheAdapterAndAWarningSaysWhenTheyAreNot) {
+  test::Program program;
+  const test::CheckpointCopy stock = test::stock_checkpoint(400);
+  const test::ProcessResult added = program.run("add-coord-tokens " + stock.path() + " fresh");
+  ASSERT_EQ(added.exit_code, 0) << added.err;
+  const std::string config = program.config(
+      "model: {model: fresh}\n"
+      "custom: {trainer_variant: sft}\n"
+      "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true}\n"
+      "training: {max_steps: 30, learning_rate: 1.0e-2}\n");
+  const test::ProcessResult unaware = program.run("train " + config + " --set training.max_steps=1");
+  ASSERT_EQ(unaware.exit_code, 0) << unaware.err;
+  EXPECT_NE((unaware.out + unaware.err).find("never trained"), std::string::npos) << unaware.err;
+  const std::string tokens = " --set tuner.trainable_token_indices=[coord_tokens] --set training.run_name=rows";
+  const test::ProcessResult result = program.run("train " + config + tokens);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ((result.out + result.err).find("never trained"), std::string::npos) << result.err;
+  const test::ProcessResult merged = program.run("merge out/rows/checkpoint-30 --output merged");
+  ASSERT_EQ(merged.exit_code, 0) << merged.err;
+  EXPECT_NE(merged.out.find("the rows of 1000 tokens"), std::string::npos) << merged.out;
+  EXPECT_EQ(program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full").exit_code, 0);
 }
 
 TEST(TrainLora, BadTunerKeysAreConfigurationErrorsBeforeTheModelIsLoaded) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "model/lora_oracle_cases.h"
+#include "model/oracle_cases.h"
 #include "model/merge_adapter.h"
 #include "model/tiny_checkpoint.h"
 #include "support/capture.h"
@@ -11,9 +12,9 @@
 namespace rematch {
 namespace {
 
-test::ProcessResult run_script(const std::string& arguments) {
+test::ProcessResult run_script(const std::string& arguments, const std::string& script = "lora.py") {
   return test::run_command(fmt::format("OMP_NUM_THREADS=1 {} {} {}", test::source_path(".venv/bin/python"),
-                                       test::source_path("tools/goldens/lora.py"), arguments));
+                                       test::source_path("tools/goldens/" + script), arguments));
 }
 
 bool has_peft() {
@@ -74,6 +75,54 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
     write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
     const test::ProcessResult checked = run_script(fmt::format("check {0} {1} {1}/answers.safetensors", test::tiny_tied(), dir.path()));
     EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  }
+}
+
+TEST(LoraOracle, PeftsTrainedTokensOnTiedAndUntiedWeightsGiveItsLogitsGradientsAndMergedWeights) {
+  SKIP_WITHOUT_PEFT();
+  test::TempDir dir;
+  const test::ProcessResult made = run_script(fmt::format("tokens {} 20", dir.path()));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  for (const char* name : {"tied.rows", "tied.saved", "tied.apart", "untied.rows", "untied.saved", "untied.embedding"}) {
+    SCOPED_TRACE(name);
+    const std::string base = dir.file(std::string(name).substr(0, std::string(name).find('.'))), adapter = dir.file(name);
+    const bool is_apart = std::string(name).ends_with("apart");
+    if (!is_apart) test::expect_equals_peft(base, adapter, false);
+    const MergedAdapter merged = merge_adapter({.adapter_dir = adapter, .base_dir = base, .output_dir = adapter + ".merged", .dtype = {}});
+    EXPECT_EQ(merged.untied, is_apart);
+    const test::ProcessResult checked = run_script(fmt::format("merged {0}.merged {0}.answers.safetensors", adapter));
+    EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  }
+}
+
+TEST(LoraOracle, PeftLoadsOurTrainedTokensOnTiedAndUntiedWeights) {
+  SKIP_WITHOUT_PEFT();
+  AdapterTargets rows, saved;
+  for (int64_t id = 368; id < 1368; ++id) rows.token_ids.push_back(id);
+  rows.target_modules = saved.target_modules = {"q_proj"};
+  saved.modules_to_save = {"embed_tokens", "lm_head"};
+  test::CheckpointCopy untied(test::tiny_tied());
+  untied.tensor("lm_head.weight") = untied.tensor("model.language_model.embed_tokens.weight").flip(1).contiguous();
+  untied.write_weights();
+  untied.edit_config([](Json& config) { config["tie_word_embeddings"] = false; });
+  for (const std::string& base : {test::tiny_tied(), untied.path()}) {
+    for (const AdapterTargets& targets : {rows, saved}) {
+      const auto model = Model::load(base, {});
+      std::vector<std::string> names;
+      for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+      const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0}};
+      const auto adapter =
+          Adapter::create(*model, select_targets(model->description(), names, targets), {.lora = lora, .base_model = base});
+      at::manual_seed(3);
+      const at::NoGradGuard no_grad;
+      for (const NamedParameter& parameter : adapter->parameters())
+        at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.1);
+      test::TempDir dir;
+      write_peft_adapter(dir.path(), adapter->files());
+      write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
+      const test::ProcessResult checked = run_script(fmt::format("check {0} {1} {1}/answers.safetensors", base, dir.path()));
+      EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+    }
   }
 }
 

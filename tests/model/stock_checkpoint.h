@@ -3,10 +3,12 @@
 
 namespace rematch::test {
 
-/// The tied tiny checkpoint as it would come without coord tokens: 368 tokens, an embedding of `num_rows` rows.
-inline CheckpointCopy stock_checkpoint(int64_t num_rows) {
-  CheckpointCopy copy(tiny_tied());
-  at::Tensor& table = copy.tensor("model.language_model.embed_tokens.weight");
+/// A tied tiny checkpoint as it would come without coord tokens: 368 tokens, an embedding of `num_rows` rows.
+/// @param embedding  its name in the weights file
+inline CheckpointCopy stock_checkpoint(int64_t num_rows, const std::string& source = tiny_tied(),
+                                       const std::string& embedding = "model.language_model.embed_tokens.weight") {
+  CheckpointCopy copy(source);
+  at::Tensor& table = copy.tensor(embedding);
   table = at::cat({table, table.flip(0)}, 0).narrow(0, 0, num_rows).contiguous();
   copy.write_weights();
   copy.edit_config([&](Json& config) {

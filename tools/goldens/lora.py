@@ -2,6 +2,7 @@
 
 lora.py golden            rewrites tests/golden/lora (base model: tests/golden/model/tiny_tied, in float32)
 lora.py live OUT [SEED]   a random float32 checkpoint OUT/base, adapters on all of its Linear layers, everything compared in full
+lora.py tokens OUT [SEED]     OUT/tied and OUT/untied (random, float32) with adapters TIED.rows, TIED.saved that train fresh tokens, and answers
 lora.py check BASE ADAPTER ANSWERS   loads an adapter that Rematch wrote with PEFT and compares its logits and merged logits with ANSWERS
 lora.py merged MODEL ANSWERS         compares the logits of a checkpoint that Rematch merged with ANSWERS
 
@@ -19,13 +20,14 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear as LoraLinear
 from safetensors.torch import load_file, save_file
-from transformers import Qwen3VLForConditionalGeneration
+from transformers import AutoModelForImageTextToText
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import model_tiny  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = "base_model.model."
+EMBEDDING = "model.language_model.embed_tokens"
 SOME = (r".*(layers\.2\.(self_attn|mlp)\.\w+_proj|blocks\.1\.(attn\.(qkv|proj)|mlp\.linear_fc[12])"
         r"|visual\.merger\.linear_fc[12]|deepstack_merger_list\.1\.linear_fc1)")
 CASES = {  # name: (dora, dropout)
@@ -59,7 +61,7 @@ def perturb(model, seed):
                 parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
             elif "lora_magnitude" in name:
                 parameter.mul_(1 + 0.2 * torch.randn(parameter.shape, generator=generator))
-            elif "modules_to_save" in name:
+            elif "modules_to_save" in name or "trainable_tokens_delta" in name:
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
 
 
@@ -84,12 +86,12 @@ def file_name(name):
     return name.replace("lora_magnitude_vector.weight", "lora_magnitude_vector")
 
 
-def write_case(out, name, base, targets, seed, stride, merged_modules, modules_to_save):
-    use_dora, dropout = CASES[name]
+def write_case(out, name, base, targets, seed, stride, merged_modules, modules_to_save, **more):
+    use_dora, dropout = CASES.get(name, (False, 0.0))
     torch.manual_seed(seed)
-    model = Qwen3VLForConditionalGeneration.from_pretrained(base, dtype=torch.float32)
+    model = AutoModelForImageTextToText.from_pretrained(base, dtype=torch.float32)
     lora = LoraConfig(r=4, lora_alpha=10, lora_dropout=dropout, use_dora=use_dora, target_modules=targets, task_type="CAUSAL_LM",
-                      modules_to_save=modules_to_save)
+                      modules_to_save=modules_to_save, **more)
     model = get_peft_model(model, lora)
     perturb(model, seed + 1)
     model.save_pretrained(out / name)
@@ -109,6 +111,8 @@ def write_case(out, name, base, targets, seed, stride, merged_modules, modules_t
     for module_name, module in merged.named_modules():
         if isinstance(module, torch.nn.Linear) and (merged_modules is None or module_name in merged_modules):
             answers["merged." + module_name] = module.weight.detach().clone()
+    if more:
+        answers["merged." + EMBEDDING] = merged.get_input_embeddings().weight.detach().clone()
     save_file(answers, f"{out / name}.answers.safetensors")
 
 
@@ -166,9 +170,28 @@ def live(out, seed):
         write_case(base, name, base / "base", "all-linear", seed + 10 * i, 1, None, ["norm1"] if name == "lora" else None)
 
 
+def tokens(out, seed):
+    """PEFT's two ways to train new rows, on tied and on untied weights; `apart` trains two matrices where the base model has one."""
+    out = pathlib.Path(out)
+    ids = list(range(368, 388)) + [7]
+    both = ["embed_tokens", "lm_head"]
+    for tied in (True, False):
+        base = out / ("tied" if tied else "untied")
+        base.mkdir(parents=True, exist_ok=True)
+        model_tiny.write(base, model_tiny.configuration(tie_word_embeddings=tied), seed + tied, companions=True)
+        case = lambda name, **more: write_case(out, f"{base.name}.{name}", base, ["q_proj", "linear_fc2"], seed + len(name), 1, None,
+                                               more.pop("saved", None), **more)
+        case("rows", trainable_token_indices=ids if tied else {"embed_tokens": ids, "lm_head": ids})
+        case("saved", saved=list(both), ensure_weight_tying=tied)
+        if tied:
+            case("apart", saved=list(both), ensure_weight_tying=False)
+        else:
+            case("embedding", trainable_token_indices=ids)
+
+
 def check(base, adapter, answers):
     expected = load_file(answers)
-    model = Qwen3VLForConditionalGeneration.from_pretrained(base, dtype=torch.float32)
+    model = AutoModelForImageTextToText.from_pretrained(base, dtype=torch.float32)
     import warnings
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -176,7 +199,8 @@ def check(base, adapter, answers):
     complaints = [str(w.message) for w in caught if "adapter keys" in str(w.message)]
     assert not complaints, complaints
     stored = {k.removeprefix(PREFIX) for k in load_file(pathlib.Path(adapter) / "adapter_model.safetensors")}
-    own = {file_name(n) for n, _ in model.named_parameters() if "lora_" in n or "modules_to_save" in n}
+    own = {file_name(n) for n, _ in model.named_parameters(remove_duplicate=False) if "lora_" in n or "modules_to_save" in n}
+    own |= {file_name(n) for n, _ in model.named_parameters() if "trainable_tokens_delta" in n}
     assert stored == own, stored ^ own
     ids, kwargs = inputs(model.get_base_model().config)
     assert torch.equal(ids[0], expected["token_ids"])
@@ -189,7 +213,7 @@ def check(base, adapter, answers):
 
 def merged(directory, answers):
     expected = load_file(answers)
-    model, info = Qwen3VLForConditionalGeneration.from_pretrained(directory, dtype=torch.float32, output_loading_info=True)
+    model, info = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32, output_loading_info=True)
     assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
     with torch.no_grad():
         got = model.eval()(**inputs(model.config)[1]).logits[0]
@@ -203,6 +227,8 @@ if __name__ == "__main__":
         golden()
     elif len(sys.argv) >= 3 and sys.argv[1] == "live":
         live(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    elif len(sys.argv) >= 3 and sys.argv[1] == "tokens":
+        tokens(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     elif len(sys.argv) == 5 and sys.argv[1] == "check":
         check(*sys.argv[2:])
     elif len(sys.argv) == 4 and sys.argv[1] == "merged":

@@ -9,6 +9,13 @@ ParameterPart ParameterParts::operator()(const std::string& parameter) const {
   return ParameterPart::kLlm;
 }
 
+int64_t VisionDescription::window() const {
+  for (const VisionBlockDescription& block : blocks) {
+    if (block.window > 0) return block.window;
+  }
+  return 0;
+}
+
 std::vector<LinearDescription> ModelDescription::linears() const {
   std::vector<LinearDescription> linears;
   const auto add_mlp = [&](const MlpDescription& mlp) {

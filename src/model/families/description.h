@@ -22,6 +22,9 @@ struct ParameterParts {
   ParameterPart operator()(const std::string& parameter) const;
 };
 
+/// Prefixes of tensor names in weights files and of the modules that they mean. The first that fits replaces; other names stay.
+using FileNames = std::vector<std::pair<std::string, std::string>>;
+
 enum class Activation { kSilu, kGeluTanh, kGeluErf };
 enum class NormKind { kRms, kLayer };
 
@@ -90,7 +93,7 @@ struct VisionBlockDescription {
   LinearDescription proj;
   NormDescription norm2;
   MlpDescription mlp;
-  int64_t window = 0;             ///< side in patches of the squares that attend to themselves only; 0 = the whole frame
+  int64_t window = 0;             ///< side in patches of the squares that attend to themselves only, the same in all; 0 = the whole frame
   int64_t deepstack_merger = -1;  ///< which of the deepstack mergers reads the block's output; -1 = none
 };
 
@@ -122,6 +125,8 @@ struct VisionDescription {
   int64_t head_dim() const { return hidden_size / num_heads; }
   int64_t out_hidden_size() const { return merger.fc2.num_outputs; }
   int64_t patch_width() const { return in_channels * temporal_patch_size * patch_size * patch_size; }  ///< values of a patch
+  /// Side in patches of the windows that some blocks attend in; 0 = none do.
+  int64_t window() const;
   int64_t merge_area() const { return spatial_merge_size * spatial_merge_size; }
   /// Image pads of an image of t·h·w patches.
   int64_t num_tokens(const GridThw& grid_thw) const { return grid_thw[0] * grid_thw[1] * grid_thw[2] / merge_area(); }
@@ -133,6 +138,7 @@ struct ModelDescription {
   bool tie_word_embeddings = false;  ///< as in config.json; the weights decide (Model::tied)
   int64_t image_token_id = 0;        ///< the image pad
   ParameterParts part_of;
+  FileNames file_names;  ///< of checkpoints that call modules otherwise
 
   /// Every Linear that can carry an adapter: blocks, mergers, layers, head.
   std::vector<LinearDescription> linears() const;
