@@ -25,8 +25,11 @@ class LayerSource {
     linears_.emplace_back(linear.module, &layer);
   }
   at::Tensor rms_norm(const NormDescription& norm) const { return take(norm.module + ".weight", {norm.width}); }
-  LayerNormWeights layer_norm(const NormDescription& norm) const {
-    return {.weight = take(norm.module + ".weight", {norm.width}), .bias = take(norm.module + ".bias", {norm.width}), .eps = norm.eps};
+  /// Of either kind; an RMSNorm has no bias.
+  LayerNormWeights norm(const NormDescription& norm) const {
+    LayerNormWeights weights{.weight = take(norm.module + ".weight", {norm.width}), .bias = {}, .eps = norm.eps};
+    if (norm.kind == NormKind::kLayer) weights.bias = take(norm.module + ".bias", {norm.width});
+    return weights;
   }
 
   /// What fill() has filled, by module, in order.

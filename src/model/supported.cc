@@ -26,14 +26,15 @@ void require_supported(const ModelDescription& model, const std::string& where) 
   require(is_rms(text.final_norm), text.final_norm.module, "only an RMS norm");
   require(!text.head.has_bias, text.head.module, "only a head without bias");
   const VisionDescription& vision = model.vision;
-  require(!vision.position_table.empty(), vision.patch_embed.module, "only towers with learned positions");
   for (const VisionBlockDescription& block : vision.blocks) {
-    require(!is_rms(block.norm1) && !is_rms(block.norm2), block.norm1.module, "only LayerNorm in the vision tower");
-    require(block.window == 0, block.qkv.module, "only attention to the whole frame");
-    require(!block.mlp.gate && block.mlp.activation == Activation::kGeluTanh, block.mlp.up.module, "only ungated GELU (tanh)");
+    const bool is_gated = block.mlp.gate && block.mlp.activation == Activation::kSilu;
+    const bool is_plain = !block.mlp.gate && block.mlp.activation == Activation::kGeluTanh;
+    require(is_gated || is_plain, block.mlp.up.module, "only gated SiLU and ungated GELU (tanh)");
+    require(block.window == 0 || block.window == vision.window(), block.qkv.module, "only windows of one size");
+    require(block.window % vision.spatial_merge_size == 0, block.qkv.module, "only windows of whole visual tokens");
   }
   const auto require_merger = [&](const MergerDescription& merger) {
-    require(!is_rms(merger.norm) && merger.activation == Activation::kGeluErf, merger.fc1.module, "only LayerNorm and GELU (erf)");
+    require(merger.activation == Activation::kGeluErf, merger.fc1.module, "only GELU (erf)");
   };
   require_merger(vision.merger);
   for (const MergerDescription& merger : vision.deepstack_mergers) require_merger(merger);

@@ -39,6 +39,30 @@ at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_
   return sum.to(pos_embed.scalar_type());
 }
 
+// The windows of one frame, row by row; those at the right and lower edges are smaller.
+struct Windows {
+  at::Tensor order;           ///< block-order row of each row
+  at::Tensor token;           ///< place of each block-order token
+  std::vector<int64_t> lens;  ///< rows of each window
+};
+
+Windows windows_of_frame(int64_t height, int64_t width, const VisionDescription& vision) {
+  const int64_t merge = vision.spatial_merge_size, side = vision.window() / merge, rows = height / merge, columns = width / merge;
+  const at::Tensor tokens = at::arange(rows * columns, at::TensorOptions().dtype(at::kLong)).view({rows, columns});
+  Windows windows;
+  std::vector<at::Tensor> parts;
+  for (int64_t top = 0; top < rows; top += side) {
+    for (int64_t left = 0; left < columns; left += side) {
+      parts.push_back(tokens.slice(0, top, top + side).slice(1, left, left + side).reshape({-1}));
+      windows.lens.push_back(parts.back().numel() * vision.merge_area());
+    }
+  }
+  const at::Tensor order_of_tokens = at::cat(parts);
+  windows.token = at::argsort(order_of_tokens);
+  windows.order = (order_of_tokens.unsqueeze(1) * vision.merge_area() + at::arange(vision.merge_area(), tokens.options())).reshape({-1});
+  return windows;
+}
+
 at::Tensor joined(const std::vector<at::Tensor>& parts) { return parts.size() == 1 ? parts[0] : at::cat(parts, 0); }
 
 }  // namespace
@@ -51,31 +75,49 @@ at::Tensor block_order_coordinates(int64_t height, int64_t width, int64_t merge)
   return at::stack({in_blocks(at::arange(height, options).unsqueeze(1)), in_blocks(at::arange(width, options).unsqueeze(0))}, 1);
 }
 
-VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision, const at::Tensor& pos_embed) {
+VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision, const at::Tensor& pos_embed,
+                            at::Device device) {
   struct Frame {
     at::Tensor position;
     RopeTable rope;
+    Windows windows;
   };
+  const bool has_windows = vision.window() > 0;
   std::map<std::array<int64_t, 2>, Frame> frames;  // by height and width
-  std::vector<at::Tensor> positions, cosines, sines;
+  std::vector<at::Tensor> positions, cosines, sines, orders, tokens;
   VisionRows rows;
+  int64_t num_rows = 0;
   for (const auto& [t, height, width] : grid_thw) {
     auto [found, is_new] = frames.try_emplace({height, width});
     Frame& frame = found->second;
     if (is_new) {
-      const at::Tensor coordinates = block_order_coordinates(height, width, vision.spatial_merge_size);
-      frame.position = frame_positions(coordinates, height, width, vision, pos_embed);
-      frame.rope = vision_rope_table(coordinates, vision.rope_theta, vision.head_dim(), pos_embed.device());
+      at::Tensor coordinates = block_order_coordinates(height, width, vision.spatial_merge_size);
+      if (has_windows) {
+        frame.windows = windows_of_frame(height, width, vision);
+        coordinates = coordinates.index_select(0, frame.windows.order);
+      }
+      if (pos_embed.defined()) frame.position = frame_positions(coordinates, height, width, vision, pos_embed);
+      frame.rope = vision_rope_table(coordinates, vision.rope_theta, vision.head_dim(), device);
     }
     for (int64_t i = 0; i < t; ++i) {
       positions.push_back(frame.position);
       cosines.push_back(frame.rope.cos);
       sines.push_back(frame.rope.sin);
       rows.frame_lens.push_back(height * width);
+      if (has_windows) {
+        rows.window_lens.insert(rows.window_lens.end(), frame.windows.lens.begin(), frame.windows.lens.end());
+        orders.push_back(frame.windows.order + num_rows);
+        tokens.push_back(frame.windows.token + num_rows / vision.merge_area());
+      }
+      num_rows += height * width;
     }
   }
-  rows.position_ND = joined(positions);
+  if (pos_embed.defined()) rows.position_ND = joined(positions);
   rows.rope = {joined(cosines), joined(sines)};
+  if (has_windows) {
+    rows.order_N = joined(orders).to(device);
+    rows.token_M = joined(tokens).to(device);
+  }
   return rows;
 }
 

@@ -8,19 +8,30 @@ namespace rematch {
 namespace {
 
 void fill_merger(PatchMerger& merger, const MergerDescription& description, LayerSource& source) {
-  merger.norm = source.layer_norm(description.norm);
+  merger.norm = source.norm(description.norm);
   source.fill(merger.fc1, description.fc1);
   source.fill(merger.fc2, description.fc2);
   merger.norm_after_shuffle = description.norm_after_shuffle;
 }
 
 void fill_block(VisionBlock& block, const VisionBlockDescription& description, LayerSource& source) {
-  block.norm1 = source.layer_norm(description.norm1);
-  block.norm2 = source.layer_norm(description.norm2);
+  block.norm1 = source.norm(description.norm1);
+  block.norm2 = source.norm(description.norm2);
   source.fill(block.qkv, description.qkv);
   source.fill(block.proj, description.proj);
+  if (description.mlp.gate) source.fill(block.gate, *description.mlp.gate);
   source.fill(block.fc1, description.mlp.up);
   source.fill(block.fc2, description.mlp.down);
+}
+
+at::Tensor normed(const at::Tensor& x, const LayerNormWeights& norm) {
+  return norm.bias.defined() ? layer_norm(x, norm) : rms_norm(x, norm.weight, norm.eps);
+}
+
+at::Tensor feed_forward(const at::Tensor& x, const VisionBlock& block) {
+  const bool is_gated = block.gate.weight.defined();
+  const at::Tensor inner = is_gated ? at::silu(linear(x, block.gate)) * linear(x, block.fc1) : gelu_tanh(linear(x, block.fc1));
+  return linear(inner, block.fc2);
 }
 
 }  // namespace
@@ -28,7 +39,7 @@ void fill_block(VisionBlock& block, const VisionBlockDescription& description, L
 at::Tensor PatchMerger::forward(const at::Tensor& hidden_ND) const {
   // Rows are in block order, so this view is the 2×2 merge.
   const auto shuffled = [&](const at::Tensor& rows) { return rows.reshape({-1, fc1.weight.size(1)}); };
-  const at::Tensor x = norm_after_shuffle ? layer_norm(shuffled(hidden_ND), norm) : shuffled(layer_norm(hidden_ND, norm));
+  const at::Tensor x = norm_after_shuffle ? normed(shuffled(hidden_ND), norm) : shuffled(normed(hidden_ND, norm));
   return linear(gelu_erf(linear(x, fc1)), fc2);
 }
 
@@ -38,7 +49,9 @@ VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
   patch_embed_.weight = source.take(patch_embed.module + ".weight", {vision.hidden_size, vision.in_channels, vision.temporal_patch_size,
                                                                      vision.patch_size, vision.patch_size});
   if (patch_embed.has_bias) patch_embed_.bias = source.take(patch_embed.module + ".bias", {vision.hidden_size});
-  pos_embed_ = source.take(vision.position_table + ".weight", {vision.num_position_embeddings, vision.hidden_size});
+  if (!vision.position_table.empty()) {
+    pos_embed_ = source.take(vision.position_table + ".weight", {vision.num_position_embeddings, vision.hidden_size});
+  }
   for (size_t i = 0; i < blocks_.size(); ++i) fill_block(blocks_[i], vision.blocks[i], source);
   fill_merger(merger_, vision.merger, source);
   for (size_t i = 0; i < deepstack_mergers_.size(); ++i) fill_merger(deepstack_mergers_[i], vision.deepstack_mergers[i], source);
@@ -53,32 +66,38 @@ at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const 
 }
 
 at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
-                                      const std::vector<int64_t>& frame_lens) const {
+                                      const std::vector<int64_t>& lens) const {
   const int64_t num_heads = vision_.num_heads;
-  const at::Tensor qkv = linear(layer_norm(hidden_ND, block.norm1), block.qkv).reshape({hidden_ND.size(0), 3, num_heads, -1});
+  const at::Tensor qkv = linear(normed(hidden_ND, block.norm1), block.qkv).reshape({hidden_ND.size(0), 3, num_heads, -1});
   const at::ScalarType dtype = qkv.scalar_type();
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
   const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rope).to(dtype);
-  const at::Tensor attended = block_full_attention(q, k, qkv.select(1, 2), frame_lens).flatten(1);
+  const at::Tensor attended = block_full_attention(q, k, qkv.select(1, 2), lens).flatten(1);
   const at::Tensor hidden = hidden_ND + linear(attended, block.proj);
-  return hidden + linear(gelu_tanh(linear(layer_norm(hidden, block.norm2), block.fc1)), block.fc2);
+  return hidden + feed_forward(normed(hidden, block.norm2), block);
 }
 
 VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const std::vector<GridThw>& grid_thw) const {
-  const VisionRows rows = make_vision_rows(grid_thw, vision_, pos_embed_);
-  at::Tensor hidden = patch_embed_ND(pixel_values_NC) + rows.position_ND;
+  const VisionRows rows = make_vision_rows(grid_thw, vision_, pos_embed_, patch_embed_.weight.device());
+  // Every layer but attention treats rows alone, so the order of windows is taken once and given back once.
+  at::Tensor hidden = patch_embed_ND(rows.order_N.defined() ? pixel_values_NC.index_select(0, rows.order_N) : pixel_values_NC);
+  if (rows.position_ND.defined()) hidden = hidden + rows.position_ND;
+  const auto merged = [&](const PatchMerger& merger) {
+    const at::Tensor tokens = merger.forward(hidden);
+    return rows.token_M.defined() ? tokens.index_select(0, rows.token_M) : tokens;
+  };
   VisionTowerOutput output;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    hidden = !checkpointing_ ? block_forward(blocks_[i], hidden, rows.rope, rows.frame_lens)
-                             : checkpointed(
-                                   [this, i, rope = rows.rope, frame_lens = rows.frame_lens](const std::vector<at::Tensor>& inputs) {
-                                     return block_forward(blocks_[i], inputs[0], rope, frame_lens);
-                                   },
-                                   {hidden});
+    const std::vector<int64_t>& lens = vision_.blocks[i].window > 0 ? rows.window_lens : rows.frame_lens;
+    hidden = !checkpointing_
+                 ? block_forward(blocks_[i], hidden, rows.rope, lens)
+                 : checkpointed([this, i, rope = rows.rope,
+                                 lens](const std::vector<at::Tensor>& inputs) { return block_forward(blocks_[i], inputs[0], rope, lens); },
+                                {hidden});
     const int64_t merger = vision_.blocks[i].deepstack_merger;
-    if (merger >= 0) output.deepstack_MH.push_back(deepstack_mergers_[static_cast<size_t>(merger)].forward(hidden));
+    if (merger >= 0) output.deepstack_MH.push_back(merged(deepstack_mergers_[static_cast<size_t>(merger)]));
   }
-  output.embeds_MH = merger_.forward(hidden);
+  output.embeds_MH = merged(merger_);
   return output;
 }
 

@@ -24,10 +24,11 @@ struct PatchMerger {
 };
 
 struct VisionBlock {
-  LayerNormWeights norm1;
+  LayerNormWeights norm1;  ///< without a bias an RMSNorm
   LayerNormWeights norm2;
   LinearWeights qkv;
   LinearWeights proj;
+  LinearWeights gate;  ///< of a gated MLP; undefined without one
   LinearWeights fc1;
   LinearWeights fc2;
 };
@@ -55,12 +56,13 @@ class VisionTower {
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;
+  /// @param lens  rows that attend to each other: frames or windows
   at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
-                           const std::vector<int64_t>& frame_lens) const;
+                           const std::vector<int64_t>& lens) const;
 
   const VisionDescription& vision_;
   LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]
-  at::Tensor pos_embed_;
+  at::Tensor pos_embed_;       ///< undefined without learned positions
   std::vector<VisionBlock> blocks_;
   PatchMerger merger_;
   std::vector<PatchMerger> deepstack_mergers_;

@@ -108,7 +108,7 @@ TEST(Qwen3VLFamily, RefusesRopeTypesByName) {
 }
 
 TEST(Qwen3VLFamily, RefusesOtherModelTypes) {
-  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen2_5_vl"; }).what.find("qwen2_5_vl"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen2_vl"; }).what.find("qwen2_vl"), std::string::npos);
   EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen3_vl_moe"; }).fix.find("dense Qwen3-VL"), std::string::npos);
   EXPECT_NE(refusal([](Json& root) {
               root.erase("model_type");

@@ -13,4 +13,12 @@ TEST(Qwen3VLGolden, UntiedCheckpointGivesTransformersLogitsAndGradients) {
   test::expect_equals_transformers(test::source_path("tests/golden/model/tiny_untied"));
 }
 
+TEST(Qwen25VLGolden, TiedCheckpointGivesTransformersLogitsAndGradients) {
+  test::expect_equals_transformers(test::source_path("tests/golden/model/windows_tied"));
+}
+
+TEST(Qwen25VLGolden, UntiedCheckpointGivesTransformersLogitsAndGradients) {
+  test::expect_equals_transformers(test::source_path("tests/golden/model/windows_untied"));
+}
+
 }  // namespace rematch

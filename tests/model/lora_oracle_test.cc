@@ -126,6 +126,30 @@ TEST(LoraOracle, PeftLoadsOurTrainedTokensOnTiedAndUntiedWeights) {
   }
 }
 
+TEST(LoraOracle, PeftLoadsAnAdapterOfATowerWithWindowsAndGivesOurLogits) {
+  SKIP_WITHOUT_PEFT();
+  const auto model = Model::load(test::windows_tied(), {});
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+  AdapterTargets targets;
+  targets.token_ids = {5, 16, 27};
+  const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0, .use_dora = true}};
+  const auto adapter =
+      Adapter::create(*model, select_targets(model->description(), names, targets), {.lora = lora, .base_model = test::windows_tied()});
+  at::manual_seed(3);
+  const at::NoGradGuard no_grad;
+  for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.05);
+  test::TempDir dir;
+  write_peft_adapter(dir.path(), adapter->files());
+  const test::OracleAnswers cases(test::windows_tied());
+  const RowInput row = cases.row("two_images");
+  const VisionFeatures features = model->encode_images(cases.images("two_images", model->description()));
+  write_answers(dir.file("answers.safetensors"), model->head_KV(model->forward_TH(row, features)), row);
+  const std::string arguments = fmt::format("check {0} {1} {1}/answers.safetensors", test::windows_tied(), dir.path());
+  const test::ProcessResult checked = run_script(arguments, "model_qwen2_5vl.py");
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+}
+
 TEST(LoraOracle, TransformersLoadsTheMergedCheckpointAndGivesOurLogits) {
   SKIP_WITHOUT_PEFT();
   test::TempDir dir;

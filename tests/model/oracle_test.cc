@@ -62,6 +62,40 @@ print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
   }
 }
 
+TEST(Qwen25VLOracle, FiveRandomCheckpointsGiveTransformersLogitsAndGradients) {
+  SKIP_WITHOUT_TRANSFORMERS();
+  test::TempDir dir;
+  const std::string script = test::source_path("tools/goldens/model_qwen2_5vl.py");
+  const test::ProcessResult made = run_python(fmt::format("{} live {} 100", script, dir.path()));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  for (const char* name : {"tied", "untied", "sharded", "nested", "flat"}) {
+    SCOPED_TRACE(name);
+    test::expect_equals_transformers(dir.file(name));
+  }
+}
+
+TEST(Qwen25VLOracle, TransformersLoadsWhatWeSaveUnderTheNamesItWrites) {
+  SKIP_WITHOUT_TRANSFORMERS();
+  test::TempDir dir;
+  const auto model = Model::load(test::windows_tied(), {});
+  model->parameter("model.language_model.norm.weight").mul_(2);
+  save_hf_model(test::windows_tied(), *model, dir.path());
+  EXPECT_EQ(HfDir::open(dir.path())->names(), HfDir::open(test::windows_tied())->names());
+  const test::ProcessResult result = run_python("- " + dir.path(), R"(
+import sys, torch
+from transformers import Qwen2_5_VLForConditionalGeneration
+model, info = Qwen2_5_VLForConditionalGeneration.from_pretrained(sys.argv[1], output_loading_info=True)
+assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
+)");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const at::Tensor logits = model->head_KV(model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
+  const Json found = Json::parse(result.out);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(), 1e-4 * logits.abs().max().item<double>());
+  }
+}
+
 TEST(AddCoordTokensOracle, TransformersLoadsTheResult) {
   SKIP_WITHOUT_TRANSFORMERS();
   const test::CheckpointCopy stock = test::stock_checkpoint(400);

@@ -14,6 +14,8 @@ namespace rematch::test {
 
 inline std::string tiny_tied() { return source_path("tests/golden/model/tiny_tied"); }
 inline std::string tiny_untied() { return source_path("tests/golden/model/tiny_untied"); }
+inline std::string windows_tied() { return source_path("tests/golden/model/windows_tied"); }
+inline std::string windows_untied() { return source_path("tests/golden/model/windows_untied"); }
 
 /// A copy of a tiny checkpoint that a test may change.
 class CheckpointCopy {

@@ -46,7 +46,8 @@ void expect_same(const VisionFeatures& found, const VisionFeatures& wanted) {
 
 TEST(CpuVision, GivesTheTowersFeatures) {
   const at::NoGradGuard no_grad;
-  for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
+  for (const std::string& directory :
+       {test::tiny_tied(), test::tiny_untied(), test::windows_tied(), test::windows_untied(), test::source_path("demo/model")}) {
     const std::shared_ptr<Model> model = Model::load(directory, {});
     CpuVision vision(model);
     for (const auto& grid : kGrids) {
@@ -58,18 +59,20 @@ TEST(CpuVision, GivesTheTowersFeatures) {
 }
 
 TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {
-  const std::shared_ptr<Model> model = Model::load(test::source_path("demo/model"), {});
   const int before = at::get_num_threads();
-  for (const auto& grid : kGrids) {
-    const at::Tensor pixels = pixels_of(*model, grid);
-    at::set_num_threads(1);
-    CpuVision fresh(model);
-    const VisionFeatures wanted = encode(fresh, pixels, grid);
-    CpuVision vision(model);
-    encode(vision, pixels_of(*model, {1, 6, 8}), {1, 6, 8});
-    for (const int count : {1, 2, 3}) {
-      at::set_num_threads(count);
-      expect_same(encode(vision, pixels, grid), wanted);
+  for (const std::string& directory : {test::source_path("demo/model"), test::windows_tied()}) {
+    const std::shared_ptr<Model> model = Model::load(directory, {});
+    for (const auto& grid : kGrids) {
+      const at::Tensor pixels = pixels_of(*model, grid);
+      at::set_num_threads(1);
+      CpuVision fresh(model);
+      const VisionFeatures wanted = encode(fresh, pixels, grid);
+      CpuVision vision(model);
+      encode(vision, pixels_of(*model, {1, 6, 8}), {1, 6, 8});
+      for (const int count : {1, 2, 3}) {
+        at::set_num_threads(count);
+        expect_same(encode(vision, pixels, grid), wanted);
+      }
     }
   }
   at::set_num_threads(before);

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string>
 
+#include "rollout/native/aten_runner.h"
 #include "rollout/native/cpu_runner.h"
 #include "rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
@@ -15,13 +16,16 @@
 
 namespace rematch {
 
-TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
+namespace {
+
+// @param script_name  of tools/goldens; `live DIR SEED` writes DIR/model and DIR/generate.json
+void expect_transformers_ids(const std::string& script_name) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no " << python;
   const bool has_oracle = test::run_command(python + " -c 'import transformers, torch, safetensors'").exit_code == 0;
   if (!has_oracle) GTEST_SKIP() << "transformers is not installed";
   test::TempDir dir;
-  const std::string script = test::source_path("tools/goldens/rollout_generate.py");
+  const std::string script = test::source_path("tools/goldens/" + script_name);
   const auto made = test::run_command("OMP_NUM_THREADS=1 " + python + " " + script + " live " + dir.path() + " 7");
   ASSERT_EQ(made.exit_code, 0) << made.err;
 
@@ -52,7 +56,20 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
                          .encoder = make_cpu_encoder(model)},
                         options);
     compare(native, "native");
+    NativeEngine aten({.model = model,
+                       .tokenizer = tokenizer,
+                       .pixels = test::synthetic_pixels,
+                       .runner = make_aten_runner(model),
+                       .encoder = make_aten_encoder(model)},
+                      options);
+    compare(aten, "native on ATen");
   }
 }
+
+}  // namespace
+
+TEST(GenerateOracle, GreedyIdsEqualTransformersLive) { expect_transformers_ids("rollout_generate.py"); }
+
+TEST(GenerateOracle, GreedyIdsOfATowerWithWindowsEqualTransformersLive) { expect_transformers_ids("model_qwen2_5vl.py"); }
 
 }  // namespace rematch

@@ -15,7 +15,7 @@ import shutil
 import sys
 
 import torch
-from transformers import Qwen3VLForConditionalGeneration
+from transformers import AutoModelForImageTextToText
 
 from model_tiny import IDS, ROOT, build, configuration, write_companions
 
@@ -78,7 +78,7 @@ def generate(model, chosen, images, penalty):
 
 
 def answers(directory, path, min_gap):
-    model = Qwen3VLForConditionalGeneration.from_pretrained(directory, dtype=torch.float32).eval()
+    model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32).eval()
     model.generation_config.eos_token_id = None
     all_prompts, images, number = prompts(), [], 0
     for _, grids in all_prompts:

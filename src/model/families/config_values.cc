@@ -41,4 +41,19 @@ void require_config_text(JsonFields& fields, const std::string& key, const std::
   fields.fail(key, fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
 }
 
+JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implemented_types) {
+  const JsonFields old_spelling = tower.object_or_empty("rope_scaling");
+  const Json* scaling = tower.find("rope_scaling");
+  JsonFields rope = scaling != nullptr && !scaling->empty() ? old_spelling : tower.object_or_empty("rope_parameters");
+  require_config_text(rope, rope.has("rope_type") ? "rope_type" : "type", implemented_types);
+  return rope;
+}
+
+int64_t config_pad_token(JsonFields& fields, int64_t vocab_size) {
+  if (!fields.has("pad_token_id")) return -1;
+  const int64_t id = config_count(fields, "pad_token_id", 0, -vocab_size);
+  if (id >= vocab_size) fields.fail("pad_token_id", fmt::format("{} with {} embedding rows", id, vocab_size));
+  return id < 0 ? id + vocab_size : id;
+}
+
 }  // namespace rematch

@@ -19,5 +19,10 @@ std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key, s
 double config_positive(JsonFields& fields, const std::string& key, double fallback);
 /// Rejects a string that is not among `implemented`; an absent one means the first.
 void require_config_text(JsonFields& fields, const std::string& key, const std::vector<std::string>& implemented);
+/// A tower's rotary settings in both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) entirely.
+/// @param implemented_types  of `rope_type`, or of the older `type`; others change the frequencies
+JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implemented_types);
+/// The embedding row without gradient; -1 = none. transformers counts a negative index from the end, as every PyTorch embedding does.
+int64_t config_pad_token(JsonFields& fields, int64_t vocab_size);
 
 }  // namespace rematch

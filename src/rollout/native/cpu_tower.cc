@@ -5,8 +5,10 @@
 namespace rematch {
 namespace {
 
-CpuLayerNorm take_norm(const CpuParameters& parameters, const NormDescription& norm) {
-  return {parameters.vector(norm.module + ".weight"), parameters.vector(norm.module + ".bias"), static_cast<float>(norm.eps)};
+CpuVisionNorm take_norm(const CpuParameters& parameters, const NormDescription& norm) {
+  CpuVisionNorm taken{.weight = parameters.vector(norm.module + ".weight"), .bias = {}, .eps = static_cast<float>(norm.eps)};
+  if (norm.kind == NormKind::kLayer) taken.bias = parameters.vector(norm.module + ".bias");
+  return taken;
 }
 
 CpuMerger take_merger(CpuParameters& parameters, const MergerDescription& merger) {
@@ -21,10 +23,17 @@ CpuTower take_cpu_tower(const Model& model) {
   CpuParameters parameters(model, CpuParameters::Tower::kVision);
   CpuTower tower;
   tower.patch_embed = parameters.linear(vision.patch_embed);
-  tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
+  if (!vision.position_table.empty()) tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
   for (const VisionBlockDescription& block : vision.blocks) {
-    tower.blocks.push_back({take_norm(parameters, block.norm1), take_norm(parameters, block.norm2), parameters.linear(block.qkv),
-                            parameters.linear(block.proj), parameters.linear(block.mlp.up), parameters.linear(block.mlp.down)});
+    tower.blocks.push_back({take_norm(parameters, block.norm1),
+                            take_norm(parameters, block.norm2),
+                            parameters.linear(block.qkv),
+                            parameters.linear(block.proj),
+                            parameters.linear(block.mlp.up),
+                            parameters.linear(block.mlp.down),
+                            {},
+                            block.window > 0});
+    if (block.mlp.gate) tower.blocks.back().gate = parameters.linear(*block.mlp.gate);
   }
   tower.merger = take_merger(parameters, vision.merger);
   for (const MergerDescription& merger : vision.deepstack_mergers) tower.deepstack.push_back(take_merger(parameters, merger));

@@ -9,21 +9,23 @@
 
 namespace rematch {
 
-/// A LayerNorm.
-struct CpuLayerNorm {
+/// A LayerNorm, or without a bias an RMSNorm.
+struct CpuVisionNorm {
   std::vector<float> weight, bias;
   float eps = 0;
 };
 
 /// A transformer block.
 struct CpuVisionBlock {
-  CpuLayerNorm norm1, norm2;
+  CpuVisionNorm norm1, norm2;
   kernels::PackedWeights qkv, proj, fc1, fc2;
+  kernels::PackedWeights gate;  ///< of a gated MLP; no outputs without one
+  bool has_windows = false;     ///< rows attend to their window only
 };
 
 /// Merges merge² rows into one visual token.
 struct CpuMerger {
-  CpuLayerNorm norm;
+  CpuVisionNorm norm;
   kernels::PackedWeights fc1, fc2;
   bool norm_after_shuffle = false;  ///< over all rows of a token, not each
 };
@@ -31,7 +33,7 @@ struct CpuMerger {
 /// The vision tower as the kernels read it: matrices are packed copies, merged with the adapter if there is one.
 struct CpuTower {
   kernels::PackedWeights patch_embed;
-  at::Tensor pos_embed;  ///< the learned table, for look-ups
+  at::Tensor pos_embed;  ///< the learned table, for look-ups; undefined = none
   std::vector<CpuVisionBlock> blocks;
   CpuMerger merger;
   std::vector<CpuMerger> deepstack;  ///< VisionDescription::deepstack_mergers

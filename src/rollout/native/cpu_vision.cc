@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "rollout/native/cpu_buffer.h"
 #include "rollout/native/cpu_tower.h"
+#include "rollout/native/cpu_vision_spans.h"
 #include "kernels/attention.h"
 #include "kernels/rows.h"
 #include "kernels/team.h"
@@ -29,12 +30,22 @@ using kernels::Worker;
 // Shapes: N rows (patches), D hidden, F intermediate, M = N/merge² visual tokens, H text hidden, Dh head size.
 
 constexpr size_t kKeptGrids = 64;
-constexpr int64_t kBlockLen = 16;  // of the keys and values of a frame
+constexpr int64_t kBlockLen = CpuVisionSpans::kBlockLen;
+
+// What depends on an image's grid alone.
+struct GridRows {
+  VisionRows rows;
+  CpuVisionSpans frames, windows;
+  std::vector<int64_t> order, token;  // VisionRows::order_N and token_M; empty = the processor's order
+
+  const CpuVisionSpans& spans(const CpuVisionBlock& block) const { return block.has_windows ? windows : frames; }
+  int64_t num_blocks() const { return std::max(frames.num_blocks(), windows.num_blocks()); }
+};
 
 // The outputs of one image.
 struct Job {
   CpuVision::Image image;
-  const VisionRows* rows = nullptr;
+  const GridRows* rows = nullptr;
   float* embeds_MH = nullptr;
   std::vector<std::pair<const CpuMerger*, float*>> merger_after;  // of each block; null where it feeds none
 };
@@ -43,24 +54,24 @@ struct Job {
 struct Pass {
   const VisionDescription& vision;
   const CpuTower& tower;
-  // Keys and values of a frame are a sequence of one "block table": 0, 1, 2, …
-  int64_t num_rows = 0, frame_len = 0;
-  CpuBuffer<float> inputs, hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, merged, keys, values, attention;
+  // Keys and values of a span are a sequence in one "block table": 0, 1, 2, …
+  int64_t num_rows = 0;
+  CpuBuffer<float> inputs, hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, gate_NF, merged, keys, values, attention;
   CpuBuffer<const void*> pointers;
   std::vector<int32_t> block_table;
 
   int64_t merge_area() const { return vision.merge_area(); }
   int64_t head_dim() const { return vision.head_dim(); }
-  int64_t blocks_of_frame() const { return (frame_len + kBlockLen - 1) / kBlockLen; }
   Rows hidden() const { return {hidden_ND.data(), vision.hidden_size}; }  // merge² rows are one row of a merger
   Rows normed() const { return {normed_ND.data(), vision.hidden_size}; }
   Rows qkv() const { return {qkv_N.data(), 3 * vision.hidden_size}; }
   Rows attended() const { return {attended_ND.data(), vision.hidden_size}; }
   Rows inner() const { return {inner_NF.data(), vision.intermediate_size}; }
+  Rows gate() const { return {gate_NF.data(), vision.intermediate_size}; }
 
-  void reserve(const GridThw& grid, int num_workers) {
+  void reserve(const Job& job, int num_workers) {
+    const GridThw& grid = job.image.grid_thw;
     num_rows = grid[0] * grid[1] * grid[2];
-    frame_len = grid[1] * grid[2];
     const int64_t width = vision.hidden_size, merged_width = width * merge_area();
     // Products read pixels, rows, and merged rows, which have as many values.
     inputs.reserve(num_rows * std::max({tower.patch_embed.num_inputs, width, vision.intermediate_size}));
@@ -69,12 +80,14 @@ struct Pass {
     qkv_N.reserve(num_rows * 3 * width);
     attended_ND.reserve(num_rows * width);
     inner_NF.reserve(num_rows * vision.intermediate_size);
+    const bool is_gated = !tower.blocks.empty() && tower.blocks.front().gate.num_outputs > 0;
+    if (is_gated) gate_NF.reserve(num_rows * vision.intermediate_size);
     merged.reserve(2 * (num_rows / merge_area()) * merged_width);
-    keys.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
-    values.reserve(grid[0] * blocks_of_frame() * kBlockLen * width);
+    keys.reserve(job.rows->num_blocks() * kBlockLen * width);
+    values.reserve(job.rows->num_blocks() * kBlockLen * width);
     attention.reserve(num_workers * kernels::attention_scratch_floats(head_dim()));
     pointers.reserve(num_workers * kernels::kAttentionScratchRows);
-    block_table.resize(static_cast<size_t>(grid[0] * blocks_of_frame()));
+    block_table.resize(static_cast<size_t>(job.rows->num_blocks()));
     std::iota(block_table.begin(), block_table.end(), 0);
   }
 
@@ -109,82 +122,106 @@ struct Pass {
     });
   }
 
-  void normalise(const CpuLayerNorm& norm, const Worker& worker) const {
-    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
-    for (int64_t i = rows.begin; i < rows.end; ++i) {
-      kernels::layer_norm(hidden().row(i), norm.weight.data(), norm.bias.data(), vision.hidden_size, norm.eps, normed().row(i));
+  static void normalise(const CpuVisionNorm& norm, const float* x, int64_t width, float* y) {
+    if (norm.bias.empty()) {
+      kernels::rms_norm(x, norm.weight.data(), width, norm.eps, y);
+    } else {
+      kernels::layer_norm(x, norm.weight.data(), norm.bias.data(), width, norm.eps, y);
     }
+  }
+
+  void normalise(const CpuVisionNorm& norm, const Worker& worker) const {
+    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+    for (int64_t i = rows.begin; i < rows.end; ++i) normalise(norm, hidden().row(i), vision.hidden_size, normed().row(i));
     worker.wait();
   }
 
-  void embed(const float* pixels, const VisionRows& rows, const Worker& worker) const {
+  // Patches arrive in the processor's order.
+  void embed(const float* pixels, const GridRows& grid, const Worker& worker) const {
     const int64_t width = tower.patch_embed.num_inputs;
-    multiply(tower.patch_embed, {pixels, width}, num_rows, hidden(), kernels::Into::kStore, worker);
+    const bool moves = !grid.order.empty();
+    multiply(tower.patch_embed, {pixels, width}, num_rows, moves ? normed() : hidden(), kernels::Into::kStore, worker);
     const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
-    const float* const positions = rows.position_ND.const_data_ptr<float>();
-    for (int64_t i = mine.begin; i < mine.end; ++i) kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
+    const float* const positions = grid.rows.position_ND.defined() ? grid.rows.position_ND.const_data_ptr<float>() : nullptr;
+    for (int64_t i = mine.begin; i < mine.end; ++i) {
+      if (moves) std::copy_n(normed().row(grid.order[static_cast<size_t>(i)]), vision.hidden_size, hidden().row(i));
+      if (positions != nullptr) kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
+    }
+    if (moves) worker.wait();
   }
 
   // Rotates q and k, and stores k and v where attention reads them.
-  void rotate(const VisionRows& rows, const Worker& worker) const {
+  void rotate(const VisionRows& rows, const CpuVisionSpans& spans, const Worker& worker) const {
     const float* const cos = rows.rope.cos.const_data_ptr<float>();
     const float* const sin = rows.rope.sin.const_data_ptr<float>();
     const int64_t width = vision.hidden_size;
     const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-      const int64_t slot = i % frame_len;
       for (int64_t head = 0; head < vision.num_heads; ++head) {
         float* const q = qkv().row(i) + head * head_dim();
         kernels::rotate(q, cos + i * head_dim(), sin + i * head_dim(), head_dim());
         kernels::rotate(q + width, cos + i * head_dim(), sin + i * head_dim(), head_dim());
-        kernels::store_token(cache(), i / frame_len * blocks_of_frame() + slot / kBlockLen, head, slot % kBlockLen, q + width,
-                             q + 2 * width);
+        kernels::store_token(cache(), spans.block_of(i), head, spans.slot_of(i), q + width, q + 2 * width);
       }
     }
     worker.wait();
   }
 
-  void attend(const Worker& worker) const {
+  void attend(const CpuVisionSpans& spans, const Worker& worker) const {
     const kernels::AttentionScratch scratch{attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
                                             pointers.data() + worker.index * kernels::kAttentionScratchRows};
-    const int64_t tasks_of_head = (frame_len + kernels::kAttentionQueries - 1) / kernels::kAttentionQueries;
-    const int64_t num_frames = num_rows / frame_len;
-    const Range mine = kernels::share(num_frames * vision.num_heads * tasks_of_head, 1, worker.index, worker.count);
+    const auto num_tasks = static_cast<int64_t>(spans.tasks().size());
+    const Range mine = kernels::share(vision.num_heads * num_tasks, 1, worker.index, worker.count);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-      const int64_t frame = i / (vision.num_heads * tasks_of_head), first = i % tasks_of_head * kernels::kAttentionQueries;
+      const auto& [span, queries] = spans.tasks()[static_cast<size_t>(i % num_tasks)];
       kernels::attend(cache(),
-                      {.block_table = block_table.data() + frame * blocks_of_frame(),
-                       .kv_head = i / tasks_of_head % vision.num_heads,
-                       .queries = {first, std::min(first + kernels::kAttentionQueries, frame_len)},
-                       .q = {qkv().row(frame * frame_len), qkv().stride},
-                       .out = {attended().row(frame * frame_len), attended().stride},
-                       .last_position = frame_len - 1},
+                      {.block_table = block_table.data() + span.first_block,
+                       .kv_head = i / num_tasks,
+                       .queries = queries,
+                       .q = {qkv().row(span.first_row), qkv().stride},
+                       .out = {attended().row(span.first_row), attended().stride},
+                       .last_position = span.len - 1},
                       scratch);
     }
     worker.wait();
   }
 
-  void run_block(const CpuVisionBlock& block, const VisionRows& rows, const Worker& worker) const {
-    normalise(block.norm1, worker);
-    multiply(block.qkv, normed(), num_rows, qkv(), kernels::Into::kStore, worker);
-    rotate(rows, worker);
-    attend(worker);
-    multiply(block.proj, attended(), num_rows, hidden(), kernels::Into::kAdd, worker);
-    normalise(block.norm2, worker);
-    multiply(block.fc1, normed(), num_rows, inner(), kernels::gelu_tanh, worker);
-    multiply(block.fc2, inner(), num_rows, hidden(), kernels::Into::kAdd, worker);
+  void feed_forward(const CpuVisionBlock& block, const Worker& worker) const {
+    if (block.gate.num_outputs == 0) {
+      multiply(block.fc1, normed(), num_rows, inner(), kernels::gelu_tanh, worker);
+      multiply(block.fc2, inner(), num_rows, hidden(), kernels::Into::kAdd, worker);
+      return;
+    }
+    multiply(block.fc1, normed(), num_rows, inner(), kernels::Into::kStore, worker);
+    multiply(block.gate, normed(), num_rows, gate(), kernels::Into::kStore, worker, [&](Range columns) {
+      for (int64_t i = 0; i < num_rows; ++i) {
+        kernels::silu_mul(gate().row(i) + columns.begin, inner().row(i) + columns.begin, columns.size());
+      }
+    });
+    multiply(block.fc2, gate(), num_rows, hidden(), kernels::Into::kAdd, worker);
   }
 
-  // Rows are in block order, so merge² consecutive ones are a visual token. Hidden rows are only read.
-  void merge(const CpuMerger& merger, const Rows& out, const Worker& worker) const {
+  void run_block(const CpuVisionBlock& block, const GridRows& grid, const Worker& worker) const {
+    const CpuVisionSpans& spans = grid.spans(block);
+    normalise(block.norm1, worker);
+    multiply(block.qkv, normed(), num_rows, qkv(), kernels::Into::kStore, worker);
+    rotate(grid.rows, spans, worker);
+    attend(spans, worker);
+    multiply(block.proj, attended(), num_rows, hidden(), kernels::Into::kAdd, worker);
+    normalise(block.norm2, worker);
+    feed_forward(block, worker);
+  }
+
+  // merge² consecutive rows are a visual token; tokens leave in the processor's order. Hidden rows are only read.
+  void merge(const CpuMerger& merger, const GridRows& grid, const Rows& out, const Worker& worker) const {
     const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size, merged_width = width * merge_area();
     const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
     const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
+      const int64_t token = grid.token.empty() ? i : grid.token[static_cast<size_t>(i)];
       for (int64_t part = 0; part < merged_width; part += norm_width) {
-        kernels::layer_norm(hidden().row(i * merge_area()) + part, merger.norm.weight.data(), merger.norm.bias.data(), norm_width,
-                            merger.norm.eps, shuffled.row(i) + part);
+        normalise(merger.norm, hidden().row(token * merge_area()) + part, norm_width, shuffled.row(i) + part);
       }
     }
     worker.wait();
@@ -197,9 +234,9 @@ struct Pass {
     for (size_t i = 0; i < tower.blocks.size(); ++i) {
       run_block(tower.blocks[i], *job.rows, worker);
       const auto& [merger, out] = job.merger_after[i];
-      if (merger != nullptr) merge(*merger, {out, vision.out_hidden_size()}, worker);
+      if (merger != nullptr) merge(*merger, *job.rows, {out, vision.out_hidden_size()}, worker);
     }
-    merge(tower.merger, {job.embeds_MH, vision.out_hidden_size()}, worker);
+    merge(tower.merger, *job.rows, {job.embeds_MH, vision.out_hidden_size()}, worker);
   }
 };
 
@@ -209,15 +246,23 @@ struct CpuVision::Impl {
   explicit Impl(std::shared_ptr<const Model> m) : model(std::move(m)), vision(model->description().vision) {}
 
   // Positions of an image's patches. Images of one size share them.
-  const VisionRows& rows_of(const GridThw& grid) {
+  const GridRows& rows_of(const GridThw& grid) {
     const auto [found, is_new] = rows_of_grid.try_emplace(grid);
-    VisionRows& rows = found->second;
-    if (is_new) {
-      rows = make_vision_rows({grid}, vision, tower.pos_embed);
-      rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
-      rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
-    }
-    return rows;
+    GridRows& all = found->second;
+    if (!is_new) return all;
+    VisionRows& rows = all.rows;
+    rows = make_vision_rows({grid}, vision, tower.pos_embed, at::kCPU);
+    if (rows.position_ND.defined()) rows.position_ND = rows.position_ND.to(at::kFloat).contiguous();
+    rows.rope = {rows.rope.cos.contiguous(), rows.rope.sin.contiguous()};
+    all.frames = CpuVisionSpans(rows.frame_lens);
+    all.windows = CpuVisionSpans(rows.window_lens);
+    const auto values = [](const at::Tensor& index) {
+      return index.defined() ? std::vector<int64_t>(index.data_ptr<int64_t>(), index.data_ptr<int64_t>() + index.numel())
+                             : std::vector<int64_t>{};
+    };
+    all.order = values(rows.order_N.defined() ? rows.order_N.contiguous() : rows.order_N);
+    all.token = values(rows.token_M.defined() ? rows.token_M.contiguous() : rows.token_M);
+    return all;
   }
 
   // Features to fill, and their source.
@@ -244,19 +289,19 @@ struct CpuVision::Impl {
     while (passes.size() < static_cast<size_t>(num_threads)) passes.push_back(Pass{vision, tower});
     if (jobs.size() < static_cast<size_t>(num_threads)) {
       for (const Job& job : jobs) {
-        passes[0].reserve(job.image.grid_thw, num_threads);
+        passes[0].reserve(job, num_threads);
         kernels::run_team(num_threads, [&](const Worker& worker) { passes[0].run(job, worker); });
       }
       return;
     }
     for (const Job& job : jobs) {
-      for (int i = 0; i < num_threads; ++i) passes[static_cast<size_t>(i)].reserve(job.image.grid_thw, 1);
+      for (int i = 0; i < num_threads; ++i) passes[static_cast<size_t>(i)].reserve(job, 1);
     }
     std::atomic<size_t> next{0};
     kernels::run_team(num_threads, [&](const Worker& worker) {
       Pass& pass = passes[static_cast<size_t>(worker.index)];
       for (size_t i = next++; i < jobs.size(); i = next++) {
-        pass.reserve(jobs[i].image.grid_thw, 1);
+        pass.reserve(jobs[i], 1);
         pass.run(jobs[i], Worker{});
       }
     });
@@ -265,7 +310,7 @@ struct CpuVision::Impl {
   std::shared_ptr<const Model> model;
   const VisionDescription& vision;
   CpuTower tower;
-  std::map<GridThw, VisionRows> rows_of_grid;  // with the tower's weights
+  std::map<GridThw, GridRows> rows_of_grid;  // with the tower's weights
   std::vector<Pass> passes;
 };
 

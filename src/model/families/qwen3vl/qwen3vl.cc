@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/families/config_values.h"
@@ -12,16 +11,6 @@ namespace rematch {
 namespace {
 
 const std::string kText = "model.language_model.", kVision = "model.visual.";
-
-// Both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) entirely; a theta inside takes precedence over the outer
-// one.
-JsonFields rope_fields(JsonFields& tower, const std::vector<std::string>& implemented_types) {
-  const JsonFields old_spelling = tower.object_or_empty("rope_scaling");
-  const Json* scaling = tower.find("rope_scaling");
-  JsonFields rope = scaling != nullptr && !scaling->empty() ? old_spelling : tower.object_or_empty("rope_parameters");
-  require_config_text(rope, rope.has("rope_type") ? "rope_type" : "type", implemented_types);  // others change the frequencies
-  return rope;
-}
 
 // Interleaved mRoPE: pair j rotates with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
 std::vector<int64_t> interleaved_axes(const std::vector<int64_t>& section, int64_t head_dim) {
@@ -64,26 +53,17 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num
   if (fields.boolean_or("attention_bias", false)) {
     fields.fail("attention_bias", "biases of attention are not implemented");
   }
-  JsonFields rope = rope_fields(fields, {"default"});
+  JsonFields rope = config_rope(fields, {"default"});
   text.rope.theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 500000));
   const std::vector<int64_t> section = config_counts(rope, "mrope_section", {24, 20, 20});
   if (section.size() != 3) rope.fail("mrope_section", fmt::format("three numbers are expected (t, h, w), found {}", section.size()));
   text.rope.axis_of_pair = interleaved_axes(section, text.head_dim);
-  // transformers counts a negative padding index from the end, as every PyTorch embedding does.
-  text.pad_token_id = config_count(fields, "pad_token_id", std::numeric_limits<int64_t>::max(), -text.vocab_size);
-  if (text.pad_token_id == std::numeric_limits<int64_t>::max()) {
-    text.pad_token_id = -1;
-  } else if (text.pad_token_id < 0) {
-    text.pad_token_id += text.vocab_size;
-  }
+  text.pad_token_id = config_pad_token(fields, text.vocab_size);
   if (text.num_attention_heads % text.num_key_value_heads != 0) {
     fields.fail("num_key_value_heads",
                 fmt::format("{} query heads are not a multiple of {} key/value heads", text.num_attention_heads, text.num_key_value_heads));
   }
   if (text.head_dim % 2 != 0) fields.fail("head_dim", fmt::format("{} is odd, and heads are rotated in halves", text.head_dim));
-  if (text.pad_token_id >= text.vocab_size) {
-    fields.fail("pad_token_id", fmt::format("{} with {} embedding rows", text.pad_token_id, text.vocab_size));
-  }
   text.embedding = kText + "embed_tokens";
   for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(text_layer(text, i, eps, i < num_features));
   text.final_norm = {kText + "norm", text.hidden_size, NormKind::kRms, eps};
@@ -129,7 +109,7 @@ VisionDescription read_vision(JsonFields fields) {
   const int64_t out_width = config_count(fields, "out_hidden_size", 3584);
   const std::vector<int64_t> taps = config_counts(fields, "deepstack_visual_indexes", {8, 16, 24});
   require_config_text(fields, "hidden_act", {"gelu_pytorch_tanh"});
-  JsonFields rope = rope_fields(fields, {"axial", "default"});
+  JsonFields rope = config_rope(fields, {"axial", "default"});
   vision.rope_theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
 
   if (vision.hidden_size % vision.num_heads != 0 || vision.hidden_size / vision.num_heads % 4 != 0) {

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "kernels/types.h"
+
+namespace rematch {
+
+/// The spans of rows that attend to themselves only (frames, or the windows of frames), and where their keys and values lie: each span is
+/// a sequence of whole blocks of its own.
+class CpuVisionSpans {
+ public:
+  static constexpr int64_t kBlockLen = 16;
+
+  CpuVisionSpans() = default;
+  /// @param lens  rows of each span, in order
+  explicit CpuVisionSpans(const std::vector<int64_t>& lens);
+
+  struct Span {
+    int64_t first_row = 0, len = 0, first_block = 0;
+  };
+  /// Queries of one span that share a pass over its keys.
+  struct Task {
+    Span span;
+    kernels::Range queries;  ///< from the span's first row
+  };
+  const std::vector<Task>& tasks() const { return tasks_; }
+  int64_t num_blocks() const { return num_blocks_; }
+  /// Block and place in it of a row's key and value.
+  int64_t block_of(int64_t row) const { return place_of_row_[static_cast<size_t>(row)] / kBlockLen; }
+  int64_t slot_of(int64_t row) const { return place_of_row_[static_cast<size_t>(row)] % kBlockLen; }
+
+ private:
+  std::vector<Task> tasks_;
+  std::vector<int64_t> place_of_row_;
+  int64_t num_blocks_ = 0;
+};
+
+}  // namespace rematch
