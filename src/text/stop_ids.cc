@@ -55,8 +55,8 @@ std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer
     add_eos(read_object(generation), generation, ids);
   } else if (std::filesystem::exists(config, ignored)) {
     const Json root = read_object(config);
-    const auto text = root.find("text_config");
-    if (text != root.end() && text->is_object()) add_eos(*text, config, ids);
+    const auto text = root.find("text_config");  // older files have its keys at the top
+    if (text == root.end() || text->is_object()) add_eos(text == root.end() ? root : *text, config, ids);
   }
   for (const char* content : {"<|im_end|>", "<|endoftext|>"}) {
     if (const auto id = tokenizer.token_id(content)) ids.insert(*id);

@@ -126,10 +126,10 @@ TEST(ModelDirectory, ADirectoryThatExistsIsNoHubId) {
 
 TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
   const test::TempDir dir;
-  dir.write("config.json", "{\"model_type\": \"qwen2_5_vl\"}");
-  const Problem problem = problem_of_set({"template.template=qwen2_5_vl", "model.model=" + dir.path()});
-  EXPECT_EQ(problem.error, "`template.template: qwen2_5_vl` is not supported");
-  EXPECT_EQ(problem.what, "config.json says model_type qwen2_5_vl");
+  dir.write("config.json", "{\"model_type\": \"qwen2_vl\"}");
+  const Problem problem = problem_of_set({"template.template=qwen2_vl", "model.model=" + dir.path()});
+  EXPECT_EQ(problem.error, "`template.template: qwen2_vl` is not supported");
+  EXPECT_EQ(problem.what, "config.json says model_type qwen2_vl");
   EXPECT_EQ(problem_of_set({"template.template=llava"}).what, "the model type could not be read from config.json");
   dir.write("config.json", "[broken");
   EXPECT_EQ(problem_of_set({"template.template=llava", "model.model=" + dir.path()}).what,

@@ -30,7 +30,9 @@ TEST(WindowFamily, GoesFromTheStockDirectoryThroughBothStagesToAMergedAdapter) {
                                " --set custom.extra.rollout_matching.rollout_backend=" + backend));
     const std::string found = read_file(program.dir().file(file));
     EXPECT_FALSE(found.empty());
-    if (backend == "native") EXPECT_EQ(found, answers);
+    if (backend == "native") {
+      EXPECT_EQ(found, answers);
+    }
     answers = found;
   }
   expect_success(program.run(

@@ -37,6 +37,8 @@ TEST(StopIds, FallBackToTheTextConfigWithoutAGenerationConfig) {
   EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{kEndOfText, kImEnd}));
   dir.write("config.json", R"({"eos_token_id": 3, "text_config": {"eos_token_id": 5}})");
   EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{5, kEndOfText, kImEnd}));
+  dir.write("config.json", R"({"eos_token_id": 3})");  // no text_config: its keys are at the top
+  EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{3, kEndOfText, kImEnd}));
   dir.write("generation_config.json", R"({"eos_token_id": 8})");
   EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{8, kEndOfText, kImEnd}));
 }

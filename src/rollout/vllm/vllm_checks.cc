@@ -33,7 +33,7 @@ int64_t num_positions(const std::string& model_dir) {
   const std::string path = join_path(model_dir, "config.json");
   if (!fs::is_regular_file(path, ignored)) return 0;
   const Json config = read_json_file(path);
-  const Json text = config.value("text_config", Json::object());
+  const Json text = config.value("text_config", config);  // older files have its keys at the top
   return text.is_object() && text.contains("max_position_embeddings") && text["max_position_embeddings"].is_number_integer()
              ? text["max_position_embeddings"].get<int64_t>()
              : 0;
