@@ -25,6 +25,8 @@ namespace rematch {
 namespace {
 
 WindowStream window_stream(const Session& session, const Group& group) {
+constexpr int64_t kNoStep = -1;  // before the evaluation of step 0
+
   const Settings& settings = session.settings;
   return WindowStream({.num_samples = session.train_data->size(),
                        .batches = settings.batches,
@@ -204,7 +206,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                           [&session](const std::string& directory) { save_weights(session, directory); });
   // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
   const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
-  RunLog log(terminal, make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : 0) : std::nullopt));
+  RunLog log(terminal,
+             make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : kNoStep) : std::nullopt));
   TrainerState state = initial_state(settings, cadence.total_steps());
   terminal.say(fmt::format("{}: {} optimizer steps, logs and checkpoints in {}",
                            settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning", cadence.total_steps(),
@@ -223,7 +226,9 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                    .fingerprint = fingerprint,
                    .log = log,
                    .state = state,
-                   .save_on_best = settings.cadence.save_when == When::kBest};
+                   .save_on_best = settings.cadence.save_when == When::kBest || settings.evaluation.stop_on_harm,
+                   .evaluate_first = evaluation != nullptr && settings.evaluation.eval_on_start,
+                   .stop_on_harm = settings.evaluation.stop_on_harm};
   if (resume) restore(std::move(*resume), parts);
   const int64_t first_step = state.global_step;
   if (resume) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));
@@ -233,6 +238,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
   if (!dropped.empty()) terminal.say(dropped);
   const int64_t num_steps = state.global_step - first_step;
+  if (evaluation) log.note_final_health(state, evaluation->num_samples());
   terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
 }

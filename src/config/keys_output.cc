@@ -36,6 +36,11 @@ std::vector<KeySpec> cadence_keys() {
           .null_by_default()
           .at_least(1)
           .says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
+      evaluation("eval_on_start", &EvaluationSettings::eval_on_start)
+          .null_by_default()
+          .says("an evaluation before the first step, the reference of the health line; null: only with stop_on_harm (transformers)"),
+      evaluation("stop_on_harm", &EvaluationSettings::stop_on_harm)
+          .says("ends the run after an evaluation whose health is worse than at the start; every new best is saved (docs/health.md)"),
       ignored("training.eval_packing", "evaluation is never packed"),
       key("save_strategy", &CadenceSettings::save_when).says("when checkpoints are written (transformers)"),
       key("save_steps", &CadenceSettings::save_steps).at_least(1).says("optimizer steps between checkpoints (transformers)"),

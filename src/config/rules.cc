@@ -41,6 +41,7 @@ class CrossRules {
     apply_target_rules(values_, stage_2(), warnings_);
     coord_loss();
     evaluation();
+    apply_health_rules(values_, stage_2() || has_rollout_section(), problems_);
     if (variant_is_known()) best_metric();
   }
 
@@ -52,6 +53,11 @@ class CrossRules {
   static std::string rollout(const char* name) { return kRolloutMatching + "." + name; }
   bool stage_2() const {
     return !values_.is_null("custom.trainer_variant") && values_.text("custom.trainer_variant") == "rollout_matching_sft";
+  }
+
+  bool has_rollout_section() const {
+    const Node* section = written(kRolloutMatching);
+    return section && !section->is_null();
   }
 
   /// False when the key holds something that was refused: rules that depend on the stage would only add noise.
@@ -352,9 +358,7 @@ class CrossRules {
 
   void best_metric() {
     const std::string key = "training.metric_for_best_model";
-    const Node* section = written(kRolloutMatching);
-    const bool has_section = section && !section->is_null();
-    const std::vector<std::string> legal = evaluation_metrics(!stage_2(), stage_2() || has_section);
+    const std::vector<std::string> legal = evaluation_metrics(!stage_2(), stage_2() || has_rollout_section());
     const std::string usual = stage_2() ? "eval_rollout_f1" : "eval_loss";
     if (values_.is_null(key)) {
       values_.derive(key, usual, stage_2() ? "stage 2" : "stage 1");

@@ -41,6 +41,7 @@ class Evaluation {
              int64_t num_samples, Options options);
 
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
+  int64_t num_samples() const { return num_samples_; }
 
  private:
   void run_rollouts(Terminal& terminal, const Visitor& visit, MetricsBag& metrics, std::vector<MetricsBag>& at_gates);

@@ -132,6 +132,15 @@ const std::vector<MetricRow> kTable = {
     {"eval_runtime", "s", kLast, "eval_runtime", "", 1, "duration of the evaluation"},
     {"eval_samples_per_second", "samples/s", kLast, "eval_samples_per_second", "", 1, "validation samples evaluated per second"},
 
+    {"health/worse", "signs", kLast, "health/worse", "", 1,
+     "signs of an evaluation that are worse than at the start of the run, or than its first evaluation"},
+    {"health/precision", "1", kLast, "health/precision", "", 1, "eval_rollout_precision minus its value then"},
+    {"health/label_accuracy", "1", kLast, "health/label_accuracy", "", 1, "eval_rollout_label_accuracy minus its value then"},
+    {"health/duplicates", "1", kLast, "health/duplicates", "", 1, "eval_rollout_duplicates minus its value then"},
+    {"health/truncated", "1", kLast, "health/truncated", "", 1, "eval_rollout_parse_truncated_rate minus its value then"},
+    {"health/malformed", "1", kLast, "health/malformed", "", 1, "eval_rollout_parse_malformed_rate minus its value then"},
+    {"health/pred_per_gt", "1", kLast, "health/pred_per_gt", "", 1, "eval_rollout_pred_per_gt minus its value then"},
+
     {"coco_ap", "1", kLast, "coco_ap", "", 1,
      "COCO's average precision of boxes, mean over classes and IoU 0.50:0.05:0.95; -1: nothing to find"},
     {"coco_ap50", "1", kLast, "coco_ap50", "", 1, "as coco_ap, at IoU 0.50"},
@@ -172,8 +181,9 @@ double sum_of(const MetricsBag& bag, const char* joined) {
 
 bool is_in(MetricScope scope, const MetricRow& row) {
   const std::string_view name = row.name;
-  const bool of_evaluation = name.starts_with("eval_"), of_coco = name.starts_with("coco_");
-  if (scope == MetricScope::kStep) return !of_evaluation && !of_coco;
+  const bool of_evaluation = name.starts_with("eval_"), of_coco = name.starts_with("coco_"), of_health = name.starts_with("health/");
+  if (scope == MetricScope::kStep) return !of_evaluation && !of_coco && !of_health;
+  if (scope == MetricScope::kHealth) return of_health;
   if (scope != MetricScope::kGate) return scope == MetricScope::kCoco ? of_coco : of_evaluation;
   return of_evaluation && row.reduction == kRatio && std::string_view(row.source).starts_with("rollout/matched");
 }

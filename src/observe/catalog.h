@@ -27,6 +27,7 @@ const std::vector<MetricRow>& metric_table();
 enum class MetricScope {
   kStep,        ///< of an optimizer step
   kEvaluation,  ///< of val_jsonl: "eval_…"
+  kHealth,      ///< of an evaluation against the first one: "health/…"
   kCoco,        ///< of `rematch eval`: "coco_…"
   kGate,        ///< those of kEvaluation that tell of an IoU gate: the ratios of matched objects
 };

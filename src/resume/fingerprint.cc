@@ -34,6 +34,8 @@ constexpr const char* kHarmless[] = {"model.model",  // where the model lies; wh
                                      "training.metric_for_best_model",
                                      "training.greater_is_better",
                                      "training.resume_from_checkpoint",
+                                     "training.resume_optimizer_from",  // a start only; then the averages are part of the checkpoint
+                                     "training.stop_on_harm",
                                      "training.per_device_eval_batch_size",
                                      "training.effective_batch_size",
                                      "custom.extra.rollout_matching.monitor_dump.",

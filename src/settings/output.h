@@ -35,6 +35,8 @@ struct EvaluationSettings {
   std::string metric_for_best_model;  ///< with its `eval_` prefix; empty = none
   bool greater_is_better = true;
 
+  bool eval_on_start = false;  ///< an evaluation before the first step
+  bool stop_on_harm = false;   ///< an evaluation that is worse than the start ends the run (evaluate/health.h)
   bool operator==(const EvaluationSettings&) const = default;
 };
 

@@ -42,31 +42,43 @@ void save(TrainParts& parts) { parts.log.note_saved(save_checkpoint(parts)); }
   throw;
 }
 
-/// Evaluates; true when the result is the best so far.
-bool evaluate(TrainParts& parts) {
+/// What follows from an evaluation.
+struct Judgement {
+  bool is_best = false;  ///< the best result so far
+  bool stop = false;     ///< the run does harm and ends
+};
+
+Judgement evaluate(TrainParts& parts) {
   const EvaluationResult result = parts.evaluation->run(parts.log.terminal());
-  parts.log.evaluation(parts.state, result);
-  return result.metric && parts.state.update_best(*result.metric, result.greater_is_better, parts.state.global_step);
+  const bool is_worse = parts.log.evaluation(parts.state, result, parts.evaluation->num_samples());
+  return {.is_best = result.metric && parts.state.update_best(*result.metric, result.greater_is_better, parts.state.global_step),
+          .stop = is_worse && parts.stop_on_harm};
 }
 
-/// Evaluates and saves what is due after an optimizer step.
-void evaluate_and_save(TrainParts& parts, bool evaluation_due, bool save_due) {
+/// Evaluates and saves what is due after an optimizer step. @return true when the run ends here though steps are left
+bool evaluate_and_save(TrainParts& parts, bool evaluation_due, bool save_due) {
+  Judgement judgement;
   parts.evaluation_pending = evaluation_due && parts.evaluation != nullptr;
   if (parts.evaluation_pending) {
-    const bool is_best = evaluate(parts);
+    judgement = evaluate(parts);
     parts.evaluation_pending = false;
-    save_due = save_due || (is_best && parts.save_on_best && parts.cadence.may_save(parts.state.global_step));
+    save_due = save_due || judgement.stop || (judgement.is_best && parts.save_on_best && parts.cadence.may_save(parts.state.global_step));
   }
   if (save_due) save(parts);
+  if (judgement.stop) parts.log.note_stopped_by_harm(parts.state);
+  return judgement.stop;
 }
 
 }  // namespace
 
 void train_loop(TrainParts& parts) {
   TrainerState& state = parts.state;
-  // A resumed run whose last evaluation was interrupted repeats it first.
-  if (parts.evaluation_pending) evaluate_and_save(parts, true, parts.cadence.after_step(state.global_step, false).save);
+  if (parts.evaluate_first && state.global_step == 0 && state.log_history.empty()) evaluate(parts);
   bool stop = state.global_step >= parts.cadence.total_steps();
+  // A resumed run whose last evaluation was interrupted repeats it first.
+  if (parts.evaluation_pending) {
+    stop = evaluate_and_save(parts, true, parts.cadence.after_step(state.global_step, false).save) || stop;
+  }
   while (!stop) {
     MetricsBag metrics;
     try {
@@ -86,14 +98,14 @@ void train_loop(TrainParts& parts) {
     if (!parts.buffer.is_open()) parts.cleanup.after_window();
     const Due due = parts.cadence.after_step(state.global_step, ends_epoch);
     parts.log.step(state, metrics, due.log);
+    stop = due.stop;
     try {
-      evaluate_and_save(parts, due.evaluate, due.save);
+      stop = evaluate_and_save(parts, due.evaluate, due.save) || stop;
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
     } catch (const EngineFailure&) {
       save_and_rethrow(parts);
     }
-    stop = due.stop;
     if (!stop && interrupt_requested()) {
       if (!due.save) save(parts);
       throw Interrupted{};

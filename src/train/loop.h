@@ -28,6 +28,8 @@ struct TrainParts {
   RunLog& log;
   TrainerState& state;
   bool save_on_best = false;        ///< save_strategy: best
+  bool evaluate_first = false;      ///< eval_on_start
+  bool stop_on_harm = false;        ///< the run ends after an evaluation that is worse than the start
   bool evaluation_pending = false;  ///< the evaluation after state.global_step is not finished; part of a checkpoint
 };
 

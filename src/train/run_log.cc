@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "observe/catalog.h"
+#include "train/run_health.h"
 
 namespace rematch {
 namespace {
@@ -41,15 +42,35 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) 
   write(state, std::move(values));
 }
 
-void RunLog::evaluation(TrainerState& state, const EvaluationResult& result) {
+bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples) {
   std::string line = fmt::format("evaluation after step {}:", state.global_step);
   for (const auto& [name, label] : kEvaluationFields) {
     if (const double* value = find(result.values, name)) line += fmt::format(" {} {:.4f}", label, *value);
   }
   terminal_.say(line);
   MetricValues values = result.values;
+  const std::optional<Health> health = health_since_start(state.log_history, values, num_samples);
+  if (health) {
+    for (const std::string& text : health->lines()) terminal_.say(text);
+    for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
+  }
   values.emplace_back("epoch", state.epoch);
   write(state, std::move(values));
+  return health && health->is_worse();
+}
+
+void RunLog::note_final_health(const TrainerState& state, int64_t num_samples) {
+  const std::optional<Health> health = health_at_end(state.log_history, num_samples);
+  if (!health) return;
+  terminal_.say("of the last evaluation:");
+  for (const std::string& text : health->lines()) terminal_.say(text);
+}
+
+void RunLog::note_stopped_by_harm(const TrainerState& state) {
+  const std::string best = state.best_model_checkpoint   ? "the best evaluation is that of " + *state.best_model_checkpoint
+                           : state.best_global_step == 0 ? "no evaluation was better than the start: keep model.model"
+                                                         : "no checkpoint of the best evaluation is kept";
+  terminal_.say(fmt::format("stopped after step {} of {} (training.stop_on_harm); {}", state.global_step, state.max_steps, best));
 }
 
 void RunLog::note_partial_window() {

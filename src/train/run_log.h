@@ -21,8 +21,15 @@ class RunLog {
   /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus `epoch`) to every sink and the history.
   void step(TrainerState& state, const MetricsBag& metrics, bool log_due);
 
-  /// After an evaluation: one line on the terminal, the values to every sink and the history.
-  void evaluation(TrainerState& state, const EvaluationResult& result);
+  /// After an evaluation: its scores and its health on the terminal, both to every sink and the history.
+  /// @param num_samples  evaluated. @return true when its health is worse than at the start of the run
+  bool evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples);
+
+  /// At the end of a run: the health of its last evaluation, if there are two. @param num_samples  evaluated
+  void note_final_health(const TrainerState& state, int64_t num_samples);
+
+  /// Reports why a run ends before its last step, and which checkpoint to take (`stop_on_harm`).
+  void note_stopped_by_harm(const TrainerState& state);
 
   /// Reports, once, that an epoch ends in a window too small to be reused.
   void note_partial_window();

@@ -268,6 +268,22 @@ TEST(Evaluation, SavingTheBestNeedsIt) {
             "`training.save_strategy: best` needs evaluation");
 }
 
+TEST(Evaluation, OfTheStartComesWithStoppingOnHarm) {
+  const std::vector<std::string> base = {kStage2, "custom.val_jsonl=v.jsonl"};
+  const auto with = [&](const std::string& more) { return load_set({base[0], base[1], more}).settings.evaluation; };
+  EXPECT_FALSE(load_set(base).settings.evaluation.eval_on_start);
+  EXPECT_TRUE(with("training.eval_on_start=true").eval_on_start);
+  EXPECT_TRUE(with("training.stop_on_harm=true").eval_on_start);
+  EXPECT_TRUE(with("training.stop_on_harm=true").stop_on_harm);
+}
+
+TEST(Evaluation, StoppingOnHarmNeedsItAndRollouts) {
+  EXPECT_EQ(problem_of_set({kStage2, "training.stop_on_harm=true"}).error, "`training.stop_on_harm` needs evaluation");
+  EXPECT_EQ(problem_of_set({"training.eval_on_start=true"}).error, "`training.eval_on_start` needs evaluation");
+  EXPECT_EQ(problem_of_set({"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true"}).error, "`training.stop_on_harm` needs rollouts");
+  EXPECT_NO_THROW(load_set({"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true", stage2("max_new_tokens=5")}));
+}
+
 TEST(BestMetric, MustBeMeasuredInTheStage) {
   EXPECT_EQ(load_set({}).settings.evaluation.metric_for_best_model, "eval_loss");
   EXPECT_FALSE(load_set({}).settings.evaluation.greater_is_better);

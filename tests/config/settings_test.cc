@@ -34,6 +34,8 @@ const std::map<std::string, Overrides> kCompany = {
     {"debug.enabled", {"debug.output_dir=elsewhere"}},
     {"training.packing", {"global_max_length=4096"}},
     {"training.eval_strategy", {"custom.val_jsonl=v.jsonl"}},
+    {"training.eval_on_start", {"custom.val_jsonl=v.jsonl"}},
+    {"training.stop_on_harm", {"custom.val_jsonl=v.jsonl"}},
     {"training.save_strategy", {"custom.val_jsonl=v.jsonl"}},
     {"training.lr_scheduler_kwargs.min_lr", {"training.lr_scheduler_type=cosine_with_min_lr"}},
     {"training.lr_scheduler_kwargs.warmup_lr_rate",

@@ -74,8 +74,8 @@ std::vector<Case> cases() {
            stage_2 +
            "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, rollout_buffer: {enabled: true, m_steps: "
            "2}}}}\n"},
-      {"a part of the windows rolls out, rewritten targets, carry buffer, noise",
-       kRhythm + "packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\n" +
+      {"a part of the windows rolls out, rewritten targets, carry buffer, noise, an evaluation of the start",
+       kRhythm + "eval_on_start: true, packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\n" +
            "custom: {coord_input_noise: 8, extra: {rollout_matching: {max_new_tokens: 40, temperature: 0.7, target_policy: rewrite, "
            "rollout_share: 0.3, dedup_iou: 0.8, rollout_buffer: {enabled: true, m_steps: 2}}}}\n"},
       {"stage 1, packed stream", kRhythm + "packing: true, packing_drop_last: false, lr_scheduler_type: cosine}\ncustom: {trainer_variant: "

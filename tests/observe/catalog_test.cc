@@ -62,6 +62,7 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,matched_maskiou_mean,label_accuracy,f1_"
       "labels,"
       "precision_labels,recall_labels,duplicates,pred_per_gt} "
+      "health/{worse,precision,label_accuracy,duplicates,truncated,malformed,pred_per_gt} "
       "coco_{ap,ap50,ap75,ap_small,ap_medium,ap_large,ar_1,ar_10,ar_100,ar_small,ar_medium,ar_large}";
   std::set<std::string> table;
   for (const MetricRow& row : metric_table()) EXPECT_TRUE(table.insert(row.name).second) << row.name << " appears twice";

@@ -1,0 +1,44 @@
+#include "train/run_health.h"
+
+#include <algorithm>
+
+#include "observe/catalog.h"
+
+namespace rematch {
+namespace {
+
+template <typename Values>
+ScoreOf scores_in(const Values& values) {
+  return [&values](std::string_view name) -> std::optional<double> {
+    for (const auto& [key, value] : values) {
+      if (static_cast<const std::string&>(key) == name) return value;
+    }
+    return std::nullopt;
+  };
+}
+
+bool has_rollout_scores(const LogEntry& entry) { return scores_in(entry.values)("eval_rollout_precision").has_value(); }
+
+}  // namespace
+
+std::optional<Health> health_since_start(const std::vector<LogEntry>& history, const MetricValues& now, int64_t num_samples) {
+  const auto start = std::find_if(history.begin(), history.end(), has_rollout_scores);
+  if (start == history.end()) return std::nullopt;
+  return compare_health(scores_in(start->values), scores_in(now), num_samples, start->step);
+}
+
+std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_t num_samples) {
+  const auto start = std::find_if(history.begin(), history.end(), has_rollout_scores);
+  const auto last = std::find_if(history.rbegin(), history.rend(), has_rollout_scores);
+  if (start == history.end() || &*start == &*last) return std::nullopt;
+  return compare_health(scores_in(start->values), scores_in(last->values), num_samples, start->step);
+}
+
+MetricValues health_metrics(const Health& health) {
+  MetricsBag bag;
+  bag.add("health/worse", static_cast<double>(health.harms.size()));
+  for (const auto& [sign, change] : health.changes) bag.add("health/" + sign, change);
+  return reduce_metrics(bag, MetricScope::kHealth);
+}
+
+}  // namespace rematch
