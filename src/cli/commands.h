@@ -21,6 +21,10 @@ int run_train(const RunArguments& arguments);
 /// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json into the run directory.
 int run_eval(const RunArguments& arguments);
 
+/// `rematch probe CONFIG`: measures on `custom.val_jsonl` whether stage 2 can help the checkpoint, prints what it found and what to do.
+/// @param num_draws  sampled answers for each image that misses an object, ≥ 1. @param as_json  one JSON object instead of tables
+int run_probe(const RunArguments& arguments, int num_draws, bool as_json);
+
 /// `rematch rollout CONFIG`: writes each sample's rollout, parse and match as JSONL.
 /// @param split   "val" or "train"; empty = val if the configuration has validation data
 /// @param output  file to write; empty = rollouts.jsonl in the run directory

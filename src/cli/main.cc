@@ -154,6 +154,14 @@ int main_command(int argc, char** argv) {
   rollout->add_option("--split", split, "val or train; default: val if the configuration has validation data")
       ->check(CLI::IsMember({"val", "train"}));
   rollout->add_option("--output", rollout_output, "file to write; default: rollouts.jsonl in the run directory");
+  CLI::App* probe = app.add_subcommand("probe", "measure whether stage 2 can help a checkpoint, and say what to do");
+  add_config_arguments(*probe, run, true);
+  int num_draws = 8;
+  bool probe_as_json = false;
+  probe->add_option("--samples", num_draws, "sampled answers for each image whose greedy answer misses an object")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  probe->add_flag("--json", probe_as_json, "print one JSON object instead of tables");
   CLI::App* coord =
       app.add_subcommand("add-coord-tokens", "add the 1000 coord tokens <|coord_0|> … <|coord_999|> to a stock model directory");
   std::string model_dir, out_dir;
@@ -185,6 +193,7 @@ int main_command(int argc, char** argv) {
     if (train->parsed()) return run_train(run);
     if (eval->parsed()) return run_eval(run);
     if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
+    if (probe->parsed()) return run_probe(run, num_draws, probe_as_json);
     if (rollout->parsed()) return run_rollout(run, split, rollout_output);
     if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir, untie);
     if (merge->parsed()) return run_merge(merge_arguments);

@@ -78,7 +78,7 @@ TEST(Commands, HelpNamesEveryCommand) {
   test::Program program;
   const test::ProcessResult result = program.run("--help");
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* name : {"train", "eval", "check", "rollout", "add-coord-tokens", "stage"})
+  for (const char* name : {"train", "eval", "check", "rollout", "probe", "add-coord-tokens", "stage"})
     EXPECT_NE(result.out.find(name), std::string::npos) << name;
 }
 

@@ -1,0 +1,116 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "config/config.h"
+#include "dist/group.h"
+#include "evaluate/probe.h"
+
+namespace rematch {
+namespace {
+
+std::string range_text(const ProbeBucket& bucket) {
+  return bucket.min_objects == bucket.max_objects ? fmt::format("{}", bucket.min_objects)
+                                                  : fmt::format("{}-{}", bucket.min_objects, bucket.max_objects);
+}
+
+std::string share_text(int64_t part, int64_t whole) {
+  return whole == 0 ? "-" : fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+/// Measured shares by name, in the order in which they are shown.
+std::vector<std::pair<std::string, double>> shares(const ProbeNumbers& numbers) {
+  return {{"f1_iou50", numbers.f1_50()},
+          {"matched_maskiou_mean", numbers.matched_iou()},
+          {"label_accuracy", numbers.label_accuracy()},
+          {"pred_per_gt", numbers.pred_per_gt()},
+          {"duplicates", numbers.duplicates()},
+          {"truncated", numbers.truncated()},
+          {"malformed", numbers.malformed()},
+          {"order_agreement", numbers.order_agreement()},
+          {"missing", numbers.missing()},
+          {"found_by_samples", numbers.found()}};
+}
+
+void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict, const Settings& settings) {
+  Json json{{"model", settings.model.directory}, {"samples", numbers.num_draws}, {"num_images", numbers.total().num_images}};
+  for (const auto& [name, value] : shares(numbers)) json["measured"][name] = value;
+  json["by_object_count"] = Json::array();
+  for (const ProbeBucket& bucket : numbers.by_count) {
+    json["by_object_count"].push_back({{"min_objects", bucket.min_objects},
+                                       {"max_objects", bucket.max_objects},
+                                       {"images", bucket.num_images},
+                                       {"objects", bucket.num_truths},
+                                       {"predictions", bucket.num_predictions},
+                                       {"missing", bucket.num_missing},
+                                       {"found_by_samples", bucket.num_found},
+                                       {"repeated", bucket.num_repeated}});
+  }
+  json["verdict"] = {
+      {"action", name_of(verdict.action)}, {"headline", verdict.headline}, {"reasons", verdict.reasons}, {"steps", verdict.steps}};
+  terminal.print(python_json(json, 2));
+}
+
+void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict) {
+  std::vector<std::vector<std::string>> measured{{"measured", "value"}};
+  for (const auto& [name, value] : shares(numbers)) measured.push_back({name, fmt::format("{:.4f}", value)});
+  terminal.table(measured);
+  terminal.print("");
+  const std::string found = fmt::format("found by {} samples", numbers.num_draws);
+  std::vector<std::vector<std::string>> rows{{"objects", "images", "missing", found, "repeated"}};
+  for (const ProbeBucket& bucket : numbers.by_count) {
+    rows.push_back({range_text(bucket), fmt::format("{}", bucket.num_images), share_text(bucket.num_missing, bucket.num_truths),
+                    share_text(bucket.num_found, bucket.num_missing), share_text(bucket.num_repeated, bucket.num_predictions)});
+  }
+  terminal.table(rows);
+  terminal.print("\nverdict: " + verdict.headline);
+  for (const std::string& reason : verdict.reasons) terminal.print("  because " + reason);
+  for (const std::string& step : verdict.steps) terminal.print("  - " + step);
+}
+
+}  // namespace
+
+int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
+  ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  Settings& settings = result.settings;
+  if (!settings.data.val_jsonl) {
+    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to probe with",
+                                         .where = arguments.config_path,
+                                         .what = "custom.val_jsonl is not set",
+                                         .fix = "set custom.val_jsonl"});
+  }
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
+  const bool sorted = settings.data.object_ordering == ObjectOrdering::kSorted;
+  const double temperature = settings.generation.temperature > 0 ? settings.generation.temperature : 1.0;
+  const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, group_of(world_from_environment()), *terminal);
+  // Prompts are made; from here on the order is that of the examiner alone, which must not change between draws.
+  settings.data.object_ordering = ObjectOrdering::kSorted;
+
+  Probe probe;
+  const auto with_engine = [&](double engine_temperature, const auto& measure) {
+    settings.generation.temperature = engine_temperature;
+    const Rollouts rollouts = make_rollouts(session);
+    const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size, settings.generation.batch_size);
+    measure(Probe::Answers{
+        .examiner = *rollouts.val_examiner, .engine = *rollouts.engine, .offload = rollouts.offload.get(), .batch_size = batch_size});
+  };
+  with_engine(0.0, [&](const Probe::Answers& answers) { probe.measure_greedy(answers, *terminal); });
+  with_engine(temperature, [&](const Probe::Answers& answers) { probe.measure_draws(answers, num_draws, *terminal); });
+
+  const ProbeNumbers numbers = probe.numbers();
+  const ProbeVerdict verdict = judge(numbers, sorted);
+  if (as_json) {
+    print_json(*terminal, numbers, verdict, settings);
+  } else {
+    print_text(*terminal, numbers, verdict);
+  }
+  return 0;
+}
+
+}  // namespace rematch

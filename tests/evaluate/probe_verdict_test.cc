@@ -1,0 +1,135 @@
+#include "evaluate/probe_verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rematch {
+namespace {
+
+using testing::HasSubstr;
+
+/// A finished checkpoint on 200 images of five objects: F1 @ 0.5 is .9, one half of the missing objects is found by samples.
+ProbeNumbers healthy() {
+  return {.by_count = {{.min_objects = 3,
+                        .max_objects = 5,
+                        .num_images = 200,
+                        .num_truths = 1000,
+                        .num_predictions = 1000,
+                        .num_missing = 80,
+                        .num_found = 40,
+                        .num_repeated = 12}},
+          .num_matched = 920,
+          .num_matched_50 = 900,
+          .num_named_right = 830,
+          .matched_iou_sum = 800,
+          .num_neighbours = 700,
+          .num_in_order = 690,
+          .num_draws = 8};
+}
+
+ProbeNumbers with(void (*change)(ProbeNumbers&)) {
+  ProbeNumbers numbers = healthy();
+  change(numbers);
+  return numbers;
+}
+
+ProbeAction action(void (*change)(ProbeNumbers&), bool sorted = true) { return judge(with(change), sorted).action; }
+
+}  // namespace
+
+TEST(ProbeNumbers, AreSharesOfTheirWholes) {
+  const ProbeNumbers numbers = healthy();
+  EXPECT_DOUBLE_EQ(numbers.f1_50(), 0.9);
+  EXPECT_DOUBLE_EQ(numbers.label_accuracy(), 830.0 / 920);
+  EXPECT_DOUBLE_EQ(numbers.duplicates(), 0.012);
+  EXPECT_DOUBLE_EQ(numbers.missing(), 0.08);
+  EXPECT_DOUBLE_EQ(numbers.found(), 0.5);
+  EXPECT_DOUBLE_EQ(numbers.order_agreement(), 690.0 / 700);
+  EXPECT_DOUBLE_EQ(ProbeNumbers{}.order_agreement(), 1.0) << "without neighbours nothing is out of order";
+  EXPECT_DOUBLE_EQ(ProbeNumbers{}.found(), 0.0);
+}
+
+TEST(ProbeVerdict, OfAHealthyCheckpointWithRoomIsStageTwoWithRewrite) {
+  const ProbeVerdict verdict = judge(healthy(), true);
+  EXPECT_EQ(verdict.action, ProbeAction::kRewrite);
+  EXPECT_THAT(verdict.headline, HasSubstr("target_policy: rewrite"));
+  EXPECT_THAT(verdict.reasons.at(0), HasSubstr("50.0 % of those appear in one of 8 sampled answers"));
+}
+
+TEST(ProbeVerdict, OfAnswersThatRunAwayIsStageOneAndNeverAppend) {
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.num_truncated = 30; }), ProbeAction::kStage1);
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.num_malformed = 11; }), ProbeAction::kStage1);
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.by_count[0].num_repeated = 101; }), ProbeAction::kStage1);
+  const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) { n.by_count[0].num_predictions = 1900; }), true);
+  EXPECT_EQ(verdict.action, ProbeAction::kStage1);
+  EXPECT_THAT(verdict.headline, HasSubstr("run away"));
+  EXPECT_THAT(verdict.steps, testing::Contains(HasSubstr("not `target_policy: append`")));
+}
+
+TEST(ProbeVerdict, OfAnswersThatAreOnlyCutOffNamesMaxNewTokens) {
+  const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) {
+                                       n.num_truncated = 30;
+                                       n.by_count[0].num_predictions = 900;
+                                       n.by_count[0].num_repeated = 0;
+                                     }),
+                                     true);
+  EXPECT_THAT(verdict.headline, HasSubstr("max_new_tokens"));
+}
+
+TEST(ProbeVerdict, OfAnswersWithoutTheDatasOrderIsToSort) {
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.num_in_order = 380; }), ProbeAction::kSort);
+  const ProbeVerdict random = judge(healthy(), false);
+  EXPECT_EQ(random.action, ProbeAction::kSort);
+  EXPECT_THAT(random.steps, testing::Contains(HasSubstr("where they cannot, stage 2 with `target_policy: rewrite`")));
+}
+
+TEST(ProbeVerdict, OfForgottenLabelsIsStageOneThoughTheBoxesAreGood) {
+  const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) { n.num_named_right = 300; }), true);
+  EXPECT_EQ(verdict.action, ProbeAction::kStage1);
+  EXPECT_THAT(verdict.headline, HasSubstr("labels"));
+}
+
+TEST(ProbeVerdict, OfAnUnfinishedCheckpointIsStageOne) {
+  const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) { n.num_matched_50 = 600; }), true);
+  EXPECT_EQ(verdict.action, ProbeAction::kStage1);
+  EXPECT_THAT(verdict.headline, HasSubstr("not finished"));
+}
+
+TEST(ProbeVerdict, WithoutAnythingInTheSamplesIsNoise) {
+  const auto barren = [](ProbeNumbers& n) {
+    n.by_count[0].num_found = 10;
+    n.by_count[0].num_repeated = 5;
+  };
+  EXPECT_EQ(action(barren), ProbeAction::kNoise);
+}
+
+TEST(ProbeVerdict, WithNothingLeftToGainOrNoObjectsIsToStop) {
+  const auto perfect = [](ProbeNumbers& n) {
+    n.num_matched_50 = 980;
+    n.num_named_right = 910;
+    n.by_count[0].num_repeated = 1;
+  };
+  EXPECT_EQ(action(perfect), ProbeAction::kStop);
+  EXPECT_EQ(judge({}, true).action, ProbeAction::kStop);
+}
+
+TEST(ProbeVerdict, NamesTheGravestFindingFirst) {
+  const auto everything = [](ProbeNumbers& n) {
+    n.num_malformed = 100;
+    n.num_in_order = 300;
+    n.num_named_right = 100;
+    n.num_matched_50 = 300;
+  };
+  EXPECT_THAT(judge(with(everything), true).headline, HasSubstr("run away"));
+}
+
+TEST(ProbeVerdict, AlwaysGivesReasonsAndSteps) {
+  for (const bool sorted : {true, false}) {
+    for (const ProbeNumbers& numbers : {healthy(), ProbeNumbers{}}) {
+      EXPECT_FALSE(judge(numbers, sorted).reasons.empty());
+      EXPECT_FALSE(judge(numbers, sorted).steps.empty());
+    }
+  }
+}
+
+}  // namespace rematch
