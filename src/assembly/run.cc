@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
@@ -24,9 +25,9 @@
 namespace rematch {
 namespace {
 
-WindowStream window_stream(const Session& session, const Group& group) {
 constexpr int64_t kNoStep = -1;  // before the evaluation of step 0
 
+WindowStream window_stream(const Session& session, const Group& group) {
   const Settings& settings = session.settings;
   return WindowStream({.num_samples = session.train_data->size(),
                        .batches = settings.batches,
@@ -168,6 +169,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const Settings& settings = result.settings;
   Group& group = group_of(world_from_environment());
   const std::optional<std::string> checkpoint = choose_start(settings, terminal);
+  const std::optional<std::string> averages = checkpoint ? std::nullopt : settings.checkpoints.resume_optimizer_from;
+  if (averages) check_carried_optimizer(*averages);
   write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
@@ -186,6 +189,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   FeatureCache* const kept = settings.rollout_buffer.steps_per_window() > 1 ? &features : nullptr;
   WindowCleanup cleanup(kept);
   MStep mstep = make_mstep(session, kept, cadence.total_steps(), group);
+  if (averages) carry_optimizer(*averages, session.model->description().text.vocab_size, mstep.optimizer(), terminal);
   const Rollouts rollouts = needs.rollouts ? make_rollouts(session, [&mstep] { return mstep.optimizer().tensors(); }) : Rollouts{};
 
   const Fingerprint fingerprint = fingerprint_of(result, session, group);
@@ -234,11 +238,11 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   if (resume) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));
   train_loop(parts);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (evaluation) log.note_final_health(state, evaluation->num_samples());
   if (const std::string text = packer.summary_text(); !text.empty()) terminal.say(text);
   const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
   if (!dropped.empty()) terminal.say(dropped);
   const int64_t num_steps = state.global_step - first_step;
-  if (evaluation) log.note_final_health(state, evaluation->num_samples());
   terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
 }

@@ -25,6 +25,7 @@ struct CheckpointSettings {
   int64_t save_total_limit = 0;                       ///< 0 = all are kept
   bool save_only_model = false;                       ///< no training state
   std::optional<std::string> resume_from_checkpoint;  ///< "latest" or a checkpoint directory
+  std::optional<std::string> resume_optimizer_from;   ///< checkpoint directory of another run whose AdamW averages a new run starts with
 
   bool operator==(const CheckpointSettings&) const = default;
 };
@@ -34,9 +35,9 @@ struct EvaluationSettings {
   int per_device_eval_batch_size = 1;
   std::string metric_for_best_model;  ///< with its `eval_` prefix; empty = none
   bool greater_is_better = true;
-
   bool eval_on_start = false;  ///< an evaluation before the first step
   bool stop_on_harm = false;   ///< an evaluation that is worse than the start ends the run (evaluate/health.h)
+
   bool operator==(const EvaluationSettings&) const = default;
 };
 

@@ -33,12 +33,17 @@ class AdamW {
 
   /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only
   /// where
-  /// a parameter has taken part in fewer steps than num_steps(). The tensors are the live ones: write them before the next step.
+  /// a parameter has taken part in another number of steps than num_steps(). The tensors are the live ones: write them before the next step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
   /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both averages. None shares memory with a parameter.
   std::vector<at::Tensor> tensors() const;
   /// Restores what state() returned. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
+  /// Takes over the averages of another run, and with them how far its bias corrections had come; weights, masters and num_steps() stay.
+  /// Entries of parameters that are not trained here are left out.
+  /// @param state      state() of that run; @param num_steps  its num_steps()
+  /// @throws UserError (data) naming every trained parameter that `state` lacks or holds in another shape
+  void carry_averages(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
 
  private:
   struct Slot {
