@@ -1,0 +1,85 @@
+// What the examiner and the probe count over recorded answers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "e2e/recorded.h"
+#include "evaluate/probe.h"
+#include "observe/terminal.h"
+
+namespace rematch {
+namespace {
+
+/// Answers come from the examiner's own engine; this one is only told to begin and to end.
+class NoEngine : public RolloutEngine {
+ public:
+  void sync_weights(int64_t) override {}
+  std::vector<Rollout> generate(const std::vector<Prompt>&, const std::function<void(int)>&) override { return {}; }
+  void release() override {}
+};
+
+constexpr size_t kCut = 30;
+
+/// Missing truths of every sample, by its index.
+std::vector<std::set<int>> missing_of(Examiner& examiner) {
+  std::vector<std::set<int>> missing;
+  for (int64_t i = 0; i < static_cast<int64_t>(examiner.dataset().samples().size()); ++i) {
+    MetricsBag unused;
+    const std::vector<int> list = examiner.examine({i}, 0, unused).at(0).matching.false_negatives;
+    missing.emplace_back(list.begin(), list.end());
+  }
+  return missing;
+}
+
+}  // namespace
+
+TEST(LabelScores, SeeThroughAccentsCaseAndWhiteSpace) {
+  test::RecordedStage2 stage2;
+  const auto object = [](const char* desc, int left) { return SceneObject{desc, {GeometryKind::kBbox2d, {left, 100, left + 50, 200}}}; };
+  Examined one;
+  one.ground_truth = {object("Caf\u00E9  table", 0), object("STRASSE", 100), object("cafe", 200), object("red dog", 300)};
+  for (const SceneObject& said :
+       {object("cafe\u0301 TABLE", 0), object("stra\u00DFe", 100), object("caf\u00E9", 200), object(" Red\u00A0Dog", 300)}) {
+    one.parsed.objects.push_back({.desc = said.desc, .geometry = said.geometry});
+    const int at = static_cast<int>(one.matching.pairs.size());
+    one.matching.pairs.emplace_back(at, at);
+  }
+  MetricsBag metrics;
+  stage2.examiner().observe(one, one.matching, metrics);
+  EXPECT_EQ(metrics.sum("rollout/matched"), 4);
+  EXPECT_EQ(metrics.sum("rollout/matched_labels"), 3) << "all but the one without its accent";
+}
+
+TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
+  test::RecordedStage2 cut, whole;
+  cut.cut_answers(kCut);
+  const std::vector<std::set<int>> missing = missing_of(cut.examiner()), missing_from_whole = missing_of(whole.examiner());
+  int64_t num_missing = 0, num_found = 0;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    num_missing += static_cast<int64_t>(missing[i].size());
+    num_found += std::count_if(missing[i].begin(), missing[i].end(), [&](int g) { return missing_from_whole[i].count(g) == 0; });
+  }
+  ASSERT_GT(num_found, 0) << "the cut answers must lack something that the whole ones have";
+
+  std::ostringstream out, err;
+  Terminal terminal(out, err, {});
+  NoEngine engine;
+  Probe probe;
+  probe.measure_greedy({.examiner = cut.examiner(), .engine = engine, .batch_size = 3}, terminal);
+  EXPECT_EQ(probe.numbers().total().num_found, 0);
+  probe.measure_draws({.examiner = whole.examiner(), .engine = engine, .batch_size = 3}, 2, terminal);
+  const ProbeNumbers numbers = probe.numbers();
+  EXPECT_EQ(numbers.total().num_images, cut.num_samples());
+  EXPECT_EQ(numbers.total().num_missing, num_missing);
+  EXPECT_EQ(numbers.total().num_found, num_found) << "an object that two draws have counts once";
+  EXPECT_EQ(numbers.total().num_truths - numbers.total().num_missing, numbers.num_matched);
+  EXPECT_LE(numbers.num_in_order, numbers.num_neighbours);
+  for (const ProbeBucket& bucket : numbers.by_count) {
+    EXPECT_LE(bucket.min_objects * bucket.num_images, bucket.num_truths);
+    EXPECT_GE(bucket.max_objects * bucket.num_images, bucket.num_truths);
+  }
+}
+
+}  // namespace rematch
