@@ -152,6 +152,13 @@ void write_value(std::string& out, const Json& value, int indent, int depth) {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& origin) {
+  // nlohmann takes a zero byte for the end of its input and would drop what follows.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw UserError(ErrorKind::kData, {.error = "not valid JSON",
+                                       .where = fmt::format("{}:{}", origin, position(text, zero)),
+                                       .what = "a zero byte",
+                                       .fix = "remove it, or restore the file: a zero byte is often what a crash left of it"});
+  }
   TreeBuilder builder;
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
     const std::string where = builder.offset() > 0 ? fmt::format("{}:{}", origin, position(text, builder.offset() - 1)) : origin;
