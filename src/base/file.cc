@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,15 +20,58 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kMostWhole = size_t{1} << 31;  // bytes that are read into memory at once; larger files are mapped
+constexpr size_t kReadBlock = size_t{1} << 12;
+
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const char* fix = error_number == ENOENT                             ? "check the path; relative paths start at the current directory"
                     : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
-                    : error_number == EFBIG ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
+                    : error_number == ENOMEM ? "raise the memory limit (ulimit -v, the container's), or close other programs"
+                    : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
                     : error_number == EACCES || error_number == EROFS || error_number == EPERM
                         ? "check the permissions, or choose a directory you can write to"
                         : "check the file and the disk it is on";
   throw UserError(ErrorKind::kEnvironment,
                   {.error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number), .fix = fix});
+}
+
+struct OpenFile {
+  int fd;
+  ~OpenFile() { ::close(fd); }
+};
+
+[[noreturn]] void refuse_large(const std::string& path, size_t size_bytes) {
+  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot read {}", path),
+                                            .where = path,
+                                            .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMostWhole),
+                                            .fix = "check that this is the file you mean"});
+}
+
+[[noreturn]] void refuse_special(const std::string& path, mode_t mode) {
+  const char* kind = S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot read {}", path),
+                                            .where = path,
+                                            .what = fmt::format("it is {}, not a regular file", kind),
+                                            .fix = "use the path of a regular file; write what a pipe or device gives into one first"});
+}
+
+// Opens a regular file for reading and gives its size. A pipe is opened without waiting for a writer, and refused: a read from it, from a
+// terminal or from /dev/zero might never end.
+int open_regular(const std::string& path, const std::string& doing, size_t& size_bytes) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat info{};
+  if (fd < 0) {
+    const int error_number = errno;
+    // A socket cannot be opened at all.
+    if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0) refuse_special(path, info.st_mode);
+    fail(doing, path, error_number);
+  }
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    refuse_special(path, info.st_mode);
+  }
+  size_bytes = static_cast<size_t>(info.st_size);
+  return fd;
 }
 
 void sync_path(const std::string& path) {
@@ -53,45 +97,31 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail("read", path, errno);
-  std::string content;
-  struct stat info{};
-  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) content.reserve(static_cast<size_t>(info.st_size));
-  char buffer[1 << 16];
+  size_t size_bytes = 0;
+  const OpenFile file{open_regular(path, "read", size_bytes)};
+  if (size_bytes > kMostWhole) refuse_large(path, size_bytes);
+  // One byte more than its size shows the end of the file; some files, as those of /proc, say that they are empty.
+  std::string content(std::max<size_t>(size_bytes + 1, kReadBlock), '\0');
+  size_t filled = 0;
   while (true) {
-    const ssize_t count = ::read(fd, buffer, sizeof buffer);
+    const ssize_t count = ::read(file.fd, content.data() + filled, content.size() - filled);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error_number = errno;
-      ::close(fd);
-      fail("read", path, error_number);
-    }
+    if (count < 0) fail("read", path, errno);
     if (count == 0) break;
-    content.append(buffer, static_cast<size_t>(count));
+    filled += static_cast<size_t>(count);
+    if (filled > kMostWhole) refuse_large(path, filled);
+    if (filled == content.size()) content.resize(2 * filled);
   }
-  ::close(fd);
+  content.resize(filled);
   return content;
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail("open", path, errno);
-  struct stat info{};
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    fail("open", path, EINVAL);
-  }
-  size_ = static_cast<size_t>(info.st_size);
-  if (size_ > 0) {
-    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    const int error_number = errno;
-    ::close(fd);
-    if (address == MAP_FAILED) fail("map", path, error_number);
-    data_ = static_cast<const char*>(address);
-  } else {
-    ::close(fd);
-  }
+  const OpenFile file{open_regular(path, "open", size_)};
+  if (size_ == 0) return;
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (address == MAP_FAILED) fail("map", path, errno);
+  data_ = static_cast<const char*>(address);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

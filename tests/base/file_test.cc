@@ -1,6 +1,11 @@
 #include "base/file.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -57,6 +62,34 @@ TEST(FileWriter, ReportsAFullDisk) {
 TEST(ReadFile, NamesTheMissingPath) {
   const UserError error = test::catch_user_error([] { read_file("/nowhere/x"); });
   EXPECT_EQ(error.problems()[0].where, "/nowhere/x");
+}
+
+TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {
+  const test::TempDir dir;
+  ASSERT_EQ(::mkfifo(dir.file("pipe").c_str(), 0600), 0);
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  dir.file("socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  for (const auto& [path, kind] : {std::pair{dir.file("pipe"), "a pipe"}, std::pair{dir.file("socket"), "a socket"},
+                                   std::pair{dir.path(), "a directory"}, std::pair{std::string("/dev/zero"), "a device"}}) {
+    for (const bool mapped : {false, true}) {
+      const UserError error = test::catch_user_error([&, &name = path] { mapped ? (void)MappedFile(name) : (void)read_file(name); });
+      EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+      EXPECT_EQ(error.problems()[0].what, fmt::format("it is {}, not a regular file", kind)) << path;
+    }
+  }
+  ::close(listener);
+}
+
+TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) { EXPECT_NE(read_file("/proc/self/status").find("Pid:"), std::string::npos); }
+
+TEST(ReadFile, RefusesAFileTooLargeForMemory) {
+  const test::TempDir dir;
+  std::filesystem::resize_file(dir.write("sparse", ""), uintmax_t{1} << 40);
+  const UserError error = test::catch_user_error([&] { read_file(dir.file("sparse")); });
+  EXPECT_NE(error.problems()[0].what.find("1099511627776 bytes"), std::string::npos);
 }
 
 }  // namespace rematch
