@@ -34,6 +34,13 @@ struct Line {
 Line read_line(const std::string& text, int64_t number) {
   Line line{.number = number};
   try {
+    // The reader of JSON forgives a byte order mark at its start, which is right for the first line only.
+    if (number > 1 && text.starts_with("\xEF\xBB\xBF")) {
+      throw UserError(ErrorKind::kData, {.error = "a byte order mark in the middle of the input",
+                                         .where = fmt::format("line {}", number),
+                                         .what = "the line begins with the bytes EF BB BF",
+                                         .fix = "remove them; they come from joining files"});
+    }
     Json value = parse_json(text, fmt::format("line {}", number));
     if (!value.is_object()) {
       throw UserError(ErrorKind::kData, {.error = "an input line is not a JSON object",

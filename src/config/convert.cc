@@ -19,7 +19,14 @@ std::string_view unsigned_plus(std::string_view text) {
   return text;
 }
 
+/// 017 is 15 to some readers of YAML and 17 to others.
+bool looks_octal(std::string_view text) {
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 std::optional<int64_t> to_integer(std::string_view text) {
+  if (looks_octal(text)) return std::nullopt;
   text = unsigned_plus(text);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -28,6 +35,7 @@ std::optional<int64_t> to_integer(std::string_view text) {
 }
 
 std::optional<double> to_number(std::string_view text) {
+  if (looks_octal(text)) return std::nullopt;
   text = unsigned_plus(text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -59,6 +67,9 @@ const char* type_name(KeyType type) {
 std::string type_advice(const KeySpec& spec, const Node& node) {
   const std::string name = spec.path.substr(spec.path.rfind('.') + 1);
   if (node.is_map()) return fmt::format("`{}` has no keys below it; write `{}: VALUE`", spec.path, name);
+  if ((spec.type == KeyType::kInteger || spec.type == KeyType::kNumber) && looks_octal(node.scalar)) {
+    return "remove the leading zeros: programs disagree on whether such a number is octal";
+  }
   switch (spec.type) {
     case KeyType::kBool: return fmt::format("write `{}: true` or `{}: false`, without quotes", name, name);
     case KeyType::kInteger:

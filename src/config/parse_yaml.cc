@@ -234,6 +234,11 @@ std::optional<Problem> check_bytes(std::string_view text, const std::string& nam
                    "check that this is the configuration"};
   }
   if (!is_valid_utf8(text)) return Problem{"the configuration is not UTF-8 text", name, "invalid bytes", "save the file as UTF-8"};
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (const size_t mark = text.find(kByteOrderMark, 1); mark != std::string_view::npos) {
+    return Problem{"a byte order mark in the middle of the configuration", name, fmt::format("at offset {}", mark),
+                   "remove it: it is invisible, and only a file's first three bytes may be one"};
+  }
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 && c != '\n' && c != '\t' && c != '\r') {

@@ -44,6 +44,15 @@ bool is_blank(std::string_view line) {
 }
 
 void check_image_files(const Sample& sample) {
+// The reader of JSON forgives a byte order mark at its start, which is right for a file's first line only.
+void refuse_byte_order_mark(std::string_view line, const std::string& where) {
+  if (!line.starts_with("\xEF\xBB\xBF")) return;
+  throw UserError(ErrorKind::kData, {.error = "a byte order mark in the middle of a JSONL file",
+                                     .where = where,
+                                     .what = "the line begins with the bytes EF BB BF",
+                                     .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come from joining files"});
+}
+
   for (const std::string& path : sample.image_paths) {
     struct stat info{};
     const bool found = ::stat(path.c_str(), &info) == 0;
@@ -57,6 +66,15 @@ void check_image_files(const Sample& sample) {
 }
 
 void check_image_sizes(const Sample& sample, const PatchOptions& options) {
+// An error of an image file, at the record that names it.
+UserError at_record(const UserError& error, const Sample& sample) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems) {
+    if (problem.where.find(sample.where) == std::string::npos) problem.where += fmt::format(" ({})", sample.where);
+  }
+  return UserError(error.kind(), std::move(problems));
+}
+
   for (const std::string& path : sample.image_paths) {
     const ImageSize size = read_image_size(path);
     if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
@@ -91,7 +109,9 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     if (is_blank(line)) continue;
     ++num_records;
     try {
-      Sample sample = read_record(line, {.where = fmt::format("{}:{}", jsonl_path, line_idx + 1),
+    const std::string where = fmt::format("{}:{}", jsonl_path, line_idx + 1);
+      if (line_idx > 0) refuse_byte_order_mark(line, where);
+      Sample sample = read_record(line, {.where = where,
                                          .directory = parent.empty() ? "." : parent,
                                          .require_single_image = options.require_single_image,
                                          .forbidden = &forbidden});
@@ -120,7 +140,7 @@ void Dataset::validate_images(const PatchOptions& options) const {
     try {
       check_image_sizes(sample, options);
     } catch (const UserError& error) {
-      problems.add(error);
+      problems.add(at_record(error, sample));
     }
   }
   problems.throw_if_any();

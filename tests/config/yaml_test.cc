@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "config/node.h"
+#include "support/small_stack.h"
 
 namespace rematch {
 namespace {
@@ -171,6 +172,33 @@ TEST(Brief, IsOneShortLine) {
   EXPECT_EQ(brief(read("|\n  a\n  b\n").root), "\"a b \"");
   const std::string long_text = brief(read("[" + std::string(500, 'x') + "]").root);
   EXPECT_LT(long_text.size(), 80u);
+}
+
+TEST(ParseYaml, RefusesAByteOrderMarkAnywhereButAtTheStart) {
+  EXPECT_EQ(at(read("\xEF\xBB\xBF"
+                    "a: 1\n")
+                   .root,
+               "a")
+                .scalar,
+            "1");
+  for (const char* text : {"a: 1\n\xEF\xBB\xBF"
+                           "b: 2\n",
+                           "a: \xEF\xBB\xBF"
+                           "1\n"}) {
+    EXPECT_EQ(problem_of(text).error, "a byte order mark in the middle of the configuration");
+  }
+}
+
+TEST(ParseYaml, NeedsLittleStack) {
+  const int depth = YamlLimits{}.max_depth;
+  std::string error;
+  test::on_small_stack([&] {
+    std::vector<Problem> problems;
+    parse_yaml(std::string(depth, '[') + std::string(depth, ']'), "f.yaml", true, problems);
+    parse_yaml(std::string(100000, '['), "f.yaml", true, problems);
+    error = problems.empty() ? "none" : problems.front().error;
+  });
+  EXPECT_NE(error, "none");  // yaml-cpp's own limit may strike first
 }
 
 }  // namespace rematch

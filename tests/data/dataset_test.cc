@@ -121,4 +121,27 @@ TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
   EXPECT_EQ(refs[0].grid_thw, (GridThw{1, 2, 4}));
 }
 
+TEST_F(DatasetTest, RefusesAByteOrderMarkAfterTheFirstLine) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(Dataset::load(write(mark + record() + "\n"), {}).size(), 1);
+  const UserError error = test::catch_user_error([&] { Dataset::load(write(record() + "\n" + mark + record() + "\n"), {}); });
+  EXPECT_EQ(error.problems()[0].error, "a byte order mark in the middle of a JSONL file");
+  EXPECT_EQ(error.problems()[0].where, directory_.file("data.jsonl") + ":2");
+}
+
+TEST_F(DatasetTest, RefusesASecondRecordBehindAZeroByte) {
+  const std::string path = write(record() + std::string(1, '\0') + record() + "\n");
+  const UserError error = test::catch_user_error([&] { Dataset::load(path, {}); });
+  EXPECT_EQ(error.problems()[0].what, "a zero byte");
+  EXPECT_EQ(error.problems()[0].where, fmt::format("{}:1:1:{}", path, record().size() + 1));
+}
+
+TEST_F(DatasetTest, ErrorsOfAnImageNameItsRecord) {
+  directory_.write("images/broken.png", "not a picture");
+  const Dataset dataset = Dataset::load(write(record() + "\n" + record("images/broken.png") + "\n"), {});
+  const UserError error = test::catch_user_error([&] { dataset.validate_images({}); });
+  EXPECT_NE(error.problems()[0].where.find("images/broken.png"), std::string::npos);
+  EXPECT_NE(error.problems()[0].where.find("data.jsonl:2"), std::string::npos);
+}
+
 }  // namespace rematch
