@@ -11,6 +11,8 @@
 #include "model/adapter.h"
 #include "model/row.h"
 #include "rollout/engine_factory.h"
+#include "model/families/family.h"
+#include "model/patch_fit.h"
 #include "text/chat_template.h"
 
 namespace rematch {
@@ -80,6 +82,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
     if (train_data) data.push_back(&*train_data);
     if (val_data) data.push_back(&*val_data);
     vllm = vllm_options_of(settings, device, group);
+  check_patches_fit(patches, describe_model(settings.model.directory).vision, settings.model.directory);
     settle_vllm_options(vllm, settings, data, *prompts, patches);
   }
   // Finds samples that are too long for a row before the model is loaded.

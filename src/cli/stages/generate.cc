@@ -9,6 +9,7 @@
 #include "cli/stage.h"
 #include "cli/stages/model_input.h"
 #include "dist/device.h"
+#include "model/patch_fit.h"
 #include "rollout/engine_factory.h"
 #include "rollout/sampler.h"
 #include "rollout/vllm/vllm_checks.h"
@@ -80,7 +81,9 @@ class GenerateStage : public Stage {
         chat_template_(ChatTemplate::load(options.model_dir)),
         patch_options_(PatchOptions::from_model_dir(options.model_dir)),
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)),
-        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = choose_device(options.device)})) {}
+        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = choose_device(options.device)})) {
+    check_patches_fit(patch_options_, model_->description().vision, options.model_dir);
+  }
 
   Json run(const Json& input) override { return answers_of({read_request(input)}).front(); }
 

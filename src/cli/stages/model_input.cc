@@ -1,6 +1,8 @@
 #include "cli/stages/model_input.h"
 
 #include "base/error.h"
+#include "model/families/family.h"
+#include "model/patch_fit.h"
 #include "vision/image.h"
 
 namespace rematch {
@@ -14,7 +16,9 @@ at::ScalarType dtype_of(const std::string& name) {
 
 PixelGetter pixels_from_files(const std::string& model_dir) {
   return [model_dir](const ImageRef& image) {
-    return std::make_shared<const Patches>(patchify(load_image(image.path), PatchOptions::from_model_dir(model_dir), image.path));
+    const PatchOptions options = PatchOptions::from_model_dir(model_dir);
+    check_patches_fit(options, describe_model(model_dir).vision, model_dir);
+    return std::make_shared<const Patches>(patchify(load_image(image.path), options, image.path));
   };
 }
 

@@ -67,6 +67,13 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
                                                            patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
                                        .fix = "do not change image files during a run"});
   }
+  if (patches->row_width != model_.vision.patch_width()) {
+    throw UserError(ErrorKind::kData, {.error = "image patches do not match the model",
+                                       .where = sample_name(prompt.sample_id, prompt.where),
+                                       .what = fmt::format("{}: {} values a patch, the vision tower reads {}", image.path,
+                                                           patches->row_width, model_.vision.patch_width()),
+                                       .fix = "make patches with the preprocessor_config.json of the model directory"});
+  }
   use.content = content_key(*patches);
   use.is_loaded = true;
   Image& known = images_[use.content];
