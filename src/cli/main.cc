@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <new>
 
 #include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/out_of_memory.h"
 #include "cli/stage.h"
 #include "cli/stage_table.h"
 #include "nn/affine.h"
@@ -29,23 +29,6 @@ int report_bug(const char* text) {
   return exit_code(ErrorKind::kBug);
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// Torch's allocators have their own messages.
-bool is_out_of_memory(const std::string& text) {
-  return text.find("not enough memory") != std::string::npos || text.find("out of memory") != std::string::npos ||
-         text.find("can't allocate memory") != std::string::npos;
-}
-
-int report_out_of_memory(const std::string& what) {
-  std::cerr << format_problem({.error = "out of memory",
-                               .where = "this machine",
-                               .what = what,
-                               .fix = "lower training.per_device_train_batch_size, global_max_length, rollout_generate_batch_size (hf), "
-                                      "native.max_num_seqs or native.kv_cache_gib, or set training.gradient_checkpointing: true"});
-  return exit_code(ErrorKind::kEnvironment);
-}
-
 int guarded(const std::function<int()>& action) {
   try {
     return action();
@@ -55,10 +38,10 @@ int guarded(const std::function<int()>& action) {
   } catch (const Interrupted&) {
     std::cerr << "interrupted\n";
     return exit_code(ErrorKind::kInterrupted);
-  } catch (const std::bad_alloc&) {
-    return report_out_of_memory("an allocation failed");
   } catch (const std::exception& error) {
-    return is_out_of_memory(error.what()) ? report_out_of_memory(first_line(error.what())) : report_bug(error.what());
+    if (!is_out_of_memory(error)) return report_bug(error.what());
+    std::cerr << format_problem(out_of_memory(error));
+    return exit_code(ErrorKind::kEnvironment);
   }
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+#include <exception>
+
+#include "base/error.h"
+
+namespace rematch {
+
+/// True for what allocators, oneDNN, CUDA and the start of a thread throw when there is not enough memory; they have types and messages
+/// of their own.
+bool is_out_of_memory(const std::exception& error);
+
+/// What was asked for, as far as the message says it, what was there (machine, container, ulimit), and what to lower.
+Problem out_of_memory(const std::exception& error);
+
+}  // namespace rematch
