@@ -16,6 +16,7 @@
 #include "cli/out_of_memory.h"
 #include "cli/stage.h"
 #include "cli/stage_table.h"
+#include "cli/standard_output.h"
 #include "nn/affine.h"
 
 namespace rematch {
@@ -173,6 +174,8 @@ int main_command(int argc, char** argv) {
     return report_usage(app, error);
   }
   return guarded([&] {
+    const bool prints = check->parsed() || doctor->parsed() || stage->parsed();
+    if (!prints) survive_closed_pipe();
     if (train->parsed()) return run_train(run);
     if (eval->parsed()) return run_eval(run);
     if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
@@ -190,8 +193,9 @@ int main_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  rematch::watch_standard_output();
   rematch::bound_onednn_caches();
   rematch::add_loss_keys();
   rematch::install_interrupt_handlers();
-  return rematch::main_command(argc, argv);
+  return rematch::finish_standard_output(rematch::main_command(argc, argv));
 }

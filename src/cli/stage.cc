@@ -137,12 +137,19 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
   bool all_good = true;
   int64_t number = 0;
   std::string text;
-  while (std::getline(in, text)) {
+  while (out && std::getline(in, text)) {
     ++number;
     throw_if_interrupted();
     if (python_strip(is_valid_utf8(text) ? text : "x").empty()) continue;
     lines.push_back(read_line(text, number));
     if (static_cast<int>(lines.size()) >= batch_size) all_good = answer(stage, lines, out) && all_good;
+  }
+  throw_if_interrupted();  // a signal ends a blocking read as the end of the input would
+  if (in.bad()) {
+    throw UserError(ErrorKind::kEnvironment, {.error = "cannot read the input",
+                                              .where = "standard input",
+                                              .what = fmt::format("reading failed after line {}", number),
+                                              .fix = "check the file or the program that the input comes from"});
   }
   if (!lines.empty()) all_good = answer(stage, lines, out) && all_good;
   return all_good ? 0 : 3;
