@@ -9,24 +9,46 @@ namespace rematch {
 namespace {
 
 std::atomic<bool> g_requested{false};
+std::atomic<bool> g_save_requested{false};
 
-void on_signal(int) {
+void on_stop(int) {
   if (g_requested.exchange(true)) _exit(130);
+}
+
+void on_save(int) { g_save_requested = true; }
+
+bool is_ignored(int signal) {
+  struct sigaction current{};
+  return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
+// No SA_RESTART: a blocking read or wait returns and sees the flag.
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
 void install_interrupt_handlers() {
-  struct sigaction action{};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  // No SA_RESTART: a blocking read or wait returns and sees the flag.
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  handle(SIGINT, on_stop);
+  handle(SIGTERM, on_stop);
+  handle(SIGXFSZ, SIG_IGN);
+}
+
+void install_training_signals() {
+  handle(SIGHUP, SIG_IGN);
+  handle(SIGPIPE, SIG_IGN);
+  handle(SIGXCPU, on_stop);
+  if (!is_ignored(SIGUSR1)) handle(SIGUSR1, on_save);
+  if (!is_ignored(SIGUSR2)) handle(SIGUSR2, on_stop);
 }
 
 bool interrupt_requested() { return g_requested.load(std::memory_order_relaxed); }
 void set_interrupt_requested(bool requested) { g_requested = requested; }
+bool take_save_request() { return g_save_requested.exchange(false); }
 void throw_if_interrupted() {
   if (interrupt_requested()) throw Interrupted{};
 }

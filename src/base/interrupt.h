@@ -2,14 +2,25 @@
 
 namespace rematch {
 
-/// Makes SIGINT and SIGTERM set a flag that long-running work polls; a second signal stops the process at once (exit 130).
+/// Makes SIGINT and SIGTERM set a flag that long-running work polls; a second signal stops the process at once (exit 130). A file that
+/// outgrows its limit is an error of the write instead of a signal (SIGXFSZ).
 void install_interrupt_handlers();
 
-/// True once SIGINT or SIGTERM has arrived. Async-signal-safe, cheap enough for inner loops.
+/// What a training does with the other signals of terminals, schedulers and spot machines; after install_interrupt_handlers().
+///   SIGHUP, SIGPIPE     it goes on without its terminal
+///   SIGUSR1             take_save_request() is true once: it saves and goes on
+///   SIGUSR2, SIGXCPU    as SIGTERM
+/// A signal that the process was started to ignore stays ignored.
+void install_training_signals();
+
+/// True once SIGINT or SIGTERM (SIGUSR2, SIGXCPU) has arrived. Async-signal-safe, cheap enough for inner loops.
 bool interrupt_requested();
 
 /// Sets (or clears) the flag directly, for tests.
 void set_interrupt_requested(bool requested);
+
+/// True once for any number of SIGUSR1 since the last call.
+bool take_save_request();
 
 /// Thrown by long-running work that sees the flag and leaves nothing half done.
 struct Interrupted {};

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "cli/commands.h"
 #include "config/config.h"
 #include "assembly/run.h"
@@ -6,6 +7,7 @@ namespace rematch {
 
 int run_train(const RunArguments& arguments) {
   const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  install_training_signals();
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   run_training(result, arguments.device, *terminal);

@@ -100,7 +100,7 @@ void train_loop(TrainParts& parts) {
     parts.log.step(state, metrics, due.log);
     stop = due.stop;
     try {
-      stop = evaluate_and_save(parts, due.evaluate, due.save) || stop;
+      stop = evaluate_and_save(parts, due.evaluate, due.save || take_save_request()) || stop;
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
     } catch (const EngineFailure&) {
