@@ -17,6 +17,7 @@
 #include "dist/group.h"
 #include "model/adapter.h"
 #include "model/save.h"
+#include "model/finite_weights.h"
 #include "mstep/optim/groups.h"
 #include "resume/resume.h"
 #include "train/loop.h"
@@ -125,6 +126,7 @@ void save_weights(const Session& session, const std::string& directory) {
   if (session.model->adapter()) {
     write_peft_adapter(directory, session.model->adapter()->files());
   } else {
+  check_finite_weights(session.model->adapter() ? session.model->adapter()->parameters() : session.model->parameters());
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
 }
