@@ -105,8 +105,11 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
 
 bool check_range(const KeySpec& spec, double value, const Node& node, std::vector<Problem>& problems) {
   if (spec.in_range(value)) return true;
-  const std::string range =
-      value > spec.high && spec.range_text().find(',') == std::string::npos ? fmt::format("<= {:.0f}", spec.high) : spec.range_text();
+  std::string range = spec.range_text();
+  if (range.find(',') == std::string::npos) {  // the bound that is not worth mentioning elsewhere
+    if (value > spec.high) range = fmt::format("<= {:.0f}", spec.high);
+    if (value < spec.low && range.empty()) range = fmt::format(">= {:.0f}", spec.low);
+  }
   problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), fmt::format("{} is not {}", brief(node), range),
                       fmt::format("choose a value {}", range)});
   return false;

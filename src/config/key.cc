@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-constexpr double kLargestInteger = std::numeric_limits<int>::max();
+constexpr double kLargest = std::numeric_limits<int>::max();
 
 /// Shortest digits that read back the same, 1e-8 rather than 1e-08.
 std::string number_text(double value) {
@@ -46,6 +46,10 @@ KeySpec&& KeySpec::below(double value) && {
 KeySpec&& KeySpec::within(double from, double to) && {
   low = from;
   high = to;
+  return std::move(*this);
+}
+KeySpec&& KeySpec::up_to(double value) && {
+  high = value;
   return std::move(*this);
 }
 KeySpec&& KeySpec::one_of(std::vector<std::string> texts) && {
@@ -96,8 +100,8 @@ std::string KeySpec::default_text() const {
 }
 
 std::string KeySpec::range_text() const {
-  const bool has_low = low != -std::numeric_limits<double>::infinity();
-  const bool has_high = high < kLargestInteger;  // not worth mentioning
+  const bool has_low = low > -kLargest;  // others are not worth mentioning
+  const bool has_high = high < kLargest;
   if (has_low && has_high) return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
   if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
   return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
@@ -110,7 +114,10 @@ KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
   spec.path = std::move(path);
   spec.type = type;
   spec.fallback = std::move(fallback);
-  if (type == KeyType::kInteger) spec.high = kLargestInteger;
+  if (type == KeyType::kInteger || type == KeyType::kNumber) {
+    spec.low = -kLargest;
+    spec.high = kLargest;
+  }
   return spec;
 }
 

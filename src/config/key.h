@@ -48,6 +48,7 @@ struct KeySpec {
   std::string way_out;                  ///< alternative to the choices, e.g. switching the capability off
   std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
   std::vector<ValueRule> rules;
+  /// Of a number. Every one has bounds within which sums and products of several keys are exact: ±2^31 unless it says closer ones.
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;
@@ -59,6 +60,8 @@ struct KeySpec {
   KeySpec&& above(double value) &&;
   KeySpec&& below(double value) &&;
   KeySpec&& within(double from, double to) &&;
+  /// The greatest legal value; the least stays as it is.
+  KeySpec&& up_to(double value) &&;
   KeySpec&& one_of(std::vector<std::string> texts) &&;
   /// Another remedy for a value that is not among the choices; added to "choose one of these".
   KeySpec&& or_else(std::string text) &&;

@@ -22,7 +22,7 @@ std::vector<KeySpec> custom_keys() {
       data("val_sample_limit", &DataSettings::val_sample_limit).at_least(1).says("first N validation records; null: all"),
       data("object_ordering", &DataSettings::object_ordering).says("objects by (min y, min x), or shuffled per epoch"),
       data("coord_input_noise", &DataSettings::coord_input_noise)
-          .at_least(0)
+          .within(0, 1000)
           .says("standard deviation in bins of the noise on coordinates shown where training teaches the full truth"),
       prompt("user_prompt", &PromptSettings::user_prompt).says("text, or a path ending in `.txt`; null: built in"),
       text_key("custom.emit_norm", "none").one_of({"none"}).says("only `none`: coordinates are bins already"),
@@ -31,16 +31,16 @@ std::vector<KeySpec> custom_keys() {
       ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
       boolean("custom.coord_soft_ce_w1.enabled", "true").says("false: weights not given are 0 instead of 1"),
       loss("soft_ce_weight", &CoordLossSettings::soft_ce_weight)
-          .at_least(0)
+          .within(0, 1e6)
           .in(kStage1)
           .says("weight of the soft cross-entropy of a coord slot"),
-      loss("w1_weight", &CoordLossSettings::w1_weight).at_least(0).in(kStage1).says("weight of the Wasserstein-1 distance"),
+      loss("w1_weight", &CoordLossSettings::w1_weight).within(0, 1e6).in(kStage1).says("weight of the Wasserstein-1 distance"),
       loss("gate_weight", &CoordLossSettings::gate_weight)
-          .at_least(0)
+          .within(0, 1e6)
           .in(kStage1)
           .says("weight of the gate loss (mass outside the coord tokens)"),
-      loss("temperature", &CoordLossSettings::temperature_coord).above(0).in(kStage1).says("divides the coord logits"),
-      loss("target_sigma", &CoordLossSettings::target_sigma).above(0).in(kStage1).says("width of the target in bins"),
+      loss("temperature", &CoordLossSettings::temperature_coord).within(1e-3, 1e3).in(kStage1).says("divides the coord logits"),
+      loss("target_sigma", &CoordLossSettings::target_sigma).within(1e-2, 1e4).in(kStage1).says("width of the target in bins"),
       loss("target_truncate", &CoordLossSettings::target_truncate)
           .at_least(0)
           .in(kStage1)

@@ -7,7 +7,9 @@ namespace {
 
 std::vector<KeySpec> root_keys() {
   const KeysOf key("", part<&Settings::model>);
-  return {key("global_max_length", &ModelSettings::global_max_length).at_least(1).says("cap in tokens of a segment and of a packed row")};
+  return {key("global_max_length", &ModelSettings::global_max_length)
+              .within(1, 1 << 24)
+              .says("cap in tokens of a segment and of a packed row")};
 }
 
 std::vector<KeySpec> model_section() {
@@ -19,7 +21,7 @@ std::vector<KeySpec> model_section() {
       key("torch_dtype", &ModelSettings::dtype)
           .refuses("=float16", "float16 overflows in training: use `bfloat16`")
           .says("weights' dtype; auto: bfloat16 on GPU, float32 on CPU"),
-      integer("model.max_model_len").at_least(1).says("default: `global_max_length`; replaces it if that is absent"),
+      integer("model.max_model_len").within(1, 1 << 24).says("default: `global_max_length`; replaces it if that is absent"),
       ignored("model.attn_impl", "attention is chosen by device and dtype"),
   };
 }
@@ -31,7 +33,7 @@ std::vector<KeySpec> template_section() {
       text_key("template.template", families().front().model_type).says("the model's family, as `model_type` of its config.json names it"),
       key("system", &PromptSettings::system_prompt).says("replaces the built-in system prompt"),
       integer("template.max_length")
-          .at_least(1)
+          .within(1, 1 << 24)
           .says("default: `global_max_length`; replaces it if that and `model.max_model_len` are absent"),
       text_key("template.truncation_strategy", "raise")
           .one_of({"raise", "right", "left", "delete"})
@@ -48,9 +50,9 @@ std::vector<KeySpec> data_section() {
   const KeysOf key("data.", part<&Settings::loader>);
   return {
       key("dataloader_num_workers", &LoaderSettings::num_workers)
-          .at_least(0)
+          .within(0, 1024)
           .says("image decode threads; 0 decodes in the training thread; changes no result"),
-      key("dataloader_prefetch_factor", &LoaderSettings::prefetch_factor).at_least(1).says("batches decoded ahead for each worker"),
+      key("dataloader_prefetch_factor", &LoaderSettings::prefetch_factor).within(1, 1024).says("batches decoded ahead for each worker"),
       ignored("data.dataset", "data comes from `custom.train_jsonl`"),
       ignored("data.val_dataset", "data comes from `custom.val_jsonl`"),
       ignored("data.dataset_num_proc", "records are read by native threads"),
@@ -71,9 +73,12 @@ std::vector<KeySpec> tuner_section() {
           .says("freezes the vision tower without its aligner (ms-swift: true; here nothing is frozen by default)"),
       freeze("aligner", &FreezeSettings::aligner)
           .says("freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is frozen by default)"),
-      lora("lora_rank", &LoraSettings::rank).at_least(1).says("rank of an adapter (ms-swift's default)"),
-      lora("lora_alpha", &LoraSettings::alpha).above(0).says("the scale of an adapter is lora_alpha / lora_rank (ms-swift's default)"),
-      lora("lora_dropout", &LoraSettings::dropout).within(0, 1).says("dropout on the input of an adapter (ms-swift's default)"),
+      lora("lora_rank", &LoraSettings::rank).within(1, 65536).says("rank of an adapter (ms-swift's default)"),
+      lora("lora_alpha", &LoraSettings::alpha)
+          .above(0)
+          .up_to(1e6)
+          .says("the scale of an adapter is lora_alpha / lora_rank (ms-swift's default)"),
+      lora("lora_dropout", &LoraSettings::dropout).within(0, 1).below(1).says("dropout on the input of an adapter (ms-swift's default)"),
       text_key("tuner.lora_bias", "none").one_of({"none"}).says("only `none`"),
       lora("use_dora", &LoraSettings::use_dora).says("weight-decomposed adapters"),
       targets("target_modules", &AdapterTargetSettings::target_modules)

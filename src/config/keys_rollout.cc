@@ -21,23 +21,26 @@ std::vector<KeySpec> generation_keys() {
           .one_of(rollout_backends().names())
           .needs("=native", Capability::kNativeEngine)
           .says("which backend generates: " + rollout_backends().meanings()),
-      key("rollout_generate_batch_size", &GenerationSettings::batch_size).at_least(1).says("samples per generate call on one rank (`hf`)"),
-      native("max_num_seqs", &NativeSettings::max_num_seqs).at_least(1).says("concurrent sequences of the `native` backend"),
+      key("rollout_generate_batch_size", &GenerationSettings::batch_size)
+          .within(1, 1e6)
+          .says("samples per generate call on one rank (`hf`)"),
+      native("max_num_seqs", &NativeSettings::max_num_seqs).within(1, 1e6).says("concurrent sequences of the `native` backend"),
       native("kv_cache_gib", &NativeSettings::kv_cache_gib)
           .null_by_default()
           .above(0)
+          .up_to(1e6)
           .null_is({"auto"})
           .says("key/value cache of the `native` backend in GiB"),
       text_key(path("decode_mode"), "greedy")
           .one_of({"greedy", "beam"})
           .needs("=beam", Capability::kBeamSearch)
           .says("how the next token is chosen"),
-      key("max_new_tokens", &GenerationSettings::max_new_tokens).at_least(1).says("maximum tokens of a rollout"),
-      key("temperature", &GenerationSettings::temperature).at_least(0).says("0 is greedy"),
+      key("max_new_tokens", &GenerationSettings::max_new_tokens).within(1, 1 << 24).says("maximum tokens of a rollout"),
+      key("temperature", &GenerationSettings::temperature).within(0, 1000).says("0 is greedy"),
       key("top_p", &GenerationSettings::top_p).within(0, 1).above(0).says("nucleus sampling; 1 is off"),
       key("top_k", &GenerationSettings::top_k).null_by_default().at_least(-1).null_is({"off"}).says("best k only; off, 0 and -1: all"),
       key("repetition_penalty", &GenerationSettings::repetition_penalty)
-          .above(0)
+          .within(1e-3, 1e3)
           .says("over prompt and generated ids, as in transformers; 1 is off"),
       guard("enabled", &RepeatGuardSettings::enabled).says("ends rollouts that repeat themselves"),
       guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens).at_least(0).says("the guard starts at this many generated tokens"),
@@ -65,8 +68,8 @@ std::vector<KeySpec> matching_keys() {
       key("candidate_top_k", &MatchSettings::candidate_top_k).at_least(1).says("candidate ground truths per prediction"),
       key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower maskIoU are rejected"),
       key("maskiou_resolution", &MatchSettings::maskiou_resolution).within(1, 4096).says("side of the maskIoU canvas in pixels"),
-      key("fp_cost", &MatchSettings::fp_cost).at_least(0).says("cost of an unmatched prediction"),
-      key("fn_cost", &MatchSettings::fn_cost).at_least(0).says("cost of an unmatched ground truth"),
+      key("fp_cost", &MatchSettings::fp_cost).within(0, 1e6).says("cost of an unmatched prediction"),
+      key("fn_cost", &MatchSettings::fn_cost).within(0, 1e6).says("cost of an unmatched ground truth"),
       target("target_policy", &TargetSettings::policy)
           .one_of(target_policies().names())
           .says("what a segment teaches: " + target_policies().meanings()),
@@ -88,8 +91,8 @@ std::vector<KeySpec> matching_keys() {
           .above(0)
           .says("part of the windows that roll out; the others teach the full truth"),
       target("ot_cost", &TargetSettings::ot_cost).says("distance of the point transport"),
-      target("ot_epsilon", &TargetSettings::ot_epsilon).above(0).says("entropy of the point transport in bins"),
-      target("ot_iters", &TargetSettings::ot_iters).at_least(1).says("Sinkhorn rounds"),
+      target("ot_epsilon", &TargetSettings::ot_epsilon).within(1e-3, 1e6).says("entropy of the point transport in bins"),
+      target("ot_iters", &TargetSettings::ot_iters).within(1, 1e6).says("Sinkhorn rounds"),
   };
 }
 
@@ -97,12 +100,20 @@ std::vector<KeySpec> loss_keys() {
   const std::string from = "stage-2 override; null: from `custom.coord_soft_ce_w1.";
   const KeysOf loss(path(""), part<&Settings::loss>);
   return {
-      loss("target_sigma", &CoordLossSettings::target_sigma).null_by_default().above(0).in(kStage2).says(from + "target_sigma`"),
+      loss("target_sigma", &CoordLossSettings::target_sigma).null_by_default().within(1e-2, 1e4).in(kStage2).says(from + "target_sigma`"),
       loss("target_truncate", &CoordLossSettings::target_truncate).at_least(0).in(kStage2).says(from + "target_truncate`"),
-      loss("temperature_coord", &CoordLossSettings::temperature_coord).null_by_default().above(0).in(kStage2).says(from + "temperature`"),
-      loss("soft_ce_weight", &CoordLossSettings::soft_ce_weight).null_by_default().at_least(0).in(kStage2).says(from + "soft_ce_weight`"),
-      loss("w1_weight", &CoordLossSettings::w1_weight).null_by_default().at_least(0).in(kStage2).says(from + "w1_weight`"),
-      loss("gate_weight", &CoordLossSettings::gate_weight).null_by_default().at_least(0).in(kStage2).says(from + "gate_weight`"),
+      loss("temperature_coord", &CoordLossSettings::temperature_coord)
+          .null_by_default()
+          .within(1e-3, 1e3)
+          .in(kStage2)
+          .says(from + "temperature`"),
+      loss("soft_ce_weight", &CoordLossSettings::soft_ce_weight)
+          .null_by_default()
+          .within(0, 1e6)
+          .in(kStage2)
+          .says(from + "soft_ce_weight`"),
+      loss("w1_weight", &CoordLossSettings::w1_weight).null_by_default().within(0, 1e6).in(kStage2).says(from + "w1_weight`"),
+      loss("gate_weight", &CoordLossSettings::gate_weight).null_by_default().within(0, 1e6).in(kStage2).says(from + "gate_weight`"),
   };
 }
 
@@ -123,7 +134,7 @@ std::vector<KeySpec> window_keys() {
           .needs("on", Capability::kRolloutBuffer)
           .says("use a window for several optimizer steps"),
       buffer("m_steps", &RolloutBufferSettings::m_steps)
-          .at_least(1)
+          .within(1, 1e6)
           .needs(">1", Capability::kRolloutBuffer)
           .says("optimizer steps per window"),
       offload("enabled", &OffloadSettings::enabled)

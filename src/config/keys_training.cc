@@ -10,19 +10,20 @@ std::vector<KeySpec> length_keys() {
   const KeysOf cadence("training.", part<&Settings::cadence>);
   return {
       batch("per_device_train_batch_size", &BatchSettings::per_device_train_batch_size)
-          .at_least(1)
+          .within(1, 1e6)
           .says("samples per micro-batch (ms-swift)"),
       evaluation("per_device_eval_batch_size", &EvaluationSettings::per_device_eval_batch_size)
-          .at_least(1)
+          .within(1, 1e6)
           .says("samples per evaluation batch (ms-swift)"),
       integer("training.effective_batch_size")
           .at_least(1)
           .says("samples per optimizer step over all ranks; sets `gradient_accumulation_steps`"),
       batch("gradient_accumulation_steps", &BatchSettings::gradient_accumulation_steps)
-          .at_least(1)
+          .within(1, 1e6)
           .says("micro-batches per window (transformers; ms-swift aims at 16 samples)"),
       cadence("num_train_epochs", &CadenceSettings::num_train_epochs)
           .above(0)
+          .up_to(1e5)
           .says("passes over the data (transformers); `max_steps` > 0 overrides it"),
       cadence("max_steps", &CadenceSettings::max_steps).at_least(-1).says("optimizer steps; -1 or 0: by epochs (transformers)"),
   };
@@ -34,14 +35,14 @@ std::vector<KeySpec> optimizer_keys() {
   return {
       key("learning_rate", &OptimSettings::learning_rate)
           .null_by_default()
-          .at_least(0)
+          .within(0, 1000)
           .says("for the language model, and for parts without their own; null: 1e-5 for full, 1e-4 for lora (ms-swift)"),
-      key("vit_lr", &OptimSettings::vit_lr).at_least(0).says("for the vision tower; null: learning_rate"),
-      key("aligner_lr", &OptimSettings::aligner_lr).at_least(0).says("for the aligner; null: learning_rate"),
-      key("weight_decay", &OptimSettings::weight_decay).at_least(0).says("not applied to norm weights and biases (ms-swift)"),
+      key("vit_lr", &OptimSettings::vit_lr).within(0, 1000).says("for the vision tower; null: learning_rate"),
+      key("aligner_lr", &OptimSettings::aligner_lr).within(0, 1000).says("for the aligner; null: learning_rate"),
+      key("weight_decay", &OptimSettings::weight_decay).within(0, 1000).says("not applied to norm weights and biases (ms-swift)"),
       adam("beta1", &AdamWSettings::beta1).at_least(0).below(1).says("AdamW (transformers)"),
       adam("beta2", &AdamWSettings::beta2).at_least(0).below(1).says("AdamW (ms-swift)"),
-      adam("epsilon", &AdamWSettings::epsilon).at_least(0).says("AdamW (transformers)"),
+      adam("epsilon", &AdamWSettings::epsilon).within(1e-30, 1).says("AdamW (transformers)"),
       key("max_grad_norm", &OptimSettings::max_grad_norm).at_least(0).says("global-norm clipping; 0: none (transformers)"),
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
@@ -57,10 +58,10 @@ std::vector<KeySpec> schedule_keys() {
       key("warmup_steps", &ScheduleSettings::warmup_steps).at_least(0).says("overrides warmup_ratio when > 0 (transformers)"),
       key("lr_scheduler_type", &ScheduleSettings::type).says("as transformers defines them (ms-swift)"),
       kwargs("min_lr", &ScheduleSettings::min_lr)
-          .at_least(0)
+          .within(0, 1000)
           .says("final rate of the schedules with a minimum; either this or min_lr_rate"),
       kwargs("min_lr_rate", &ScheduleSettings::min_lr_rate).within(0, 1).says("the same as a fraction of the learning rate"),
-      kwargs("num_cycles", &ScheduleSettings::num_cycles).above(0).says("periods of the cosine; null: 0.5 (transformers)"),
+      kwargs("num_cycles", &ScheduleSettings::num_cycles).above(0).up_to(1e6).says("periods of the cosine; null: 0.5 (transformers)"),
       kwargs("warmup_lr_rate", &ScheduleSettings::warmup_lr_rate)
           .within(0, 1)
           .says("start of cosine_warmup_with_min_lr's warm-up as a fraction of the learning rate"),

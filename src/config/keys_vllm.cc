@@ -37,14 +37,14 @@ std::vector<KeySpec> vllm_keys() {
           .one_of({"colocate"})
           .refuses("=server", "a server is never used by this trainer: set `colocate`, or `rollout_backend: hf`")
           .says("only `colocate`"),
-      key("tensor_parallel_size", &VllmSettings::tensor_parallel_size).at_least(1).says("ranks that share one engine"),
+      key("tensor_parallel_size", &VllmSettings::tensor_parallel_size).within(1, 1024).says("ranks that share one engine"),
       key("gpu_memory_utilization", &VllmSettings::gpu_memory_utilization)
           .within(0, 1)
           .above(0)
           .says("fraction of GPU memory that the engine may use"),
       key("max_model_len", &VllmSettings::max_model_len)
           .null_by_default()
-          .at_least(1)
+          .within(1, 1 << 24)
           .says("null: global_max_length; if that is null, as the data requires"),
       boolean(prefix + "enable_lora", "false")
           .refuses("on", "weights are always merged before hand-over: set it to false")
@@ -68,8 +68,8 @@ std::vector<KeySpec> vllm_keys() {
       handed_on("mm_encoder_tp_mode", KeyType::kString).says("passed to the engine"),
       handed_on("enable_chunked_prefill", KeyType::kBool).says("passed to the engine"),
       handed_on("disable_chunked_mm_input", KeyType::kBool).says("passed to the engine"),
-      handed_on("cpu_offload_gb", KeyType::kNumber).at_least(0).says("passed to the engine"),
-      handed_on("swap_space", KeyType::kNumber).at_least(0).says("passed to the engine"),
+      handed_on("cpu_offload_gb", KeyType::kNumber).within(0, 1e6).says("passed to the engine"),
+      handed_on("swap_space", KeyType::kNumber).within(0, 1e6).says("passed to the engine"),
       handed_on("load_format", KeyType::kString).says("passed to the engine, except dummy"),
       handed_on("disable_custom_all_reduce", KeyType::kBool).says("passed to the engine"),
   };

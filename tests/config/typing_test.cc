@@ -1,3 +1,4 @@
+#include "config/schema.h"
 #include "config/support.h"
 
 namespace rematch {
@@ -162,6 +163,42 @@ TEST(Ranges, AreTheContracts) {
       EXPECT_EQ(problem.where, "--set " + one.key);
       EXPECT_NE(problem.what.find(value), std::string::npos) << problem.what;
     }
+  }
+}
+
+TEST(Typing, NumbersThatLookOctalAreRefused) {
+  for (const char* text : {"010", "-07", "+012", "00", "0755.5", "01e2"}) {
+    for (const char* key : {"training.max_steps", "training.learning_rate"}) {
+      const Problem problem = test::problem_of_set({std::string(key) + "=" + text});
+      EXPECT_NE(problem.fix.find("leading zeros"), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(test::load_set({"training.learning_rate=0.5"}).settings.optim.learning_rate, 0.5);
+  EXPECT_EQ(test::load_set({"training.save_delay_steps=0"}).settings.cadence.save_delay_steps, 0);
+}
+
+// Whatever a key holds, the run may fail for lack of memory or time, but no sum of it overflows.
+TEST(Typing, EveryNumberHasBoundsAndNothingBeyondThemIsTaken) {
+  for (const KeySpec& spec : schema()) {
+    if (spec.state != KeyState::kHonoured || (spec.type != KeyType::kInteger && spec.type != KeyType::kNumber)) continue;
+    EXPECT_GE(spec.low, -2147483648.0) << spec.path;
+    EXPECT_LE(spec.high, 2147483648.0) << spec.path;
+    const std::vector<std::string> too_much = spec.type == KeyType::kInteger
+                                                  ? std::vector<std::string>{"9223372036854775807", "-9223372036854775808"}
+                                                  : std::vector<std::string>{"1e19", "-1e19", "1e308"};
+    for (const std::string& value : too_much) {
+      const Problem problem = problems_of("", {spec.path + "=" + value}).front();
+      EXPECT_EQ(problem.error, "`" + spec.path + "` is out of range") << value;
+      EXPECT_EQ(problem.where, "--set " + spec.path);
+    }
+  }
+}
+
+TEST(Typing, BoundsExcludeWhatCannotWork) {
+  for (const char* set :
+       {"training.adam_epsilon=0", "training.adam_epsilon=1e-40", "training.num_train_epochs=1e19", "training.num_train_epochs=1e6",
+        "training.per_device_train_batch_size=2000000", "tuner.lora_dropout=1", "training.learning_rate=1e6"}) {
+    EXPECT_NE(problem_of_set({set}).error.find("is out of range"), std::string::npos) << set;
   }
 }
 
