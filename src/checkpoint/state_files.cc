@@ -38,16 +38,6 @@ FileMark mark_of(const std::string& path) {
   return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
 }
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-/// Files outside the training state that a resumed run needs: the weights, which are the masters of a float32 run, and their layout.
-bool is_weights_file(const std::string& name) {
-  return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json") || name == "config.json" ||
-         name == "adapter_config.json";
-}
-
 [[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file, std::string error, std::string what) {
   throw UserError(ErrorKind::kData,
                   {.error = std::move(error),
@@ -76,12 +66,12 @@ void require_state_dir(const std::string& checkpoint_dir) {
                           checkpoint_dir)});
 }
 
-/// Names, relative to the checkpoint, of the files that the manifest covers. The manifest itself is not among them.
+/// Names, relative to the checkpoint, of the files that the manifest covers: all but the manifest itself.
 std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
-  std::vector<std::string> names{in_state_dir(kDocument), in_state_dir(kOptimizer), in_state_dir(kSegments)};
-  for (const auto& entry : fs::directory_iterator(checkpoint_dir)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_regular_file() && is_weights_file(name)) names.push_back(name);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
+    std::string name = entry.path().lexically_relative(checkpoint_dir).generic_string();
+    if (entry.is_regular_file() && name != in_state_dir(kManifest)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -19,8 +19,8 @@ struct StateFiles {
 /// Name of the directory inside a checkpoint.
 inline constexpr const char* kTrainingStateDir = "training_state";
 
-/// Writes the three files and `manifest.json`: size and XXH3-64 hash of each of them and of the checkpoint's weights and config.json, which
-/// a resumed run needs as well. Call it after writing the model, within the StagedDirectory of the checkpoint: it is not atomic by itself.
+/// Writes the three files and `manifest.json`: size and XXH3-64 hash of every file of the checkpoint. Call it last, within the
+/// StagedDirectory of the checkpoint: it is not atomic by itself.
 /// @throws UserError (environment), e.g. on a full disk. Cost: reads the files once more, from the page cache.
 void write_state_files(const std::string& checkpoint_dir, const StateFiles& files);
 

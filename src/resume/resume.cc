@@ -49,7 +49,7 @@ bool has_trainer_state(const std::string& checkpoint) {
 Problem incomplete(const std::string& checkpoint) {
   return {.error = "a checkpoint is incomplete",
           .where = checkpoint,
-          .what = "trainer_state.json, which is written last, is missing",
+          .what = "trainer_state.json is missing",
           .fix = "resume from another checkpoint"};
 }
 

@@ -35,8 +35,8 @@ std::string Checkpoints::save(TrainerState& state, const Writer& write_state) {
 void Checkpoints::write(const std::string& path, const TrainerState& state, const Writer& write_state) const {
   StagedDirectory staged(path);
   write_model_(staged.path());
-  if (!options_.save_only_model) write_state(staged.path());
   write_file_atomic(staged.path() + "/trainer_state.json", state.to_json());
+  if (!options_.save_only_model) write_state(staged.path());  // last: its manifest covers every other file
   staged.commit();
 }
 
@@ -44,7 +44,7 @@ std::vector<int64_t> Checkpoints::existing_steps() const {
   std::vector<int64_t> steps;
   std::error_code error;
   for (const CheckpointName& checkpoint : list_checkpoints(options_.run_dir)) {
-    // trainer_state.json is written last before the rename, so its presence marks a complete checkpoint.
+    // The rename of a whole directory made it; trainer_state.json marks it as a checkpoint.
     const bool is_ours = checkpoint.path == path_of(checkpoint.step);
     if (is_ours && fs::exists(checkpoint.path + "/trainer_state.json", error)) steps.push_back(checkpoint.step);
   }

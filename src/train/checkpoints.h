@@ -28,10 +28,10 @@ class Checkpoints {
   /// Path of the checkpoint of a step, whether it exists or not.
   std::string path_of(int64_t step) const;
 
-  /// Saves `checkpoint-<state.global_step>` and rotates old ones. trainer_state.json is written last: it marks a complete checkpoint.
+  /// Saves `checkpoint-<state.global_step>` and rotates old ones. The manifest of its training state covers every file.
   /// When the step is the best so far, the state's best_model_checkpoint is set to it. A failure (full disk, …) leaves earlier checkpoints
   /// as they were.
-  /// @param write_state  the training state (write_state_files), after the model; not called with save_only_model
+  /// @param write_state  the training state (write_state_files), after all other files; not called with save_only_model
   /// @return its path; @throws UserError (environment)
   std::string save(TrainerState& state, const Writer& write_state);
 
