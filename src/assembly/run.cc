@@ -22,6 +22,7 @@
 #include "resume/resume.h"
 #include "train/loop.h"
 #include "train/restore.h"
+#include "resume/run_lock.h"
 
 namespace rematch {
 namespace {
@@ -133,8 +134,6 @@ void save_weights(const Session& session, const std::string& directory) {
 
 /// The checkpoint that this run resumes from, if any; prepares the run directory for writing.
 std::optional<std::string> choose_start(const Settings& settings, Terminal& terminal) {
-  // The run directory first: an unwritable disk must be found before the model is loaded.
-  make_directories(settings.output.run_dir);
   for (const std::string& name : remove_leftovers(settings.output.run_dir))
     terminal.say(fmt::format("removed {}, left by a killed run", name));
   if (!settings.checkpoints.resume_from_checkpoint) {
@@ -174,6 +173,9 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const std::optional<std::string> averages = checkpoint ? std::nullopt : settings.checkpoints.resume_optimizer_from;
   if (averages) check_carried_optimizer(*averages);
   write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
+  // The run directory first: an unwritable disk must be found before the model is loaded.
+  make_directories(settings.output.run_dir);
+  const auto lock = group.rank() == 0 ? std::make_unique<const RunLock>(settings.output.run_dir) : nullptr;
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
   const SessionNeeds needs{.train_data = true,
