@@ -20,6 +20,7 @@
 #include "model/finite_weights.h"
 #include "mstep/optim/groups.h"
 #include "resume/resume.h"
+#include "resume/abandoned.h"
 #include "train/loop.h"
 #include "train/restore.h"
 #include "resume/run_lock.h"
@@ -203,6 +204,11 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
   }
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
+  if (resume && resume->trainer.global_step < cadence.total_steps()) {
+    if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
+      terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
+                                resume->trainer.global_step, *aside));
+  }
 
   const std::unique_ptr<SegmentSource> source = make_source(session, rollouts);
   Packer packer = make_packer(session);

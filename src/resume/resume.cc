@@ -192,8 +192,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
   if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
     choice.warnings.push_back(
-        fmt::format("{} is older than {}; until the run has passed that step, `latest` would resume from the newer one", chosen->path,
-                    siblings.back().path));
+        fmt::format("{} is older than {}; when training goes on, the newer ones are moved aside", chosen->path, siblings.back().path));
   }
   return choice;
 }

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "resume/abandoned.h"
+#include "resume/run_lock.h"
 #include "run_states.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -198,6 +200,84 @@ TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
   fs::copy(dir.file("checkpoint-4"), dir.file(".tmp-checkpoint-4-" + dead + ".old"), fs::copy_options::recursive);
   EXPECT_EQ(remove_leftovers(dir.path()).size(), 1u);
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
+  for (const char* file : {"trainer_state.json", "tokenizer.json", "preprocessor_config.json", "additional_chat_templates/other.jinja"}) {
+    const test::TempDir dir;
+    RunState run;
+    const Checkpoints::Writer write_model = [](const std::string& directory) {
+      write_file_atomic(directory + "/tokenizer.json", "a tokenizer");
+      write_file_atomic(directory + "/preprocessor_config.json", "a processor");
+      make_directories(directory + "/additional_chat_templates");
+      write_file_atomic(directory + "/additional_chat_templates/other.jinja", "a template");
+    };
+    const Checkpoints::Writer write_state = [&](const std::string& directory) { write_state_files(directory, state_files_of(run, {})); };
+    for (const int64_t step : {1, 2}) {
+      TrainerState state;
+      state.global_step = step;
+      Checkpoints({.run_dir = dir.path()}, write_model).save(state, write_state);
+    }
+    truncate(dir.file(std::string("checkpoint-2/") + file));
+    const ResumeChoice choice = latest_complete(dir.path());
+    EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-1")) << file;
+    ASSERT_EQ(choice.warnings.size(), 1u);
+    EXPECT_NE(choice.warnings[0].find(file), std::string::npos) << choice.warnings[0];
+  }
+}
+
+TEST(MoveLaterCheckpointsAside, KeepsEveryHistoryApart) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {1, 2, 3});
+  dir.write("logging.jsonl", "{\"step\": 3}\n");
+  EXPECT_FALSE(move_later_checkpoints_aside(dir.path(), 3));
+  EXPECT_EQ(move_later_checkpoints_aside(dir.path(), 1), dir.file("abandoned-1"));
+  EXPECT_EQ(list_checkpoints(dir.path()).size(), 1u);
+  EXPECT_EQ(list_checkpoints(dir.file("abandoned-1")).size(), 2u);
+  EXPECT_EQ(read_file(dir.file("abandoned-1/logging.jsonl")), "{\"step\": 3}\n");
+  save_steps(dir.path(), {2});
+  EXPECT_EQ(move_later_checkpoints_aside(dir.path(), 1), dir.file("abandoned-2"));
+  EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-1"));
+}
+
+namespace {
+
+/// Exit code of a process that tries to take the lock: 0 taken, 4 refused.
+int lock_in_a_child(const std::string& run_dir) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      const RunLock lock(run_dir);
+      ::_exit(0);
+    } catch (const UserError& error) {
+      ::_exit(exit_code(error.kind()));
+    }
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST(RunLock, HoldsAsLongAsItsObjectAndNotLonger) {
+  const test::TempDir dir;
+  {
+    const RunLock lock(dir.path());
+    EXPECT_EQ(lock_in_a_child(dir.path()), 4);
+  }
+  EXPECT_EQ(lock_in_a_child(dir.path()), 0);
+}
+
+TEST(RunLock, TheRecordOfADeadRunOrAnyOtherTextHoldsNobodyBack) {
+  const test::TempDir dir;
+  EXPECT_EQ(lock_in_a_child(dir.path()), 0);  // it died with the record in the file
+  EXPECT_NE(read_file(dir.file(".lock")), "");
+  EXPECT_EQ(lock_in_a_child(dir.path()), 0);
+  for (const char* text : {"", "{", "[]", "{\"pid\": 1}", "\xff"}) {
+    dir.write(".lock", text);
+    EXPECT_EQ(lock_in_a_child(dir.path()), 0) << text;
+  }
 }
 
 }  // namespace rematch
