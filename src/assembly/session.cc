@@ -9,6 +9,7 @@
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
 #include "model/adapter.h"
+#include "estep/prompt_lengths.h"
 #include "model/row.h"
 #include "rollout/engine_factory.h"
 #include "model/families/family.h"
@@ -73,8 +74,12 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
   const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
   if (use_adapter) check_adapter_targets(settings, *tokenizer, coords);
   if (needs.train_data)
-    train_data = load_checked(settings.data.train_jsonl, settings.data.train_sample_limit, single_image, *tokenizer, patches);
-  if (needs.val_data) val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image, *tokenizer, patches);
+    train_data = load_checked(settings.data.train_jsonl, settings.data.train_sample_limit, single_image, *tokenizer, patches,
+                              settings.data.on_bad_sample, terminal);
+  if (needs.val_data)
+    val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image, *tokenizer, patches, OnBadSample::kStop,
+                            terminal);
+  if (train_data && settings.is_stage_2()) check_prompt_lengths(*train_data, *prompts, patches, max_length());
   pixels = std::make_unique<PixelStore>(
       PixelStore::Options{.loader = settings.loader, .batch_images = settings.batches.per_device_train_batch_size, .patches = patches});
   if (needs.rollouts && settings.backend == "vllm") {

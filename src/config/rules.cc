@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/full_match.h"
 #include "base/text.h"
+#include "config/prompt_file.h"
 #include "model/families/family.h"
 #include "observe/catalog.h"
 
@@ -171,18 +172,10 @@ class CrossRules {
     const std::string path = values_.text(key);
     if (path.size() < 4 || path.compare(path.size() - 4, 4, ".txt") != 0) return;
     try {
-      std::string text = read_file(path);
-      if (!is_valid_utf8(text)) {
-        problem("the prompt file is not UTF-8 text", key, path, "save it as UTF-8");
-        return;
-      }
-      text = python_strip(text);  // editors end files with a newline
-      if (text.empty())
-        problem("the prompt file is empty", key, path, "write the prompt into it, or remove the key for the built-in prompt");
-      values_.set(key, text, fmt::format("{} ({})", path, values_.origin(key)), true);
+      values_.set(key, read_prompt_file(path), fmt::format("{} ({})", path, values_.origin(key)), true);
     } catch (const UserError& error) {
-      problem("the prompt file cannot be read", key, error.problems().front().what,
-              "correct the path (relative to the current directory), or write the text itself");
+      const Problem& found = error.problems().front();
+      problem(found.error, key, found.what, found.fix);
     }
   }
 

@@ -148,6 +148,13 @@ TEST(UserPrompt, AFileThatCannotServeIsAnError) {
   const test::TempDir dir;
   EXPECT_EQ(problem_of_set({"custom.user_prompt=/nowhere/p.txt"}).error, "the prompt file cannot be read");
   EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("e.txt", " \n")}).error, "the prompt file is empty");
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("big.txt", std::string((1 << 20) + 1, 'a'))}).error,
+            "the prompt file is too large");
+  EXPECT_EQ(load_set({"custom.user_prompt=" + dir.write("m.txt",
+                                                        "\xEF\xBB\xBF"
+                                                        "Find")})
+                .settings.prompt.user_prompt,
+            "Find");
   EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("b.txt", "\xff")}).error, "the prompt file is not UTF-8 text");
 }
 
