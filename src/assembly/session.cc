@@ -34,7 +34,17 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
   DatasetOptions options{.limit = limit, .require_single_image = single_image};
   for (const AddedToken& token : tokenizer.added_tokens()) options.forbidden_texts.push_back(token.content);
   Dataset dataset = Dataset::load(path, options);
-  dataset.validate_images(patches);
+  if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
+    terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
+  }
+  try {
+    dataset.validate_images(patches);
+  } catch (const UserError& error) {
+    if (on_bad == OnBadSample::kStop) throw;
+    const Problem& first = error.problems().front();
+    terminal.warn(fmt::format("{}: at least {} images cannot be used and are skipped, the first {}: {} ({})", path, error.problems().size(),
+                              first.where, first.error, first.what));
+  }
   return dataset;
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <unordered_map>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -43,7 +44,6 @@ bool is_blank(std::string_view line) {
   return is_valid_utf8(line) && python_strip(line).empty();
 }
 
-void check_image_files(const Sample& sample) {
 // The reader of JSON forgives a byte order mark at its start, which is right for a file's first line only.
 void refuse_byte_order_mark(std::string_view line, const std::string& where) {
   if (!line.starts_with("\xEF\xBB\xBF")) return;
@@ -53,6 +53,7 @@ void refuse_byte_order_mark(std::string_view line, const std::string& where) {
                                      .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come from joining files"});
 }
 
+void check_image_files(const Sample& sample) {
   for (const std::string& path : sample.image_paths) {
     struct stat info{};
     const bool found = ::stat(path.c_str(), &info) == 0;
@@ -65,7 +66,6 @@ void refuse_byte_order_mark(std::string_view line, const std::string& where) {
   }
 }
 
-void check_image_sizes(const Sample& sample, const PatchOptions& options) {
 // An error of an image file, at the record that names it.
 UserError at_record(const UserError& error, const Sample& sample) {
   std::vector<Problem> problems = error.problems();
@@ -75,6 +75,7 @@ UserError at_record(const UserError& error, const Sample& sample) {
   return UserError(error.kind(), std::move(problems));
 }
 
+void check_image_sizes(const Sample& sample, const PatchOptions& options) {
   for (const std::string& path : sample.image_paths) {
     const ImageSize size = read_image_size(path);
     if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
@@ -108,8 +109,8 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     begin = end + 1;
     if (is_blank(line)) continue;
     ++num_records;
-    try {
     const std::string where = fmt::format("{}:{}", jsonl_path, line_idx + 1);
+    try {
       if (line_idx > 0) refuse_byte_order_mark(line, where);
       Sample sample = read_record(line, {.where = where,
                                          .directory = parent.empty() ? "." : parent,
@@ -144,6 +145,30 @@ void Dataset::validate_images(const PatchOptions& options) const {
     }
   }
   problems.throw_if_any();
+}
+
+int64_t count_images_outside(const Dataset& dataset) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto directory_of = [&](const std::string& path) {
+    const fs::path parent = fs::path(path).parent_path();
+    return fs::weakly_canonical(parent.empty() ? fs::path(".") : parent, ignored);
+  };
+  const fs::path home = directory_of(dataset.path());
+  const auto leaves_home = [&home](const fs::path& path) {
+    const fs::path relative = path.lexically_relative(home);
+    return !relative.empty() && *relative.begin() == "..";
+  };
+  std::unordered_map<std::string, bool> is_outside;  // by directory, as it is written
+  int64_t num_outside = 0;
+  for (const Sample& sample : dataset.samples()) {
+    for (const std::string& path : sample.image_paths) {
+      const auto [known, is_new] = is_outside.try_emplace(fs::path(path).parent_path().string(), false);
+      if (is_new) known->second = leaves_home(directory_of(path));
+      num_outside += known->second || (fs::is_symlink(path, ignored) && leaves_home(fs::weakly_canonical(path, ignored)));
+    }
+  }
+  return num_outside;
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {

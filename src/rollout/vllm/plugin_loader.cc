@@ -24,9 +24,12 @@ constexpr const char* kOwnEnvironment = ".venv-vllm/bin/python";
 constexpr const char* kPluginFile = "librematch_vllm.so";
 const std::string kPythonKey = kVllmSection + ".python";
 
-// Versions are read from the packages' files: importing them takes seconds, and may fail.
+// Versions are read from the packages' files: importing them takes seconds, and may fail. Nothing comes from the current directory, where
+// `python -c` looks first.
 constexpr const char* kProbe = R"PY(
-import importlib.metadata, importlib.util, json, os, re, sys, sysconfig
+import sys
+sys.path[:] = [place for place in sys.path if place]
+import importlib.metadata, importlib.util, json, os, re, sysconfig
 def version(name):
     try:
         spec = importlib.util.find_spec(name)

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -257,6 +258,7 @@ class Plugin : public VllmPlugin {
  private:
   static void start_interpreter(const std::string& executable) {
     if (Py_IsInitialized() != 0) return;
+    ::setenv("PYTHONSAFEPATH", "1", 1);  // neither it nor the workers that it starts import from the current directory
     PyConfig config;
     PyConfig_InitPythonConfig(&config);
     config.install_signal_handlers = 0;  // SIGINT is the program's
