@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "assembly/loss_keys.h"
+#include "assembly/sample_pixels.h"
 #include "model/adapter.h"
 #include "rollout/engine_factory.h"
 #include "text/stop_ids.h"
@@ -54,7 +55,7 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer, std::
   rollouts.engine = make_engine(settings.backend,
                                 {.model = session.model,
                                  .tokenizer = session.tokenizer,
-                                 .pixels = [&pixels](const ImageRef& image) { return pixels.get(image); },
+                                 .pixels = sample_pixels(pixels, session.train_data, session.val_data),
                                  .vllm = session.vllm},
                                 generate);
   offload_scope.restore();

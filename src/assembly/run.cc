@@ -12,18 +12,19 @@
 #include "assembly/loss_keys.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
+#include "assembly/skipping.h"
 #include "base/file.h"
 #include "checkpoint/peft.h"
 #include "dist/group.h"
 #include "model/adapter.h"
-#include "model/save.h"
 #include "model/finite_weights.h"
+#include "model/save.h"
 #include "mstep/optim/groups.h"
-#include "resume/resume.h"
 #include "resume/abandoned.h"
+#include "resume/resume.h"
+#include "resume/run_lock.h"
 #include "train/loop.h"
 #include "train/restore.h"
-#include "resume/run_lock.h"
 
 namespace rematch {
 namespace {
@@ -125,10 +126,10 @@ Fingerprint fingerprint_of(const ConfigResult& result, const Session& session, c
 
 /// The model files of a checkpoint: the model, or the adapter trained on it.
 void save_weights(const Session& session, const std::string& directory) {
+  check_finite_weights(session.model->adapter() ? session.model->adapter()->parameters() : session.model->parameters());
   if (session.model->adapter()) {
     write_peft_adapter(directory, session.model->adapter()->files());
   } else {
-  check_finite_weights(session.model->adapter() ? session.model->adapter()->parameters() : session.model->parameters());
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
 }
@@ -170,13 +171,13 @@ TrainerState initial_state(const Settings& settings, int64_t total_steps) {
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal) {
   const Settings& settings = result.settings;
   Group& group = group_of(world_from_environment());
+  // The run directory first: an unwritable disk must be found before the model is loaded.
+  make_directories(settings.output.run_dir);
+  const auto lock = group.rank() == 0 ? std::make_unique<const RunLock>(settings.output.run_dir) : nullptr;
   const std::optional<std::string> checkpoint = choose_start(settings, terminal);
   const std::optional<std::string> averages = checkpoint ? std::nullopt : settings.checkpoints.resume_optimizer_from;
   if (averages) check_carried_optimizer(*averages);
   write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
-  // The run directory first: an unwritable disk must be found before the model is loaded.
-  make_directories(settings.output.run_dir);
-  const auto lock = group.rank() == 0 ? std::make_unique<const RunLock>(settings.output.run_dir) : nullptr;
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
   const SessionNeeds needs{.train_data = true,
@@ -203,14 +204,14 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   if (resume) {
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
   }
-  terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
   if (resume && resume->trainer.global_step < cadence.total_steps()) {
     if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
       terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
                                 resume->trainer.global_step, *aside));
   }
+  terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
-  const std::unique_ptr<SegmentSource> source = make_source(session, rollouts);
+  const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts), session);
   Packer packer = make_packer(session);
   const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2()) : nullptr;
   Checkpoints checkpoints({.run_dir = settings.output.run_dir,

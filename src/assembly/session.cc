@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "assembly/adapter_setup.h"
+#include "assembly/sample_pixels.h"
 #include "assembly/vllm_setup.h"
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
-#include "model/adapter.h"
 #include "estep/prompt_lengths.h"
-#include "model/row.h"
-#include "rollout/engine_factory.h"
+#include "model/adapter.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"
+#include "model/row.h"
+#include "rollout/engine_factory.h"
 #include "text/chat_template.h"
 
 namespace rematch {
@@ -29,9 +30,10 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   return device;
 }
 
+/// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the first are named
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image, const Tokenizer& tokenizer,
-                     const PatchOptions& patches) {
-  DatasetOptions options{.limit = limit, .require_single_image = single_image};
+                     const PatchOptions& patches, OnBadSample on_bad, Terminal& terminal) {
+  DatasetOptions options{.limit = limit, .require_single_image = single_image, .check_image_files = on_bad == OnBadSample::kStop};
   for (const AddedToken& token : tokenizer.added_tokens()) options.forbidden_texts.push_back(token.content);
   Dataset dataset = Dataset::load(path, options);
   if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
@@ -80,6 +82,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
       vocab(AnswerVocab::from(*tokenizer, coords, settings_.model.directory)),
       patches(PatchOptions::from_model_dir(settings_.model.directory)),
       prompts(make_prompts(settings_, tokenizer, patches, terminal_)) {
+  check_patches_fit(patches, describe_model(settings.model.directory).vision, settings.model.directory);
   const bool single_image = settings.is_stage_2();
   const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
   if (use_adapter) check_adapter_targets(settings, *tokenizer, coords);
@@ -97,7 +100,6 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
     if (train_data) data.push_back(&*train_data);
     if (val_data) data.push_back(&*val_data);
     vllm = vllm_options_of(settings, device, group);
-  check_patches_fit(patches, describe_model(settings.model.directory).vision, settings.model.directory);
     settle_vllm_options(vllm, settings, data, *prompts, patches);
   }
   // Finds samples that are too long for a row before the model is loaded.
@@ -128,8 +130,8 @@ int Session::max_length() const { return static_cast<int>(settings.model.global_
 
 RowModel Session::row_model(FeatureCache* kept) const {
   return {.hidden_TH =
-              [this, kept](const PackedRow& row) {
-                const RowBatch batch = make_row(row, [this](const ImageRef& image) { return pixels->get(image); }, device);
+              [this, kept, get = sample_pixels(*pixels, train_data, val_data)](const PackedRow& row) {
+                const RowBatch batch = make_row(row, get, device);
                 return forward_row(*model, batch, kept);
               },
           .head = Head::of(model->head()),

@@ -29,6 +29,7 @@ const std::vector<MetricRow> kTable = {
     {"grad_norm", "1", kLast, "grad_norm", "", 1, "global norm of the gradient before clipping"},
     {"learning_rate", "1", kLast, "learning_rate", "", 1, "learning rate of the language-model group in this step"},
     {"epoch", "epochs", kLast, "epoch", "", 1, "passes over the training data so far"},
+    {"data/skipped_samples", "samples", kSum, "data/skipped_samples", "", 1, "samples left out of the window (`data.on_bad_sample: skip`)"},
     {"loss/ce", "nats", kLast, "loss/ce", "", 1, "cross-entropy per supervised text token"},
     {"loss/coord", "nats", kLast, "loss/coord", "", 1, "weighted softCE + W1 + gate per supervised coordinate"},
     {"loss/coord_prefix", "nats", kLast, "loss/coord_prefix", "", 1, "as loss/coord, over coordinates of matched predictions only"},

@@ -15,6 +15,14 @@ enum class ObjectOrdering {
 inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {{ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"}};
 constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) { return kObjectOrderings; }
 
+/// What training does when an image cannot be used in the middle of a run (`data.on_bad_sample`).
+enum class OnBadSample {
+  kStop,  ///< it stops with its state saved
+  kSkip,  ///< it leaves the sample out, says so and counts it
+};
+inline constexpr EnumName<OnBadSample> kOnBadSamples[] = {{OnBadSample::kStop, "stop"}, {OnBadSample::kSkip, "skip"}};
+constexpr std::span<const EnumName<OnBadSample>> names_of(OnBadSample) { return kOnBadSamples; }
+
 /// Which records are read (`custom.*_jsonl`, `.*_sample_limit`).
 struct DataSettings {
   std::string train_jsonl;
@@ -22,6 +30,7 @@ struct DataSettings {
   std::optional<int64_t> train_sample_limit;  ///< first N records
   std::optional<int64_t> val_sample_limit;
   ObjectOrdering object_ordering = ObjectOrdering::kSorted;
+  OnBadSample on_bad_sample = OnBadSample::kStop;
   double coord_input_noise = 0;  ///< ≥ 0, bins: standard deviation on coordinates shown where training teaches the full truth
 
   bool operator==(const DataSettings&) const = default;

@@ -9,6 +9,7 @@
 #include "train/loop.h"
 
 #include "base/interrupt.h"
+#include "data/bad_sample.h"
 #include "rollout/engine_failure.h"
 #include "train/restore.h"
 
@@ -91,6 +92,8 @@ void train_loop(TrainParts& parts) {
       save_and_rethrow(parts);
     } catch (const EngineFailure&) {
       save_and_rethrow(parts);
+    } catch (const BadSample&) {
+      save_and_rethrow(parts);
     }
     ++state.global_step;
     state.epoch = parts.cadence.epoch_at(state.global_step);
@@ -104,6 +107,8 @@ void train_loop(TrainParts& parts) {
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
     } catch (const EngineFailure&) {
+      save_and_rethrow(parts);
+    } catch (const BadSample&) {
       save_and_rethrow(parts);
     }
     if (!stop && interrupt_requested()) {

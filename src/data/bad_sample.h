@@ -1,0 +1,13 @@
+#pragma once
+#include "base/error.h"
+
+namespace rematch {
+
+/// An image that was good when the data were checked cannot be used any more: names its file and its record. The run stops with its state
+/// saved.
+class BadSample : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+}  // namespace rematch
