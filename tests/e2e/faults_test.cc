@@ -1,0 +1,331 @@
+// What happens to a run is not its fault: signals, dead terminals, full disks, damaged files, a second run. Nothing is lost and nothing is
+// silent.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "checkpoint/hf_dir.h"
+#include "checkpoint/safetensors.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A script for bash in the program's directory. `$R` is the program; `steps N` waits until the run has logged N lines.
+test::ProcessResult script(const test::Program& program, const std::string& text) {
+  const std::string path = program.dir().write(
+      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 600); do [ \"$(cat out/run/logging.jsonl 2>/dev/null | wc -l)\" -ge "
+                               "$1 ] && return; sleep 0.05; done; exit 99; }}\n{}\n",
+                               program.dir().path(), test::binary_path("bin/rematch"), text));
+  return test::run_command("exec bash " + path);
+}
+
+/// A run that takes so long that a script can meddle with it.
+std::string long_run(const test::Program& program, const std::string& more = "") {
+  return program.config("training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false" + more +
+                        "}\ncustom: {extra: {rollout_matching: {max_new_tokens: 4}}}\n");
+}
+
+std::string weights_of(const test::Program& program, int step) {
+  return read_file(fmt::format("{}/checkpoint-{}/model.safetensors", program.run_dir(), step));
+}
+
+/// A copy of the golden model with other members of preprocessor_config.json.
+std::string model_with_processor(const test::Program& program, const std::string& name, int value) {
+  fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  Json processor = read_json_file(program.dir().file("model/preprocessor_config.json"));
+  processor[name] = value;
+  program.dir().write("model/preprocessor_config.json", processor.dump());
+  return program.config("model: {model: model}\ncustom: {extra: {rollout_matching: {rollout_backend: native}}}\n");
+}
+
+/// The golden training set with its images in the program's directory, where a test may damage them; its configuration.
+std::string own_images(const test::Program& program, const std::string& lines) {
+  fs::copy(test::Program::golden("images"), program.dir().file("images"));
+  fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
+  return program.config("custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n" + lines);
+}
+
+}  // namespace
+
+TEST(Faults, AProcessorThatDoesNotFitTheTowerIsOneErrorAtLoad) {
+  test::Program program;
+  for (const auto& [name, value] : {std::pair{"patch_size", 8}, std::pair{"temporal_patch_size", 1}, std::pair{"merge_size", 1}}) {
+    const std::string config = model_with_processor(program, name, value);
+    for (const char* command : {"train ", "eval ", "rollout "}) {
+      const test::ProcessResult result = program.run(command + config);
+      EXPECT_EQ(result.exit_code, 3) << command << name << result.err;
+      EXPECT_THAT(result.err, HasSubstr("the image processor and the vision tower of a model disagree")) << command << name;
+      EXPECT_THAT(result.err, HasSubstr(fmt::format("{} is {}", name, value))) << command;
+    }
+  }
+}
+
+TEST(Faults, OutputOntoAFullDiskIsAnError) {
+  test::Program program;
+  const std::string config = program.config("custom: {val_sample_limit: 1}\n");
+  for (const std::string& command :
+       std::vector<std::string>{"$R check " + config, "$R --help", "$R eval " + config,
+                                "echo '{\"text\": \"a\"}' | $R stage tokenize --model " + test::Program::model()}) {
+    for (const char* target : {" > /dev/full", " >&-"}) {
+      const test::ProcessResult result = script(program, command + target);
+      EXPECT_EQ(result.exit_code, 4) << command << target << result.err;
+      EXPECT_THAT(result.err, HasSubstr("cannot write the output")) << command << target;
+    }
+  }
+  const test::ProcessResult rollout = program.run("rollout " + config + " --output /dev/full");
+  EXPECT_EQ(rollout.exit_code, 4) << rollout.err;
+  EXPECT_THAT(rollout.err, HasSubstr("No space left on device"));
+}
+
+TEST(Faults, AClosedPipeEndsOnlyWhatPrintsQuietly) {
+  test::Program program;
+  const std::string config = program.config("custom: {val_sample_limit: 1}\n");
+  const auto into_closed_pipe = [&](const std::string& command) {
+    return script(program, "{ sleep 0.3; " + command + "; } | true; exit ${PIPESTATUS[0]}");
+  };
+  const test::ProcessResult check = into_closed_pipe("$R check " + config);
+  EXPECT_EQ(check.exit_code, 141) << "as every program that a closed pipe ends";
+  EXPECT_EQ(check.err, "");
+  const test::ProcessResult eval = into_closed_pipe("$R eval " + config);
+  EXPECT_EQ(eval.exit_code, 4) << eval.err;
+  EXPECT_THAT(eval.err, HasSubstr("Broken pipe"));
+  EXPECT_TRUE(fs::exists(program.run_dir() + "/eval_results.json"));
+}
+
+TEST(Faults, TrainingGoesOnWithoutItsTerminal) {
+  test::Program program;
+  const test::ProcessResult hung_up =
+      script(program, "$R train " + long_run(program) + " --set training.max_steps=12 & pid=$!; steps 2; kill -HUP $pid; wait $pid");
+  EXPECT_EQ(hung_up.exit_code, 0) << hung_up.err;
+  const test::ProcessResult no_reader =
+      script(program, "$R train " + long_run(program) + " --set training.max_steps=12 2>&1 | head -c 1; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(no_reader.exit_code, 0) << no_reader.err;
+}
+
+TEST(Faults, SignalsOfSchedulersSave) {
+  test::Program program;
+  const std::string config = long_run(program);
+  const std::string stop = "; [ $(ls -d out/run/checkpoint-* | wc -l) -ge 1 ] || exit 98; kill -TERM $pid; wait $pid; exit $?";
+  const test::ProcessResult saved = script(program, "$R train " + config +
+                                                        " & pid=$!; steps 2; kill -USR1 $pid; n=$(cat out/run/logging.jsonl | wc -l); "
+                                                        "steps $((n + 3))" +
+                                                        stop);
+  EXPECT_EQ(saved.exit_code, 130) << saved.err;
+  EXPECT_THAT(saved.err, HasSubstr("saved out/run/checkpoint-"));
+  for (const char* signal : {"USR2", "XCPU"}) {
+    fs::remove_all(program.run_dir());
+    const test::ProcessResult ended = script(program, "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
+    EXPECT_EQ(ended.exit_code, 130) << signal << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("saved out/run/checkpoint-")) << signal;
+  }
+  const test::ProcessResult twice = script(program, "$R train " + config +
+                                                        " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "
+                                                        "sleep 1; kill -TERM $pid; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(twice.exit_code, 130);
+}
+
+TEST(Faults, ASecondRunInADirectoryIsRefusedAndNamesTheFirst) {
+  test::Program program;
+  const std::string config = long_run(program);
+  const test::ProcessResult second = script(program, "$R train " + config + " 2>/dev/null & pid=$!; steps 1; $R train " + config +
+                                                         "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid; exit $code");
+  EXPECT_EQ(second.exit_code, 4) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("another run is using this run directory"));
+  EXPECT_THAT(second.err, HasSubstr("process " + second.out.substr(0, second.out.find('\n')) + " on "));
+  const test::ProcessResult third = program.run("train " + config + " --set training.max_steps=1");
+  EXPECT_EQ(third.exit_code, 0) << "the lock of a killed run is stale\n" << third.err;
+}
+
+TEST(Faults, ADamagedFileBesideTheWeightsIsNoticed) {
+  test::Program program;
+  const std::string lines = "training: {max_steps: 2, save_strategy: steps, save_steps: 1, resume_from_checkpoint: latest}\n";
+  ASSERT_EQ(program.run("train " + program.config(lines)).exit_code, 0);
+  const std::string newest = program.run_dir() + "/checkpoint-2/";
+  for (const char* file : {"trainer_state.json", "tokenizer.json", "preprocessor_config.json"}) {
+    const std::string path = newest + file, whole = read_file(path);
+    std::string damaged = whole;
+    damaged[damaged.size() / 2] ^= 1;
+    write_file_atomic(path, damaged);
+    const test::ProcessResult result = program.run("train " + program.config(lines) + " --set training.max_steps=1");
+    EXPECT_EQ(result.exit_code, 0) << path << result.err;
+    EXPECT_THAT(result.err, HasSubstr("resuming from out/run/checkpoint-1"));
+    EXPECT_THAT(result.err, HasSubstr(file)) << "it says what is wrong";
+    write_file_atomic(path, whole);
+  }
+}
+
+TEST(Faults, WeightsThatAreNotFiniteAreNeverSaved) {
+  test::Program program;
+  fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
+  Json config = read_json_file(program.dir().file("model/config.json"));
+  const int unused_id = config["video_token_id"].get<int>();
+  config["tie_word_embeddings"] = false;
+  program.dir().write("model/config.json", config.dump());
+  const auto base = HfDir::open(test::Program::model());
+  std::vector<TensorEntry> tensors;
+  for (const std::string& name : base->names()) {
+    tensors.push_back({name, base->tensor(name)});
+    if (!name.ends_with("embed_tokens.weight")) continue;
+    tensors.push_back({"lm_head.weight", base->tensor(name)});
+    // The embedding of a token that no sample has: the loss stays finite.
+    tensors[tensors.size() - 2].tensor[unused_id].fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  write_safetensors(program.dir().file("model/model.safetensors"), tensors);
+  const test::ProcessResult result =
+      program.run("train " + program.config("model: {model: model}\ntraining: {max_steps: 1}\ncustom: {trainer_variant: sft}\n"));
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the weights are not finite; they are not saved"));
+  EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-1"));
+  EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-0"));
+}
+
+TEST(Faults, CheckpointsOfAnAbandonedHistoryAreMovedAside) {
+  const std::string lines = "training: {max_steps: 4, save_strategy: steps, save_steps: 1, lr_scheduler_type: constant}\n";
+  test::Program undisturbed;
+  ASSERT_EQ(undisturbed.run("train " + undisturbed.config(lines)).exit_code, 0);
+  test::Program program;
+  const std::string config = program.config(lines);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const test::ProcessResult back =
+      program.run("train " + config + " --set training.resume_from_checkpoint=out/run/checkpoint-2 --set training.max_steps=3");
+  ASSERT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_THAT(back.err, HasSubstr("abandoned-1"));
+  EXPECT_TRUE(fs::exists(program.run_dir() + "/abandoned-1/checkpoint-4/trainer_state.json"));
+  EXPECT_TRUE(fs::exists(program.run_dir() + "/abandoned-1/logging.jsonl"));
+  EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-4"));
+  const test::ProcessResult latest = program.run("train " + config + " --set training.resume_from_checkpoint=latest");
+  ASSERT_EQ(latest.exit_code, 0) << latest.err;
+  EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-3"));
+  EXPECT_TRUE(weights_of(program, 4) == weights_of(undisturbed, 4));
+}
+
+TEST(Faults, TooLittleMemoryIsToldAsMemory) {
+  test::Program program;
+  const std::string config = program.config();
+  int num_told = 0;
+  for (const int mib : {1000, 800, 700, 600, 550, 500, 450}) {
+    if (script(program, fmt::format("ulimit -v {}; $R --version", mib * 1024)).exit_code != 0) break;  // its libraries alone do not fit
+    const test::ProcessResult result = script(program, fmt::format("ulimit -v {}; $R train {}", mib * 1024, config));
+    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 4) << mib << " MiB: " << result.exit_code << "\n" << result.err;
+    if (result.exit_code != 4) continue;
+    ++num_told;
+    EXPECT_THAT(result.err, HasSubstr("ulimit -v")) << mib;
+  }
+  EXPECT_GE(num_told, 1);
+}
+
+TEST(Faults, LocaleAndTimeZoneChangeNothing) {
+  test::Program plain, other;
+  ASSERT_EQ(plain.run("train " + plain.config()).exit_code, 0);
+  const test::ProcessResult result =
+      script(other, "LC_ALL=de_DE.UTF-8 LC_NUMERIC=de_DE.UTF-8 TZ=Pacific/Kiritimati $R train " + other.config());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(weights_of(plain, 2) == weights_of(other, 2));
+  const Json line =
+      parse_json(read_file(other.run_dir() + "/logging.jsonl").substr(0, read_file(other.run_dir() + "/logging.jsonl").find('\n')), "log");
+  EXPECT_TRUE(line.contains("loss"));
+}
+
+TEST(Faults, AnImageThatTurnsBadStopsWithTheStateSavedAndTheAdviceCanBeFollowed) {
+  for (const char* variant : {"rollout_matching_sft", "sft"}) {
+    test::Program program;
+    const std::string config = own_images(program, "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false}\n") +
+                               " --set custom.trainer_variant=" + variant;
+    const test::ProcessResult stopped =
+        script(program, "$R train " + config + " & pid=$!; steps 2; for f in images/*; do head -c 100 $f > x; cat x > $f; done; wait $pid");
+    EXPECT_EQ(stopped.exit_code, 3) << variant << stopped.err;
+    EXPECT_THAT(stopped.err, HasSubstr("train.jsonl:")) << "the record is named";
+    EXPECT_THAT(stopped.err, HasSubstr("saved out/run/checkpoint-")) << variant;
+    EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << variant;
+    const auto first = test::run_command("ls -d " + program.run_dir() + "/checkpoint-* | sed 's/.*-//'");
+    const int step = std::stoi(first.out);
+    EXPECT_GE(step, 2);
+    // All but one come back; resuming skips that one.
+    ASSERT_EQ(script(program, "cp -f " + test::Program::golden("images") + "/* images/; echo broken > images/0.png").exit_code, 0);
+    const test::ProcessResult resumed = program.run(
+        fmt::format("train {} --set training.resume_from_checkpoint=latest --set data.on_bad_sample=skip --set training.max_steps={}",
+                    config, step + 8));
+    EXPECT_EQ(resumed.exit_code, 0) << variant << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("images cannot be used and are skipped")) << variant;
+    EXPECT_THAT(resumed.err, HasSubstr("warning: skipped ")) << variant;
+    EXPECT_THAT(read_file(program.run_dir() + "/skipped.jsonl"), HasSubstr("images/0.png")) << variant;
+    EXPECT_THAT(read_file(program.run_dir() + "/logging.jsonl"), HasSubstr("data/skipped_samples")) << variant;
+  }
+}
+
+TEST(Faults, WithoutAnyUsableImageSkippingStops) {
+  test::Program program;
+  const std::string config = own_images(program, "data: {on_bad_sample: skip}\n");
+  for (const auto& entry : fs::directory_iterator(program.dir().file("images"))) fs::resize_file(entry.path(), 10);
+  const test::ProcessResult result = program.run("train " + config);
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no sample of a window can be used"));
+}
+
+TEST(Faults, APromptLongerThanASegmentIsToldBeforeTheModelIsLoaded) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config("global_max_length: 16\n"));
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("a prompt is longer than a segment may be"));
+  EXPECT_THAT(result.err, HasSubstr("train.jsonl:1"));
+  EXPECT_THAT(result.err, Not(HasSubstr("model /")));
+}
+
+TEST(Faults, SpecialFilesAreErrorsInTime) {
+  test::Program program;
+  const std::string config = program.config();
+  ASSERT_EQ(script(program, "mkfifo pipe").exit_code, 0);
+  for (const std::string& path : std::vector<std::string>{"/dev/zero", "pipe", "/tmp", "/dev/tty"}) {
+    const std::string record = "{\"images\": [\"" + path + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+    const std::string data = program.dir().write("special.jsonl", record);
+    for (const auto& [what, command] :
+         std::vector<std::pair<std::string, std::string>>{{"configuration", "check " + path},
+                                                          {"JSONL", "train " + config + " --set custom.train_jsonl=" + path},
+                                                          {"image", "train " + config + " --set custom.train_jsonl=" + data},
+                                                          {"prompt", "check " + config + " --set custom.user_prompt=x.txt"}}) {
+      if (what == "prompt") script(program, "ln -sf " + path + " x.txt");
+      const test::ProcessResult result = script(program, "timeout -k 1 60 $R " + command);
+      EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4) << what << " " << path << ": " << result.exit_code << result.err;
+    }
+    for (const char* file : {"tokenizer.json", "chat_template.jinja", "config.json", "preprocessor_config.json", "model.safetensors"}) {
+      fs::remove_all(program.dir().file("model"));
+      fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
+      script(program, fmt::format("rm -f model/{0}; ln -s $(realpath {1}) model/{0}", file, path));
+      const test::ProcessResult result = script(program, "timeout -k 1 60 $R train " + config + " --set model.model=model");
+      EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4) << file << " " << path << ": " << result.exit_code << result.err;
+    }
+  }
+}
+
+TEST(Faults, NothingIsImportedFromTheCurrentDirectory) {
+  test::Program program;
+  for (const char* module : {"json", "os", "re", "importlib", "torch", "vllm"}) {
+    program.dir().write(std::string(module) + ".py", "open('imported', 'w')\n");
+  }
+  program.run("doctor");
+  EXPECT_FALSE(fs::exists(program.dir().file("imported")));
+}
+
+TEST(Faults, ImagesOutsideTheirDirectoryAreCountedAndNothingIsWrittenOutside) {
+  test::Program program;
+  fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
+  fs::create_directory_symlink(test::Program::golden("images"), program.dir().file("images"));
+  const std::string config = program.config("custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n");
+  const test::ProcessResult linked = program.run("train " + config);
+  EXPECT_EQ(linked.exit_code, 0) << linked.err;
+  EXPECT_THAT(linked.err, HasSubstr("8 images of train.jsonl lie outside its directory"));
+  const test::ProcessResult inside = program.run("train " + program.config() + " --set training.run_name=inside");
+  EXPECT_THAT(inside.err, Not(HasSubstr("outside its directory")));
+}
+
+}  // namespace rematch
