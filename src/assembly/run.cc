@@ -4,12 +4,15 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
+#include "assembly/monitor_dump.h"
+#include "assembly/prompt_file.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "assembly/skipping.h"
@@ -59,14 +62,18 @@ MStep make_mstep(const Session& session, FeatureCache* kept, int64_t total_steps
                 .group = &group});
 }
 
-std::unique_ptr<SegmentSource> make_source(const Session& session, const Rollouts& rollouts) {
+/// @param monitor  told of every rollout; may be null
+std::unique_ptr<SegmentSource> make_source(const Session& session, const Rollouts& rollouts, MonitorDump* monitor) {
   const Settings& settings = session.settings;
   std::unique_ptr<SegmentSource> truth = session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0,
                                                          {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed});
   if (!settings.is_stage_2()) return truth;
   auto estep = std::make_unique<EStep>(
       *rollouts.train_examiner, *rollouts.engine, session.vocab,
-      EStep::Options{.target = settings.target, .global_max_length = session.max_length(), .offload = rollouts.offload.get()});
+      EStep::Options{.target = settings.target,
+                     .global_max_length = session.max_length(),
+                     .offload = rollouts.offload.get(),
+                     .on_examined = monitor ? std::function<void(const std::vector<Examined>&)>(std::ref(*monitor)) : nullptr});
   if (settings.target.rollout_share >= 1) return estep;
   return std::make_unique<SharedSource>(std::move(estep), std::move(truth), settings.target.rollout_share);
 }
@@ -132,6 +139,7 @@ void save_weights(const Session& session, const std::string& directory) {
   } else {
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
+  write_prompt_file(directory, *session.prompts, session.settings.generation.max_new_tokens);
 }
 
 /// The checkpoint that this run resumes from, if any; prepares the run directory for writing.
@@ -178,6 +186,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const std::optional<std::string> averages = checkpoint ? std::nullopt : settings.checkpoints.resume_optimizer_from;
   if (averages) check_carried_optimizer(*averages);
   write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
+  write_file_atomic(settings.output.run_dir + "/effective_config.txt", effective_text(result));
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
   const SessionNeeds needs{.train_data = true,
@@ -211,7 +220,15 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   }
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
-  const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts), session);
+  TrainerState state = initial_state(settings, cadence.total_steps());
+  std::unique_ptr<MonitorDump> monitor;
+  if (settings.monitor.enabled && settings.is_stage_2()) {
+    monitor = std::make_unique<MonitorDump>(session, MonitorDump::Options{.settings = settings.monitor,
+                                                                          .run_dir = settings.output.run_dir,
+                                                                          .logging_steps = settings.cadence.logging_steps,
+                                                                          .step = [&state] { return state.global_step + 1; }});
+  }
+  const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session);
   Packer packer = make_packer(session);
   const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2()) : nullptr;
   Checkpoints checkpoints({.run_dir = settings.output.run_dir,
@@ -223,7 +240,6 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
   RunLog log(terminal,
              make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : kNoStep) : std::nullopt));
-  TrainerState state = initial_state(settings, cadence.total_steps());
   terminal.say(fmt::format("{}: {} optimizer steps, logs and checkpoints in {}",
                            settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning", cadence.total_steps(),
                            settings.output.run_dir));

@@ -1,12 +1,14 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/eval_files.h"
 #include "config/config.h"
 #include "dist/group.h"
 #include "evaluate/coco_of.h"
@@ -18,6 +20,23 @@ namespace {
 std::string shown(const std::string& name, double value) {
   const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) && name.find("_rate") == std::string::npos && value > 1;
   return is_count ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.4f}", value);
+}
+
+constexpr size_t kShownRows = 20;
+
+/// Rows of `per_class` or `per_count`, the largest classes only. @param first  heading of the first column
+std::vector<std::vector<std::string>> breakdown_table(const std::string& first, const Json& rows) {
+  std::vector<std::vector<std::string>> table{
+      {first, "images", "truths", "predictions", "recall", "precision, named", "recall, named", "F1, named"}};
+  for (const Json& row : rows) {
+    if (table.size() > kShownRows) break;
+    std::vector<std::string> cells{row["name"].get<std::string>()};
+    for (const char* count : {"images", "truths", "predictions"}) cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
+    for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})
+      cells.push_back(fmt::format("{:.3f}", row[score].get<double>()));
+    table.push_back(std::move(cells));
+  }
+  return table;
 }
 
 }  // namespace
@@ -38,9 +57,13 @@ int run_eval(const RunArguments& arguments) {
   const Session session(settings, arguments.device, needs, group_of(world_from_environment()), *terminal);
   const Rollouts rollouts = needs.rollouts ? make_rollouts(session) : Rollouts{};
   CocoEvaluator coco;
+  std::optional<EvalFiles> files;
+  if (rollouts.val_examiner) files.emplace(settings.output.run_dir, settings.model.directory, rollouts.val_examiner->options().labels);
   const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5});
-  EvaluationResult evaluated =
-      evaluation->run(*terminal, [&](const Examined& one) { add_to_coco(one, rollouts.val_examiner->options().labels, coco); });
+  EvaluationResult evaluated = evaluation->run(*terminal, [&](const Examined& one) {
+    add_to_coco(one, rollouts.val_examiner->options().labels, coco);
+    files->add(one);
+  });
   const CocoResult coco_scores = coco.scores();
   if (rollouts.val_examiner) {
     for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco)) evaluated.values.push_back(std::move(value));
@@ -57,10 +80,16 @@ int run_eval(const RunArguments& arguments) {
   }
   json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();
+  if (files) files->add_to(json, coco_scores);
   const std::string path = settings.output.run_dir + "/eval_results.json";
   write_file_atomic(path, python_json(json, 2) + "\n");
+  if (files) files->write(json);
   terminal->table(rows);
-  terminal->say("wrote " + path);
+  if (files) {
+    terminal->table(breakdown_table("class", json["per_class"]));
+    terminal->table(breakdown_table("objects", json["per_count"]));
+  }
+  terminal->say("wrote " + path + (files ? ", " + files->result_path() + " and files beside it" : ""));
   return 0;
 }
 

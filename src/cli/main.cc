@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
+#include "cli/command_set.h"
 #include "cli/commands.h"
+#include "cli/completions.h"
 #include "cli/out_of_memory.h"
 #include "cli/stage.h"
 #include "cli/stage_table.h"
@@ -47,12 +49,15 @@ int guarded(const std::function<int()>& action) {
 }
 
 // CLI11's errors, in the same four lines as every other error.
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  if (first.empty()) std::cerr << app.help();
+  const std::string meant = first.empty() ? "" : meant_command(app, first);
   std::cerr << format_problem({.error = "the command line is invalid",
                                .where = "rematch …",
                                .what = error.what(),
-                               .fix = "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
+                               .fix = (meant.empty() ? "" : fmt::format("did you mean `rematch {}`? ", meant)) +
+                                      "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
                                       "or use --set KEY=VALUE"});
   return exit_code(ErrorKind::kConfig);
 }
@@ -167,11 +172,12 @@ int main_command(int argc, char** argv) {
   doctor->add_option("--device", doctor_arguments.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   StageArguments stage_arguments;
   CLI::App* stage = add_stage_command(app, stage_arguments);
+  const std::vector<Command> commands = add_commands(app);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error);
+    return report_usage(app, error, argc > 1 ? argv[1] : "");
   }
   return guarded([&] {
     const bool prints = check->parsed() || doctor->parsed() || stage->parsed();
@@ -184,6 +190,9 @@ int main_command(int argc, char** argv) {
     if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir, untie);
     if (merge->parsed()) return run_merge(merge_arguments);
     if (doctor->parsed()) return run_doctor(doctor_arguments, std::cout);
+    for (const Command& command : commands) {
+      if (command.app->parsed()) return command.run();
+    }
     return run_stage_command(*stage, stage_arguments);
   });
 }

@@ -34,7 +34,7 @@ inline constexpr CapabilityRow kCapabilities[] = {
      "remove the key; to continue from the weights alone, set `model.model` to the checkpoint directory"},
     {Capability::kAdapters, true, "LoRA and DoRA", "set `tuner.train_type: full`; `tuner.freeze_*` saves memory"},
     {Capability::kNativeEngine, true, "the native rollout engine", "set `rollout_backend: hf`"},
-    {Capability::kMonitorDump, false, "the monitor dump",
+    {Capability::kMonitorDump, true, "the monitor dump",
      "set `monitor_dump.enabled: false`; `rematch rollout CONFIG` writes every sample's rollout, parse and match"},
     {Capability::kGradientCheckpointing, true, "gradient checkpointing",
      "set `training.gradient_checkpointing: false`; lower `training.per_device_train_batch_size` to save memory"},

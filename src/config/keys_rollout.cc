@@ -150,17 +150,18 @@ std::vector<KeySpec> window_keys() {
 std::vector<KeySpec> rollout_keys() { return joined_keys({generation_keys(), matching_keys(), loss_keys(), window_keys()}); }
 
 std::vector<KeySpec> monitor_keys() {
+  const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);
   return {
-      boolean(path("monitor_dump.enabled"), "false")
+      monitor("enabled", &MonitorSettings::enabled)
           .needs("on", Capability::kMonitorDump)
-          .says("writes rollouts and matches of some steps for inspection"),
-      integer(path("monitor_dump.every_steps")).at_least(1).says("steps between dumps; null: logging_steps"),
-      boolean(path("monitor_dump.dump_first_step"), "false").says("dumps step 1 too"),
-      integer(path("monitor_dump.max_events"), "20").at_least(0).says("maximum number of dumps per run"),
-      integer(path("monitor_dump.max_samples"), "1").at_least(1).says("maximum samples per dump"),
-      integer(path("monitor_dump.max_text_chars"), "4000").at_least(1).says("maximum characters of a text"),
-      text_key(path("monitor_dump.out_dir")).says("null: inside the run directory"),
-      boolean(path("monitor_dump.write_markdown"), "true").says("also write a Markdown page"),
+          .says("writes pictures of the rollouts and matches of some steps (stage 2)"),
+      monitor("every_steps", &MonitorSettings::every_steps).at_least(1).says("steps between dumps; null: logging_steps"),
+      monitor("dump_first_step", &MonitorSettings::dump_first_step).says("dumps step 1 too"),
+      monitor("max_events", &MonitorSettings::max_events).at_least(0).says("maximum number of dumps per run"),
+      monitor("max_samples", &MonitorSettings::max_samples).at_least(1).says("maximum samples per dump"),
+      monitor("max_text_chars", &MonitorSettings::max_text_chars).at_least(1).says("maximum bytes of a text"),
+      monitor("out_dir", &MonitorSettings::out_dir).says("null: `monitor` inside the run directory"),
+      monitor("write_markdown", &MonitorSettings::write_markdown).says("also writes the texts as Markdown"),
       ignored(path("desc_monitor"), "descriptions are not scored; `rematch rollout CONFIG` writes them"),
   };
 }

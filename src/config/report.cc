@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "config/explain.h"
 
 namespace rematch {
 namespace {
@@ -27,35 +28,6 @@ std::string one_line(const std::string& text) {
   std::string line;
   for (const char c : text) line += c == '\n' ? std::string("\\n") : std::string(1, c);
   return line;
-}
-
-const char* type_word(const KeySpec& spec) {
-  switch (spec.type) {
-    case KeyType::kString: return spec.choices.empty() ? "text" : "choice";
-    case KeyType::kInteger: return "integer";
-    case KeyType::kNumber: return "number";
-    case KeyType::kBool: return "bool";
-    case KeyType::kStringList: return "list";
-    case KeyType::kMap: return "mapping";
-    case KeyType::kAny: return "any";
-  }
-  return "";
-}
-
-/// Choices, range and values with special treatment.
-std::string rule_words(const KeySpec& spec) {
-  std::vector<std::string> parts;
-  if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
-  if (!spec.range_text().empty()) parts.push_back(spec.range_text());
-  for (const ValueRule& rule : spec.rules) {
-    const std::string when = rule.when == "on" ? "any use" : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`" : rule.when;
-    if (rule.verdict == ValueRule::Verdict::kWarn) parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
-    if (rule.verdict == ValueRule::Verdict::kRefuse) parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
-    if (rule.verdict == ValueRule::Verdict::kNotBuilt && !capability(rule.needs).built) {
-      parts.push_back(fmt::format("{}: refused until {} is built", when, capability(rule.needs).name));
-    }
-  }
-  return join(parts, "; ");
 }
 
 std::string cell(std::string text) {

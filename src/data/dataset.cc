@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/foreign_format.h"
 #include "data/record.h"
 #include "vision/image.h"
 #include "vision/patches.h"
@@ -123,6 +124,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       problems.add(error);
     }
   }
+  if (dataset.samples_.empty()) refuse_foreign_format(jsonl_path, bytes);
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
     const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit) : fmt::format("{} lines", line_idx);

@@ -8,7 +8,7 @@
 namespace rematch {
 
 EStep::EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options)
-    : examiner_(examiner), engine_(engine), vocab_(vocab), options_(options) {}
+    : examiner_(examiner), engine_(engine), vocab_(vocab), options_(std::move(options)) {}
 
 WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
   // One E-step for the whole window, with the weights of this step; generate calls may span its micro-batches.
@@ -17,6 +17,7 @@ WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
   for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
   examiner_.prefetch(samples);
   const std::vector<Examined> examined = examine(samples, plan, metrics);
+  if (options_.on_examined) options_.on_examined(examined);
 
   Span encode_time(metrics, "time/rollout_teacher_encode_s");
   WindowSegments segments;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,7 @@ class EStep : public SegmentSource {
     TargetSettings target;
     int global_max_length = 0;   ///< cap of a segment in tokens; 0 = none
     Offload* offload = nullptr;  ///< makes room for the engine; used only when the engine holds its own weights
+    std::function<void(const std::vector<Examined>&)> on_examined;  ///< told of every window's samples; may be empty
   };
   /// All parts outlive the E-step.
   EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options);

@@ -9,6 +9,7 @@
 #include "settings/loss.h"
 #include "settings/match.h"
 #include "settings/model.h"
+#include "settings/monitor.h"
 #include "settings/optim.h"
 #include "settings/output.h"
 #include "settings/pack.h"
@@ -57,6 +58,7 @@ struct Settings {
   PackSettings pack;
   RolloutBufferSettings rollout_buffer;  ///< stage 2 only
   OffloadSettings offload;
+  MonitorSettings monitor;  ///< stage 2 only
 
   bool is_stage_2() const { return variant == TrainerVariant::kRolloutMatching; }
   bool operator==(const Settings&) const = default;

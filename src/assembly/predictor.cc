@@ -1,0 +1,128 @@
+#include "assembly/predictor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "assembly/prompt_file.h"
+#include "base/error.h"
+#include "checkpoint/peft.h"
+#include "estep/parse/strict_parser.h"
+#include "model/adapter.h"
+#include "rollout/generation_scope.h"
+#include "text/stop_ids.h"
+#include "vision/image.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_image_name(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
+}
+
+/// Settings that a configuration for this model would have.
+Settings settings_of(const PredictorOptions& options, const std::string& base_dir, const std::string& prompt_dir, Terminal& terminal) {
+  Settings settings;
+  settings.variant = TrainerVariant::kRolloutMatching;
+  settings.model.directory = base_dir;
+  settings.backend = options.backend;
+  std::optional<StoredPrompt> stored = read_prompt_file(prompt_dir);
+  if (!stored && !(options.texts.system_prompt && options.texts.user_prompt)) {
+    terminal.warn(
+        fmt::format("{} has no {}: asked with the built-in prompt, which may not be the one it was trained with (--system, --user)",
+                    prompt_dir, kPromptFile));
+  }
+  settings.prompt = stored ? stored->texts : PromptSettings{};
+  if (options.texts.system_prompt) settings.prompt.system_prompt = options.texts.system_prompt;
+  if (options.texts.user_prompt) settings.prompt.user_prompt = options.texts.user_prompt;
+  settings.generation.max_new_tokens = options.max_new_tokens > 0 ? options.max_new_tokens : stored ? stored->max_new_tokens : 1024;
+  return settings;
+}
+
+}  // namespace
+
+Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
+  std::string base_dir = options.model_dir, adapter_dir = options.adapter_dir;
+  if (adapter_dir.empty() && is_adapter_dir(base_dir)) adapter_dir = base_dir;
+  std::optional<PeftAdapter> adapter;
+  if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
+  if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
+  settings_ = settings_of(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
+  session_ = std::make_unique<Session>(settings_, options.device, SessionNeeds{.rollouts = true}, alone(), terminal);
+  if (adapter) Adapter::load(*session_->model, *adapter, adapter_dir);
+  rollouts_ = make_rollouts(*session_);
+  stop_ids_ = read_stop_ids(base_dir, *session_->tokenizer);
+}
+
+Predictor::~Predictor() = default;
+
+Prompt Predictor::prompt_of(const std::string& path, int64_t index) const {
+  const ImageSize size = read_image_size(path);
+  check_legal_size(size.width_px, size.height_px, session_->patches, path);
+  const Sample sample{
+      .sample_id = index, .image_paths = {path}, .width_px = size.width_px, .height_px = size.height_px, .objects = {}, .where = path};
+  return make_prompt(sample, 0, *session_->prompts, session_->patches);
+}
+
+std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths) {
+  std::vector<Prompt> prompts;
+  std::vector<ImageRef> images;
+  for (const std::string& path : paths) {
+    prompts.push_back(prompt_of(path, num_answered_++));
+    for (const ImageRef& image : prompts.back().images) images.push_back(image);
+  }
+  session_->pixels->prefetch(images);
+  GenerationScope scope(*rollouts_.engine, nullptr, kWeightsOfNow);
+  const std::vector<Rollout> rollouts = rollouts_.engine->generate(prompts, {});
+  scope.finish();
+  std::vector<Prediction> predictions;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const ImageSize size = read_image_size(paths[i]);
+    const ParsedRollout parsed = parse_rollout(rollouts[i].response_token_ids, *session_->tokenizer, session_->coords, stop_ids_);
+    predictions.push_back({.path = paths[i],
+                           .width_px = size.width_px,
+                           .height_px = size.height_px,
+                           .objects = scene_of(parsed.objects),
+                           .status = parsed.status,
+                           .dropped_invalid = parsed.dropped_invalid,
+                           .text = session_->tokenizer->decode_bytes(rollouts[i].response_token_ids)});
+  }
+  return predictions;
+}
+
+std::vector<std::string> images_at(const std::vector<std::string>& paths) {
+  std::vector<std::string> images;
+  for (const std::string& path : paths) {
+    if (!fs::exists(path)) {
+      throw UserError(ErrorKind::kEnvironment, {.error = "there is no such image",
+                                                .where = path,
+                                                .what = "neither a file nor a directory",
+                                                .fix = "give image files or directories of images"});
+    }
+    if (!fs::is_directory(path)) {
+      images.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (entry.is_regular_file() && is_image_name(entry.path())) found.push_back(entry.path().string());
+    }
+    std::sort(found.begin(), found.end());
+    images.insert(images.end(), found.begin(), found.end());
+  }
+  if (images.empty()) {
+    throw UserError(ErrorKind::kData, {.error = "there are no images",
+                                       .where = paths.empty() ? "rematch predict" : paths.front(),
+                                       .what = "no file ends in .jpg, .jpeg, .png or .webp",
+                                       .fix = "give image files or directories of images"});
+  }
+  return images;
+}
+
+}  // namespace rematch

@@ -1,0 +1,55 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
+
+namespace rematch {
+
+/// What to predict with.
+struct PredictorOptions {
+  std::string model_dir;    ///< Hugging Face directory, or a PEFT adapter's (its base model is then taken)
+  std::string adapter_dir;  ///< PEFT directory; empty = none
+  std::string backend = "native";
+  std::string device = "auto";
+  PromptSettings texts;    ///< what is set here replaces what is stored with the checkpoint
+  int max_new_tokens = 0;  ///< 0 = as stored with the checkpoint
+};
+
+/// The answer for one image.
+struct Prediction {
+  std::string path;
+  int width_px = 0, height_px = 0;
+  std::vector<SceneObject> objects;  ///< in the order of the answer
+  ParseStatus status = ParseStatus::kMalformed;
+  int dropped_invalid = 0;  ///< entries of the answer that are not objects
+  std::string text;         ///< the answer as written
+};
+
+/// A trained model with the prompt it was trained with: images in, objects out. Answers greedily, as evaluation does.
+class Predictor {
+ public:
+  /// Loads the model. @throws UserError for a directory that is neither a model nor an adapter, and as Session
+  Predictor(const PredictorOptions& options, Terminal& terminal);
+  ~Predictor();
+
+  /// Answers for images, in order. @throws UserError (data) for an image that cannot be read or has an illegal size
+  std::vector<Prediction> predict(const std::vector<std::string>& paths);
+
+ private:
+  Prompt prompt_of(const std::string& path, int64_t index) const;
+  Settings settings_;
+  std::unique_ptr<Session> session_;
+  Rollouts rollouts_;
+  std::vector<TokenId> stop_ids_;
+  int64_t num_answered_ = 0;
+};
+
+/// The images among the paths: files as they are, of directories the JPEG, PNG and WebP files in them, by name.
+/// @throws UserError (environment) for a path that does not exist, (data) when there is none
+std::vector<std::string> images_at(const std::vector<std::string>& paths);
+
+}  // namespace rematch

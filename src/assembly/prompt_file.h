@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "settings/data.h"
+
+namespace rematch {
+
+class PromptEncoder;
+
+/// How a checkpoint was asked while it was trained; `rematch_prompt.json` beside its weights.
+struct StoredPrompt {
+  PromptSettings texts;
+  int max_new_tokens = 512;
+};
+
+/// Name of the file in a checkpoint.
+inline constexpr const char* kPromptFile = "rematch_prompt.json";
+
+/// Writes it into a checkpoint's directory. @throws UserError (environment)
+void write_prompt_file(const std::string& directory, const PromptEncoder& prompts, int max_new_tokens);
+
+/// Reads it; none when the directory has no such file. @throws UserError (data) when it is damaged
+std::optional<StoredPrompt> read_prompt_file(const std::string& directory);
+
+}  // namespace rematch

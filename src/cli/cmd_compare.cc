@@ -1,0 +1,88 @@
+// `rematch compare RUN …` and `rematch report RUN …`: what runs came to.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/command_set.h"
+#include "observe/terminal.h"
+#include "report/report.h"
+#include "report/score_table.h"
+
+namespace rematch {
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> runs;
+  std::string out;
+};
+
+int run_compare(const CompareArguments& arguments) {
+  const std::vector<RunData> runs = read_runs(arguments.runs);
+  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
+  if (evaluations.empty()) {
+    throw UserError(ErrorKind::kData, {.error = "these runs have no evaluation to compare",
+                                       .where = arguments.runs.front(),
+                                       .what = "neither eval_results.json nor an evaluation in logging.jsonl",
+                                       .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT` for each"});
+  }
+  const std::vector<std::vector<std::string>> table = score_table(evaluations);
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  terminal->table(table);
+  terminal->print("* the best of its row");
+  const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
+  for (const HealthItem& item : judge_health(*evaluations.back().file, before)) {
+    if (!item.good) terminal->warn(fmt::format("{}: {} {}. {}", evaluations.back().name, item.name, item.value, item.advice));
+  }
+  if (!arguments.out.empty()) {
+    write_file_atomic(arguments.out, markdown_table(table));
+    terminal->say("wrote " + arguments.out);
+  }
+  return 0;
+}
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out = "report.html";
+  GalleryOptions gallery;
+};
+
+int run_report(const ReportArguments& arguments) {
+  const std::vector<RunData> runs = read_runs(arguments.runs);
+  const std::string html = report_html(runs, arguments.gallery);
+  write_file_atomic(arguments.out, html);
+  std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out, static_cast<double>(html.size()) / 1e6);
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Command> add_report_commands(CLI::App& app) {
+  CLI::App* compare = app.add_subcommand("compare", "a table of what runs scored, and a warning for what got worse");
+  const auto compared = std::make_shared<CompareArguments>();
+  compare->add_option("RUN", compared->runs, "run directories or result files, the one to compare with first")->required();
+  compare->add_option("--out", compared->out, "write the table as Markdown");
+  compare->footer(
+      "Examples:\n  rematch compare output/before output/first output/second\n"
+      "  rematch compare output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out table.md");
+  CLI::App* report = app.add_subcommand("report", "one HTML page about runs: scores, health, curves, time, pictures, configuration");
+  const auto reported = std::make_shared<ReportArguments>();
+  report->add_option("RUN", reported->runs, "run directories or result files, \"before\" first and \"after\" last")->required();
+  report->add_option("--out", reported->out, "file to write")->capture_default_str();
+  report->add_option("--worst", reported->gallery.num_worst, "samples with the lowest label F1")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 200));
+  report->add_option("--even", reported->gallery.num_even, "samples evenly spaced over the data")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 200));
+  report->footer(
+      "Examples:\n  rematch report output/before output/first output/after --out first.html\n  rematch report output/first --worst 24 "
+      "--even 0");
+  return {{compare, [compared] { return run_compare(*compared); }}, {report, [reported] { return run_report(*reported); }}};
+}
+
+}  // namespace rematch

@@ -1,0 +1,203 @@
+// `rematch data …`: from other programs' annotations to a JSONL, and a look at it.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/command_set.h"
+#include "data/dataset.h"
+#include "draw/encode.h"
+#include "draw/panel.h"
+#include "import/foreign.h"
+#include "review/review.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kShownClasses = 20, kShownFindings = 5;
+
+using ClassCount = std::pair<std::string, int64_t>;
+
+/// Most frequent first.
+std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
+  std::vector<ClassCount> rows(classes.begin(), classes.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return rows;
+}
+
+void print_classes(const std::map<std::string, int64_t>& classes) {
+  const std::vector<ClassCount> rows = ranked(classes);
+  std::cout << fmt::format("{} classes:", rows.size());
+  for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
+    std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", rows[i].first, rows[i].second);
+  std::cout << (rows.size() > kShownClasses ? fmt::format(", and {} more\n", rows.size() - kShownClasses) : "\n");
+}
+
+int write_imported(const ForeignSet& set, const std::string& out_dir) {
+  const WrittenSet written = write_records(set, out_dir);
+  for (const WrittenSplit& split : written.splits) {
+    std::cout << fmt::format("wrote {}: {} images, {} boxes, {} polygons\n", split.path, split.num_images, split.num_boxes,
+                             split.num_polygons);
+    print_classes(split.classes);
+  }
+  for (const auto& [note, count] : written.notes) std::cout << fmt::format("  {:6}  {}\n", count, note);
+  for (const std::string& example : written.examples) std::cout << fmt::format("          {}\n", example);
+  std::cout << fmt::format("next: rematch data check {0}; rematch data show {0} --out sheet.png\n", written.splits.front().path);
+  return 0;
+}
+
+/// Arguments of the four from-… commands.
+struct ImportArguments {
+  std::vector<std::string> sources;
+  std::string out_dir;
+  ImportOptions options;
+};
+
+using ImportReader = std::function<ForeignSet(const ImportArguments&)>;
+
+Command add_import(CLI::App& data, const char* name, const char* summary, const char* source, const char* source_help, bool several,
+                   const char* footer, ImportReader read) {
+  CLI::App* app = data.add_subcommand(name, summary);
+  const auto arguments = std::make_shared<ImportArguments>();
+  CLI::Option* sources = app->add_option(source, arguments->sources, source_help)->required();
+  if (!several) sources->expected(1);
+  app->add_option("--images", arguments->options.images_dir, "where the images lie; default: beside the annotations, as the format has it");
+  app->add_option("--out", arguments->out_dir, "directory for SPLIT.jsonl")->required();
+  app->add_option("--split", arguments->options.split, "name of the split where the data set does not say; default: from the file's name");
+  app->add_flag("--polygons", arguments->options.polygons, "outlines of one ring become \"poly\"; default: boxes only");
+  app->footer(footer);
+  return {app, [arguments, read = std::move(read)] { return write_imported(read(*arguments), arguments->out_dir); }};
+}
+
+void print_findings(const Review& review, size_t most) {
+  for (size_t k = 0; k < kNumFindingKinds; ++k) {
+    const std::vector<Finding>& findings = review.findings[k];
+    if (findings.empty()) continue;
+    std::cout << fmt::format("{}: {}\n", finding_name(static_cast<FindingKind>(k)), findings.size());
+    for (size_t i = 0; i < std::min(findings.size(), most); ++i)
+      std::cout << fmt::format("  line {}: {}\n", findings[i].line, findings[i].what);
+    if (findings.size() > most) std::cout << fmt::format("  … and {} more (--all lists them)\n", findings.size() - most);
+  }
+  if (review.looks_like_pixels) {
+    std::cout << "coordinates look like pixels: none exceeds its image's side, but bins go to 999 on every side\n"
+                 "  bin = min(999, round(1000 * pixel / side)); --fix OUT converts them all\n";
+  }
+}
+
+struct CheckArguments {
+  std::string path, fixed;
+  bool decode = false, all = false;
+};
+
+int run_data_check(const CheckArguments& arguments) {
+  const Review review = review_jsonl(arguments.path, arguments.decode);
+  const auto spread = [](const Spread& spread) { return fmt::format("{} … {} … {}", spread.least, spread.median, spread.most); };
+  std::cout << fmt::format("{}: {} records, {} objects ({} boxes, {} polygons), {} empty scenes\n", arguments.path, review.num_records,
+                           review.num_objects, review.num_boxes, review.num_polygons, review.num_empty_scenes);
+  std::cout << fmt::format("width {} px, height {} px, objects an image {} (least … median … most)\n", spread(review.width_px),
+                           spread(review.height_px), spread(review.objects_per_image));
+  print_classes(review.classes);
+  print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
+  const bool usable = review.num_records > 0 && review.of(FindingKind::kRefused).empty() &&
+                      review.of(FindingKind::kUnreadableImage).empty() && review.of(FindingKind::kWrongSize).empty();
+  if (!arguments.fixed.empty()) {
+    for (const auto& [what, count] : write_repaired(arguments.path, arguments.fixed, review))
+      std::cout << fmt::format("  {:6}  {}\n", count, what);
+    std::cout << fmt::format("wrote {}\n", arguments.fixed);
+    return 0;
+  }
+  std::cout << (usable ? "training can use it\n"
+                       : "training refuses it as it is: `rematch data check … --fix OUT` writes a copy with what can be repaired\n");
+  return usable ? 0 : exit_code(ErrorKind::kData);
+}
+
+Command add_check(CLI::App& data) {
+  CLI::App* app = data.add_subcommand("check", "counts, sizes, classes and everything odd about a JSONL, with line numbers");
+  const auto arguments = std::make_shared<CheckArguments>();
+  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
+  app->add_option("--fix", arguments->fixed, "write a repaired copy here");
+  app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
+  app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
+  app->footer(
+      "Examples:\n  rematch data check data/train.jsonl\n  rematch data check raw.jsonl --fix data/train.jsonl\nExit code 3 when training "
+      "would refuse the file.");
+  return {app, [arguments] { return run_data_check(*arguments); }};
+}
+
+struct ShowArguments {
+  std::string path, out;
+  int count = 12, columns = 4, panel_px = 360;
+};
+
+int run_data_show(const ShowArguments& arguments) {
+  const Dataset dataset = Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
+  const auto count = std::min<int64_t>(arguments.count, dataset.size());
+  std::vector<std::pair<std::string, Canvas>> panels;
+  for (int64_t i = 0; i < count; ++i) {
+    const Sample& sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
+    std::vector<DrawnObject> objects;
+    for (const SceneObject& object : sample.objects) objects.push_back({object.geometry, object.desc, kTruthColor});
+    const std::string& path = sample.image_paths.front();
+    const std::string caption =
+        fmt::format("line {}: {}, {} x {}", sample.sample_id + 1, path.substr(path.rfind('/') + 1), sample.width_px, sample.height_px);
+    try {
+      panels.emplace_back(caption, scene_panel(load_image(path), objects, arguments.panel_px));
+    } catch (const UserError& error) {
+      panels.emplace_back(caption, blank_panel(error.problems().front().error, arguments.panel_px));
+    }
+  }
+  write_file_atomic(arguments.out, encode_png(sheet_of(panels, arguments.columns).image()));
+  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
+  return 0;
+}
+
+Command add_show(CLI::App& data) {
+  CLI::App* app = data.add_subcommand("show", "a sheet of images with their labelled boxes and polygons");
+  const auto arguments = std::make_shared<ShowArguments>();
+  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
+  app->add_option("--out", arguments->out, "PNG file to write")->required();
+  app->add_option("--count", arguments->count, "images, evenly spaced over the file")->capture_default_str()->check(CLI::Range(1, 400));
+  app->add_option("--columns", arguments->columns, "images in a row")->capture_default_str()->check(CLI::Range(1, 20));
+  app->add_option("--size", arguments->panel_px, "longer side of an image on the sheet, in pixels")
+      ->capture_default_str()
+      ->check(CLI::Range(64, 2000));
+  app->footer(
+      "Examples:\n  rematch data show data/train.jsonl --out sheet.png\n  rematch data show data/val.jsonl --out big.png --count 4 "
+      "--columns 2 --size 900");
+  return {app, [arguments] { return run_data_show(*arguments); }};
+}
+
+}  // namespace
+
+std::vector<Command> add_data_commands(CLI::App& app) {
+  CLI::App* data = app.add_subcommand("data", "bring in annotations of other programs; check and show a JSONL (docs/data.md)");
+  data->require_subcommand(1);
+  data->footer(
+      "Examples:\n  rematch data from-coco instances_train.json --images photos --out data\n  rematch data check data/train.jsonl");
+  std::vector<Command> commands;
+  commands.push_back(add_import(*data, "from-coco", "COCO's instances → JSONL", "ANNOTATIONS", "instances_….json; one file a split", true,
+                                "Examples:\n  rematch data from-coco instances_train.json instances_val.json --images photos --out data\n"
+                                "  rematch data from-coco shapes.json --images . --out data --split train --polygons",
+                                [](const ImportArguments& a) { return read_coco_files(a.sources, a.options); }));
+  commands.push_back(add_import(*data, "from-voc", "Pascal VOC → JSONL", "DIR", "directory with Annotations/ and JPEGImages/", false,
+                                "Examples:\n  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
+                                "  rematch data from-voc labelled --images photos --out data --split val",
+                                [](const ImportArguments& a) { return read_voc_dir(a.sources.front(), a.options); }));
+  commands.push_back(
+      add_import(*data, "from-yolo", "a YOLO data set → JSONL", "YAML", "the data set's YAML (path, train, val, names)", false,
+                 "Examples:\n  rematch data from-yolo coco8.yaml --out data\n  rematch data from-yolo segments.yaml --out data --polygons",
+                 [](const ImportArguments& a) { return read_yolo_set(a.sources.front(), a.options); }));
+  commands.push_back(add_import(*data, "from-swift", "ms-swift's grounding records → JSONL", "JSONL", "one file a split", true,
+                                "Examples:\n  rematch data from-swift train.jsonl val.jsonl --out data\n"
+                                "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
+                                [](const ImportArguments& a) { return read_swift_files(a.sources, a.options); }));
+  commands.push_back(add_check(*data));
+  commands.push_back(add_show(*data));
+  return commands;
+}
+
+}  // namespace rematch

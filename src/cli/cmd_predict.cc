@@ -1,0 +1,156 @@
+// `rematch predict MODEL IMAGE|DIR …`: what a trained model sees in images.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "assembly/predictor.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/command_set.h"
+#include "draw/encode.h"
+#include "draw/panel.h"
+#include "text/lossy.h"
+#include "vision/image.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kImagesTogether = 16;
+constexpr int kDrawnSidePx = 1024;
+
+struct PredictArguments {
+  PredictorOptions predictor;
+  std::vector<std::string> inputs;
+  std::string system, user, draw_dir, out, format = "jsonl";
+};
+
+/// Bounding box in pixels: left, top, right, bottom.
+std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
+  std::array<double, 4> box{1e9, 1e9, 0, 0};
+  for (const Point& point : vertices_px(geometry, one.width_px, one.height_px)) {
+    box[0] = std::min(box[0], point.x);
+    box[1] = std::min(box[1], point.y);
+    box[2] = std::max(box[2], point.x);
+    box[3] = std::max(box[3], point.y);
+  }
+  return box;
+}
+
+std::string jsonl_line(const Prediction& one) {
+  Json json;
+  json["image"] = one.path;
+  json["width"] = one.width_px;
+  json["height"] = one.height_px;
+  json["objects"] = Json::array();
+  for (const SceneObject& object : one.objects) {
+    Json entry;
+    entry["desc"] = object.desc;
+    entry[geometry_key(object.geometry.kind)] = object.geometry.bins;
+    entry["box_px"] = box_px(object.geometry, one);
+    json["objects"].push_back(std::move(entry));
+  }
+  json["status"] = parse_status_name(one.status);
+  json["dropped_invalid"] = one.dropped_invalid;
+  json["text"] = lossy_utf8(one.text);
+  return python_json(json) + "\n";
+}
+
+/// A COCO file of the predictions; the k-th of an answer has the score 1 − k/1000.
+std::string coco_document(const std::vector<Prediction>& predictions) {
+  std::set<std::string> labels;
+  for (const Prediction& one : predictions) {
+    for (const SceneObject& object : one.objects) labels.insert(object.desc);
+  }
+  Json json;
+  json["images"] = Json::array();
+  json["categories"] = Json::array();
+  json["annotations"] = Json::array();
+  for (const std::string& label : labels) json["categories"].push_back({{"id", json["categories"].size() + 1}, {"name", label}});
+  for (const Prediction& one : predictions) {
+    const size_t image_id = json["images"].size() + 1;
+    json["images"].push_back({{"id", image_id}, {"file_name", one.path}, {"width", one.width_px}, {"height", one.height_px}});
+    for (size_t k = 0; k < one.objects.size(); ++k) {
+      const auto [x0, y0, x1, y1] = box_px(one.objects[k].geometry, one);
+      json["annotations"].push_back({{"id", json["annotations"].size() + 1},
+                                     {"image_id", image_id},
+                                     {"category_id", std::distance(labels.begin(), labels.find(one.objects[k].desc)) + 1},
+                                     {"bbox", {x0, y0, x1 - x0, y1 - y0}},
+                                     {"area", (x1 - x0) * (y1 - y0)},
+                                     {"iscrowd", 0},
+                                     {"score", 1.0 - static_cast<double>(k) / 1000.0}});
+    }
+  }
+  return python_json(json) + "\n";
+}
+
+void draw(const Prediction& one, const std::string& directory, size_t index) {
+  const Image image = load_image(one.path);
+  std::vector<DrawnObject> objects;
+  for (const SceneObject& object : one.objects) objects.push_back({object.geometry, object.desc, kPredictionColor});
+  const int side = std::clamp(std::max(image.width_px, image.height_px), 256, kDrawnSidePx);
+  const std::string stem = std::filesystem::path(one.path).stem().string();
+  write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem), encode_png(scene_panel(image, objects, side).image()));
+}
+
+int run_predict(PredictArguments& arguments) {
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  const std::vector<std::string> images = images_at(arguments.inputs);
+  if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
+  if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
+  if (!arguments.draw_dir.empty()) make_directories(arguments.draw_dir);
+  std::unique_ptr<FileWriter> file;
+  if (!arguments.out.empty()) file = std::make_unique<FileWriter>(arguments.out);
+  const auto write = [&file](const std::string& text) { file ? file->write(text) : static_cast<void>(std::cout << text << std::flush); };
+  Predictor predictor(arguments.predictor, *terminal);
+  std::vector<Prediction> all;
+  for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {
+    const std::vector<std::string> batch(images.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         images.begin() + static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
+    for (Prediction& one : predictor.predict(batch)) {
+      if (!arguments.draw_dir.empty()) draw(one, arguments.draw_dir, all.size());
+      if (arguments.format == "jsonl") write(jsonl_line(one));
+      all.push_back(std::move(one));
+    }
+    terminal->progress({.phase = "predict", .done = static_cast<int64_t>(all.size()), .total = static_cast<int64_t>(images.size())});
+  }
+  terminal->finish_progress();
+  if (arguments.format == "coco") write(coco_document(all));
+  if (file) file->finish();
+  if (!arguments.draw_dir.empty()) terminal->say(fmt::format("drew {} images into {}", all.size(), arguments.draw_dir));
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Command> add_predict_command(CLI::App& app) {
+  CLI::App* predict = app.add_subcommand("predict", "find the objects in images with a trained model (docs/serve.md)");
+  const auto arguments = std::make_shared<PredictArguments>();
+  predict->add_option("MODEL", arguments->predictor.model_dir, "checkpoint: a Hugging Face directory or a PEFT adapter")->required();
+  predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")->required();
+  predict->add_option("--adapter", arguments->predictor.adapter_dir, "PEFT adapter on top of MODEL");
+  predict->add_option("--draw", arguments->draw_dir, "directory for the images with what was found drawn in");
+  predict->add_option("--format", arguments->format, "jsonl: a line an image; coco: one COCO document with scores")
+      ->check(CLI::IsMember({"jsonl", "coco"}))
+      ->capture_default_str();
+  predict->add_option("--out", arguments->out, "file to write; default: standard output");
+  predict->add_option("--system", arguments->system, "system prompt; default: as stored with the checkpoint");
+  predict->add_option("--user", arguments->user, "user prompt; default: as stored with the checkpoint");
+  predict->add_option("--max-new-tokens", arguments->predictor.max_new_tokens, "longest answer; default: as stored with the checkpoint")
+      ->check(CLI::Range(1, 1 << 20));
+  predict->add_option("--backend", arguments->predictor.backend, "native or hf")
+      ->check(CLI::IsMember({"native", "hf"}))
+      ->capture_default_str();
+  predict->add_option("--device", arguments->predictor.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  predict->footer(
+      "Examples:\n  rematch predict output/run/checkpoint-200 photos --draw drawn > found.jsonl\n"
+      "  rematch predict base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out found.json");
+  return {{predict, [arguments] { return run_predict(*arguments); }}};
+}
+
+}  // namespace rematch

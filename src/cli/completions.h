@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace rematch {
+
+/// A shell's completion script for all commands and options of the program. @param shell  "bash", "zsh" or "fish"
+std::string completions_for(const std::string& shell, const CLI::App& app);
+
+/// Sets two examples as the end of the help of each command that has none yet.
+void add_examples(CLI::App& app);
+
+/// The command that a mistyped one probably means, or "".
+std::string meant_command(const CLI::App& app, const std::string& typed);
+
+}  // namespace rematch

@@ -1,0 +1,149 @@
+#include "cli/eval_files.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.h"
+#include "estep/match/maskiou.h"
+#include "text/lossy.h"
+
+namespace rematch {
+namespace {
+
+std::string name_of_model(const std::string& model_dir) {
+  const std::filesystem::path path = std::filesystem::path(model_dir).lexically_normal();
+  const std::string name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  return name.empty() || name == "." ? "model" : name;
+}
+
+template <typename Object>
+Json objects_json(const std::vector<Object>& objects) {
+  Json list = Json::array();
+  for (const Object& object : objects) {
+    Json entry;
+    entry["desc"] = object.desc;
+    entry[geometry_key(object.geometry.kind)] = object.geometry.bins;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json row_json(const BreakdownRow& row) {
+  return {{"name", row.name},
+          {"images", row.num_images},
+          {"truths", row.truths},
+          {"predictions", row.predictions},
+          {"placed", row.placed},
+          {"placed_named", row.placed_named},
+          {"precision_labels", row.precision_labels()},
+          {"recall_labels", row.recall_labels()},
+          {"f1_labels", row.f1_labels()},
+          {"recall", row.recall()},
+          {"f1", row.f1()}};
+}
+
+/// [left, top, width, height] in pixels, the bounding box of a polygon.
+Json box_json(const Geometry& geometry, const Sample& sample) {
+  const Aabb box = bounding_box(geometry);
+  const double x = sample.width_px / static_cast<double>(kNumBins), y = sample.height_px / static_cast<double>(kNumBins);
+  return {static_cast<double>(box.min_x) * x, static_cast<double>(box.min_y) * y, static_cast<double>(box.max_x - box.min_x) * x,
+          static_cast<double>(box.max_y - box.min_y) * y};
+}
+
+}  // namespace
+
+EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, const LabelMatch& labels)
+    : base_(join_path(run_dir, "eval/" + name_of_model(model_dir))), labels_(labels), breakdown_(labels) {
+  make_directories(join_path(run_dir, "eval"));
+}
+
+void EvalFiles::add(const Examined& one) {
+  const std::vector<SceneObject> predictions = scene_of(one.parsed.objects);
+  breakdown_.add(one.ground_truth, predictions, one.matching);
+  Json line;
+  line["sample_id"] = one.sample->sample_id;
+  line["images"] = Json::array();
+  for (const std::string& path : one.sample->image_paths)
+    line["images"].push_back(std::filesystem::absolute(path).lexically_normal().string());
+  line["width"] = one.sample->width_px;
+  line["height"] = one.sample->height_px;
+  line["status"] = parse_status_name(one.parsed.status);
+  line["predictions"] = objects_json(predictions);
+  line["ground_truth"] = objects_json(one.ground_truth);
+  line["pairs"] = Json::array();
+  line["named_right"] = Json::array();
+  for (const auto& [p, t] : one.matching.pairs) {
+    line["pairs"].push_back({p, t});
+    line["named_right"].push_back(labels_.canonical(predictions[static_cast<size_t>(p)].desc) ==
+                                  labels_.canonical(one.ground_truth[static_cast<size_t>(t)].desc));
+  }
+  samples_ += python_json(line) + "\n";
+  images_.push_back(*one.sample);
+  truths_.push_back(one.ground_truth);
+  predictions_.push_back(predictions);
+}
+
+void EvalFiles::add_to(Json& result, const CocoResult& coco) const {
+  std::map<std::string, CocoScores> coco_of;
+  for (const auto& [label, scores] : coco.per_class) coco_of[label] = scores;
+  result["per_class"] = Json::array();
+  for (const BreakdownRow& row : breakdown_.classes()) {
+    Json json = row_json(row);
+    if (const auto found = coco_of.find(row.name); found != coco_of.end()) json["coco_ap"] = found->second.ap;
+    result["per_class"].push_back(std::move(json));
+  }
+  result["per_count"] = Json::array();
+  for (const BreakdownRow& row : breakdown_.counts()) result["per_count"].push_back(row_json(row));
+  const std::string name = std::filesystem::path(base_).filename().string();
+  result["files"] = {{"samples", name + ".samples.jsonl"}, {"predictions", name + ".predictions.json"}, {"truth", name + ".truth.json"}};
+}
+
+// Classes are numbered by the sorted labels of truths and predictions; a prediction of a class that no truth has is kept, and counts for
+// none, as in the scores above.
+void EvalFiles::write(const Json& result) const {
+  std::set<std::string> labels;
+  for (const auto* scenes : {&truths_, &predictions_}) {
+    for (const auto& scene : *scenes) {
+      for (const SceneObject& object : scene) labels.insert(labels_.canonical(object.desc));
+    }
+  }
+  const auto category_of = [&](const SceneObject& object) {
+    return std::distance(labels.begin(), labels.find(labels_.canonical(object.desc))) + 1;
+  };
+  Json truth, found = Json::array();
+  truth["images"] = Json::array();
+  truth["categories"] = Json::array();
+  truth["annotations"] = Json::array();
+  for (const std::string& label : labels) truth["categories"].push_back({{"id", truth["categories"].size() + 1}, {"name", label}});
+  for (size_t i = 0; i < images_.size(); ++i) {
+    const Sample& sample = images_[i];
+    truth["images"].push_back({{"id", sample.sample_id},
+                               {"file_name", sample.image_paths.empty() ? "" : sample.image_paths.front()},
+                               {"width", sample.width_px},
+                               {"height", sample.height_px}});
+    for (const SceneObject& object : truths_[i]) {
+      const Json box = box_json(object.geometry, sample);
+      truth["annotations"].push_back({{"id", truth["annotations"].size() + 1},
+                                      {"image_id", sample.sample_id},
+                                      {"category_id", category_of(object)},
+                                      {"bbox", box},
+                                      {"area", box[2].get<double>() * box[3].get<double>()},
+                                      {"iscrowd", 0}});
+    }
+    for (size_t k = 0; k < predictions_[i].size(); ++k) {
+      found.push_back({{"image_id", sample.sample_id},
+                       {"category_id", category_of(predictions_[i][k])},
+                       {"bbox", box_json(predictions_[i][k].geometry, sample)},
+                       {"score", 1.0 - static_cast<double>(k) / 1000.0}});
+    }
+  }
+  write_file_atomic(result_path(), python_json(result, 2) + "\n");
+  write_file_atomic(base_ + ".samples.jsonl", samples_);
+  write_file_atomic(base_ + ".predictions.json", python_json(found) + "\n");
+  write_file_atomic(base_ + ".truth.json", python_json(truth) + "\n");
+}
+
+}  // namespace rematch

@@ -1,0 +1,40 @@
+#pragma once
+#include <string>
+
+#include "base/json.h"
+#include "estep/examiner.h"
+#include "evaluate/breakdown.h"
+#include "evaluate/coco.h"
+
+namespace rematch {
+
+/// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the checkpoint, so that checkpoints of one run
+/// do not replace each other's results.
+class EvalFiles {
+ public:
+  /// @param labels  classes of predictions.json and of the tables are their canonical forms
+  EvalFiles(const std::string& run_dir, const std::string& model_dir, const LabelMatch& labels);
+
+  /// A sample after its examination.
+  void add(const Examined& one);
+
+  /// Adds the tables `per_class` and `per_count` and the names of the other files to the result.
+  void add_to(Json& result, const CocoResult& coco) const;
+
+  /// Writes NAME.json (the result), NAME.samples.jsonl (truth, answer and pairs of each sample), NAME.predictions.json (COCO's results
+  /// format) and NAME.truth.json (the COCO annotations that the results refer to). @throws UserError (environment)
+  void write(const Json& result) const;
+
+  /// Path of NAME.json.
+  std::string result_path() const { return base_ + ".json"; }
+
+ private:
+  std::string base_;
+  LabelMatch labels_;
+  Breakdown breakdown_;
+  std::string samples_;
+  std::vector<Sample> images_;
+  std::vector<std::vector<SceneObject>> truths_, predictions_;
+};
+
+}  // namespace rematch

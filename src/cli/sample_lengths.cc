@@ -1,0 +1,37 @@
+#include "cli/sample_lengths.h"
+
+#include <algorithm>
+
+#include "estep/target/truth_segment.h"
+#include "text/prompt.h"
+#include "vision/patches.h"
+
+namespace rematch {
+
+SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_dir) {
+  const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
+  const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
+  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
+  const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
+  const PromptEncoder prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+                              {.merge_size = patches.merge_size});
+  SampleLengths lengths;
+  std::vector<int64_t> answers;
+  for (const Sample& sample : dataset.samples()) {
+    Prompt prompt;
+    std::vector<GridThw> grids;
+    for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
+    prompt.token_ids = prompts.encode(grids);
+    const auto prompt_len = static_cast<int64_t>(prompt.token_ids.size());
+    const int64_t whole = build_ground_truth_segment(prompt, sample.objects, vocab).encoded_len();
+    answers.push_back(whole - prompt_len);
+    lengths.longest_prompt = std::max(lengths.longest_prompt, prompt_len);
+    lengths.longest = std::max(lengths.longest, whole);
+  }
+  std::sort(answers.begin(), answers.end());
+  lengths.median_answer = answers[answers.size() / 2];
+  lengths.longest_answer = answers.back();
+  return lengths;
+}
+
+}  // namespace rematch

@@ -1,0 +1,124 @@
+#include "config/explain.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace rematch {
+
+const char* type_word(const KeySpec& spec) {
+  switch (spec.type) {
+    case KeyType::kString: return spec.choices.empty() ? "text" : "choice";
+    case KeyType::kInteger: return "integer";
+    case KeyType::kNumber: return "number";
+    case KeyType::kBool: return "bool";
+    case KeyType::kStringList: return "list";
+    case KeyType::kMap: return "mapping";
+    case KeyType::kAny: return "any";
+  }
+  return "";
+}
+
+std::string rule_words(const KeySpec& spec) {
+  std::vector<std::string> parts;
+  if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
+  if (!spec.range_text().empty()) parts.push_back(spec.range_text());
+  for (const ValueRule& rule : spec.rules) {
+    const std::string when = rule.when == "on" ? "any use" : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`" : rule.when;
+    if (rule.verdict == ValueRule::Verdict::kWarn) parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
+    if (rule.verdict == ValueRule::Verdict::kRefuse) parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
+    if (rule.verdict == ValueRule::Verdict::kNotBuilt && !capability(rule.needs).built) {
+      parts.push_back(fmt::format("{}: refused until {} is built", when, capability(rule.needs).name));
+    }
+  }
+  return join(parts, "; ");
+}
+
+namespace {
+
+std::string details(const KeySpec& spec) {
+  std::string text = spec.path + "\n";
+  if (spec.state == KeyState::kIgnored) return text + fmt::format("  accepted and ignored: {}\n", spec.note);
+  if (spec.state == KeyState::kRefused) return text + fmt::format("  refused unless null, false or 0: {}\n", spec.note);
+  text += fmt::format("  {}, default {}\n  {}\n", type_word(spec), spec.default_text(), spec.help);
+  const std::string rules = rule_words(spec);
+  if (!rules.empty()) text += fmt::format("  {}\n", rules);
+  return text;
+}
+
+std::string section_text(const std::string& section) {
+  std::string text = section + ":\n";
+  for (const KeySpec& spec : schema()) {
+    if (spec.path.rfind(section + ".", 0) != 0 || spec.state != KeyState::kHonoured) continue;
+    text += fmt::format("  {:40} {}\n", spec.path.substr(section.size() + 1), spec.help);
+  }
+  return text;
+}
+
+Json property_of(const KeySpec& spec) {
+  Json property;
+  if (spec.state != KeyState::kHonoured) {
+    property["description"] = (spec.state == KeyState::kIgnored ? "ignored: " : "refused: ") + spec.note;
+    property["deprecated"] = true;
+    return property;
+  }
+  switch (spec.type) {
+    case KeyType::kInteger: property["type"] = {"integer", "null"}; break;
+    case KeyType::kNumber: property["type"] = {"number", "null"}; break;
+    case KeyType::kBool: property["type"] = {"boolean", "null"}; break;
+    case KeyType::kMap: property["type"] = {"object", "null"}; break;
+    default: break;  // texts may look like numbers; lists may be one text
+  }
+  const bool any_text = spec.choices.empty() || spec.type == KeyType::kStringList || !spec.null_words.empty() || !spec.way_out.empty();
+  if (!any_text) {
+    property["enum"] = spec.choices;
+    property["enum"].push_back(nullptr);
+  }
+  const std::string rules = rule_words(spec);
+  property["description"] = fmt::format("{} (default {}){}", spec.help, spec.default_text(), rules.empty() ? "" : ". " + rules);
+  return property;
+}
+
+}  // namespace
+
+std::string explain_key(const std::string& name) {
+  if (const KeySpec* spec = find_key(name)) return details(*spec);
+  if (!name.empty() && is_section(name)) return section_text(name);
+  std::string text;
+  for (const KeySpec& spec : schema()) {
+    const bool ends = spec.path.size() > name.size() && spec.path.ends_with("." + name);
+    if (ends && !name.empty()) text += (text.empty() ? "" : "\n") + details(spec);
+  }
+  if (!text.empty()) return text;
+  const size_t dot = name.rfind('.');
+  const std::vector<std::string> near =
+      dot == std::string::npos ? suggest_keys("", name) : suggest_keys(name.substr(0, dot), name.substr(dot + 1));
+  throw UserError(ErrorKind::kConfig, {.error = "there is no such key",
+                                       .where = "rematch explain",
+                                       .what = name,
+                                       .fix = near.empty() ? "docs/config.md lists all keys" : "did you mean " + join(near, ", ") + "?"});
+}
+
+std::string config_json_schema() {
+  Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Rematch configuration"}, {"type", "object"}};
+  root["properties"] = {{"extends", {{"description", "a file, or a list of files, that this one is laid over"}}},
+                        {"inherit", {{"description", "the same as extends"}}}};
+  root["additionalProperties"] = false;
+  for (const KeySpec& spec : schema()) {
+    Json* object = &root;
+    const std::vector<std::string> parts = split(spec.path, '.');
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      Json& section = (*object)["properties"][parts[i]];
+      if (section.is_null()) section = {{"type", {"object", "null"}}, {"properties", Json::object()}, {"additionalProperties", false}};
+      object = &section;
+    }
+    (*object)["properties"][parts.back()] = property_of(spec);
+  }
+  return python_json(root, 2) + "\n";
+}
+
+}  // namespace rematch

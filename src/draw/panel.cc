@@ -1,0 +1,122 @@
+#include "draw/panel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+constexpr int kGap = 10;
+
+Point centre(const std::vector<Point>& points) {
+  Point sum;
+  for (const Point& point : points) {
+    sum.x += point.x;
+    sum.y += point.y;
+  }
+  return {sum.x / static_cast<double>(points.size()), sum.y / static_cast<double>(points.size())};
+}
+
+/// A rectangle in pixels.
+struct Area {
+  int left, top, width, height;
+
+  bool overlaps(const Area& other) const {
+    return left < other.left + other.width && other.left < left + width && top < other.top + other.height && other.top < top + height;
+  }
+};
+
+/// White on the object's colour, inside the image: above the object, else lower where no earlier label stands.
+void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObject& object, int scale, std::vector<Area>& taken) {
+  if (object.label.empty()) return;
+  double left = points[0].x, top = points[0].y;
+  for (const Point& point : points) {
+    left = std::min(left, point.x);
+    top = std::min(top, point.y);
+  }
+  Area area{0, 0, text_width(object.label, scale) + 2 * scale, text_height(scale) + 2 * scale};
+  area.left = std::max(0, std::min(static_cast<int>(left), canvas.width_px() - area.width));
+  area.top = std::max(0, static_cast<int>(top) - area.height);
+  const auto is_taken = [&](const Area& other) { return area.overlaps(other); };
+  while (area.top + area.height < canvas.height_px() && std::any_of(taken.begin(), taken.end(), is_taken)) area.top += area.height;
+  area.top = std::max(0, std::min(area.top, canvas.height_px() - area.height));
+  taken.push_back(area);
+  canvas.fill(area.left, area.top, area.width, area.height, object.color);
+  canvas.text(area.left + scale, area.top + scale, object.label, kWhite, scale);
+}
+
+/// `text` cut so that it fits.
+std::string fitting(std::string text, int width_px, int scale) {
+  if (text_width(text, scale) <= width_px) return text;
+  while (!text.empty() && text_width(text + "..", scale) > width_px) {
+    do text.pop_back();
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0u) == 0x80u);  // whole code points
+    if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0u) text.pop_back();
+  }
+  return text + "..";
+}
+
+}  // namespace
+
+std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px) {
+  const auto at = [&](size_t x, size_t y) {
+    return Point{geometry.bins[x] * width_px / static_cast<double>(kNumBins), geometry.bins[y] * height_px / static_cast<double>(kNumBins)};
+  };
+  if (geometry.kind == GeometryKind::kBbox2d) return {at(0, 1), at(2, 1), at(2, 3), at(0, 3)};
+  std::vector<Point> points;
+  for (size_t i = 0; i + 1 < geometry.bins.size(); i += 2) points.push_back(at(i, i + 1));
+  return points;
+}
+
+Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, int long_side_px,
+                   const std::vector<std::pair<int, int>>& links) {
+  double factor = static_cast<double>(long_side_px) / std::max(image.width_px, image.height_px);
+  if (factor > 1) factor = std::floor(factor);
+  const int width = std::max(1, static_cast<int>(std::lround(image.width_px * factor)));
+  const int height = std::max(1, static_cast<int>(std::lround(image.height_px * factor)));
+  Canvas canvas(resized(image, width, height));
+  const int scale = long_side_px >= 700 ? 2 : 1, thickness = 2 * scale;
+  std::vector<std::vector<Point>> outlines;
+  for (const DrawnObject& object : objects) outlines.push_back(vertices_px(object.geometry, width, height));
+  for (size_t i = 0; i < objects.size(); ++i) canvas.outline(outlines[i], objects[i].color, thickness);
+  for (const auto& [a, b] : links)
+    canvas.line(centre(outlines[static_cast<size_t>(a)]), centre(outlines[static_cast<size_t>(b)]), kMatchColor, thickness);
+  std::vector<Area> taken;
+  for (size_t i = 0; i < objects.size(); ++i) draw_label(canvas, outlines[i], objects[i], scale, taken);
+  return canvas;
+}
+
+Canvas blank_panel(const std::string& reason, int long_side_px) {
+  Canvas canvas(long_side_px, long_side_px / 2, {200, 202, 206});
+  canvas.text(kGap, long_side_px / 4, fitting(reason, long_side_px - 2 * kGap, 1), kInk, 1);
+  return canvas;
+}
+
+Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int num_columns) {
+  REMATCH_CHECK(!panels.empty() && num_columns >= 1, "a sheet has panels");
+  const int columns = std::min(num_columns, static_cast<int>(panels.size()));
+  const int rows = (static_cast<int>(panels.size()) + columns - 1) / columns;
+  const int caption = text_height(1) + 4;
+  int width = 0;
+  std::vector<int> heights(static_cast<size_t>(rows), 0);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    int& height = heights[i / static_cast<size_t>(columns)];
+    width = std::max(width, panels[i].second.width_px());
+    height = std::max(height, panels[i].second.height_px());
+  }
+  int total = kGap;
+  for (const int height : heights) total += caption + height + kGap;
+  Canvas sheet(kGap + columns * (width + kGap), total, kPaper);
+  int top = kGap;
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const int left = kGap + static_cast<int>(i % static_cast<size_t>(columns)) * (width + kGap);
+    sheet.text(left, top, fitting(panels[i].first, width, 1), kInk, 1);
+    sheet.paste(panels[i].second.image(), left, top + caption);
+    if ((i + 1) % static_cast<size_t>(columns) == 0) top += caption + heights[i / static_cast<size_t>(columns)] + kGap;
+  }
+  return sheet;
+}
+
+}  // namespace rematch

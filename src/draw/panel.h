@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "draw/canvas.h"
+#include "flow/sample.h"
+
+namespace rematch {
+
+/// An object to draw on its image.
+struct DrawnObject {
+  Geometry geometry;
+  std::string label;  ///< at its upper left corner; empty = none
+  Rgb color = kTruthColor;
+};
+
+/// Vertices of a geometry in pixels of an image of this size; a box has four.
+std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px);
+
+/// An image with objects drawn over it, scaled so that its longer side is `long_side_px` (small images grow by whole factors only).
+/// @param links  pairs of indices into `objects` whose centres a line connects
+Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, int long_side_px,
+                   const std::vector<std::pair<int, int>>& links = {});
+
+/// A grey panel that says why there is no image.
+Canvas blank_panel(const std::string& reason, int long_side_px);
+
+/// Panels in rows of `num_columns`, each with a caption above it.
+/// @param panels  at least one
+Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int num_columns);
+
+}  // namespace rematch

@@ -1,0 +1,80 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// An object as an annotation tool wrote it, in pixels of its image; it may reach beyond the image.
+struct ForeignObject {
+  std::string desc;
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;    ///< box
+  std::vector<std::array<double, 2>> ring;  ///< outline, when it is wanted and one ring says it; else empty
+};
+
+/// An image and its objects.
+struct ForeignImage {
+  std::string path;
+  int width_px = 0, height_px = 0;  ///< as the annotation says; 0 = it does not
+  bool is_relative = false;         ///< coordinates are shares (0..1) of the sides, not pixels
+  std::vector<ForeignObject> objects;
+};
+
+/// A data set of another program: splits by name, and how often something could not be taken over as it was.
+struct ForeignSet {
+  std::map<std::string, std::vector<ForeignImage>> splits;
+  std::map<std::string, int64_t> notes;  ///< e.g. "crowds left out" → 12
+};
+
+/// How a data set is read.
+struct ImportOptions {
+  std::string images_dir;  ///< where relative names of images lie; empty: beside the annotations
+  bool polygons = false;   ///< outlines of one ring become `poly`; else boxes only
+  std::string split;       ///< name of the split; empty: as the data set says
+};
+
+/// COCO's instances: one file a split; the name tells which ("…train…", "…val…", "…test…", else the file's own).
+/// Crowds are left out, masks and outlines of several rings become their boxes.
+/// @throws UserError (data) when a file is not COCO's; (environment) when it cannot be read
+ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options);
+
+/// Pascal VOC: a directory with Annotations/, JPEGImages/ and ImageSets/Main/{train,val,test}.txt (without lists: one split `train`).
+/// @throws UserError as read_coco_files
+ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options);
+
+/// Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`; labels lie in `labels/` where `images/` are.
+/// @throws UserError as read_coco_files
+ForeignSet read_yolo_set(const std::string& yaml_path, const ImportOptions& options);
+
+/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one file a split.
+/// @throws UserError as read_coco_files, naming the line
+ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options);
+
+/// The split that a file's name tells of.
+std::string split_of_name(const std::string& path);
+
+/// What was written of a split.
+struct WrittenSplit {
+  std::string path;
+  int64_t num_images = 0, num_boxes = 0, num_polygons = 0;
+  std::map<std::string, int64_t> classes;  ///< objects by desc
+};
+
+/// The result of write_records.
+struct WrittenSet {
+  std::vector<WrittenSplit> splits;
+  std::map<std::string, int64_t> notes;  ///< those of reading, and what did not fit a record
+  std::vector<std::string> examples;     ///< a few images that were left out, and why
+};
+
+/// A coordinate as a bin: min(999, round(1000 · value / side)), within the image. @param side  > 0
+int bin_of(double value, double side);
+
+/// Writes `SPLIT.jsonl` for each split into `out_dir` (created). Paths of images are relative to it. Sizes come from the files' headers.
+/// Boxes are cut at the image's edge; those without area and images that cannot be read are left out and counted.
+/// @throws UserError (data) when no image is left; (environment) when a file cannot be written
+WrittenSet write_records(const ForeignSet& set, const std::string& out_dir);
+
+}  // namespace rematch

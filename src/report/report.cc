@@ -1,0 +1,132 @@
+#include "report/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "report/curves.h"
+#include "report/page.h"
+#include "report/score_table.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kShownClasses = 40;
+
+struct Fact {
+  const char* name;
+  const char* key;
+};
+constexpr Fact kFacts[] = {{"model", "model.model"},
+                           {"trained on", "custom.train_jsonl"},
+                           {"validated on", "custom.val_jsonl"},
+                           {"trainer", "custom.trainer_variant"},
+                           {"target policy", "custom.extra.rollout_matching.target_policy"},
+                           {"rollouts by", "custom.extra.rollout_matching.rollout_backend"},
+                           {"adapter", "tuner.train_type"},
+                           {"learning rate", "training.learning_rate"},
+                           {"samples a step", "training.effective_batch_size"},
+                           {"seed", "training.seed"}};
+
+std::string section(const std::string& title, const std::string& body) { return body.empty() ? "" : "<h2>" + title + "</h2>\n" + body; }
+
+std::string facts_html(const std::vector<RunData>& runs) {
+  std::string html;
+  for (const RunData& run : runs) {
+    std::string facts;
+    const auto add = [&facts](const std::string& name, const std::string& value) {
+      if (!value.empty() && value != "null") facts += fmt::format("<dt>{}</dt><dd>{}</dd>", name, html_text(value));
+    };
+    if (!run.log.empty()) {
+      for (const auto& [name, key] : kFacts) add(name, run.setting(key));
+      add("steps", fmt::format("{}", run.log.back().step));
+    }
+    for (const EvaluationFile& file : run.evaluations) {
+      const auto count = file.scores.find("num_samples");
+      if (!file.model.empty())
+        add("evaluated", file.model + (count == file.scores.end() ? "" : fmt::format(", {:.0f} samples", count->second)));
+    }
+    if (!facts.empty()) html += fmt::format("<div class=\"card\"><b>{}</b><dl>{}</dl></div>\n", html_text(run.name), facts);
+  }
+  return html.empty() ? "" : "<div class=\"grid\">" + html + "</div>\n";
+}
+
+std::string health_html(const std::vector<HealthItem>& items) {
+  std::string html;
+  for (const HealthItem& item : items) {
+    html += fmt::format("<li class=\"{}\">{}: <b>{}</b>", item.good ? "good" : "bad", html_text(item.name), html_text(item.value));
+    if (!item.good) html += fmt::format("<span class=\"advice\">{}</span>", html_text(item.advice));
+    html += "</li>\n";
+  }
+  return html.empty() ? "" : "<div class=\"card\"><ul class=\"health\">" + html + "</ul></div>\n";
+}
+
+double value_of(const ScoreRow& row, const char* key) {
+  const auto found = row.values.find(key);
+  return found == row.values.end() ? 0.0 : found->second;
+}
+
+/// @param before  rows of the first evaluation, for a column of what it was; may be empty
+std::string rows_html(const char* first, const std::vector<ScoreRow>& rows, const std::vector<ScoreRow>& before) {
+  if (rows.empty()) return "";
+  std::vector<std::vector<std::string>> table{
+      {first, "images", "truths", "answers", "recall", "named precision", "named recall", "named F1"}};
+  if (!before.empty()) table[0].push_back("named F1 before");
+  for (const ScoreRow& row : rows) {
+    if (table.size() > kShownClasses) break;
+    std::vector<std::string> cells{row.name};
+    for (const char* key : {"images", "truths", "predictions"}) cells.push_back(fmt::format("{:.0f}", value_of(row, key)));
+    for (const char* key : {"recall", "precision_labels", "recall_labels", "f1_labels"})
+      cells.push_back(fmt::format("{:.3f}", value_of(row, key)));
+    if (!before.empty()) {
+      const auto same = std::find_if(before.begin(), before.end(), [&](const ScoreRow& one) { return one.name == row.name; });
+      cells.push_back(same == before.end() ? "-" : fmt::format("{:.3f}", value_of(*same, "f1_labels")));
+    }
+    table.push_back(std::move(cells));
+  }
+  return html_table(table);
+}
+
+std::string config_html(const std::vector<RunData>& runs) {
+  std::string html;
+  for (const RunData& run : runs) {
+    std::string text = run.effective;
+    if (text.empty()) {
+      for (const auto& [key, value] : run.config) text += key + ": " + value + "\n";
+    }
+    if (!text.empty())
+      html += fmt::format("<details class=\"card\"><summary>{}</summary><pre>{}</pre></details>\n", html_text(run.name), html_text(text));
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& gallery) {
+  std::string names;
+  for (const RunData& run : runs) names += (names.empty() ? "" : ", ") + run.name;
+  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
+  std::string body = fmt::format("<h1>{}</h1><p class=\"soft\">Rematch report</p>\n", html_text(names));
+  body += facts_html(runs);
+  if (!evaluations.empty()) {
+    const NamedEvaluation &first = evaluations.front(), &last = evaluations.back();
+    const EvaluationFile* before = evaluations.size() > 1 ? first.file : nullptr;
+    body += section("Scores", html_table(score_table(evaluations)) +
+                                  "<p class=\"soft\">F1 pairs boxes whatever their label; label F1 wants the label too. COCO's scores take "
+                                  "the order in the answer "
+                                  "as the score. The best of a row is green.</p>");
+    body += section("Health of " + html_text(last.name), health_html(judge_health(*last.file, before)));
+    body += section("Curves", curves_html(runs));
+    body += section("Where the time went", time_split_html(runs));
+    const std::vector<ScoreRow> none;
+    body += section("By class", rows_html("class", last.file->per_class, before ? before->per_class : none));
+    body += section("By number of objects in the image", rows_html("objects", last.file->per_count, before ? before->per_count : none));
+    if (!last.file->samples_path.empty()) body += section("Samples of " + html_text(last.name), gallery_html(*last.file, before, gallery));
+  } else {
+    body += section("Curves", curves_html(runs)) + section("Where the time went", time_split_html(runs));
+  }
+  body += section("Effective configuration", config_html(runs));
+  return html_page("Rematch: " + names, body);
+}
+
+}  // namespace rematch

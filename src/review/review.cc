@@ -1,0 +1,165 @@
+#include "review/review.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "data/foreign_format.h"
+#include "data/record.h"
+#include "vision/image.h"
+
+namespace rematch {
+namespace {
+
+constexpr int kSmallSide = 900;           // below, pixels and bins can be told apart
+constexpr int64_t kEnoughForPixels = 20;  // objects
+constexpr double kTinyPx = 2;
+
+Spread spread_of(std::vector<int64_t> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
+}
+
+/// Twice the signed area of an outline, in bins.
+int64_t doubled_area(const std::vector<int>& bins) {
+  int64_t sum = 0;
+  for (size_t i = 0; i + 1 < bins.size(); i += 2) {
+    const size_t next = (i + 2) % bins.size();
+    sum += static_cast<int64_t>(bins[i]) * bins[next + 1] - static_cast<int64_t>(bins[next]) * bins[i + 1];
+  }
+  return sum;
+}
+
+/// Collects over the records of a file.
+class Reviewer {
+ public:
+  explicit Reviewer(bool decode) : decode_(decode) {}
+
+  void add(const std::string& line, const RecordContext& context, int64_t number) {
+    ++review_.num_records;
+    Sample sample;
+    try {
+      sample = read_record(line, context);
+    } catch (const UserError& error) {
+      const Problem& problem = error.problems().front();
+      // Its place within the record, without the file's name and line.
+      const std::string place = problem.where.size() > context.where.size() ? problem.where.substr(context.where.size() + 2) + ": " : "";
+      note(FindingKind::kRefused, number, fmt::format("{}{} ({})", place, problem.error, problem.what));
+      return;
+    }
+    add_images(sample, number);
+    add_objects(sample, number);
+  }
+
+  Review finish() {
+    review_.width_px = spread_of(widths_);
+    review_.height_px = spread_of(heights_);
+    review_.objects_per_image = spread_of(counts_);
+    review_.looks_like_pixels = num_small_ >= kEnoughForPixels && num_beyond_ == 0;
+    return std::move(review_);
+  }
+
+ private:
+  void note(FindingKind kind, int64_t line, std::string what) {
+    review_.findings[static_cast<size_t>(kind)].push_back({line, std::move(what)});
+  }
+
+  void add_images(const Sample& sample, int64_t number) {
+    widths_.push_back(sample.width_px);
+    heights_.push_back(sample.height_px);
+    for (const std::string& path : sample.image_paths) {
+      if (!seen_.insert(path).second) note(FindingKind::kRepeatedImage, number, path);
+      try {
+        const ImageSize size = read_image_size(path);
+        if (decode_) load_image(path);
+        if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
+          note(FindingKind::kWrongSize, number,
+               fmt::format("{} is {} x {}, the record says {} x {}", path, size.width_px, size.height_px, sample.width_px,
+                           sample.height_px));
+        }
+      } catch (const UserError& error) {
+        note(FindingKind::kUnreadableImage, number, fmt::format("{}: {}", path, error.problems().front().error));
+      }
+    }
+  }
+
+  void add_objects(const Sample& sample, int64_t number) {
+    counts_.push_back(static_cast<int64_t>(sample.objects.size()));
+    review_.num_objects += counts_.back();
+    if (sample.objects.empty()) ++review_.num_empty_scenes;
+    std::set<std::pair<std::string, std::vector<int>>> seen;
+    for (size_t i = 0; i < sample.objects.size(); ++i) {
+      const auto& [desc, geometry] = sample.objects[i];
+      ++review_.classes[desc];
+      const std::string name = fmt::format("objects[{}] \"{}\" [{}]", i, desc, fmt::join(geometry.bins, ", "));
+      if (!seen.emplace(desc, geometry.bins).second) note(FindingKind::kRepeatedObject, number, name);
+      geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name) : add_polygon(geometry.bins, number, name);
+      look_for_pixels(sample, geometry.bins);
+    }
+  }
+
+  void add_box(const Sample& sample, const std::vector<int>& bins, int64_t number, const std::string& name) {
+    ++review_.num_boxes;
+    const double width = (bins[2] - bins[0]) * sample.width_px / static_cast<double>(kNumBins);
+    const double height = (bins[3] - bins[1]) * sample.height_px / static_cast<double>(kNumBins);
+    if (bins[0] == bins[2] || bins[1] == bins[3]) return note(FindingKind::kNoArea, number, name);
+    if (width < 0 || height < 0) return note(FindingKind::kInverted, number, name);
+    if (width < kTinyPx || height < kTinyPx) note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
+  }
+
+  void add_polygon(const std::vector<int>& bins, int64_t number, const std::string& name) {
+    ++review_.num_polygons;
+    if (doubled_area(bins) == 0) note(FindingKind::kNoArea, number, name);
+  }
+
+  void look_for_pixels(const Sample& sample, const std::vector<int>& bins) {
+    if (sample.width_px >= kSmallSide || sample.height_px >= kSmallSide) return;
+    ++num_small_;
+    for (size_t i = 0; i < bins.size(); ++i) num_beyond_ += bins[i] > (i % 2 == 0 ? sample.width_px : sample.height_px);
+  }
+
+  bool decode_;
+  Review review_;
+  std::vector<int64_t> widths_, heights_, counts_;
+  std::set<std::string> seen_;
+  int64_t num_small_ = 0, num_beyond_ = 0;
+};
+
+}  // namespace
+
+const char* finding_name(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRefused: return "records that training refuses";
+    case FindingKind::kUnreadableImage: return "images that cannot be read";
+    case FindingKind::kWrongSize: return "sizes that are not the file's";
+    case FindingKind::kInverted: return "boxes with swapped corners";
+    case FindingKind::kNoArea: return "objects without area";
+    case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
+    case FindingKind::kRepeatedImage: return "images that an earlier record has";
+    case FindingKind::kTiny: return "boxes narrower than two pixels";
+    case FindingKind::kNumKinds: break;
+  }
+  REMATCH_CHECK(false, "kind of finding");
+}
+
+Review review_jsonl(const std::string& path, bool decode) {
+  const std::string bytes = read_file(path), parent = std::filesystem::path(path).parent_path().string();
+  Reviewer reviewer(decode);
+  int64_t number = 0;
+  for (const std::string& line : split(bytes, '\n')) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    reviewer.add(line, {.where = fmt::format("{}:{}", path, number), .directory = parent.empty() ? "." : parent}, number);
+  }
+  Review review = reviewer.finish();
+  if (static_cast<int64_t>(review.of(FindingKind::kRefused).size()) == review.num_records) refuse_foreign_format(path, bytes);
+  return review;
+}
+
+}  // namespace rematch

@@ -1,0 +1,61 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// Kinds of findings, from what training refuses to what is only unusual.
+enum class FindingKind {
+  kRefused,          ///< training stops at this record
+  kUnreadableImage,  ///< its file is missing, damaged or of a kind that must be converted
+  kWrongSize,        ///< the record's sides are not the file's
+  kInverted,         ///< a box whose corners are swapped
+  kNoArea,           ///< a box or outline without area
+  kRepeatedObject,   ///< same desc and place twice in a record
+  kRepeatedImage,    ///< an image that an earlier record has
+  kTiny,             ///< a box narrower than two pixels
+  kNumKinds
+};
+constexpr size_t kNumFindingKinds = static_cast<size_t>(FindingKind::kNumKinds);
+
+/// A kind in words, e.g. "boxes with swapped corners".
+const char* finding_name(FindingKind kind);
+
+/// Where and what.
+struct Finding {
+  int64_t line = 0;  ///< 1-based
+  std::string what;
+};
+
+/// Smallest, middle and largest of some numbers.
+struct Spread {
+  int64_t least = 0, median = 0, most = 0;
+};
+
+/// What a JSONL holds, and what is odd about it.
+struct Review {
+  int64_t num_records = 0, num_objects = 0, num_boxes = 0, num_polygons = 0, num_empty_scenes = 0;
+  std::map<std::string, int64_t> classes;  ///< objects by desc
+  Spread width_px, height_px, objects_per_image;
+  std::array<std::vector<Finding>, kNumFindingKinds> findings;
+  bool looks_like_pixels = false;  ///< no coordinate exceeds its image's side, in a set of small images: probably pixels, not bins
+
+  const std::vector<Finding>& of(FindingKind kind) const { return findings[static_cast<size_t>(kind)]; }
+};
+
+/// Reads every record, the bad ones too. @param decode  decodes every image (slow), not only its header
+/// @throws UserError (environment) when the JSONL cannot be read; (data) when it is another program's format
+Review review_jsonl(const std::string& path, bool decode);
+
+/// What write_repaired() changed: a sentence and how often.
+using Repairs = std::map<std::string, int64_t>;
+
+/// Writes a repaired copy: misnamed fields renamed, pixels turned into bins, corners put in order, sizes taken from the files; objects
+/// without area, repeated objects, and records that still cannot be used are left out. Paths of images are relative to the new file.
+/// @param review  of the same file. @throws UserError (environment) when `out` cannot be written
+Repairs write_repaired(const std::string& path, const std::string& out, const Review& review);
+
+}  // namespace rematch

@@ -1,0 +1,88 @@
+// `rematch data …` as a user starts it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kCoco = R"({"images": [{"id": 1, "file_name": "0.png", "width": 64, "height": 64}],
+  "categories": [{"id": 3, "name": "cat"}], "annotations": [{"image_id": 1, "category_id": 3, "bbox": [8, 8, 32, 16]}]})";
+
+void expect_failure(const test::ProcessResult& result, int exit_code, const std::string& part) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+}
+
+}  // namespace
+
+TEST(DataCommands, HelpOfEachShowsTwoExamples) {
+  test::Program program;
+  for (const char* name : {"from-coco", "from-voc", "from-yolo", "from-swift", "check", "show"}) {
+    const test::ProcessResult result = program.run(std::string("data ") + name + " --help");
+    EXPECT_EQ(result.exit_code, 0);
+    const size_t examples = result.out.find("Examples:");
+    ASSERT_NE(examples, std::string::npos) << name;
+    const std::string example = std::string("rematch data ") + name;
+    const size_t first = result.out.find(example, examples);
+    EXPECT_NE(result.out.find(example, first + 1), std::string::npos) << name;
+  }
+}
+
+TEST(DataCommands, ACocoFileBecomesRecordsThatTrainAndASheet) {
+  test::Program program;
+  const std::string coco = program.dir().write("instances_train.json", kCoco);
+  const test::ProcessResult imported =
+      program.run("data from-coco " + coco + " --images " + test::Program::golden("images") + " --out data");
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_NE(imported.out.find("1 images, 1 boxes"), std::string::npos) << imported.out;
+  const test::ProcessResult checked = program.run("data check data/train.jsonl");
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("training can use it"), std::string::npos);
+  const test::ProcessResult shown = program.run("data show data/train.jsonl --out sheet.png");
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(read_file(program.dir().file("sheet.png")).substr(1, 3), "PNG");
+  const test::ProcessResult trained =
+      program.run("train " + program.config("training: {max_steps: 1}\ncustom: {trainer_variant: sft, train_jsonl: data/train.jsonl}\n"));
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+}
+
+TEST(DataCommands, AForeignTrainFileNamesTheCommandToRun) {
+  test::Program program;
+  program.dir().write("instances.json", kCoco);
+  expect_failure(program.run("train " + program.config("custom: {train_jsonl: instances.json}\n")), 3,
+                 "rematch data from-coco instances.json --images DIR --out DIR");
+}
+
+TEST(DataCommands, CheckListsLinesAndRepairsThem) {
+  test::Program program;
+  std::filesystem::copy(test::Program::golden("images"), program.dir().file("images"));
+  program.dir().write(
+      "raw.jsonl",
+      "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"cat\", \"bbox\": [1, 2, 30, 40]}]}\n");
+  const test::ProcessResult checked = program.run("data check raw.jsonl");
+  EXPECT_EQ(checked.exit_code, 3);
+  EXPECT_NE(checked.out.find("line 1: object 1"), std::string::npos) << checked.out;
+  EXPECT_EQ(program.run("data check raw.jsonl --fix fixed.jsonl").exit_code, 0);
+  EXPECT_EQ(program.run("data check fixed.jsonl").exit_code, 0);
+}
+
+TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
+  test::Program program;
+  program.dir().write("empty.json", "{}");
+  expect_failure(program.run("data from-coco missing.json --out data"), 4, "missing.json");
+  expect_failure(program.run("data from-coco empty.json --out data"), 3, "categories");
+  expect_failure(program.run("data from-voc . --out data"), 3, "Annotations");
+  expect_failure(program.run("data from-yolo empty.json --out data"), 3, "names");
+  expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
+  expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");
+  expect_failure(program.run("data check"), 2, "JSONL");
+  expect_failure(program.run("data show missing.jsonl --out a.png"), 4, "missing.jsonl");
+  expect_failure(program.run("data show empty.json"), 2, "--out");
+  expect_failure(program.run("data"), 2, "subcommand");
+}
+
+}  // namespace rematch

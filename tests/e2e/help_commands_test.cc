@@ -1,0 +1,105 @@
+// What helps a user who does not know the program: help, explain, init, schema, completions, mistyped commands.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST(HelpCommands, HelpOfEveryCommandShowsTwoExamples) {
+  test::Program program;
+  for (const std::string name : {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage", "predict", "compare",
+                                 "report", "init", "explain", "schema", "completions", "data"}) {
+    const test::ProcessResult result = program.run(name + " --help");
+    EXPECT_EQ(result.exit_code, 0);
+    const size_t examples = result.out.find("Examples:");
+    ASSERT_NE(examples, std::string::npos) << name;
+    const size_t first = result.out.find("rematch " + name, examples);
+    ASSERT_NE(first, std::string::npos) << name;
+    EXPECT_TRUE(result.out.find("rematch " + name, first + 1) != std::string::npos) << name;
+  }
+}
+
+TEST(HelpCommands, WithoutACommandAllAreListed) {
+  test::Program program;
+  const test::ProcessResult result = program.run("");
+  EXPECT_EQ(result.exit_code, 2);
+  for (const char* name : {"train", "data", "predict", "report"}) EXPECT_TRUE(has(result.err, name)) << name;
+}
+
+TEST(HelpCommands, AMistypedCommandIsGuessed) {
+  test::Program program;
+  const test::ProcessResult result = program.run("trian my.yaml");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(has(result.err, "did you mean `rematch train`?")) << result.err;
+}
+
+TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {
+  test::Program program;
+  EXPECT_TRUE(has(program.run("explain training.learning_rate").out, "number, default"));
+  EXPECT_TRUE(has(program.run("explain max_new_tokens").out, "custom.extra.rollout_matching.max_new_tokens"));
+  EXPECT_TRUE(has(program.run("explain tuner").out, "lora_rank"));
+  EXPECT_TRUE(has(program.run("explain rollout/f1").out, "metric"));
+  const test::ProcessResult unknown = program.run("explain training.learning_rte");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_TRUE(has(unknown.err, "learning_rate")) << unknown.err;
+  EXPECT_EQ(program.run("explain").exit_code, 2);
+}
+
+TEST(HelpCommands, InitWritesAConfigurationThatTrains) {
+  test::Program program;
+  const std::string arguments =
+      "init " + test::Program::model() + " " + test::Program::golden("train.jsonl") + " --val " + test::Program::golden("val.jsonl");
+  const test::ProcessResult result = program.run(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string small = " --set training.max_steps=1 --set training.report_to=none --set training.effective_batch_size=4";
+  EXPECT_EQ(program.run("check rematch.yaml").exit_code, 0);
+  const test::ProcessResult trained = program.run("train rematch.yaml" + small);
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  ASSERT_EQ(program.run(arguments + " --stage1 --out one.yaml").exit_code, 0);
+  EXPECT_EQ(program.run("train one.yaml" + small).exit_code, 0);
+}
+
+TEST(HelpCommands, InitOverwritesNothingAndNamesWhatIsMissing) {
+  test::Program program;
+  program.dir().write("rematch.yaml", "mine\n");
+  const test::ProcessResult exists = program.run("init " + test::Program::model() + " " + test::Program::golden("train.jsonl"));
+  EXPECT_EQ(exists.exit_code, 2);
+  EXPECT_EQ(read_file(program.dir().file("rematch.yaml")), "mine\n");
+  EXPECT_EQ(program.run("init " + test::Program::model() + " none.jsonl --out a.yaml").exit_code, 4);
+}
+
+TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
+  test::Program program;
+  const test::ProcessResult result = program.run("schema");
+  ASSERT_EQ(result.exit_code, 0);
+  const Json schema = parse_json(result.out, "schema");
+  EXPECT_EQ(schema["properties"]["training"]["properties"]["learning_rate"]["type"][0], "number");
+  EXPECT_TRUE(
+      schema["properties"]["custom"]["properties"]["extra"]["properties"]["rollout_matching"]["properties"].contains("target_policy"));
+  EXPECT_EQ(program.run("schema extra").exit_code, 2);
+}
+
+TEST(HelpCommands, BashCompletesCommandsAndOptions) {
+  test::Program program;
+  for (const char* shell : {"bash", "zsh", "fish"})
+    EXPECT_TRUE(has(program.run(std::string("completions ") + shell).out, "from-coco")) << shell;
+  const test::ProcessResult completed = test::run_command(
+      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
+      " completions bash > c.sh && bash -c '. ./c.sh; COMP_WORDS=(rematch tr); COMP_CWORD=1; _rematch; echo ${COMPREPLY[@]}; "
+      "COMP_WORDS=(rematch data from-c); "
+      "COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}; COMP_WORDS=(rematch eval --dev); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
+  EXPECT_EQ(completed.out, "train\nfrom-coco\n--device\n") << completed.err;
+  EXPECT_EQ(program.run("completions tcsh").exit_code, 2);
+  EXPECT_EQ(program.run("completions").exit_code, 2);
+}
+
+}  // namespace rematch

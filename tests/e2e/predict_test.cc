@@ -1,0 +1,90 @@
+// `rematch predict` as a user starts it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+std::vector<Json> lines_of(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(parse_json(line, "out"));
+  return lines;
+}
+
+}  // namespace
+
+TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
+  test::Program program;
+  const std::string config = program.config(
+      "template: {system: Say what is there.}\ncustom: {user_prompt: Name everything.}\n"
+      "training: {save_strategy: steps, save_steps: 2}\n");
+  const test::ProcessResult trained = program.run("train " + config);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const std::string checkpoint = "out/run/checkpoint-2";
+  ASSERT_EQ(program.run("rollout " + config + " --split val --output rollouts.jsonl --set model.model=" + checkpoint).exit_code, 0);
+  const std::vector<Json> rollouts = lines_of(read_file(program.dir().file("rollouts.jsonl")));
+  std::string images;
+  for (const Json& rollout : rollouts) images += " " + rollout["images"][0].get<std::string>();
+  const test::ProcessResult result = program.run("predict " + checkpoint + images + " --draw drawn");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err.find("rematch_prompt.json"), std::string::npos) << result.err;
+  const std::vector<Json> predictions = lines_of(result.out);
+  ASSERT_EQ(predictions.size(), rollouts.size());
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    EXPECT_EQ(predictions[i]["text"], rollouts[i]["text"]);
+    EXPECT_EQ(predictions[i]["status"], rollouts[i]["status"]);
+    EXPECT_EQ(predictions[i]["objects"].size(), rollouts[i]["predictions"].size());
+  }
+  EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0000_0.png")));
+}
+
+TEST(Predict, WritesCocoForADirectory) {
+  test::Program program;
+  const test::ProcessResult result = program.run("predict " + test::Program::model() + " " + test::Program::golden("images") +
+                                                 " --format coco --out found.json --max-new-tokens 8");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("built-in prompt"), std::string::npos) << result.err;
+  const Json coco = read_json_file(program.dir().file("found.json"));
+  EXPECT_EQ(coco["images"].size(), 8u);
+  EXPECT_TRUE(coco.contains("annotations") && coco.contains("categories"));
+}
+
+TEST(Predict, AnAdapterAnswersAsItsMergedModel) {
+  test::Program program;
+  const std::string config =
+      program.config("tuner: {train_type: lora, lora_rank: 4}\ntraining: {learning_rate: 0.1, save_strategy: steps, save_steps: 2}\n");
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  ASSERT_EQ(program.run("merge out/run/checkpoint-2 --output merged").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(program.dir().file("merged/rematch_prompt.json")));
+  const std::string image = " " + test::Program::golden("images/0.png") + " --max-new-tokens 12";
+  const test::ProcessResult merged = program.run("predict merged" + image);
+  const test::ProcessResult adapter = program.run("predict out/run/checkpoint-2" + image);
+  const test::ProcessResult both = program.run("predict " + test::Program::model() + " --adapter out/run/checkpoint-2" + image);
+  ASSERT_EQ(adapter.exit_code, 0) << adapter.err;
+  EXPECT_EQ(adapter.out, merged.out);
+  EXPECT_EQ(both.out, merged.out);
+}
+
+TEST(Predict, HelpShowsTwoExamplesAndMistakesAreNamed) {
+  test::Program program;
+  const test::ProcessResult help = program.run("predict --help");
+  EXPECT_EQ(help.exit_code, 0);
+  const size_t first = help.out.find("rematch predict ", help.out.find("Examples:"));
+  EXPECT_NE(help.out.find("rematch predict ", first + 1), std::string::npos);
+  const test::ProcessResult missing = program.run("predict " + test::Program::model() + " nowhere.jpg");
+  EXPECT_EQ(missing.exit_code, 4);
+  EXPECT_NE(missing.err.find("nowhere.jpg"), std::string::npos);
+  program.dir().write("empty/readme.txt", "");
+  EXPECT_EQ(program.run("predict " + test::Program::model() + " empty").exit_code, 3);
+  EXPECT_EQ(program.run("predict nomodel " + test::Program::golden("images/0.png")).exit_code, 2);
+}
+
+}  // namespace rematch

@@ -1,0 +1,59 @@
+// `rematch eval`'s files, `rematch compare` and `rematch report` as a user starts them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+
+TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
+  test::Program program;
+  const std::string config = program.config("training: {save_strategy: steps, save_steps: 1, logging_steps: 1}\n");
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  for (const char* checkpoint : {"checkpoint-1", "checkpoint-2"}) {
+    const test::ProcessResult result = program.run("eval " + config + " --set model.model=out/run/" + checkpoint);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("F1, named"), std::string::npos);
+    const std::string base = program.run_dir() + "/eval/" + checkpoint;
+    const Json scores = read_json_file(base + ".json");
+    EXPECT_EQ(scores["model"], std::string("out/run/") + checkpoint);
+    int64_t truths = 0;
+    for (const Json& row : scores["per_count"]) truths += row["truths"].get<int64_t>();
+    EXPECT_EQ(truths, scores["eval_rollout_gt_objects"].get<int64_t>());
+    EXPECT_FALSE(scores["per_class"].empty());
+    EXPECT_TRUE(read_json_file(base + ".predictions.json").is_array());
+    EXPECT_EQ(read_json_file(base + ".truth.json")["images"].size(), 4u);
+  }
+  const test::ProcessResult compared = program.run("compare out/run --out table.md");
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_NE(compared.out.find("run/checkpoint-1"), std::string::npos) << compared.out;
+  EXPECT_NE(read_file(program.dir().file("table.md")).find("| score |"), std::string::npos);
+  const test::ProcessResult reported = program.run("report out/run --out report.html");
+  ASSERT_EQ(reported.exit_code, 0) << reported.err;
+  const std::string html = read_file(program.dir().file("report.html"));
+  EXPECT_NE(html.find("data:image/jpeg"), std::string::npos);
+  EXPECT_NE(html.find("run.yaml"), std::string::npos);
+  // One file of a checkpoint alone.
+  EXPECT_EQ(program.run("compare out/run/eval/checkpoint-2.json").exit_code, 0);
+}
+
+TEST(ReportCommands, HelpShowsTwoExamplesAndMistakesAreNamed) {
+  test::Program program;
+  for (const std::string name : {"compare", "report"}) {
+    const test::ProcessResult help = program.run(name + " --help");
+    EXPECT_EQ(help.exit_code, 0);
+    const size_t first = help.out.find("rematch " + name, help.out.find("Examples:"));
+    EXPECT_NE(help.out.find("rematch " + name, first + 1), std::string::npos);
+    const test::ProcessResult missing = program.run(name + " nowhere");
+    EXPECT_EQ(missing.exit_code, 4);
+    EXPECT_NE(missing.err.find("nowhere"), std::string::npos);
+    program.dir().write("empty/x", "");
+    EXPECT_EQ(program.run(name + " empty").exit_code, 3);
+    EXPECT_EQ(program.run(name).exit_code, 2);
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,139 @@
+#include "report/report.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "draw/canvas.h"
+#include "draw/encode.h"
+#include "report/page.h"
+#include "report/score_table.h"
+#include "support/capture.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+// Two runs: `before`, evaluated only, and `after`, trained and evaluated on one image.
+class ReportTest : public testing::Test {
+ protected:
+  ReportTest() {
+    image_ = directory_.write("a.png", encode_png(Canvas(200, 100, kWhite).image()));
+    write_run("before", 0.4, 0.9, sample("cat", "dog"));
+    write_run("after", 0.8, 0.2, sample("cat", "cat"));
+    directory_.write("after/args.json", R"({"model": {"model": "base"}, "training": {"seed": 7}})");
+    directory_.write("after/effective_config.txt", "training.seed  7  run.yaml:3:9\n");
+    directory_.write("after/logging.jsonl",
+                     "{\"step\": 1, \"loss\": 3.0, \"rollout/f1\": 0.4, \"time/step_s\": 2.0, \"time/forward_s\": 0.5}\n"
+                     "{\"step\": 2, \"loss\": 2.0, \"rollout/f1\": 0.5, \"time/step_s\": 2.0, \"time/forward_s\": 0.5}\n");
+  }
+
+  std::string sample(const std::string& truth, const std::string& answer) const {
+    return fmt::format(
+        "{{\"sample_id\": 0, \"images\": [\"{}\"], \"width\": 200, \"height\": 100, \"status\": \"complete\", \"predictions\": "
+        "[{{\"desc\": \"{}\", "
+        "\"bbox_2d\": [1, 2, 300, 400]}}], \"ground_truth\": [{{\"desc\": \"{}\", \"bbox_2d\": [1, 2, 300, 400]}}], \"pairs\": [[0, 0]], "
+        "\"named_right\": [{}]}}\n",
+        image_, answer, truth, truth == answer);
+  }
+  void write_run(const std::string& name, double f1, double label_accuracy, const std::string& samples) const {
+    const std::string json = fmt::format(
+        "{{\"eval_rollout_f1\": {}, \"eval_rollout_label_accuracy\": {}, \"eval_rollout_duplicates\": 0.3, \"eval_rollout_pred_per_gt\": "
+        "3.5, "
+        "\"eval_rollout_parse_truncated_rate\": 0.5, \"coco_ap\": -1, \"model\": \"<base>\", \"num_samples\": 1, \"per_class\": "
+        "[{{\"name\": \"cat\", "
+        "\"truths\": 1, \"f1_labels\": 0.5}}]}}",
+        f1, label_accuracy);
+    directory_.write(name + "/eval_results.json", json);
+    directory_.write(name + "/eval/model.json", json);
+    directory_.write(name + "/eval/model.samples.jsonl", samples);
+    directory_.write(name + "/eval/model.predictions.json", "[]");
+    directory_.write(name + "/eval/model.truth.json", "{}");
+  }
+  std::vector<RunData> runs() const { return read_runs({directory_.file("before"), directory_.file("after/")}); }
+
+  test::TempDir directory_;
+  std::string image_;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_F(ReportTest, ReadsWhatLiesInARun) {
+  const std::vector<RunData> all = runs();
+  EXPECT_EQ(all[1].name, "after");
+  EXPECT_EQ(all[1].log.size(), 2u);
+  EXPECT_EQ(all[1].setting("training.seed"), "7");
+  ASSERT_EQ(all[1].evaluations.size(), 1u);
+  EXPECT_EQ(all[1].evaluations[0].per_class[0].name, "cat");
+  EXPECT_FALSE(all[1].evaluations[0].samples_path.empty());
+  EXPECT_EQ(read_run(directory_.file("before/eval_results.json")).evaluations.size(), 1u);
+}
+
+TEST_F(ReportTest, RunsOfOneNameAreToldApartByTheirPaths) {
+  std::filesystem::create_directories(directory_.file("other"));
+  std::filesystem::copy(directory_.file("after"), directory_.file("other/after"), std::filesystem::copy_options::recursive);
+  const std::vector<RunData> all = read_runs({directory_.file("after"), directory_.file("other/after")});
+  EXPECT_NE(all[0].name, all[1].name);
+}
+
+TEST_F(ReportTest, WhatIsNoRunIsAnError) {
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("none")); }).kind(), ErrorKind::kEnvironment);
+  std::filesystem::create_directories(directory_.file("empty"));
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("empty")); }).kind(), ErrorKind::kData);
+  directory_.write("before/eval/model.json", "{]");
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("before")); }).kind(), ErrorKind::kData);
+}
+
+TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
+  const std::vector<RunData> all = runs();
+  const std::vector<std::vector<std::string>> table = score_table(evaluations_of(all));
+  EXPECT_EQ(table[0], (std::vector<std::string>{"score", "before", "after", "last - first"}));
+  EXPECT_EQ(table[1], (std::vector<std::string>{"F1", "0.400", "0.800*", "+0.400"}));
+  for (const auto& row : table) EXPECT_NE(row[0], "COCO AP");  // undefined in both
+  EXPECT_TRUE(has(markdown_table(table), "| F1 | 0.400 | 0.800* | +0.400 |"));
+}
+
+TEST_F(ReportTest, CallsARunThatGotWorseSo) {
+  const std::vector<RunData> all = runs();
+  std::vector<std::string> bad;
+  for (const HealthItem& item : judge_health(all[1].evaluations[0], &all[0].evaluations[0])) {
+    if (!item.good) bad.push_back(item.name);
+    EXPECT_EQ(item.good, item.advice.empty()) << item.name;
+  }
+  EXPECT_EQ(bad, (std::vector<std::string>{"answers that did not end", "predictions that repeat an earlier one", "predictions per truth",
+                                           "label accuracy, before → after"}));
+  EXPECT_TRUE(judge_health({}, nullptr).empty());
+}
+
+TEST_F(ReportTest, ThePageNeedsNothingElse) {
+  const std::string html = report_html(runs(), {});
+  EXPECT_LT(html.size(), size_t{5} * 1024 * 1024);
+  for (const char* outside : {"http://", "https://", "<link", "src=\"/"}) EXPECT_FALSE(has(html, outside)) << outside;
+  for (const char* part : {"Scores", "Health of after", "Labels are being forgotten", "<polyline", "Where the time went", "forward 25.0 %",
+                           "By class", "data:image/jpeg;base64,", "type=\"range\"", "run.yaml:3:9", "prefers-color-scheme"})
+    EXPECT_TRUE(has(html, part)) << part;
+  EXPECT_TRUE(has(html, "&lt;base&gt;"));
+  EXPECT_FALSE(has(html, "<base>"));
+}
+
+TEST_F(ReportTest, TheGalleryStaysWithinItsBytesAndLeavesOutLostImages) {
+  EXPECT_FALSE(has(report_html(runs(), {.max_bytes = 10}), "data:image"));
+  std::filesystem::remove(image_);
+  EXPECT_FALSE(has(report_html(runs(), {}), "data:image"));
+}
+
+TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
+  EXPECT_EQ(JudgedSample{}.f1_labels(), 1.0);
+  JudgedSample missed;
+  missed.truth.resize(1);
+  EXPECT_EQ(missed.f1_labels(), 0.0);
+}
+
+TEST(Page, WritesTextAsText) { EXPECT_EQ(html_text("<b> & \"x\""), "&lt;b&gt; &amp; &quot;x&quot;"); }
+
+}  // namespace rematch

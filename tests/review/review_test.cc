@@ -1,0 +1,88 @@
+#include "review/review.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "draw/canvas.h"
+#include "draw/encode.h"
+#include "support/capture.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+class ReviewTest : public testing::Test {
+ protected:
+  ReviewTest() { directory_.write("a.png", encode_png(Canvas(200, 100, kWhite).image())); }
+  static std::string record(const std::string& objects, const std::string& image = "a.png", int width = 200) {
+    return fmt::format("{{\"images\": [\"{}\"], \"width\": {}, \"height\": 100, \"objects\": [{}]}}\n", image, width, objects);
+  }
+  static std::string box(const std::string& sides, const std::string& key = "bbox_2d") {
+    return fmt::format("{{\"desc\": \"cat\", \"{}\": [{}]}}", key, sides);
+  }
+  std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
+
+  test::TempDir directory_;
+};
+
+int64_t line_of(const Review& review, FindingKind kind) { return review.of(kind).size() == 1 ? review.of(kind)[0].line : -1; }
+
+}  // namespace
+
+TEST_F(ReviewTest, FindsEveryKindWithItsLine) {
+  const Review review = review_jsonl(write(record(box("1, 2, 999, 4")) +                                       //
+                                           record(box("500, 0, 10, 999")) +                                    // swapped corners
+                                           record(box("5, 5, 5, 900") + ", " + box("1, 1, 9, 9")) +            // no area; 1.6 x 0.8 px
+                                           record(box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +      // twice
+                                           record("", "gone.png") +                                            //
+                                           record("", "a.png", 201) +                                          //
+                                           record(box("1, 2, 3000, 4")) + record(box("1, 2, 3, 4", "bbox"))),  // refused
+                                     true);
+  EXPECT_EQ(review.num_records, 8);
+  EXPECT_EQ(line_of(review, FindingKind::kInverted), 2);
+  EXPECT_EQ(line_of(review, FindingKind::kNoArea), 3);
+  EXPECT_EQ(review.of(FindingKind::kTiny).back().line, 3);
+  EXPECT_EQ(line_of(review, FindingKind::kRepeatedObject), 4);
+  EXPECT_EQ(line_of(review, FindingKind::kUnreadableImage), 5);
+  EXPECT_EQ(line_of(review, FindingKind::kWrongSize), 6);
+  ASSERT_EQ(review.of(FindingKind::kRefused).size(), 2u);
+  EXPECT_EQ(review.of(FindingKind::kRefused)[1].line, 8);
+  EXPECT_EQ(review.of(FindingKind::kRepeatedImage).size(), 4u);
+  EXPECT_EQ(review.num_empty_scenes, 2);
+  EXPECT_EQ(review.classes.at("cat"), 6);
+  EXPECT_FALSE(review.looks_like_pixels);
+}
+
+TEST_F(ReviewTest, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += record(box(fmt::format("{}, 10, 199, 99", i)));
+  EXPECT_TRUE(review_jsonl(write(lines), false).looks_like_pixels);
+  EXPECT_FALSE(review_jsonl(write(lines + record(box("1, 1, 201, 5"))), false).looks_like_pixels);
+}
+
+TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
+  const std::string path =
+      write(record(box("500, 0, 10, 999")) + record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
+            record("", "gone.png") + record("", "a.png", 201) + record(box("20.5, 10, 120, 60", "bbox")) + "{]\n");
+  const std::string out = directory_.file("fixed/data.jsonl");
+  const Repairs repairs = write_repaired(path, out, review_jsonl(path, false));
+  const Review review = review_jsonl(out, true);
+  EXPECT_EQ(review.num_records, 4);
+  for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize, FindingKind::kInverted,
+                                 FindingKind::kNoArea, FindingKind::kRepeatedObject})
+    EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
+  EXPECT_EQ(repairs.at("swapped corners put in order"), 1);
+  EXPECT_EQ(repairs.at("records whose pixels became bins"), 1);
+  EXPECT_EQ(repairs.at("records whose image cannot be read left out"), 1);
+  EXPECT_NE(read_file(out).find("[103, 100, 600, 600]"), std::string::npos) << read_file(out);
+}
+
+TEST_F(ReviewTest, AMissingFileAndAForeignOneAreErrors) {
+  EXPECT_EQ(test::catch_user_error([&] { review_jsonl(directory_.file("none.jsonl"), false); }).kind(), ErrorKind::kEnvironment);
+  const std::string path = write("{\"images\": [], \"annotations\": [], \"categories\": []}");
+  EXPECT_EQ(test::catch_user_error([&] { review_jsonl(path, false); }).kind(), ErrorKind::kData);
+}
+
+}  // namespace rematch
