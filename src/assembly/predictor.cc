@@ -6,7 +6,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "assembly/prompt_file.h"
+#include "text/prompt_file.h"
 #include "base/error.h"
 #include "checkpoint/peft.h"
 #include "estep/parse/strict_parser.h"

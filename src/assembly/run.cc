@@ -12,7 +12,7 @@
 #include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
 #include "assembly/monitor_dump.h"
-#include "assembly/prompt_file.h"
+#include "text/prompt_file.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "assembly/skipping.h"

@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
+#include "text/prompt_file.h"
 
 namespace rematch {
 namespace {
@@ -21,11 +23,8 @@ struct InitArguments {
 
 int64_t rounded_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) safe += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  return safe + "\"";
-}
+// A JSON string is a double-quoted scalar of YAML.
+std::string quoted(const std::string& text) { return python_json_string(text); }
 
 std::string yaml_for(const InitArguments& arguments, const Dataset& train, const SampleLengths& lengths) {
   const int64_t max_new_tokens = rounded_up(lengths.longest_answer + lengths.longest_answer / 4, 64);
@@ -50,12 +49,15 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
                       quoted(arguments.train));
   yaml += arguments.val.empty() ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
                                 : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
+  const std::optional<StoredPrompt> prompt = read_prompt_file(arguments.model);
+  if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
   yaml += fmt::format(
       "  extra:\n    rollout_matching:\n"
       "      rollout_backend: native        # generates with the training weights; hf, vllm: `rematch doctor`\n"
       "      max_new_tokens: {:<5}          # the longest true answer and a quarter more\n"
       "{}",
       max_new_tokens, arguments.stage_1 ? "" : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
+  if (prompt) yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n", kPromptFile, quoted(*prompt->texts.system_prompt));
   return yaml;
 }
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "assembly/prompt_file.h"
+#include "text/prompt_file.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "model/merge_adapter.h"

@@ -83,13 +83,15 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
   for (const ScoreKind& kind : score_kinds()) {
     std::vector<std::string> row{kind.label};
     const double* best = nullptr;
+    bool all_equal = true;
     for (const NamedEvaluation& evaluation : evaluations) {
       row.push_back(shown_score(*evaluation.file, kind.key));
       const double* value = find(*evaluation.file, kind.key);
+      all_equal = all_equal && (value == nullptr || best == nullptr || *value == *best);
       if (value != nullptr && kind.better != 0 && (best == nullptr || kind.better * *value > kind.better * *best)) best = value;
     }
     if (std::all_of(row.begin() + 1, row.end(), [](const std::string& cell) { return cell == "-"; })) continue;
-    for (size_t i = 0; with_gain && best != nullptr && i < evaluations.size(); ++i) {
+    for (size_t i = 0; with_gain && best != nullptr && !all_equal && i < evaluations.size(); ++i) {
       const double* value = find(*evaluations[i].file, kind.key);
       if (value != nullptr && *value == *best) row[i + 1] += "*";
     }

@@ -1,4 +1,4 @@
-#include "assembly/prompt_file.h"
+#include "text/prompt_file.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
