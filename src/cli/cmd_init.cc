@@ -57,7 +57,9 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
       "      max_new_tokens: {:<5}          # the longest true answer and a quarter more\n"
       "{}",
       max_new_tokens, arguments.stage_1 ? "" : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
-  if (prompt) yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n", kPromptFile, quoted(*prompt->texts.system_prompt));
+  if (prompt)
+    yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n", kPromptFile,
+                        quoted(*prompt->texts.system_prompt));
   return yaml;
 }
 

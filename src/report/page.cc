@@ -25,9 +25,9 @@ svg.curve polyline{fill:none;stroke-width:1.8}.s0{stroke:var(--s0)}.s1{stroke:va
 .f0{fill:var(--s0);background:var(--s0)}.f1{fill:var(--s1);background:var(--s1)}.f2{fill:var(--s2);background:var(--s2)}.f3{fill:var(--s3);background:var(--s3)}
 .f4{fill:var(--s4);background:var(--s4)}.f5{fill:var(--s5);background:var(--s5)}.key{display:inline-block;width:11px;height:11px;border-radius:3px;margin:0 5px 0 12px}
 .split{display:flex;height:22px;border-radius:5px;overflow:hidden;margin:4px 0}.split span{display:block}
-figure{margin:0}figure figcaption{font-size:13px;margin-top:6px}.shot{position:relative;line-height:0;overflow:hidden;border-radius:5px}
+figure{margin:0}figure figcaption{font-size:13px;margin-top:6px}figure.card{align-self:start}.shot{position:relative;line-height:0;overflow:hidden;border-radius:5px}
 .shot img,.shot svg{width:100%;height:auto}.shot svg{position:absolute;left:0;top:0}.shot .o{fill:none;stroke-width:2;vector-effect:non-scaling-stroke}
-.shot .t{stroke:var(--truth);stroke-dasharray:5 3}.shot .b{stroke:var(--before)}.shot .a{stroke:var(--after)}.shot text{font:700 11px system-ui,sans-serif;paint-order:stroke;
+.shot polygon.t{stroke:var(--truth);stroke-dasharray:5 3}.shot polygon.b{stroke:var(--before)}.shot polygon.a{stroke:var(--after)}.shot text{font:700 11px system-ui,sans-serif;paint-order:stroke;
 stroke:#fff;stroke-width:3px}.shot text.t{fill:#007a30}.shot text.b{fill:#a85a00}.shot text.a{fill:#b3123a}
 .shot .edge{position:absolute;top:0;bottom:0;width:2px;background:#fff;box-shadow:0 0 3px #000}
 input[type=range]{width:100%;margin:8px 0 0}pre{overflow:auto;font:12px/1.45 ui-monospace,monospace;max-height:520px}details>summary{cursor:pointer}
