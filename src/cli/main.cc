@@ -180,8 +180,9 @@ int main_command(int argc, char** argv) {
     return report_usage(app, error, argc > 1 ? argv[1] : "");
   }
   return guarded([&] {
-    const bool prints = check->parsed() || doctor->parsed() || stage->parsed();
-    if (!prints) survive_closed_pipe();
+    // What these leave behind outlives a terminal; every other command only prints, and ends with its reader.
+    const bool works = train->parsed() || eval->parsed() || rollout->parsed() || coord->parsed() || merge->parsed();
+    if (works) survive_closed_pipe();
     if (train->parsed()) return run_train(run);
     if (eval->parsed()) return run_eval(run);
     if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
