@@ -21,7 +21,7 @@ constexpr size_t kMostNamed = 5;
                    .where = "training.resume_optimizer_from",
                    .what = fmt::format("{} of {} trained parameters: {}", misfits.size(), num_trained, join(named, "; ")),
                    .fix = "name a checkpoint of the same model in which the same parts are trained (tuner.train_type, tuner.freeze_*), or "
-                          "remove the key: AdamW then starts without averages, for which training.warmup_steps: 20 makes up"});
+                          "remove the key: AdamW then starts without averages, which was measured to lose nothing"});
 }
 
 }  // namespace
