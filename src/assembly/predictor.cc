@@ -6,7 +6,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "text/prompt_file.h"
+#include "text/stored_prompt.h"
 #include "base/error.h"
 #include "checkpoint/peft.h"
 #include "estep/parse/strict_parser.h"
@@ -32,11 +32,11 @@ Settings settings_of(const PredictorOptions& options, const std::string& base_di
   settings.variant = TrainerVariant::kRolloutMatching;
   settings.model.directory = base_dir;
   settings.backend = options.backend;
-  std::optional<StoredPrompt> stored = read_prompt_file(prompt_dir);
+  std::optional<StoredPrompt> stored = read_stored_prompt(prompt_dir);
   if (!stored && !(options.texts.system_prompt && options.texts.user_prompt)) {
     terminal.warn(
         fmt::format("{} has no {}: asked with the built-in prompt, which may not be the one it was trained with (--system, --user)",
-                    prompt_dir, kPromptFile));
+                    prompt_dir, kStoredPromptFile));
   }
   settings.prompt = stored ? stored->texts : PromptSettings{};
   if (options.texts.system_prompt) settings.prompt.system_prompt = options.texts.system_prompt;

@@ -12,7 +12,7 @@
 #include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
 #include "assembly/monitor_dump.h"
-#include "text/prompt_file.h"
+#include "text/stored_prompt.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "assembly/skipping.h"
@@ -139,7 +139,7 @@ void save_weights(const Session& session, const std::string& directory) {
   } else {
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
-  write_prompt_file(directory, *session.prompts, session.settings.generation.max_new_tokens);
+  write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens);
 }
 
 /// The checkpoint that this run resumes from, if any; prepares the run directory for writing.

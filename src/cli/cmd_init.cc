@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
-#include "text/prompt_file.h"
+#include "text/stored_prompt.h"
 
 namespace rematch {
 namespace {
@@ -49,7 +49,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
                       quoted(arguments.train));
   yaml += arguments.val.empty() ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
                                 : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
-  const std::optional<StoredPrompt> prompt = read_prompt_file(arguments.model);
+  const std::optional<StoredPrompt> prompt = read_stored_prompt(arguments.model);
   if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
   yaml += fmt::format(
       "  extra:\n    rollout_matching:\n"
@@ -58,7 +58,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
       "{}",
       max_new_tokens, arguments.stage_1 ? "" : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
   if (prompt)
-    yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n", kPromptFile,
+    yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n", kStoredPromptFile,
                         quoted(*prompt->texts.system_prompt));
   return yaml;
 }

@@ -4,7 +4,7 @@
 
 #include "estep/target/truth_segment.h"
 #include "text/prompt.h"
-#include "text/prompt_file.h"
+#include "text/stored_prompt.h"
 #include "vision/patches.h"
 
 namespace rematch {
@@ -13,7 +13,7 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
   const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
   const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
   const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
-  const std::optional<StoredPrompt> stored = read_prompt_file(model_dir);
+  const std::optional<StoredPrompt> stored = read_stored_prompt(model_dir);
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
   const PromptEncoder prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                               {.texts = stored ? stored->texts : PromptSettings{}, .merge_size = patches.merge_size});

@@ -1,4 +1,4 @@
-#include "text/prompt_file.h"
+#include "text/stored_prompt.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,16 +9,16 @@
 
 namespace rematch {
 
-void write_prompt_file(const std::string& directory, const PromptEncoder& prompts, int max_new_tokens) {
+void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts, int max_new_tokens) {
   Json json;
   json["system"] = prompts.system_prompt();
   json["user"] = prompts.user_prompt();
   json["max_new_tokens"] = max_new_tokens;
-  write_file_atomic(join_path(directory, kPromptFile), python_json(json, 2) + "\n");
+  write_file_atomic(join_path(directory, kStoredPromptFile), python_json(json, 2) + "\n");
 }
 
-std::optional<StoredPrompt> read_prompt_file(const std::string& directory) {
-  const std::string path = join_path(directory, kPromptFile);
+std::optional<StoredPrompt> read_stored_prompt(const std::string& directory) {
+  const std::string path = join_path(directory, kStoredPromptFile);
   if (!std::filesystem::exists(path)) return std::nullopt;
   const JsonOrigin origin{.path = path,
                           .error = "the prompt of this checkpoint cannot be read",
