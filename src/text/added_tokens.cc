@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "text/word_character.h"
 
 namespace rematch {
 namespace {
@@ -32,6 +33,16 @@ size_t leading_space_end(std::string_view text, size_t begin) {
     begin = offset;
   }
   return begin;
+}
+
+// True when no word continues across either end of text[begin, end).
+bool stands_alone(std::string_view text, size_t begin, size_t end) {
+  if (begin > 0) {
+    size_t before = begin - 1;
+    while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
+    if (is_word_character(next_code_point(text, before))) return false;
+  }
+  return end == text.size() || !is_word_character(next_code_point(text, end));
 }
 
 }  // namespace
@@ -74,6 +85,7 @@ void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans
     const AddedToken& token = tokens_[static_cast<size_t>(idx)];
     size_t begin = offset;
     offset += token.content.size();
+    if (token.single_word && !stands_alone(utf8, begin, offset)) continue;
     // Whitespace that an earlier rstrip token consumed is not consumed again.
     if (token.lstrip && begin > done) begin = trailing_space_begin(utf8, done, begin);
     const size_t end = token.rstrip ? leading_space_end(utf8, offset) : offset;

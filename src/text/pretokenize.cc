@@ -47,7 +47,7 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
   PCRE2_SIZE offset = 0;
   impl_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pcre_pattern.data()), pcre_pattern.size(),
                               PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr);
-  const char* fix = "use the tokenizer.json that came with the model";
+  const char* fix = "use a model of a supported family: this pattern is not one of theirs";
   if (impl_->code == nullptr) {
     throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is not a regular expression",
                                        .where = where,
@@ -83,7 +83,7 @@ void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pie
                       {.error = "the pre-tokenizer's pattern cannot be matched against this text",
                        .where = impl_->where,
                        .what = fmt::format("{} at byte {} of {}", found < 0 ? pcre2_message(found) : "an empty match", done, utf8.size()),
-                       .fix = "use the tokenizer.json that came with the model, or shorten the text"});
+                       .fix = "shorten the text, or use a model with a simpler pattern"});
     }
     if (span[0] > done) pieces.push_back(utf8.substr(done, span[0] - done));
     pieces.push_back(utf8.substr(span[0], span[1] - span[0]));

@@ -174,7 +174,7 @@ std::string pcre_pattern_of(std::string_view pattern, const std::string& where) 
     throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is empty or too long",
                                        .where = where,
                                        .what = fmt::format("{} bytes, at most {}", pattern.size(), kMaxPatternBytes),
-                                       .fix = "use the tokenizer.json that came with the model"});
+                                       .fix = "use a model of a supported family: this pattern is not one of theirs"});
   }
   return Rewriter(pattern, where).run();
 }

@@ -18,9 +18,8 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kUseOriginal = "use the tokenizer.json that came with the model";
-
-[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what, const std::string& fix = kUseOriginal) {
+[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
+                       const std::string& fix = kRestoreTokenizer) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
@@ -120,7 +119,8 @@ struct Tokenizer::Impl {
         encoder(byte_ids, merges_of(spec, entries)),
         pre_tokenizer(pre_tokenizer_of(spec)),
         raw_matcher(pass_tokens(spec, false)),
-        normalized_matcher(pass_tokens(spec, true)) {}
+        normalized_matcher(pass_tokens(spec, true)),
+        post_processor(spec.post_processor) {}
 
   void encode_plain(std::string_view text, std::vector<TokenId>& out) const {
     for (const std::string_view word : pre_tokenizer.words(text)) encoder.encode_word(word, out);
@@ -148,6 +148,7 @@ struct Tokenizer::Impl {
   PreTokenizer pre_tokenizer;
   AddedTokenMatcher raw_matcher;
   AddedTokenMatcher normalized_matcher;
+  PostProcessor post_processor;
   TokenTable table;
 };
 
@@ -206,6 +207,8 @@ std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   }
   return ids;
 }
+
+std::vector<TokenId> Tokenizer::with_special_tokens(std::vector<TokenId> ids) const { return impl_->post_processor.apply(std::move(ids)); }
 
 std::string Tokenizer::decode_bytes(const std::vector<TokenId>& token_ids) const {
   std::string bytes;

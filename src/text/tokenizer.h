@@ -35,6 +35,9 @@ class Tokenizer {
   /// Ids of a text, added tokens matched first, no special tokens added around it. Input must be valid UTF-8 (else UserError, data).
   std::vector<TokenId> encode(std::string_view utf8) const;
 
+  /// The ids of a text with what the file's post-processor puts around them (`add_special_tokens` in transformers); no prompt has it.
+  std::vector<TokenId> with_special_tokens(std::vector<TokenId> ids) const;
+
   /// Concatenated token bytes; may be invalid UTF-8 when ids split a character. Ids without a token are skipped.
   std::string decode_bytes(const std::vector<TokenId>& token_ids) const;
 

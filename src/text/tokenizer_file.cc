@@ -14,9 +14,8 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kUseOriginal = "use the tokenizer.json that came with the model";
-
-[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what, const std::string& fix = kUseOriginal) {
+[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
+                       const std::string& fix = kRestoreTokenizer) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
@@ -35,7 +34,7 @@ const Json& member(const Json& object, const char* key) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& part, const Json& value) {
-  fail(where, fmt::format("the tokenizer needs {}, which is not implemented", part), shown(value));
+  fail(where, fmt::format("the tokenizer needs {}, which is not implemented", part), shown(value), kOtherTokenizer);
 }
 
 // The "type" of a part such as the normaliser.
@@ -157,19 +156,14 @@ AddedToken read_added_token(const Json& value, const Json& id, const std::string
   token.lstrip = flag(value, "lstrip", false, where);
   token.rstrip = flag(value, "rstrip", false, where);
   token.single_word = flag(value, "single_word", false, where);
-  if (token.single_word) refuse(where, fmt::format("single_word (added token {})", token.content), value);
   return token;
 }
 
-void check_decoding(const Json& root, const std::string& path) {
-  // Texts are never decoded through these parts, but another kind means that a token's bytes are not those of its spelling.
+void check_decoder(const Json& root, const std::string& path) {
+  // Texts are never decoded through it, but another kind means that a token's bytes are not those of its spelling.
   const Json& decoder = member(root, "decoder");
   if (!decoder.is_null() && type_of(decoder, path + ": decoder") != "ByteLevel") {
     refuse(path + ": decoder", fmt::format("the decoder {}", type_of(decoder, path)), decoder);
-  }
-  const Json& post = member(root, "post_processor");
-  if (!post.is_null() && type_of(post, path + ": post_processor") != "ByteLevel") {
-    refuse(path + ": post_processor", fmt::format("the post-processor {}", type_of(post, path)), post);
   }
 }
 
@@ -185,7 +179,8 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& pat
   // `truncation` and `padding` are the last caller's settings, which transformers also resets at every call: not read.
   spec.nfc = reads_nfc(member(root, "normalizer"), path + ": normalizer");
   read_pre_tokenizer(member(root, "pre_tokenizer"), spec);
-  check_decoding(root, path);
+  check_decoder(root, path);
+  spec.post_processor = PostProcessor::read(member(root, "post_processor"), path + ": post_processor");
   const Json& model = member(root, "model");
   if (!model.is_object()) fail(path + ": model", "the tokenizer has no model", shown(model));
   check_model_flags(model, path + ": model");

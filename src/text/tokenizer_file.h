@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/post_processor.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
@@ -21,8 +22,14 @@ struct TokenizerSpec {
   std::vector<std::pair<std::string, std::string>> merges;  ///< in rank order
   std::vector<AddedToken> added_tokens;
   std::vector<SplitSpec> splits;
-  bool nfc = false;  ///< text between added tokens is normalised before it is split
+  bool nfc = false;              ///< text between added tokens is normalised before it is split
+  PostProcessor post_processor;  ///< special tokens around a text, which no prompt gets
 };
+
+/// The fix for a damaged file, and for one that needs a part that is not implemented.
+inline constexpr const char* kRestoreTokenizer =
+    "restore the file from the checkpoint it belongs to, or write it anew with AutoTokenizer.from_pretrained(...).save_pretrained(...)";
+inline constexpr const char* kOtherTokenizer = "use a model of a supported family: their tokenizers are byte-level BPE";
 
 /// Largest id a file may use; real vocabularies stay below 300 000, and tables are as long as the largest id.
 inline constexpr TokenId kMaxTokenId = (1 << 24) - 1;

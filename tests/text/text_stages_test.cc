@@ -31,7 +31,7 @@ class ModelDir {
                "%}{% endfor %}"
                "{{ '>' if add_generation_prompt }}");
     dir_.write("preprocessor_config.json", R"({"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2, "image_mean": [0.5, 0.5, 0.5],
-      "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 65536, "longest_edge": 16777216},
+      "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 256, "longest_edge": 16777216},
       "image_processor_type": "Qwen2VLImageProcessor"})");
   }
   StageOptions options() const {
@@ -52,6 +52,17 @@ TEST(TokenizeStage, GivesIdsAndPieces) {
   EXPECT_EQ(answer["token_ids"].size(), 4u);
   const Json back = make_tokenize_stage(golden_model())->run({{"token_ids", answer["token_ids"]}});
   EXPECT_EQ(back, Json({{"text", "a<|im_end|>\u00e9"}}));
+}
+
+TEST(TokenizeStage, AddsSpecialTokensOnRequest) {
+  StageOptions options;
+  options.model_dir = test::source_path("tests/golden/text_saved/bert.json");
+  const auto stage = make_tokenize_stage(options);
+  const Json plain = stage->run({{"text", "a"}}), special = stage->run({{"text", "a"}, {"add_special_tokens", true}});
+  EXPECT_EQ(plain["token_ids"].size(), 1u);
+  ASSERT_EQ(special["token_ids"].size(), 3u);
+  EXPECT_EQ(special["token_ids"][1], plain["token_ids"][0]);
+  EXPECT_EQ(special["pieces"][0], "<|im_start|>");
 }
 
 TEST(TokenizeStage, RefusesOtherInputs) {
@@ -75,13 +86,15 @@ TEST(RenderStage, ExpandsPadsWhenImagesAreGiven) {
   EXPECT_EQ(with_image["text"], text);
   EXPECT_EQ(with_image["image_grid_thw"], Json::parse("[[1, 4, 4]]"));
   EXPECT_EQ(with_image["token_ids"], Json(Tokenizer::load(model.options().model_dir)->encode(text)));
+  const std::string odd = test::source_path("tests/golden/vision_images/resized.png");  // 45 x 37
+  EXPECT_EQ(stage->run({{"messages", input}, {"images", {odd}}})["image_grid_thw"], Json::parse("[[1, 4, 6]]"));
 }
 
 TEST(RenderStage, RefusesOtherInputs) {
   const ModelDir model;
   const auto stage = make_render_stage(model.options());
   const std::string image = test::source_path("tests/golden/vision_images/pixel_qwen3.png");
-  const std::string odd = test::source_path("tests/golden/vision_images/png_rgb.png");  // 18 x 14
+  const std::string odd = test::source_path("tests/golden/vision_images/rotated.png");
   const Json messages = Json::parse(R"([{"role": "user", "content": [{"type": "image"}]}])");
   for (const Json& input : std::vector<Json>{Json::object(),
                                              {{"messages", messages}, {"images", {image, image}}},

@@ -59,7 +59,7 @@ TEST(TokenizerFile, RefusesPartsThatAreNotImplementedByName) {
   expect_names(error_after("/normalizer", {{"type", "NFKC"}}), "NFKC");
   expect_names(error_after("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}}), "Lowercase");
   expect_names(error_after("/decoder", {{"type", "WordPiece"}}), "WordPiece");
-  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}}), "TemplateProcessing");
+  expect_names(error_after("/post_processor", {{"type", "OtherProcessing"}}), "OtherProcessing");
   expect_names(error_after("/model/type", "Unigram"), "Unigram");
   expect_names(error_after("/model/dropout", 0.1), "dropout");
   expect_names(error_after("/model/unk_token", "<unk>"), "unk_token");
@@ -68,7 +68,31 @@ TEST(TokenizerFile, RefusesPartsThatAreNotImplementedByName) {
   expect_names(error_after("/model/fuse_unk", true), "fuse_unk");
   expect_names(error_after("/model/continuing_subword_prefix", "##"), "continuing_subword_prefix");
   expect_names(error_after("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix");
-  expect_names(error_after("/added_tokens/0/single_word", true), "single_word");
+}
+
+TEST(TokenizerFile, RefusesDamagedPostProcessors) {
+  const Json sequence = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, token = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}};
+  expect_names(error_after("/post_processor", Json::object()), "type");
+  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}}), "single");
+  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}, {"single", {token, sequence}}}), "<s>");
+  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}, {"single", {5}}}), "single");
+  expect_names(error_after("/post_processor", {{"type", "BertProcessing"}, {"cls", {"a", 1}}, {"sep", {"b", -1}}}), "sep");
+  expect_names(error_after("/post_processor", {{"type", "Sequence"}, {"processors", {{{"type", "Odd"}}}}}), "Odd");
+}
+
+TEST(TokenizerFile, NoErrorAdvisesToUseTheFileThatWasGiven) {
+  for (const auto& [pointer, value] : std::vector<std::pair<std::string, Json>>{{"/pre_tokenizer", nullptr},
+                                                                                {"/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"},
+                                                                                {"/pre_tokenizer/pretokenizers/0/pattern/Regex", ""},
+                                                                                {"/post_processor", {{"type", "Odd"}}},
+                                                                                {"/post_processor", 5},
+                                                                                {"/model/merges/0", 5},
+                                                                                {"/added_tokens/0/id", 3},
+                                                                                {"/model/byte_fallback", true}}) {
+    Json file = original();
+    file[Json::json_pointer(pointer)] = value;
+    EXPECT_EQ(problem_of(file.dump()).fix.find("came with the model"), std::string::npos) << pointer;
+  }
 }
 
 TEST(TokenizerFile, RefusesPatternsThatAreNotImplementedByName) {

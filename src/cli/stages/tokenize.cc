@@ -33,8 +33,10 @@ class TokenizeStage : public Stage {
       return answer;
     }
     const std::string text = fields.text("text");
+    const bool add_special_tokens = fields.boolean_or("add_special_tokens", false);
     fields.finish();
-    const std::vector<TokenId> token_ids = tokenizer_->encode(text);
+    std::vector<TokenId> token_ids = tokenizer_->encode(text);
+    if (add_special_tokens) token_ids = tokenizer_->with_special_tokens(std::move(token_ids));
     answer["token_ids"] = token_ids;
     answer["pieces"] = Json::array();
     for (const TokenId id : token_ids) answer["pieces"].push_back(lossy_utf8(tokenizer_->token_bytes(id)));
