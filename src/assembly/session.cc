@@ -80,7 +80,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
       tokenizer(Tokenizer::load(settings_.model.directory)),
       coords(CoordVocab::from(*tokenizer, settings_.model.directory)),
       vocab(AnswerVocab::from(*tokenizer, coords, settings_.model.directory)),
-      patches(PatchOptions::from_model_dir(settings_.model.directory)),
+      patches(PatchOptions::from_model_dir(settings_.model.directory, settings_.images)),
       prompts(make_prompts(settings_, tokenizer, patches, terminal_)) {
   check_patches_fit(patches, describe_model(settings.model.directory).vision, settings.model.directory);
   const bool single_image = settings.is_stage_2();

@@ -27,22 +27,28 @@ std::vector<KeySpec> model_section() {
 }
 
 std::vector<KeySpec> template_section() {
-  const std::string no_truncation = "samples are never truncated: a sample longer than `global_max_length` is an error";
+  const std::string no_truncation =
+      "samples are never truncated: one that is longer than `global_max_length` is an error; `delete` drops it";
   const KeysOf key("template.", part<&Settings::prompt>);
+  const KeysOf data("template.", part<&Settings::data>);
+  const KeysOf image("template.", part<&Settings::images>);
   return {
       text_key("template.template", families().front().model_type).says("the model's family, as `model_type` of its config.json names it"),
       key("system", &PromptSettings::system_prompt).says("replaces the built-in system prompt"),
       integer("template.max_length")
           .within(1, 1 << 24)
           .says("default: `global_max_length`; replaces it if that and `model.max_model_len` are absent"),
-      text_key("template.truncation_strategy", "raise")
-          .one_of({"raise", "right", "left", "delete"})
+      data("truncation_strategy", &DataSettings::truncation_strategy)
           .warns("=right", no_truncation)
           .warns("=left", no_truncation)
-          .warns("=delete", no_truncation)
-          .says("an oversize sample is always an error"),
-      ignored("template.max_pixels", "images are never resized in training"),
-      ignored("template.min_pixels", "images are never resized in training"),
+          .says("samples longer than `global_max_length`, found before step 1: `raise` lists them in an error, `delete` drops them"),
+      image("image_resize", &ImageSettings::image_resize)
+          .says("an image whose size the model's image processor changes: `processor` resizes it likewise, `refuse` is an error"),
+      image("image_backend", &ImageSettings::image_backend)
+          .says("which of transformers' two image processors is followed to the bit: `torchvision` (vLLM's too) or `pil`, without "
+                "torchvision"),
+      image("max_pixels", &ImageSettings::max_pixels).at_least(1).says("area of the largest image; null: the image processor's"),
+      image("min_pixels", &ImageSettings::min_pixels).at_least(1).says("area of the smallest image; null: the image processor's"),
   };
 }
 

@@ -86,7 +86,7 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options) {
                                                              size.width_px, size.height_px, sample.width_px, sample.height_px),
                                          .fix = "correct the record's \"width\" and \"height\", or replace the file"});
     }
-    check_legal_size(size.width_px, size.height_px, options, fmt::format("{} ({})", path, sample.where));
+    processed_size({.height_px = size.height_px, .width_px = size.width_px}, options, fmt::format("{} ({})", path, sample.where));
   }
 }
 
@@ -174,7 +174,7 @@ int64_t count_images_outside(const Dataset& dataset) {
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
-  const GridThw grid_thw = grid_of(sample.width_px, sample.height_px, options);
+  const GridThw grid_thw = processed_grid({.height_px = sample.height_px, .width_px = sample.width_px}, options, sample.where);
   std::vector<ImageRef> refs;
   for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_thw});
   return refs;

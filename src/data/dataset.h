@@ -34,8 +34,8 @@ class Dataset {
   /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has changed.
   const std::string& content_hash() const { return content_hash_; }
 
-  /// Reads the header of every image: its size must equal the record's and be a multiple of patch·merge.
-  /// @throws UserError (data) with up to 20 problems, each naming record, file, sizes and the nearest legal size
+  /// Reads the header of every image: its size must equal the record's and be one that processed_size() takes.
+  /// @throws UserError (data) with up to 20 problems, each naming record, file and sizes
   void validate_images(const PatchOptions& options) const;
 
  private:
@@ -49,6 +49,7 @@ class Dataset {
 int64_t count_images_outside(const Dataset& dataset);
 
 /// The images of a sample as prompts carry them; their grids come from the record's size, without opening a file.
+/// @throws UserError (data) as processed_size()
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options);
 
 }  // namespace rematch

@@ -23,12 +23,22 @@ enum class OnBadSample {
 inline constexpr EnumName<OnBadSample> kOnBadSamples[] = {{OnBadSample::kStop, "stop"}, {OnBadSample::kSkip, "skip"}};
 constexpr std::span<const EnumName<OnBadSample>> names_of(OnBadSample) { return kOnBadSamples; }
 
+/// What is done with samples that are longer than `global_max_length` (`template.truncation_strategy`); nothing is ever truncated.
+enum class LongSamples {
+  kRaise,   ///< an error that lists them
+  kDelete,  ///< they are dropped and counted
+};
+inline constexpr EnumName<LongSamples> kLongSamples[] = {
+    {LongSamples::kRaise, "raise"}, {LongSamples::kDelete, "delete"}, {LongSamples::kRaise, "right"}, {LongSamples::kRaise, "left"}};
+constexpr std::span<const EnumName<LongSamples>> names_of(LongSamples) { return kLongSamples; }
+
 /// Which records are read (`custom.*_jsonl`, `.*_sample_limit`).
 struct DataSettings {
   std::string train_jsonl;
   std::optional<std::string> val_jsonl;
   std::optional<int64_t> train_sample_limit;  ///< first N records
   std::optional<int64_t> val_sample_limit;
+  LongSamples truncation_strategy = LongSamples::kRaise;
   ObjectOrdering object_ordering = ObjectOrdering::kSorted;
   OnBadSample on_bad_sample = OnBadSample::kStop;
   double coord_input_noise = 0;  ///< ≥ 0, bins: standard deviation on coordinates shown where training teaches the full truth
@@ -42,6 +52,33 @@ struct PromptSettings {
   std::optional<std::string> user_prompt;    ///< the text itself, also when the key named a file; none = built in
 
   bool operator==(const PromptSettings&) const = default;
+};
+
+/// What is done with an image whose size the model's image processor would change (`template.image_resize`).
+enum class ImageResize {
+  kProcessor,  ///< it is resized as the processor does
+  kRefuse,     ///< it is an error
+};
+inline constexpr EnumName<ImageResize> kImageResizes[] = {{ImageResize::kProcessor, "processor"}, {ImageResize::kRefuse, "refuse"}};
+constexpr std::span<const EnumName<ImageResize>> names_of(ImageResize) { return kImageResizes; }
+
+/// Which of transformers' two image processors is followed to the bit (`template.image_backend`): they differ by a grey level here and
+/// there in a resized image, and by the last bit of a normalised value.
+enum class ImageBackend {
+  kTorchvision,  ///< transformers' choice where torchvision is installed; vLLM's too
+  kPil,          ///< its choice elsewhere
+};
+inline constexpr EnumName<ImageBackend> kImageBackends[] = {{ImageBackend::kTorchvision, "torchvision"}, {ImageBackend::kPil, "pil"}};
+constexpr std::span<const EnumName<ImageBackend>> names_of(ImageBackend) { return kImageBackends; }
+
+/// How images become pixels (`template.*`); whatever is not said here comes from the model directory.
+struct ImageSettings {
+  ImageResize image_resize = ImageResize::kProcessor;
+  ImageBackend image_backend = ImageBackend::kTorchvision;
+  std::optional<int64_t> min_pixels;  ///< area; none = the directory's
+  std::optional<int64_t> max_pixels;  ///< area; none = the directory's
+
+  bool operator==(const ImageSettings&) const = default;
 };
 
 /// How images are decoded (`data.dataloader_*`); changes no result.

@@ -37,6 +37,7 @@ struct Settings {
   ModelSettings model;
   DataSettings data;
   PromptSettings prompt;
+  ImageSettings images;
   LoaderSettings loader;
   BatchSettings batches;
   TunerSettings tuner;

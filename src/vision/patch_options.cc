@@ -76,9 +76,32 @@ void read_area_limits(JsonFields& fields, PatchOptions& options) {
   options.max_pixels = limit("max_pixels", "longest_edge", kDefaultMaxPixels);
 }
 
+void read_resizing(JsonFields& fields, PatchOptions& options) {
+  constexpr int64_t kBicubic = 3;  // Pillow's number
+  options.do_resize = fields.boolean_or("do_resize", true);
+  if (options.do_resize && fields.integer_or("resample", kBicubic) != kBicubic) {
+    fields.fail("resample", fmt::format("only {} (bicubic) is implemented, found {}", kBicubic, fields.integer("resample")));
+  }
+}
+
+// What the configuration says beside the directory.
+void apply(const ImageSettings& images, PatchOptions& options) {
+  options.on_resize = images.image_resize;
+  options.backend = images.image_backend;
+  options.min_pixels = images.min_pixels.value_or(options.min_pixels);
+  options.max_pixels = images.max_pixels.value_or(options.max_pixels);
+  if ((images.min_pixels || images.max_pixels) && options.min_pixels > options.max_pixels) {
+    throw UserError(ErrorKind::kConfig, {.error = "the smallest area of an image is larger than the largest",
+                                         .where = "template.min_pixels, template.max_pixels",
+                                         .what = fmt::format("{} and {} pixels; a missing one comes from the model's image processor",
+                                                             options.min_pixels, options.max_pixels),
+                                         .fix = "set both, the first at most the second"});
+  }
+}
+
 }  // namespace
 
-PatchOptions PatchOptions::from_model_dir(const std::string& model_dir) {
+PatchOptions PatchOptions::from_model_dir(const std::string& model_dir, const ImageSettings& images) {
   const SettingsFile file = find_settings(model_dir);
   const JsonOrigin origin{.path = file.path,
                           .error = "the image-processor setting {} has an invalid value",
@@ -98,6 +121,8 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir) {
     fields.fail("rescale_factor", fmt::format("expected a positive number (1/255), found {}", options.rescale_factor));
   }
   read_area_limits(fields, options);
+  read_resizing(fields, options);
+  apply(images, options);
   return options;
 }
 

@@ -5,49 +5,32 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "vision/smart_resize.h"
+#include "vision/resample.h"
 
 namespace rematch {
 namespace {
 
 constexpr int kNumChannels = 3;
 
-// Normalised value of every grey level of every channel. The arithmetic is the fused form of transformers' torchvision backend, in float32:
-// mean and std are scaled to grey levels first, then a rounded subtraction and a true division. A reciprocal, or rescaling x first,
-// differs in half of the values.
+// Normalised value of every grey level of every channel, in the arithmetic of transformers' two backends. torchvision's is fused, in
+// float32: mean and std are scaled to grey levels first, then a rounded subtraction and a true division; a reciprocal, or rescaling x
+// first, differs in half of the values. Pillow's rescales x first, in float64.
 std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOptions& options) {
   std::array<std::array<float, 256>, kNumChannels> levels{};
-  const float scale = static_cast<float>(1.0 / options.rescale_factor);
+  const bool is_fused = options.backend == ImageBackend::kTorchvision;
+  const float scale = is_fused ? static_cast<float>(1.0 / options.rescale_factor) : 1.0f;
   for (size_t channel = 0; channel < kNumChannels; ++channel) {
     const float mean = static_cast<float>(options.image_mean[channel]) * scale;
     const float std = static_cast<float>(options.image_std[channel]) * scale;
-    for (size_t level = 0; level < 256; ++level) levels[channel][level] = (static_cast<float>(level) - mean) / std;
+    for (size_t level = 0; level < 256; ++level) {
+      const auto x = static_cast<double>(level);
+      levels[channel][level] = (static_cast<float>(is_fused ? x : x * options.rescale_factor) - mean) / std;
+    }
   }
   return levels;
 }
 
-}  // namespace
-
-GridThw grid_of(int width_px, int height_px, const PatchOptions& options) {
-  return {1, height_px / options.patch_size, width_px / options.patch_size};
-}
-
-void check_legal_size(int width_px, int height_px, const PatchOptions& options, const std::string& where) {
-  const int multiple = options.side_multiple_px();
-  if (width_px > 0 && height_px > 0 && width_px % multiple == 0 && height_px % multiple == 0) return;
-  const PixelSize legal = nearest_legal_size({.height_px = height_px, .width_px = width_px}, multiple);
-  throw UserError(ErrorKind::kData,
-                  {.error = fmt::format("image sides are not multiples of {} px", multiple),
-                   .where = where,
-                   .what = fmt::format("{} x {} px (width x height); images are never resized here", width_px, height_px),
-                   .fix = fmt::format("resize the file to {} x {} px (the nearest legal size) and correct its record's width and height",
-                                      legal.width_px, legal.height_px)});
-}
-
-Patches patchify(const Image& image, const PatchOptions& options, const std::string& where) {
-  check_legal_size(image.width_px, image.height_px, options, where);
-  const size_t num_bytes = static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * kNumChannels;
-  REMATCH_CHECK(image.rgb.size() == num_bytes, fmt::format("{} bytes, {} expected", image.rgb.size(), num_bytes));
+Patches cut(const Image& image, const PatchOptions& options) {
   const int64_t patch = options.patch_size, merge = options.merge_size, num_frames = options.temporal_patch_size;
   Patches result;
   result.grid_thw = grid_of(image.width_px, image.height_px, options);
@@ -76,6 +59,54 @@ Patches patchify(const Image& image, const PatchOptions& options, const std::str
     }
   }
   return result;
+}
+
+// The size that a user is told to use instead.
+std::string advice_for(PixelSize legal) {
+  return fmt::format("resize the file to {} x {} px and correct its record's width and height", legal.width_px, legal.height_px);
+}
+
+}  // namespace
+
+PixelSize processed_size(PixelSize size, const PatchOptions& options, const std::string& where) {
+  const int multiple = options.side_multiple_px();
+  if (!options.do_resize) {
+    if (size.width_px > 0 && size.height_px > 0 && size.width_px % multiple == 0 && size.height_px % multiple == 0) return size;
+    throw UserError(ErrorKind::kData,
+                    {.error = fmt::format("image sides are not multiples of {} px", multiple),
+                     .where = where,
+                     .what = fmt::format("{} x {} px (width x height), and the model's image processor does not resize (do_resize: false)",
+                                         size.width_px, size.height_px),
+                     .fix = fmt::format("{} (the nearest legal size)", advice_for(nearest_legal_size(size, multiple)))});
+  }
+  const PixelSize result =
+      smart_resize(size, {.side_multiple_px = multiple, .min_pixels = options.min_pixels, .max_pixels = options.max_pixels}, where);
+  if (options.on_resize == ImageResize::kRefuse && result != size) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "the model's image processor would resize an image",
+                     .where = where,
+                     .what = fmt::format("{} x {} px (width x height) would become {} x {} px, and template.image_resize is refuse",
+                                         size.width_px, size.height_px, result.width_px, result.height_px),
+                     .fix = fmt::format("{}, or set template.image_resize: processor", advice_for(result))});
+  }
+  return result;
+}
+
+GridThw grid_of(int width_px, int height_px, const PatchOptions& options) {
+  return {1, height_px / options.patch_size, width_px / options.patch_size};
+}
+
+GridThw processed_grid(PixelSize size, const PatchOptions& options, const std::string& where) {
+  const PixelSize processed = processed_size(size, options, where);
+  return grid_of(processed.width_px, processed.height_px, options);
+}
+
+Patches patchify(const Image& image, const PatchOptions& options, const std::string& where) {
+  const PixelSize size{.height_px = image.height_px, .width_px = image.width_px};
+  const PixelSize processed = processed_size(size, options, where);
+  const size_t num_bytes = static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * kNumChannels;
+  REMATCH_CHECK(image.rgb.size() == num_bytes, fmt::format("{} bytes, {} expected", image.rgb.size(), num_bytes));
+  return processed == size ? cut(image, options) : cut(resize_bicubic(image, processed, options.backend), options);
 }
 
 }  // namespace rematch

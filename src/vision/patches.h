@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "flow/grid.h"
+#include "settings/data.h"
 #include "vision/image.h"
+#include "vision/smart_resize.h"
 
 namespace rematch {
 
@@ -17,14 +19,19 @@ struct PatchOptions {
   int merge_size = 2;
   std::array<double, 3> image_mean{0.5, 0.5, 0.5};
   std::array<double, 3> image_std{0.5, 0.5, 0.5};
-  double rescale_factor = 1.0 / 255.0;  ///< grey level to 0..1
-  int64_t min_pixels = 65536;           ///< area; only resizing tools read it
-  int64_t max_pixels = 16777216;        ///< area; only resizing tools read it
+  double rescale_factor = 1.0 / 255.0;              ///< grey level to 0..1
+  int64_t min_pixels = 65536;                       ///< area of the smallest image, when the processor resizes
+  int64_t max_pixels = 16777216;                    ///< area of the largest image, when the processor resizes
+  bool do_resize = false;                           ///< the processor resizes; false: sides must be multiples of side_multiple_px()
+  ImageResize on_resize = ImageResize::kProcessor;  ///< what is done with an image that it would resize
+  ImageBackend backend = ImageBackend::kTorchvision;
 
   /// Reads the image processor's settings of a model directory: `image_processor` of processor_config.json, else preprocessor_config.json.
-  /// Missing fields take the defaults of transformers' class (patch 14, CLIP mean and std), not those above.
-  /// @throws UserError (data) for a missing file, damaged values, or settings that switch rescaling or normalising off
-  static PatchOptions from_model_dir(const std::string& model_dir);
+  /// Missing fields take the defaults of transformers' class (patch 14, CLIP mean and std, resized), not those above.
+  /// @param images  what the configuration says beside the directory
+  /// @throws UserError (data) for a missing file, damaged values, or settings that switch rescaling or normalising off; (config) when the
+  ///         configured limits exclude each other
+  static PatchOptions from_model_dir(const std::string& model_dir, const ImageSettings& images = {});
 
   bool operator==(const PatchOptions&) const = default;
 
@@ -41,15 +48,19 @@ struct Patches {
   int64_t num_rows() const { return grid_thw[0] * grid_thw[1] * grid_thw[2]; }
 };
 
-/// Normalises and cuts an RGB image; bit-equal to transformers' image processor without resizing.
-/// @throws UserError (data) when a side is not a multiple of patch·merge, naming file, size and nearest legal size
+/// The size at which an image is cut into patches: what the image processor makes of `size`, known without its pixels.
+/// @param where  the image's name in errors
+/// @throws UserError (data) when the processor rejects the size (one side more than 200 times the other), does not resize and a side is not
+///         a multiple of patch·merge, or when it would resize and may not; the last two name the size to use instead
+PixelSize processed_size(PixelSize size, const PatchOptions& options, const std::string& where);
+
+/// Resizes to processed_size(), normalises and cuts an RGB image; bit-equal to transformers' image processor of options.backend.
+/// @throws UserError (data) as processed_size()
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 
-/// Grid of an image of this size without loading it: {1, height/patch, width/patch}, rounded down.
+/// Grid of an image of a processed size: {1, height/patch, width/patch}, rounded down.
 GridThw grid_of(int width_px, int height_px, const PatchOptions& options);
-
-/// Rejects a size that would need resizing. @param where  the image's name in errors
-/// @throws UserError (data) when a side is not a positive multiple of patch·merge, naming file, size and nearest legal size
-void check_legal_size(int width_px, int height_px, const PatchOptions& options, const std::string& where);
+/// The same for an image as it is in its file. @throws UserError (data) as processed_size()
+GridThw processed_grid(PixelSize size, const PatchOptions& options, const std::string& where);
 
 }  // namespace rematch

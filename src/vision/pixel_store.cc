@@ -213,8 +213,9 @@ std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
     throw UserError(ErrorKind::kData,
                     {.error = "the size of an image differs from its record",
                      .where = image.path,
-                     .what = fmt::format("the file is {} x {} px (width x height), the record says {} x {}", patches->grid_thw[2] * patch,
-                                         patches->grid_thw[1] * patch, image.grid_thw[2] * patch, image.grid_thw[1] * patch),
+                     .what = fmt::format("as the model sees it the file is {} x {} px (width x height), by its record {} x {}",
+                                         patches->grid_thw[2] * patch, patches->grid_thw[1] * patch, image.grid_thw[2] * patch,
+                                         image.grid_thw[1] * patch),
                      .fix = "correct the record's \"width\" and \"height\", or replace the file"});
   }
   return patches;

@@ -47,10 +47,11 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
     new_width = std::ceil(static_cast<double>(width) * beta / multiple) * multiple;
   }
   if (std::max(new_height, new_width) > std::numeric_limits<int>::max()) {
-    throw UserError(ErrorKind::kData, {.error = "an image would be resized beyond all limits",
-                                       .where = where,
-                                       .what = fmt::format("{} x {} px (width x height) to {} x {}", width, height, new_width, new_height),
-                                       .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor configuration"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image would be resized beyond all limits",
+                     .where = where,
+                     .what = fmt::format("{} x {} px (width x height) to {} x {}", width, height, new_width, new_height),
+                     .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor configuration, or template.min_pixels"});
   }
   return {.height_px = static_cast<int>(new_height), .width_px = static_cast<int>(new_width)};
 }

@@ -133,8 +133,6 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
                                               "data.val_dataset",
                                               "deepspeed",
                                               "model.attn_impl",
-                                              "template.max_pixels",
-                                              "template.min_pixels",
                                               "template.truncation_strategy: right",
                                               "training.eval_packing",
                                               "training.gradient_accumulation_steps: 4",
@@ -145,6 +143,8 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
   EXPECT_TRUE(settings.is_stage_2());
   EXPECT_EQ(settings.model.dtype, ModelDtype::kBfloat16);
   EXPECT_EQ(settings.model.global_max_length, 12000);
+  EXPECT_EQ(settings.images.max_pixels, 1048576);
+  EXPECT_EQ(settings.images.min_pixels, 3136);
   EXPECT_EQ(settings.batches.gradient_accumulation_steps, 8);  // 64 over 4 ranks of 2
   EXPECT_EQ(settings.evaluation.metric_for_best_model, "eval_rollout_f1");
   EXPECT_EQ(settings.optim.aligner_lr, 2e-6);

@@ -10,9 +10,7 @@ using test::stage2;
 
 // ORIGIN_KEYS: the keys that users' files bring, and what happens to each.
 TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
-  for (const std::string& assignment : {std::string("template.max_pixels=1003520"),
-                                        std::string("template.min_pixels=3136"),
-                                        std::string("model.attn_impl=flash_attention_2"),
+  for (const std::string& assignment : {std::string("model.attn_impl=flash_attention_2"),
                                         std::string("data.dataset=[dummy]"),
                                         std::string("data.val_dataset=[dummy]"),
                                         std::string("data.dataset_num_proc=8"),
@@ -34,7 +32,6 @@ TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
                                         stage2("desc_monitor={enabled: true, every: 5}"),
                                         std::string("template.truncation_strategy=right"),
                                         std::string("template.truncation_strategy=left"),
-                                        std::string("template.truncation_strategy=delete"),
                                         std::string("training.report_to=wandb"),
                                         std::string("training.report_to=[tensorboard, swanlab]")}) {
     const ConfigResult result = test::load_set({assignment});

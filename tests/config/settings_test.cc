@@ -15,7 +15,6 @@ using Overrides = std::vector<std::string>;
 /// Keys with a single legal value, or whose legal values mean the same.
 const std::set<std::string> kWithoutChoice = {"template.template",
                                               "custom.extra.rollout_matching.match_policy",
-                                              "template.truncation_strategy",
                                               "tuner.lora_bias",
                                               "training.optimizer",
                                               "training.fp16",

@@ -5,21 +5,40 @@
 #include "support/capture.h"
 #include "support/paths.h"
 #include "vision/image_golden.h"
+#include "vision/resize_golden.h"
 
 namespace rematch {
 
-TEST(ImageOracle, FreshImagesDecodeAndPatchifyAsPillowAndTransformersDo) {
+namespace {
+
+// Runs a recipe of tools/goldens into a fresh directory. @return why it cannot be run, or ""
+std::string make_goldens(const std::string& arguments, const std::string& directory) {
   const std::string python = test::source_path(".venv/bin/python");
-  if (!std::filesystem::exists(python)) GTEST_SKIP() << "no .venv; run scripts/setup";
+  if (!std::filesystem::exists(python)) return "no .venv; run scripts/setup";
   const std::string probe =
       " -c 'import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in (\"PIL\", \"torch\", \"transformers\")))'";
-  if (test::run_command(python + probe).exit_code != 0) GTEST_SKIP() << "Pillow, torch or transformers is missing";
+  if (test::run_command(python + probe).exit_code != 0) return "Pillow, torch or transformers is missing";
+  const auto result =
+      test::run_command("OMP_NUM_THREADS=1 " + python + " " + test::source_path("tools/goldens/" + arguments) + " " + directory);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return "";
+}
+
+}  // namespace
+
+TEST(ImageOracle, FreshImagesDecodeAndPatchifyAsPillowAndTransformersDo) {
   const test::TempDir directory;
-  const std::string script = test::source_path("tools/goldens/vision_images.py");
-  const auto result = test::run_command("OMP_NUM_THREADS=1 " + python + " " + script + " " + directory.path() + " --seed 101");
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string missing = make_goldens("vision_images.py --seed 101", directory.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
   test::expect_images_as_pillow(directory.path());
   test::expect_pixel_values_as_transformers(directory.path());
+}
+
+TEST(ImageOracle, FreshImagesOfRealSizesGiveThePixelValuesOfBothProcessors) {
+  const test::TempDir directory;
+  const std::string missing = make_goldens("vision_resize.py --large --seed 202", directory.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  test::expect_processed_as_transformers(directory.path());
 }
 
 }  // namespace rematch

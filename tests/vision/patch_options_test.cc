@@ -8,11 +8,11 @@
 namespace rematch {
 namespace {
 
-PatchOptions read(const std::string& preprocessor, const std::string& processor = "") {
+PatchOptions read(const std::string& preprocessor, const std::string& processor = "", const ImageSettings& images = {}) {
   const test::TempDir directory;
   if (!preprocessor.empty()) directory.write("preprocessor_config.json", preprocessor);
   if (!processor.empty()) directory.write("processor_config.json", processor);
-  return PatchOptions::from_model_dir(directory.path());
+  return PatchOptions::from_model_dir(directory.path(), images);
 }
 
 void expect_refused(const std::string& preprocessor, const std::string& setting) {
@@ -27,7 +27,7 @@ TEST(PatchOptions, ReadsAQwen3File) {
   const PatchOptions options = read(R"({"size": {"longest_edge": 16777216, "shortest_edge": 65536}, "patch_size": 16,
     "temporal_patch_size": 2, "merge_size": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
     "processor_class": "Qwen3VLProcessor"})");
-  EXPECT_EQ(options, PatchOptions{});
+  EXPECT_EQ(options, PatchOptions{.do_resize = true});
   EXPECT_EQ(options.side_multiple_px(), 32);
 }
 
@@ -52,6 +52,29 @@ TEST(PatchOptions, TopLevelLimitsOverrideSize) {
   EXPECT_EQ(read(R"({"size": {"min_pixels": 5, "max_pixels": 6}})").min_pixels, 5);
 }
 
+TEST(PatchOptions, TheConfigurationOverridesTheDirectory) {
+  const char* const file = R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "min_pixels": 3, "max_pixels": 4})";
+  const PatchOptions options =
+      read(file, "", {.image_resize = ImageResize::kRefuse, .image_backend = ImageBackend::kPil, .min_pixels = 10, .max_pixels = 20});
+  EXPECT_EQ(options.min_pixels, 10);
+  EXPECT_EQ(options.max_pixels, 20);
+  EXPECT_EQ(options.on_resize, ImageResize::kRefuse);
+  EXPECT_EQ(options.backend, ImageBackend::kPil);
+  EXPECT_EQ(read(file, "", {.max_pixels = 5}).min_pixels, 3);
+}
+
+TEST(PatchOptions, LimitsThatExcludeEachOtherAreAConfigurationError) {
+  const UserError error = test::catch_user_error([] { read(R"({"min_pixels": 30, "max_pixels": 40})", "", {.max_pixels = 20}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_NE(error.problems()[0].what.find("30 and 20"), std::string::npos);
+}
+
+TEST(PatchOptions, DoResizeIsOnUnlessTheFileSaysNo) {
+  EXPECT_TRUE(read("{}").do_resize);
+  EXPECT_TRUE(read(R"({"do_resize": null, "resample": 3})").do_resize);
+  EXPECT_FALSE(read(R"({"do_resize": false, "resample": 2})").do_resize);
+}
+
 TEST(PatchOptions, AMissingFileSaysWhichFileToCopy) {
   const UserError error = test::catch_user_error([] { read(""); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
@@ -67,6 +90,8 @@ TEST(PatchOptions, RefusesDamagedValues) {
   expect_refused(R"({"rescale_factor": -1})", "rescale_factor");
   expect_refused(R"({"do_normalize": false})", "do_normalize");
   expect_refused(R"({"do_rescale": false})", "do_rescale");
+  expect_refused(R"({"do_resize": 1})", "do_resize");
+  expect_refused(R"({"resample": 2})", "resample");
   expect_refused(R"({"size": {"height": 224}})", "size");
   expect_refused(R"({"size": 224})", "size");
   expect_refused(R"([1])", "the whole file");

@@ -14,6 +14,7 @@
 #include "cli/stage.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "vision/resample.h"
 
 namespace rematch {
 namespace {
@@ -67,26 +68,50 @@ TEST_F(PixelsStageTest, WritesTheRowsTransformersGives) {
   expect_values(answers[0]["file"].get<std::string>(), golden("pixel_qwen3.f32"));
 }
 
-TEST_F(PixelsStageTest, ResizesBitForBitAsTransformersOnRequest) {
-  const std::vector<Json> answers = answers_to(fmt::format(R"({{"id": 7, "image": "{}", "do_resize": true}})", golden("resized.png")));
+TEST_F(PixelsStageTest, ResizesBitForBitAsTransformers) {
+  const std::vector<Json> answers = answers_to(fmt::format(R"({{"id": 7, "image": "{}"}})", golden("resized.png")));
   ASSERT_EQ(answers.size(), 1u);
   ASSERT_EQ(exit_code_, 0) << answers[0].dump();
   EXPECT_EQ(answers[0]["file"], directory_.file("out/7.safetensors"));
   expect_values(answers[0]["file"].get<std::string>(), golden("resized.f32"));
 }
 
+// PyTorch's own kernel is the one that torchvision calls.
+TEST_F(PixelsStageTest, ResizesToTheBitAsPyTorchAtEverySize) {
+  for (int seed = 0; seed < 60; ++seed) {
+    at::manual_seed(static_cast<uint64_t>(seed));
+    const auto side = [](int64_t most) { return at::randint(1, most, {1}).item<int64_t>(); };
+    const int64_t height = side(seed % 3 == 0 ? 400 : 70), width = side(seed % 3 == 1 ? 400 : 70);
+    const int64_t new_height = side(120), new_width = side(120);
+    at::Tensor pixels_HWC = at::randint(0, 256, {height, width, 3}, at::kByte);
+    if (seed % 4 == 0) pixels_HWC = pixels_HWC.ge(128).to(at::kByte).mul(255);  // overshoots at every edge
+    Image image{.width_px = static_cast<int>(width), .height_px = static_cast<int>(height), .rgb = {}};
+    image.rgb.assign(pixels_HWC.const_data_ptr<uint8_t>(), pixels_HWC.const_data_ptr<uint8_t>() + pixels_HWC.numel());
+    const Image resized = resize_bicubic(image, {.height_px = static_cast<int>(new_height), .width_px = static_cast<int>(new_width)},
+                                         ImageBackend::kTorchvision);
+    const at::Tensor expected =
+        at::_upsample_bicubic2d_aa(pixels_HWC.permute({2, 0, 1}).contiguous().unsqueeze(0), {new_height, new_width}, false);
+    const at::Tensor expected_HWC = expected.squeeze(0).permute({1, 2, 0}).contiguous();
+    ASSERT_EQ(static_cast<int64_t>(resized.rgb.size()), expected_HWC.numel());
+    EXPECT_EQ(std::memcmp(resized.rgb.data(), expected_HWC.const_data_ptr<uint8_t>(), resized.rgb.size()), 0)
+        << width << " x " << height << " to " << new_width << " x " << new_height;
+  }
+}
+
 TEST_F(PixelsStageTest, ABadLineDoesNotStopTheRest) {
   const std::vector<Json> answers =
-      answers_to(fmt::format("{{\"id\": \"x\", \"image\": \"{0}\"}}\n"
+      answers_to(fmt::format("{{\"id\": \"x\", \"image\": \"{0}\", \"do_resize\": false}}\n"
                              "{{\"id\": \"../x\", \"image\": \"{1}\"}}\n"
-                             "{{\"image\": \"{1}\", \"do_resiz\": true}}\n{{\"image\": \"{1}\"}}\n",
+                             "{{\"image\": \"{1}\", \"do_resiz\": true}}\n{{\"image\": \"{1}\"}}\n"
+                             "{{\"image\": \"{1}\", \"backend\": \"pillow\"}}\n",
                              golden("resized.png"), golden("pixel_qwen3.png")));
   EXPECT_EQ(exit_code_, 3);
-  ASSERT_EQ(answers.size(), 4u);
-  EXPECT_EQ(answers[0]["error"]["kind"], "data");  // 45 x 37 px without do_resize
+  ASSERT_EQ(answers.size(), 5u);
+  EXPECT_EQ(answers[0]["error"]["kind"], "data");  // 45 x 37 px, not to be resized
   EXPECT_EQ(answers[1]["error"]["kind"], "data");  // a file name outside the directory
   EXPECT_EQ(answers[2]["error"]["kind"], "config");
   EXPECT_EQ(answers[3]["file"], directory_.file("out/line-4.safetensors"));
+  EXPECT_NE(answers[4]["error"]["message"].dump().find("expected torchvision or pil"), std::string::npos) << answers[4].dump();
 }
 
 TEST_F(PixelsStageTest, AnUnwritableOutputDirectoryIsAnEnvironmentError) {

@@ -177,14 +177,18 @@ def torchvision_processor():
 
 
 def write_pixel_values(out, rng):
-    """pixel_qwen3.f32 and pixel_clip.f32: two sets of constants; resized.f32: a picture that had to be resized."""
+    """pixel_qwen3.f32 and pixel_clip.f32: two sets of constants; resized.f32: a picture that had to be resized.
+
+    NAME.pil.f32: the same by the image processor that does without torchvision."""
     processor = torchvision_processor()
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
     qwen3 = dict(patch_size=16, image_mean=[0.5] * 3, image_std=[0.5] * 3, size={"shortest_edge": 1024, "longest_edge": 16777216})
     cases = [("pixel_qwen3", (32, 32), dict(do_resize=False, **qwen3)), ("pixel_clip", (28, 28), dict(do_resize=False)),
              ("resized", (37, 45), qwen3)]
     for name, (height, width), options in cases:
         picture = Image.fromarray(scene(rng, height, width))
         (out / f"{name}.png").write_bytes(saved(picture, format="png"))
+        Qwen2VLImageProcessorPil(**options)(images=[picture], return_tensors="np")["pixel_values"].astype("<f4").tofile(out / f"{name}.pil.f32")
         answer = processor(**options)(images=[picture], return_tensors="pt")
         values = answer["pixel_values"].numpy()
         values.astype("<f4").tofile(out / f"{name}.f32")

@@ -2,36 +2,17 @@
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
-#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
 #include "cli/stage.h"
 #include "vision/patches.h"
-#include "vision/smart_resize.h"
 
 namespace rematch {
 namespace {
-
-// Resizes as transformers' processor does: antialiased bicubic on uint8, the same kernel (MODEL 11).
-Image resize(const Image& image, const PatchOptions& options, const std::string& where) {
-  const PixelSize size = smart_resize(
-      {.height_px = image.height_px, .width_px = image.width_px},
-      {.side_multiple_px = options.side_multiple_px(), .min_pixels = options.min_pixels, .max_pixels = options.max_pixels}, where);
-  if (size == PixelSize{.height_px = image.height_px, .width_px = image.width_px}) return image;
-  const at::Tensor pixels_HWC =
-      at::from_blob(const_cast<uint8_t*>(image.rgb.data()), {image.height_px, image.width_px, 3}, at::TensorOptions().dtype(at::kByte));
-  // Contiguous planes, as the processor has them.
-  const at::Tensor pixels_NCHW = pixels_HWC.permute({2, 0, 1}).contiguous().unsqueeze(0);
-  const at::Tensor resized = at::_upsample_bicubic2d_aa(pixels_NCHW, {size.height_px, size.width_px}, /*align_corners=*/false);
-  const at::Tensor resized_HWC = resized.squeeze(0).permute({1, 2, 0}).contiguous();
-  Image result{.width_px = size.width_px, .height_px = size.height_px, .rgb = {}};
-  result.rgb.resize(static_cast<size_t>(resized_HWC.numel()));
-  std::memcpy(result.rgb.data(), resized_HWC.const_data_ptr<uint8_t>(), result.rgb.size());
-  return result;
-}
 
 class PixelsStage : public Stage {
  public:
@@ -43,11 +24,11 @@ class PixelsStage : public Stage {
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
     const std::string path = fields.text("image");
-    const bool do_resize = fields.boolean_or("do_resize", false);
+    PatchOptions options = options_;
+    options.do_resize = fields.boolean_or("do_resize", options.do_resize);
+    options.backend = read_backend(fields);
     fields.finish();
-    Image image = load_image(path);
-    if (do_resize) image = resize(image, options_, path);
-    const Patches patches = patchify(image, options_, path);
+    const Patches patches = patchify(load_image(path), options, path);
 
     Json answer;
     answer["file"] = write(patches);
@@ -56,6 +37,13 @@ class PixelsStage : public Stage {
   }
 
  private:
+  static ImageBackend read_backend(JsonFields& fields) {
+    const std::string name = fields.text_or("backend", name_of(ImageBackend::kTorchvision));
+    const std::optional<ImageBackend> backend = value_of<ImageBackend>(name);
+    if (!backend) fields.fail("backend", fmt::format("expected torchvision or pil, found {}", name));
+    return *backend;
+  }
+
   std::string write(const Patches& patches) {
     const std::string file = line_file(output_dir_);
     const at::Tensor pixel_values = at::from_blob(const_cast<float*>(patches.pixel_values.data()), {patches.num_rows(), patches.row_width});

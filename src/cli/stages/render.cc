@@ -65,9 +65,8 @@ class RenderStage : public Stage {
   }
 
   GridThw grid_of_file(const std::string& path) {
-    const Image image = load_image(path);
-    check_legal_size(image.width_px, image.height_px, options(), path);
-    return grid_of(image.width_px, image.height_px, options());
+    const ImageSize size = read_image_size(path);
+    return processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options(), path);
   }
 
   std::string model_dir_;
