@@ -64,7 +64,6 @@ Predictor::~Predictor() = default;
 
 Prompt Predictor::prompt_of(const std::string& path, int64_t index) const {
   const ImageSize size = read_image_size(path);
-  check_legal_size(size.width_px, size.height_px, session_->patches, path);
   const Sample sample{
       .sample_id = index, .image_paths = {path}, .width_px = size.width_px, .height_px = size.height_px, .objects = {}, .where = path};
   return make_prompt(sample, 0, *session_->prompts, session_->patches);

@@ -103,6 +103,7 @@ Fingerprint fingerprint_of(const ConfigResult& result, const Session& session, c
                          .parameters = session.model->parameters(),
                          .dataset_hash = session.train_data->content_hash(),
                          .num_samples = session.train_data->size(),
+                         .num_long_dropped = session.num_long_dropped,
                          .world_size = group.size(),
                          .per_device_train_batch_size = settings.batches.per_device_train_batch_size,
                          .gradient_accumulation_steps = settings.batches.gradient_accumulation_steps,
@@ -191,6 +192,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
   const SessionNeeds needs{.train_data = true,
                            .val_data = has_val,
+                           .val_truth = has_val && !settings.is_stage_2(),
                            .rollouts = settings.is_stage_2() || (has_val && settings.rollouts),
                            .weights_dir = checkpoint.value_or("")};
   const Session session(settings, device, needs, group, terminal);
@@ -269,6 +271,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   if (const std::string text = packer.summary_text(); !text.empty()) terminal.say(text);
   const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
   if (!dropped.empty()) terminal.say(dropped);
+  if (session.num_long_dropped > 0)
+    terminal.say(fmt::format("{} samples longer than global_max_length were not trained on", session.num_long_dropped));
   const int64_t num_steps = state.global_step - first_step;
   terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "assembly/adapter_setup.h"
+#include "assembly/long_samples.h"
 #include "assembly/sample_pixels.h"
 #include "assembly/vllm_setup.h"
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
-#include "estep/prompt_lengths.h"
 #include "model/adapter.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"
@@ -30,12 +30,30 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   return device;
 }
 
+// A sample whose image the processor rejects by its size has no prompt that could be skipped later.
+Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& patches, Terminal& terminal) {
+  std::vector<int64_t> impossible;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
+    try {
+      processed_size({.height_px = sample.height_px, .width_px = sample.width_px}, patches, sample.where);
+    } catch (const UserError&) {
+      impossible.push_back(i);
+    }
+  }
+  if (impossible.empty() || static_cast<int64_t>(impossible.size()) == dataset.size()) return dataset;
+  terminal.warn(fmt::format("{} of {} samples of {} are left out: the image processor rejects the size of their images", impossible.size(),
+                            dataset.size(), dataset.path()));
+  return dataset.without(impossible);
+}
+
 /// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the first are named
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image, const Tokenizer& tokenizer,
                      const PatchOptions& patches, OnBadSample on_bad, Terminal& terminal) {
   DatasetOptions options{.limit = limit, .require_single_image = single_image, .check_image_files = on_bad == OnBadSample::kStop};
   for (const AddedToken& token : tokenizer.added_tokens()) options.forbidden_texts.push_back(token.content);
   Dataset dataset = Dataset::load(path, options);
+  for (const std::string& text : dataset.warnings()) terminal.warn(text);
   if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
     terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
   }
@@ -47,7 +65,7 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
     terminal.warn(fmt::format("{}: at least {} images cannot be used and are skipped, the first {}: {} ({})", path, error.problems().size(),
                               first.where, first.error, first.what));
   }
-  return dataset;
+  return on_bad == OnBadSample::kSkip ? without_impossible_sizes(dataset, patches, terminal) : dataset;
 }
 
 std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, std::shared_ptr<const Tokenizer> tokenizer,
@@ -92,7 +110,9 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
   if (needs.val_data)
     val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image, *tokenizer, patches, OnBadSample::kStop,
                             terminal);
-  if (train_data && settings.is_stage_2()) check_prompt_lengths(*train_data, *prompts, patches, max_length());
+  const SampleEncoding encoding{.prompts = *prompts, .vocab = vocab, .patches = patches};
+  if (train_data) num_long_dropped = settle_long_samples(*train_data, settings, encoding, terminal);
+  if (needs.val_truth) settle_long_samples(*val_data, settings, encoding, terminal);
   pixels = std::make_unique<PixelStore>(
       PixelStore::Options{.loader = settings.loader, .batch_images = settings.batches.per_device_train_batch_size, .patches = patches});
   if (needs.rollouts && settings.backend == "vllm") {

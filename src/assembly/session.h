@@ -22,6 +22,7 @@ namespace rematch {
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
+  bool val_truth = false;   ///< the loss on the full truth of val_data is measured: its samples must fit the cap
   bool rollouts = false;    ///< make_rollouts() follows: its backend is checked first
   std::string weights_dir;  ///< a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
 };
@@ -44,6 +45,7 @@ class Session {
   std::unique_ptr<PromptEncoder> prompts;
   std::optional<Dataset> train_data;
   std::optional<Dataset> val_data;
+  int64_t num_long_dropped = 0;  ///< training samples that `template.truncation_strategy: delete` dropped
   std::unique_ptr<PixelStore> pixels;
   VllmOptions vllm;                               ///< settled for the data when backend `vllm` is needed
   std::unique_ptr<StreamPacking> stream_packing;  ///< of train_data in stage 1 with packing, else null

@@ -53,7 +53,7 @@ int run_eval(const RunArguments& arguments) {
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   make_directories(settings.output.run_dir);
-  const SessionNeeds needs{.val_data = true, .rollouts = settings.is_stage_2() || settings.rollouts};
+  const SessionNeeds needs{.val_data = true, .val_truth = !settings.is_stage_2(), .rollouts = settings.is_stage_2() || settings.rollouts};
   const Session session(settings, arguments.device, needs, group_of(world_from_environment()), *terminal);
   const Rollouts rollouts = needs.rollouts ? make_rollouts(session) : Rollouts{};
   CocoEvaluator coco;

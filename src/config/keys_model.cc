@@ -47,8 +47,8 @@ std::vector<KeySpec> template_section() {
       image("image_backend", &ImageSettings::image_backend)
           .says("which of transformers' two image processors is followed to the bit: `torchvision` (vLLM's too) or `pil`, without "
                 "torchvision"),
-      image("max_pixels", &ImageSettings::max_pixels).at_least(1).says("area of the largest image; null: the image processor's"),
-      image("min_pixels", &ImageSettings::min_pixels).at_least(1).says("area of the smallest image; null: the image processor's"),
+      image("max_pixels", &ImageSettings::max_pixels).within(1, 1 << 28).says("area of the largest image; null: the image processor's"),
+      image("min_pixels", &ImageSettings::min_pixels).within(1, 1 << 28).says("area of the smallest image; null: the image processor's"),
   };
 }
 

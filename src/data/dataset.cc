@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/box_census.h"
 #include "data/foreign_format.h"
 #include "data/record.h"
 #include "vision/image.h"
@@ -101,6 +103,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
 
   const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
   const ForbiddenTexts forbidden(options.forbidden_texts);
+  BoxCensus census;
   ProblemList problems;
   int64_t line_idx = 0, num_records = 0;
   for (size_t begin = 0; begin < bytes.size() && !problems.full(); ++line_idx) {
@@ -119,6 +122,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
                                          .forbidden = &forbidden});
       sample.sample_id = line_idx;
       if (options.check_image_files) check_image_files(sample);
+      census.add(sample);
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
       problems.add(error);
@@ -133,7 +137,17 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
                                        .what = found,
                                        .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
   }
+  dataset.warnings_ = census.warnings(jsonl_path);
   return dataset;
+}
+
+Dataset Dataset::without(const std::vector<int64_t>& sample_indices) const {
+  Dataset result = *this;
+  result.samples_.clear();
+  for (int64_t i = 0; i < size(); ++i) {
+    if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i)) result.samples_.push_back(samples_[static_cast<size_t>(i)]);
+  }
+  return result;
 }
 
 void Dataset::validate_images(const PatchOptions& options) const {

@@ -34,6 +34,12 @@ class Dataset {
   /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has changed.
   const std::string& content_hash() const { return content_hash_; }
 
+  /// What is legal and probably not meant, for the user to read once: boxes without area, coordinates that look like pixels.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  /// The same without some samples. @param sample_indices  into samples(), ascending
+  Dataset without(const std::vector<int64_t>& sample_indices) const;
+
   /// Reads the header of every image: its size must equal the record's and be one that processed_size() takes.
   /// @throws UserError (data) with up to 20 problems, each naming record, file and sizes
   void validate_images(const PatchOptions& options) const;
@@ -42,6 +48,7 @@ class Dataset {
   std::string path_;
   std::string content_hash_;
   std::vector<Sample> samples_;
+  std::vector<std::string> warnings_;
 };
 
 /// How many images lie outside the directory of the JSONL that names them: by `..`, an absolute path or a symbolic link. Cost: one stat

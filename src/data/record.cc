@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "data/foreign_keys.h"
 
 namespace rematch {
 namespace {
@@ -29,6 +30,15 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
 std::string show(const Json& value) {
   const std::string text = python_json(value);
   return text.size() <= 80 ? text : fmt::format("a value of {} characters", text.size());
+}
+
+// A field of another program's records says more than the one that is missing for it.
+void refuse_foreign_fields(const Json& value, const char* (*advice_for)(std::string_view), const std::string& where) {
+  for (const auto& member : value.items()) {
+    if (const char* advice = advice_for(member.key())) {
+      fail(where, fmt::format("unknown field {}", python_json_string(member.key())), show(member.value()), advice);
+    }
+  }
 }
 
 // The one line of a user's fix for a misspelt field.
@@ -118,6 +128,10 @@ std::vector<int> read_bbox(const Json& value, const std::string& where) {
   }
   std::vector<int> bins;
   for (const Json& item : value) bins.push_back(read_bin(item, where));
+  if (bins[0] > bins[2] || bins[1] > bins[3]) {
+    fail(where, "\"bbox_2d\" is inverted", fmt::format("{}: {}", show(value), bins[0] > bins[2] ? "x1 > x2" : "y1 > y2"),
+         "write left, top, right, bottom in this order; [x, y, width, height] must be converted");
+  }
   return bins;
 }
 
@@ -171,6 +185,7 @@ std::string read_desc(const Json& object, const std::string& where, const Forbid
 SceneObject read_object(const Json& object, size_t object_idx, const RecordContext& context) {
   const std::string where = fmt::format("{}, object {} (objects[{}])", context.where, object_idx + 1, object_idx);
   if (!object.is_object()) fail(where, "an object is not a JSON object", show(object), "write {\"desc\": ..., \"bbox_2d\": [...]}");
+  refuse_foreign_fields(object, advice_for_object_key, where);
   SceneObject result;
   result.geometry = read_geometry(object, where);
   refuse_unknown_fields(object, kObjectFields, where);
@@ -201,6 +216,7 @@ Sample read_record(std::string_view line, const RecordContext& context) {
     fail(context.where, "a line is not a JSON object", show(record),
          "write one record per line: {\"images\": [...], \"objects\": [...], ...}");
   }
+  refuse_foreign_fields(record, advice_for_record_key, context.where);
   refuse_unknown_fields(record, kRecordFields, context.where);
   Sample sample;
   sample.where = context.where;

@@ -128,6 +128,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   fix("model (tokenizer.json)", content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
   fix("custom.train_jsonl (content)", input.dataset_hash);
   fix("training samples", input.num_samples);
+  if (input.num_long_dropped > 0) fix("training samples dropped as too long", input.num_long_dropped);
   fix("WORLD_SIZE", input.world_size);
   fix("training.per_device_train_batch_size", input.per_device_train_batch_size);
   fix("training.gradient_accumulation_steps", input.gradient_accumulation_steps);

@@ -24,8 +24,9 @@ struct FingerprintInput {
   /// Weights that an adapter is based on: they count by their values, because no checkpoint of the run contains them. Cost: one pass over
   /// them.
   std::vector<NamedParameter> base_parameters;
-  std::string dataset_hash;  ///< Dataset::content_hash()
-  int64_t num_samples = 0;   ///< after train_sample_limit
+  std::string dataset_hash;      ///< Dataset::content_hash()
+  int64_t num_samples = 0;       ///< after train_sample_limit
+  int64_t num_long_dropped = 0;  ///< samples dropped as longer than global_max_length; counts when there are any
   int world_size = 1;
   int per_device_train_batch_size = 1;
   int gradient_accumulation_steps = 1;

@@ -113,6 +113,33 @@ TEST_F(DatasetTest, ValidatesThatSidesAreMultiples) {
   EXPECT_NE(error.problems()[1].error.find("corrupt"), std::string::npos);
 }
 
+TEST_F(DatasetTest, LeavesSamplesOut) {
+  const Dataset dataset = Dataset::load(write(record() + "\n\n" + record() + "\n" + record()), {});
+  const Dataset rest = dataset.without({0, 2});
+  ASSERT_EQ(rest.size(), 1);
+  EXPECT_EQ(rest.samples()[0].sample_id, 2);
+  EXPECT_EQ(rest.content_hash(), dataset.content_hash());
+  EXPECT_EQ(dataset.without({}).size(), 3);
+}
+
+TEST_F(DatasetTest, TellsWhatItsBoxesLookLike) {
+  std::string jsonl;
+  for (int i = 0; i < 12; ++i) {
+    jsonl += R"({"images": ["images/a.png"], "objects": [{"desc": "a", "bbox_2d": [3, 4, 30, 31]}], "width": 32, "height": 32})"
+             "\n";
+  }
+  const Dataset dataset = Dataset::load(write(jsonl), {});
+  ASSERT_EQ(dataset.warnings().size(), 1u);
+  EXPECT_NE(dataset.warnings()[0].find("LOOK LIKE PIXELS: in none of 12 scenes"), std::string::npos) << dataset.warnings()[0];
+}
+
+TEST_F(DatasetTest, GivesImageRefsOfTheResizedImage) {
+  const Dataset dataset = Dataset::load(write(record("images/a.png", 640, 427)), {});
+  PatchOptions options;
+  options.do_resize = true;
+  EXPECT_EQ(image_refs(dataset.samples()[0], options)[0].grid_thw, (GridThw{1, 26, 40}));  // 416 x 640 px
+}
+
 TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
   const Dataset dataset = Dataset::load(write(record("images/a.png", 64, 32)), {});
   const std::vector<ImageRef> refs = image_refs(dataset.samples()[0], {});

@@ -42,7 +42,7 @@ void expect_object_refused(const std::string& object, const std::vector<std::str
 }  // namespace
 
 TEST(ReadRecord, ReadsEveryField) {
-  const Sample sample = read(R"({"images": ["sub/a.png"], "objects": [{"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 0]},
+  const Sample sample = read(R"({"images": ["sub/a.png"], "objects": [{"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
     {"desc": "Schild \u00e9", "poly": [[1, 2], [3, 4], [5, 6]], "poly_points": 3}], "width": 64, "height": 32,
     "summary": "s", "metadata": {"k": 1}, "poly_points": null})");
   EXPECT_EQ(sample.image_paths, std::vector<std::string>{"dir/sub/a.png"});
@@ -50,7 +50,7 @@ TEST(ReadRecord, ReadsEveryField) {
   EXPECT_EQ(sample.height_px, 32);
   EXPECT_EQ(sample.where, "d.jsonl:7");
   ASSERT_EQ(sample.objects.size(), 2u);
-  EXPECT_EQ(sample.objects[0], (SceneObject{"a cat", {GeometryKind::kBbox2d, {1, 2, 999, 0}}}));
+  EXPECT_EQ(sample.objects[0], (SceneObject{"a cat", {GeometryKind::kBbox2d, {1, 2, 999, 3}}}));
   EXPECT_EQ(sample.objects[1], (SceneObject{"Schild é", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}));
 }
 
@@ -65,8 +65,18 @@ TEST(ReadRecord, ReadsFlatAndNestedPolygonsAlike) {
             bins_of(R"({"desc": "a", "poly": [[1, 2], [3, "<|coord_4|>"], [5.0, 6]]})"));
 }
 
-TEST(ReadRecord, AcceptsInvertedAndDegenerateBoxes) {
-  EXPECT_EQ(bins_of(R"({"desc": "a", "bbox_2d": [9, 9, 1, 9]})"), (std::vector<int>{9, 9, 1, 9}));
+TEST(ReadRecord, AcceptsDegenerateBoxesAndRefusesInvertedOnes) {
+  EXPECT_EQ(bins_of(R"({"desc": "a", "bbox_2d": [9, 9, 9, 9]})"), (std::vector<int>{9, 9, 9, 9}));
+  expect_object_refused(R"({"desc": "a", "bbox_2d": [9, 9, 1, 9]})", {"inverted", "x1 > x2", "[9, 9, 1, 9]"});
+  expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 9, 9, 2]})", {"inverted", "y1 > y2"});
+}
+
+TEST(ReadRecord, SaysWhatToDoAboutTheFieldsOfOtherPrograms) {
+  expect_object_refused(R"({"desc": "a", "bbox": [1, 2, 3, 4]})", {"unknown field \"bbox\"", "rename it to \"bbox_2d\"", "COCO"});
+  expect_object_refused(R"({"label": "a", "bbox_2d": [1, 2, 3, 4]})", {"unknown field \"label\"", "rename it to \"desc\""});
+  expect_object_refused(R"({"desc": "a", "segmentation": []})", {"unknown field \"segmentation\"", "\"poly\""});
+  expect_refused(R"({"messages": [], "images": ["a"]})", {"unknown field \"messages\"", "not a conversation"});
+  expect_refused(R"({"image": "a", "annotations": []})", {"unknown field \"image\"", "write \"images\""});
 }
 
 TEST(ReadRecord, RefusesWhatIsNoRecord) {
@@ -148,7 +158,7 @@ TEST(ReadRecord, RefusesWrongShapes) {
 }
 
 RC_GTEST_PROP(ReadRecord, AnyDamageIsADataErrorOrAValidSample, ()) {
-  std::string line = record(R"([{"desc": "a cat", "bbox_2d": [1, 2.0, "<|coord_999|>", 0]},
+  std::string line = record(R"([{"desc": "a cat", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
     {"desc": "b", "poly": [[1, 2], [3, 4], [5, 6]]}])");
   const int num_edits = *rc::gen::inRange(1, 5);
   for (int i = 0; i < num_edits; ++i) {

@@ -276,8 +276,9 @@ TEST(Faults, APromptLongerThanASegmentIsToldBeforeTheModelIsLoaded) {
   test::Program program;
   const test::ProcessResult result = program.run("train " + program.config("global_max_length: 16\n"));
   EXPECT_EQ(result.exit_code, 3) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("a prompt is longer than a segment may be"));
-  EXPECT_THAT(result.err, HasSubstr("train.jsonl:1"));
+  EXPECT_THAT(result.err, HasSubstr("samples are longer than global_max_length"));
+  EXPECT_THAT(result.err, HasSubstr("train.jsonl"));
+  EXPECT_THAT(result.err, HasSubstr("line 1 ("));
   EXPECT_THAT(result.err, Not(HasSubstr("model /")));
 }
 

@@ -1,0 +1,93 @@
+#include "data/box_census.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMostNamed = 10;
+// Below this the set is suspected: a false alarm in one of a million well-made sets whose boxes lie anywhere.
+constexpr double kLeastChance = 1e-6;
+
+// Largest coordinate of one axis. @param axis  0 = x, 1 = y
+int largest(const Geometry& geometry, size_t axis) {
+  int result = 0;
+  for (size_t i = axis; i < geometry.bins.size(); i += 2) result = std::max(result, geometry.bins[i]);
+  return result;
+}
+
+// True when all vertices lie on one line.
+bool is_on_a_line(const std::vector<int>& bins) {
+  const int64_t x0 = bins[0], y0 = bins[1];
+  int64_t along_x = 0, along_y = 0;
+  for (size_t i = 2; i + 1 < bins.size(); i += 2) {
+    const int64_t dx = bins[i] - x0, dy = bins[i + 1] - y0;
+    if (along_x == 0 && along_y == 0) {
+      along_x = dx;
+      along_y = dy;
+    }
+    if (along_x * dy != along_y * dx) return false;
+  }
+  return true;
+}
+
+bool is_flat(const Geometry& geometry) {
+  if (geometry.kind == GeometryKind::kPoly) return is_on_a_line(geometry.bins);
+  return geometry.bins[0] == geometry.bins[2] || geometry.bins[1] == geometry.bins[3];
+}
+
+}  // namespace
+
+void BoxCensus::add(const Sample& sample) {
+  look_for_area(sample);
+  look_for_pixels(sample);
+}
+
+void BoxCensus::look_for_area(const Sample& sample) {
+  for (size_t i = 0; i < sample.objects.size(); ++i) {
+    const Geometry& geometry = sample.objects[i].geometry;
+    if (!is_flat(geometry)) continue;
+    ++(geometry.kind == GeometryKind::kPoly ? num_flat_polys_ : num_flat_boxes_);
+    if (flat_.size() < kMostNamed) flat_.push_back(fmt::format("line {} object {}", sample.sample_id + 1, i + 1));
+  }
+}
+
+// One coordinate of an image and axis is looked at, the largest: those of one image are not independent.
+void BoxCensus::look_for_pixels(const Sample& sample) {
+  if (sample.objects.empty() || some_bin_exceeds_its_side_) return;
+  ++num_scenes_;
+  const int sides[] = {sample.width_px, sample.height_px};
+  int extent[] = {0, 0};
+  for (size_t axis = 0; axis < 2; ++axis) {
+    for (const SceneObject& object : sample.objects) extent[axis] = std::max(extent[axis], largest(object.geometry, axis));
+    if (extent[axis] > sides[axis]) some_bin_exceeds_its_side_ = true;
+    log_chance_ += std::log(std::min(1.0, static_cast<double>(sides[axis]) / kNumBins));
+  }
+  if (example_.empty()) {
+    example_ = fmt::format("line {}: largest x {} and y {} in an image of {} x {} px", sample.sample_id + 1, extent[0], extent[1],
+                           sample.width_px, sample.height_px);
+  }
+}
+
+std::vector<std::string> BoxCensus::warnings(const std::string& path) const {
+  std::vector<std::string> texts;
+  if (const int64_t num_flat = num_flat_boxes_ + num_flat_polys_; num_flat > 0) {
+    const bool all_named = num_flat == static_cast<int64_t>(flat_.size());
+    texts.push_back(fmt::format("{}: {} boxes have no width or no height and {} polygons no area ({}{}); right for thin objects only", path,
+                                num_flat_boxes_, num_flat_polys_, join(flat_, ", "), all_named ? "" : ", …"));
+  }
+  if (!some_bin_exceeds_its_side_ && log_chance_ < std::log(kLeastChance)) {
+    texts.push_back(
+        fmt::format("{}: COORDINATES LOOK LIKE PIXELS: in none of {} scenes does one exceed its image's side ({}), but they are read as "
+                    "bins 0..{}; if they are pixels, convert them: bin = min(999, round(1000 * x / width)), likewise y with the height",
+                    path, num_scenes_, example_, kNumBins - 1));
+  }
+  return texts;
+}
+
+}  // namespace rematch

@@ -1,0 +1,48 @@
+#include "data/foreign_keys.h"
+
+#include <span>
+
+namespace rematch {
+namespace {
+
+struct Advice {
+  const char* key;
+  const char* text;
+};
+
+constexpr const char* kImages = "write \"images\": [\"path/to/image.jpg\"]";
+constexpr const char* kObjects =
+    "write the objects as \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [x1, y1, x2, y2]}, ...] in bins 0..999";
+constexpr const char* kMessages =
+    "a record is an image and its objects, not a conversation: give \"images\", \"objects\", \"width\" and \"height\"; the prompt is "
+    "written here";
+constexpr const char* kBox =
+    "if its values are left, top, right and bottom in bins 0..999, rename it to \"bbox_2d\"; COCO's are left, top, width and height in "
+    "pixels: "
+    "convert them, x with bin = min(999, round(1000 * x / width)), y with the height";
+constexpr const char* kPoly =
+    "if its values are [x, y] pairs of one outline in bins 0..999, rename it to \"poly\"; convert pixels with bin = min(999, round(1000 * "
+    "x / "
+    "width)), y with the height";
+constexpr const char* kDesc = "rename it to \"desc\"";
+
+constexpr Advice kRecordAdvice[] = {{"image", kImages},   {"file_name", kImages},  {"image_path", kImages},     {"annotations", kObjects},
+                                    {"boxes", kObjects},  {"bboxes", kObjects},    {"bbox", kObjects},          {"bbox_2d", kObjects},
+                                    {"labels", kObjects}, {"messages", kMessages}, {"conversations", kMessages}};
+constexpr Advice kObjectAdvice[] = {{"bbox", kBox},     {"box", kBox},     {"bndbox", kBox},   {"segmentation", kPoly},
+                                    {"polygon", kPoly}, {"points", kPoly}, {"label", kDesc},   {"category", kDesc},
+                                    {"name", kDesc},    {"class", kDesc},  {"caption", kDesc}, {"description", kDesc}};
+
+const char* advice_in(std::span<const Advice> table, std::string_view key) {
+  for (const Advice& row : table) {
+    if (key == row.key) return row.text;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* advice_for_record_key(std::string_view key) { return advice_in(kRecordAdvice, key); }
+const char* advice_for_object_key(std::string_view key) { return advice_in(kObjectAdvice, key); }
+
+}  // namespace rematch

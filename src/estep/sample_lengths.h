@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "estep/examiner.h"
+#include "estep/target/encode_answer.h"
+
+namespace rematch {
+
+/// Tokens of a sample's prompt, image pads included, and of its full truth with the token that ends it.
+struct SampleLength {
+  int prompt_len = 0;
+  int answer_len = 0;
+
+  int total() const { return prompt_len + answer_len; }
+};
+
+/// How samples are measured.
+struct MeasureOptions {
+  ObjectOrdering ordering = ObjectOrdering::kSorted;
+  uint64_t seed = 42;
+  PatchOptions patches;
+  int num_threads = 1;  ///< ≥ 1; changes no result
+};
+
+/// The lengths of all samples in epoch 0, in their order. Texts and the records' image sizes decide; no image is read.
+/// @param on_progress  samples measured so far, at last all; called on this thread, may throw Interrupted
+/// Cost: the tokenizer on every answer, 16 to 27 microseconds for some 800 tokens, divided by the threads.
+std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab,
+                                          const MeasureOptions& options, const std::function<void(int64_t)>& on_progress);
+
+}  // namespace rematch

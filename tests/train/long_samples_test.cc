@@ -1,0 +1,119 @@
+#include "assembly/long_samples.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "estep/estep.h"
+#include "estep/sample_lengths.h"
+#include "support/capture.h"
+#include "support/paths.h"
+#include "text/chat_template.h"
+
+namespace rematch {
+namespace {
+
+class LongSamplesTest : public testing::Test {
+ protected:
+  LongSamplesTest()
+      : tokenizer_(Tokenizer::load(model_)),
+        coords_(CoordVocab::from(*tokenizer_, model_)),
+        vocab_(AnswerVocab::from(*tokenizer_, coords_, model_)),
+        patches_(PatchOptions::from_model_dir(model_)),
+        prompts_(tokenizer_, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_)), {.merge_size = patches_.merge_size}),
+        dataset_(Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {})) {
+    lengths_ = measure(1);
+    for (const SampleLength& length : lengths_) totals_.push_back(length.total());
+    std::sort(totals_.begin(), totals_.end());
+  }
+
+  std::vector<SampleLength> measure(int num_threads) {
+    return measure_samples(dataset_, prompts_, vocab_, {.seed = 3, .patches = patches_, .num_threads = num_threads}, [](int64_t) {});
+  }
+
+  int64_t settle(int cap, LongSamples strategy = LongSamples::kRaise) {
+    Settings settings;
+    settings.model.global_max_length = cap;
+    settings.data.truncation_strategy = strategy;
+    settings.variant = variant_;
+    settings.generation.max_new_tokens = 40;
+    return settle_long_samples(dataset_, settings, {.prompts = prompts_, .vocab = vocab_, .patches = patches_}, terminal_);
+  }
+
+  const std::string model_ = test::source_path("tests/golden/model/tiny_tied");
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  CoordVocab coords_;
+  AnswerVocab vocab_;
+  PatchOptions patches_;
+  PromptEncoder prompts_;
+  Dataset dataset_;
+  std::vector<SampleLength> lengths_;
+  std::vector<int> totals_;  // ascending
+  TrainerVariant variant_ = TrainerVariant::kSft;
+  std::ostringstream out_, err_;
+  Terminal terminal_{out_, err_, {}};
+};
+
+}  // namespace
+
+TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
+  PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches_}};
+  const TeacherSource source(dataset_, prompts_, vocab_, pixels, {.seed = 3, .patches = patches_}, {});
+  for (int64_t i = 0; i < dataset_.size(); ++i) {
+    EXPECT_EQ(lengths_[static_cast<size_t>(i)].total(), source.encoded_len(i, 0)) << i;
+    EXPECT_EQ(lengths_[static_cast<size_t>(i)].prompt_len, source.segment_at(i, 0)->prompt_len) << i;
+  }
+  const std::vector<SampleLength> again = measure(5);
+  ASSERT_EQ(again.size(), lengths_.size());
+  for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].total(), lengths_[i].total()) << "with five threads";
+}
+
+TEST_F(LongSamplesTest, AreListedTogetherWithALengthThatHoldsThemAll) {
+  const int cap = totals_[totals_.size() - 3] - 1;
+  const auto num_long = std::count_if(totals_.begin(), totals_.end(), [&](int total) { return total > cap; });
+  const UserError error = test::catch_user_error([&] { settle(cap); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  const Problem& problem = error.problems()[0];
+  EXPECT_NE(problem.error.find(std::to_string(num_long) + " of " + std::to_string(totals_.size())), std::string::npos) << problem.error;
+  for (size_t i = 0; i < lengths_.size(); ++i) {
+    const bool is_listed = problem.what.find("line " + std::to_string(dataset_.samples()[i].sample_id + 1) + " (" +
+                                             std::to_string(lengths_[i].total())) != std::string::npos;
+    EXPECT_EQ(is_listed, lengths_[i].total() > cap) << i;
+  }
+  EXPECT_NE(problem.fix.find(std::to_string(totals_.back())), std::string::npos) << problem.fix;
+  EXPECT_NE(problem.fix.find("truncation_strategy: delete"), std::string::npos);
+}
+
+TEST_F(LongSamplesTest, AreDroppedAndCountedOnRequest) {
+  const auto num_samples = dataset_.size();
+  const int cap = totals_[totals_.size() - 3] - 1;
+  const int64_t num_dropped = settle(cap, LongSamples::kDelete);
+  EXPECT_GE(num_dropped, 3);
+  EXPECT_EQ(dataset_.size(), num_samples - num_dropped);
+  EXPECT_NE(err_.str().find("dropped " + std::to_string(num_dropped)), std::string::npos) << err_.str();
+  for (const SampleLength& length : measure(1)) EXPECT_LE(length.total(), cap);
+  EXPECT_EQ(settle(cap), 0) << "what is left fits";
+}
+
+TEST_F(LongSamplesTest, CannotAllBeDropped) {
+  EXPECT_NE(test::catch_user_error([&] { settle(5, LongSamples::kDelete); }).problems()[0].fix.find("global_max_length"),
+            std::string::npos);
+}
+
+TEST_F(LongSamplesTest, AreNotLookedForWithoutACap) {
+  EXPECT_EQ(settle(0), 0);
+  EXPECT_TRUE(err_.str().empty());
+}
+
+TEST_F(LongSamplesTest, MayGrowWithARolloutInStage2) {
+  settle(totals_.back());
+  EXPECT_EQ(err_.str().find("warning"), std::string::npos) << "stage 1 has no rollouts";
+  variant_ = TrainerVariant::kRolloutMatching;
+  settle(totals_.back());
+  EXPECT_NE(err_.str().find("up to " + std::to_string(totals_.back() + 40) + " tokens"), std::string::npos) << err_.str();
+}
+
+}  // namespace rematch
