@@ -40,6 +40,7 @@ ALLOWED = {
     "evaluate": {"flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"dist", "flow", "data", "checkpoint", "observe", "pack", "model", "estep", "rollout", "mstep", "evaluate", "resume"},
+    "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors
     "assembly": None,  # everything below it
     "cli": None,
 }

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,25 @@ struct RunArguments {
 
 /// `rematch check CONFIG`: prints every effective value and where it came from. @return exit code; @throws UserError
 int run_check(const std::string& config_path, const std::vector<std::string>& overrides, std::ostream& out);
+
+/// Arguments of `rematch plan`, and of the memory check of `rematch check`.
+struct PlanArguments {
+  std::string path;  ///< a configuration, a model directory or its config.json
+  std::vector<std::string> overrides = {};
+  std::optional<double> gpu_memory_gib = {};  ///< of one GPU; none = the CPU of this machine
+  int num_ranks = 1;
+  int zero_stage = 0;
+  int64_t row_tokens = 0;                    ///< longest sample; 0 = global_max_length
+  std::optional<int64_t> image_tokens = {};  ///< of that sample; none = half of it
+  bool json = false;
+};
+
+/// `rematch plan CONFIG|MODEL_DIR`: how much memory a run takes, phase by phase; reads no weights. @throws UserError
+int run_plan(const PlanArguments& arguments, std::ostream& out);
+
+/// Whether a configuration fits, for `rematch check`. @return a warning for people; empty when it fits, or nothing is known
+/// @throws UserError (config) when what every step holds is more than all memory of the GPU that was asked for
+std::string check_memory(const PlanArguments& arguments);
 
 /// `rematch train CONFIG`
 int run_train(const RunArguments& arguments);

@@ -70,6 +70,35 @@ void add_config_arguments(CLI::App& command, RunArguments& arguments, bool with_
     command.add_option("--device", arguments.device, "auto (CUDA when there is one), cpu, cuda or cuda:N")->capture_default_str();
 }
 
+void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
+  command.add_option("CONFIG|MODEL_DIR", arguments.path, "YAML configuration, or a model directory (its config.json is enough)")
+      ->required();
+  command.add_option("--set", arguments.overrides, "override a YAML key by its own name: --set a.b.c=value (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--gpu-memory", arguments.gpu_memory_gib, "plan for a GPU with this many GiB; default: the CPU of this machine")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command.add_option("--zero-stage", arguments.zero_stage, "of the phases shown: 1 splits the optimizer over the ranks, 2 gradients too")
+      ->check(CLI::Range(0, 2))
+      ->capture_default_str();
+  command.add_option("--row-tokens", arguments.row_tokens, "tokens of the longest sample; default: global_max_length, or 4096")
+      ->check(CLI::Range(1, 1 << 24));
+  command.add_option("--image-tokens", arguments.image_tokens, "of them, image pads; default: half")->check(CLI::NonNegativeNumber);
+  command.add_flag("--json", arguments.json, "print one JSON object instead of tables");
+}
+
+// A run that cannot fit is refused before its values are shown.
+int check_all(const RunArguments& run, PlanArguments memory) {
+  memory.path = run.config_path;
+  memory.overrides = run.overrides;
+  const std::string warning = check_memory(memory);
+  const int code = run_check(run.config_path, run.overrides, std::cout);
+  if (!warning.empty()) std::cout << "warning: " << warning << "\n";
+  return code;
+}
+
 struct StageArguments {
   std::string name;
   StageOptions options;
@@ -137,6 +166,11 @@ int main_command(int argc, char** argv) {
   add_config_arguments(*eval, run, true);
   CLI::App* check = app.add_subcommand("check", "check a configuration; print every effective value and where it came from");
   add_config_arguments(*check, run, false);
+  PlanArguments plan_arguments;
+  check->add_option("--gpu-memory", plan_arguments.gpu_memory_gib, "refuse a run that cannot fit a GPU with this many GiB")
+      ->check(CLI::PositiveNumber);
+  CLI::App* plan = app.add_subcommand("plan", "say how much memory a run takes, phase by phase, and whether it fits; needs no weights");
+  add_plan_arguments(*plan, plan_arguments);
   CLI::App* rollout = app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
   add_config_arguments(*rollout, run, true);
   std::string split, rollout_output;
@@ -185,8 +219,9 @@ int main_command(int argc, char** argv) {
     if (works) survive_closed_pipe();
     if (train->parsed()) return run_train(run);
     if (eval->parsed()) return run_eval(run);
-    if (check->parsed()) return run_check(run.config_path, run.overrides, std::cout);
+    if (check->parsed()) return check_all(run, plan_arguments);
     if (probe->parsed()) return run_probe(run, num_draws, probe_as_json);
+    if (plan->parsed()) return run_plan(plan_arguments, std::cout);
     if (rollout->parsed()) return run_rollout(run, split, rollout_output);
     if (coord->parsed()) return run_add_coord_tokens(model_dir, out_dir, untie);
     if (merge->parsed()) return run_merge(merge_arguments);

@@ -1,9 +1,10 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "checkpoint/peft.h"
+#include "checkpoint/peft_targets.h"
 #include "model/families/description.h"
 #include "settings/tuner.h"
 

@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/families/description.h"
+#include "settings/tuner.h"
+
+namespace rematch {
+
+/// A parameter of a model by its checkpoint name, and how many values it has.
+struct ParameterSize {
+  std::string name;
+  int64_t num_values = 0;
+};
+
+/// Every parameter that a checkpoint of this description has, the vision tower first. A tied head is not among them.
+std::vector<ParameterSize> parameter_sizes(const ModelDescription& model);
+
+/// How many values a model has, as transformers' num_parameters() counts them, and how many of them (or of its adapter) are trained.
+struct ParameterCounts {
+  int64_t total = 0;
+  int64_t text = 0;
+  int64_t vision = 0;  ///< tower and mergers
+  int64_t trainable = 0;
+};
+
+/// What a run trains, by name and in numbers of values.
+struct TrainedParameters {
+  int64_t num_full = 0;     ///< values of the model itself
+  int64_t num_adapter = 0;  ///< values of adapters, always float32
+  int64_t num_full_text = 0;
+  int64_t num_adapter_text = 0;
+  bool trains_head = false;       ///< the head's matrix, which is the embedding when tied
+  bool trains_embedding = false;  ///< the embedding's
+  bool reaches_vision = false;    ///< gradients flow through the blocks of the vision tower
+  bool reaches_mergers = false;
+  std::set<std::string> adapted;  ///< modules with an adapter
+  int64_t num_adapted = 0;        ///< values of their weights
+
+  int64_t num_values() const { return num_full + num_adapter; }
+};
+
+/// @throws UserError (config) as select_targets, for `tuner.target_modules` and the like
+TrainedParameters trained_parameters(const ModelDescription& model, const TunerSettings& tuner);
+
+ParameterCounts count_parameters(const ModelDescription& model, const TrainedParameters& trained);
+
+}  // namespace rematch

@@ -1,0 +1,244 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "plan/activations.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kMib = int64_t{1} << 20;
+constexpr int64_t kFloat = 4;
+constexpr int64_t kChunkBytes = 64 * kMib, kChunkPositions = 1024;  // mstep/loss/loss_term.h
+constexpr int64_t kChunkCopies = 4;
+constexpr int64_t kExchangeBytes = 64 * kMib;                     // buckets of gradients between ranks
+constexpr int64_t kFeatureCacheBytes = 1024 * kMib;               // model/feature_cache.h
+constexpr int64_t kPixelStoreBytes = 1024 * kMib;                 // vision/pixel_store.h
+constexpr int64_t kShardBytes = int64_t{5} * 1000 * 1000 * 1000;  // checkpoint/hf_dir.h
+constexpr int64_t kRuntimeOnGpu = 768 * kMib;                     // a CUDA context with its libraries; an estimate
+constexpr int64_t kRuntimeOnCpu = 190 * kMib;                     // the program and libtorch; measured
+constexpr double kUsable = 0.94;                                  // the rest: fragments, other programs
+
+// Bytes of the training state on one rank.
+class State {
+ public:
+  explicit State(const PlanRequest& request) : request_(request), trained_(trained_parameters(request.model, request.tuner)) {
+    parameters_ = count_parameters(request.model, trained_);
+    head_values_ = request.model.text.vocab_size * request.model.text.hidden_size;
+  }
+
+  const TrainedParameters& trained() const { return trained_; }
+  const ParameterCounts& parameters() const { return parameters_; }
+  int64_t weights() const { return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloat; }
+  int64_t masters() const { return request_.value_bytes == kFloat ? 0 : split(trained_.num_full * kFloat, 1); }
+  int64_t moments() const { return split(trained_.num_values() * 2 * kFloat, 1); }
+  /// Of all trained parameters, as they are kept from row to row.
+  int64_t gradients() const { return split(trained_.num_values() * kFloat, 2); }
+  int64_t text_gradients() const { return split((trained_.num_full_text + trained_.num_adapter_text) * kFloat, 2); }
+  /// Sum over the chunks of a row of the head's gradient.
+  int64_t head_sum() const { return trained_.trains_head ? head_values_ * kFloat : 0; }
+  /// A second gradient of that matrix next to the sum: each chunk's in bfloat16, and that of a tied embedding.
+  int64_t head_extra() const { return trained_.trains_head && request_.value_bytes != kFloat ? head_values_ * request_.value_bytes : 0; }
+  int64_t tied_extra() const {
+    return trained_.trains_embedding && request_.model.tie_word_embeddings ? head_values_ * request_.value_bytes : 0;
+  }
+
+ private:
+  int64_t split(int64_t bytes, int from_stage) const {
+    return request_.device.zero_stage >= from_stage ? (bytes + request_.device.num_ranks - 1) / request_.device.num_ranks : bytes;
+  }
+
+  const PlanRequest& request_;
+  TrainedParameters trained_;
+  ParameterCounts parameters_;
+  int64_t head_values_ = 0;
+};
+
+// Where the M-step is fullest: activations shrink while gradients grow.
+struct MStepPeak {
+  int64_t gradients = 0, activations = 0, head = 0;
+  int64_t total() const { return gradients + activations + head; }
+};
+
+int64_t chunk_bytes(const PlanRequest& request) {
+  const int64_t position = request.model.text.vocab_size * kFloat;
+  const int64_t positions =
+      std::clamp<int64_t>(kChunkBytes / position, 1, std::min(kChunkPositions, std::max<int64_t>(1, request.row_tokens())));
+  return kChunkCopies * positions * position;
+}
+
+MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
+  const int64_t tokens = request.row_tokens();
+  const RowShape row{.num_tokens = tokens,
+                     .num_visual_tokens = static_cast<int64_t>(static_cast<double>(tokens) * request.visual_share),
+                     .is_packed = request.pack.enabled || request.batches.per_device_train_batch_size > 1};
+  const RowMemory memory = row_memory(request.model, state.trained(),
+                                      {.value_bytes = request.value_bytes,
+                                       .on_gpu = request.device.on_gpu,
+                                       .checkpointing = request.gradient_checkpointing,
+                                       .lora = request.tuner.lora},
+                                      row);
+  // From a window's second row on, all gradients are there from the start.
+  const bool is_sum = request.batches.gradient_accumulation_steps > 1 || (request.pack.enabled && request.window_samples() > 1);
+  const int64_t all = state.gradients(), sum = is_sum ? all : 0;
+  const MStepPeak moments[] = {
+      {sum, memory.vision + memory.text, state.head_sum() + state.head_extra() + chunk_bytes(request)},
+      {sum, memory.vision + memory.text + memory.text_passing, state.head_sum()},
+      {std::max(sum, state.text_gradients()), memory.vision + memory.vision_passing, state.tied_extra()},
+      {all, 0, state.tied_extra()},
+  };
+  return *std::max_element(std::begin(moments), std::end(moments),
+                           [](const MStepPeak& a, const MStepPeak& b) { return a.total() < b.total(); });
+}
+
+// Pixels of this window's images and of the one before, on the host.
+int64_t pixel_bytes(const PlanRequest& request) {
+  const VisionDescription& vision = request.model.vision;
+  const double patches = static_cast<double>(request.sample_tokens) * request.visual_share * static_cast<double>(vision.merge_area());
+  const double bytes = 2.0 * static_cast<double>(request.window_samples()) * patches * static_cast<double>(vision.patch_width() * kFloat);
+  return static_cast<int64_t>(std::min(bytes, static_cast<double>(kPixelStoreBytes)));
+}
+
+int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters& trained) {
+  if (request.m_steps <= 1 || trained.reaches_mergers) return 0;
+  const double tokens = static_cast<double>(request.sample_tokens) * request.visual_share * static_cast<double>(request.window_samples());
+  const auto width = static_cast<double>(request.model.text.hidden_size * request.value_bytes);
+  const double bytes = tokens * width * static_cast<double>(1 + request.model.vision.deepstack_mergers.size());
+  return static_cast<int64_t>(std::min(bytes, static_cast<double>(kFeatureCacheBytes)));
+}
+
+// The largest file of a checkpoint: each is mapped for a moment, to be hashed.
+int64_t saved_pages(const PlanRequest& request, const State& state) {
+  if (request.device.on_gpu || !request.saves_state) return 0;
+  const int64_t model = state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloat : state.weights();
+  return std::max(std::min(model, kShardBytes), state.masters() + state.moments());
+}
+
+// The heap of the program keeps what is freed for the next step (cli/allocator.cc): on the host the fullest moment stays resident.
+int64_t freed_bytes(const std::vector<PlanPhase>& phases, int64_t live_bytes) {
+  int64_t most = live_bytes;
+  for (const PlanPhase& phase : phases) {
+    if (phase.name != "load") most = std::max(most, phase.total());
+  }
+  return most - live_bytes;
+}
+
+PlanPhase with(std::string name, const NamedBytes& base, std::initializer_list<std::pair<std::string, int64_t>> more) {
+  PlanPhase phase{.name = std::move(name), .bytes = base};
+  for (const auto& one : more) {
+    if (one.second > 0) phase.bytes.push_back(one);
+  }
+  return phase;
+}
+
+// Removes what offload moves to the host while vLLM works; it has no effect elsewhere.
+void offload(PlanPhase& phase, const PlanRequest& request) {
+  if (request.backend != "vllm" || !request.device.on_gpu) return;
+  for (auto& [name, bytes] : phase.bytes) {
+    const bool moves =
+        name == "weights" ? request.offload.moves_model() : (name == "masters" || name == "moments") && request.offload.moves_optimizer();
+    if (moves) phase.host_bytes.emplace_back(name, std::exchange(bytes, 0));
+  }
+  std::erase_if(phase.bytes, [](const auto& one) { return one.second == 0; });
+}
+
+std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state, int64_t usable_bytes) {
+  const bool on_gpu = request.device.on_gpu;
+  NamedBytes base{{"weights", state.weights()}};
+  std::vector<PlanPhase> phases;
+  // Files are mapped: on the host their pages count until the last weight is read.
+  const int64_t pages = on_gpu ? 0 : state.parameters().total * request.stored_value_bytes;
+  const std::pair<std::string, int64_t> runtime{"runtime", on_gpu ? kRuntimeOnGpu : kRuntimeOnCpu};
+  phases.push_back(with("load", base, {{"checkpoint pages", pages}, runtime}));
+
+  if (state.masters() > 0) base.emplace_back("masters", state.masters());
+  base.emplace_back("moments", state.moments());
+  const std::pair<std::string, int64_t> pixels{"pixels", on_gpu ? 0 : pixel_bytes(request)};
+  if (!request.backend.empty()) {
+    PlanPhase rollout = with("rollout", base, {pixels, runtime});
+    offload(rollout, request);
+    const NamedBytes engine = engine_memory(request, state.trained(), usable_bytes - rollout.total());
+    rollout.bytes.insert(rollout.bytes.end(), engine.begin(), engine.end());
+    phases.push_back(std::move(rollout));
+  }
+  const std::pair<std::string, int64_t> vllm{"vllm", request.vllm.sleep_level == 0 ? vllm_share(request) : 0};
+  const std::pair<std::string, int64_t> exchange{"exchange", request.device.num_ranks > 1 ? kExchangeBytes : 0};
+  const MStepPeak peak = m_step_peak(request, state);
+  phases.push_back(with("m-step", base,
+                        {{"gradients", peak.gradients},
+                         {"activations", peak.activations},
+                         {"head", peak.head},
+                         {"features", feature_cache_bytes(request, state.trained())},
+                         exchange,
+                         vllm,
+                         pixels,
+                         runtime}));
+  phases.push_back(with("update", base, {{"gradients", state.gradients()}, exchange, vllm, pixels, runtime}));
+  PlanPhase save = with("save", base, {vllm, pixels, runtime});
+  if (!on_gpu) save.bytes.emplace_back("freed memory", freed_bytes(phases, save.total()));
+  if (const int64_t saved = saved_pages(request, state); saved > 0) save.bytes.emplace_back("checkpoint pages", saved);
+  phases.push_back(std::move(save));
+  return phases;
+}
+
+// The largest number from 1 to `most` for which `fits` holds, which holds for all smaller ones; 0 = none.
+int64_t largest(int64_t most, const std::function<bool(int64_t)>& fits) {
+  int64_t good = 0;
+  for (int64_t bad = most + 1; bad - good > 1;) {
+    const int64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+}  // namespace
+
+int64_t PlanPhase::total() const {
+  int64_t sum = 0;
+  for (const auto& [name, bytes_of_one] : bytes) sum += bytes_of_one;
+  return sum;
+}
+
+const PlanPhase& MemoryPlan::phase(const std::string& name) const {
+  const auto found = std::find_if(phases.begin(), phases.end(), [&](const PlanPhase& one) { return one.name == name; });
+  REMATCH_CHECK(found != phases.end(), name);
+  return *found;
+}
+
+MemoryPlan make_plan(const PlanRequest& request) {
+  const State state(request);
+  MemoryPlan plan{.parameters = state.parameters(),
+                  .usable_bytes = static_cast<int64_t>(kUsable * static_cast<double>(request.device.memory_bytes))};
+  plan.phases = phases_of(request, state, plan.usable_bytes);
+  for (const PlanPhase& phase : plan.phases) {
+    if (phase.total() <= plan.peak_bytes) continue;
+    plan.peak_bytes = phase.total();
+    plan.peak_phase = phase.name;
+  }
+  plan.fits = plan.usable_bytes == 0 || plan.peak_bytes <= plan.usable_bytes;
+  return plan;
+}
+
+int64_t least_bytes(const PlanRequest& request) {
+  const State state(request);
+  return state.weights() + state.masters() + state.moments() + state.gradients();
+}
+
+int64_t largest_row(const PlanRequest& request) {
+  constexpr int64_t kStep = 64, kMost = int64_t{1} << 20;
+  return kStep * largest(kMost / kStep, [changed = PlanRequest(request)](int64_t steps) mutable {
+           changed.sample_tokens = steps * kStep;
+           return make_plan(changed).fits;
+         });
+}
+
+int64_t largest_batch(const PlanRequest& request) {
+  return largest(4096, [changed = PlanRequest(request)](int64_t samples) mutable {
+    changed.batches.per_device_train_batch_size = static_cast<int>(samples);
+    return make_plan(changed).fits;
+  });
+}
+
+}  // namespace rematch

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "model/families/description.h"
+#include "settings/data.h"
+#include "settings/generation.h"
+#include "settings/pack.h"
+#include "settings/tuner.h"
+#include "settings/vllm.h"
+
+namespace rematch {
+
+/// The machine that a plan is made for.
+struct PlanDevice {
+  bool on_gpu = false;
+  int64_t memory_bytes = 0;  ///< of one GPU, or of the host; 0 = unknown
+  int num_ranks = 1;         ///< data-parallel ranks, one device each
+  int zero_stage = 0;        ///< 0 none, 1 optimizer split over the ranks, 2 gradients too
+};
+
+/// Everything that decides how much memory a run takes.
+struct PlanRequest {
+  ModelDescription model;
+  int64_t stored_value_bytes = 2;  ///< of a weight in the checkpoint's files
+  int64_t value_bytes = 2;         ///< of a weight in training
+  PlanDevice device;
+  bool gradient_checkpointing = false;
+  TunerSettings tuner;
+  BatchSettings batches;
+  PackSettings pack;
+  int m_steps = 1;      ///< optimizer steps on a window
+  std::string backend;  ///< of rollouts; empty = none
+  GenerationSettings generation;
+  VllmSettings vllm;
+  OffloadSettings offload;
+  bool saves_state = true;       ///< checkpoints hold what a resume needs
+  int64_t sample_tokens = 4096;  ///< longest sample; with packing also the length of a row
+  double visual_share = 0.5;     ///< of a row's tokens, image pads
+
+  /// Tokens of the longest row: of a micro-batch without packing.
+  int64_t row_tokens() const { return pack.enabled ? sample_tokens : sample_tokens * batches.per_device_train_batch_size; }
+  /// Samples of a window on one rank.
+  int64_t window_samples() const { return static_cast<int64_t>(batches.per_device_train_batch_size) * batches.gradient_accumulation_steps; }
+};
+
+}  // namespace rematch

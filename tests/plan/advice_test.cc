@@ -1,0 +1,76 @@
+#include "plan/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "plan/models.h"
+#include "plan/report.h"
+
+namespace rematch {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PlanAdvice, IsEmptyWhenThePlanFits) {
+  const PlanRequest request = test::request_of(test::kPublicModels[0], 80);
+  const MemoryPlan plan = make_plan(request);
+  ASSERT_TRUE(plan.fits);
+  EXPECT_TRUE(advice_for(request, plan).empty());
+}
+
+TEST(PlanAdvice, NamesEveryChangeThatIsEnoughAlone) {
+  PlanRequest request = test::request_of(test::kPublicModels[0], 80);
+  request.sample_tokens = 24000;
+  const MemoryPlan plan = make_plan(request);
+  ASSERT_FALSE(plan.fits);
+  const std::string lines = join(advice_for(request, plan), "\n");
+  EXPECT_THAT(lines, HasSubstr("set global_max_length: "));
+  EXPECT_THAT(lines, HasSubstr("set training.gradient_checkpointing: true: "));
+  EXPECT_THAT(lines, HasSubstr("which fits"));
+}
+
+TEST(PlanAdvice, AddsChangesUpWhenNoneIsEnough) {
+  PlanRequest request = test::request_of(test::kPublicModels[2], 24);
+  const std::string lines = join(advice_for(request, make_plan(request)), "\n");
+  EXPECT_THAT(lines, HasSubstr("together: set training.gradient_checkpointing: true; "));
+  EXPECT_THAT(lines, HasSubstr("weights, optimizer and gradients alone are 147.0 GiB"));
+}
+
+TEST(PlanAdvice, SaysSoWhenNothingHelps) {
+  PlanRequest request = test::request_of(test::kPublicModels[3], 24);
+  EXPECT_THAT(join(advice_for(request, make_plan(request)), "\n"), HasSubstr("still too much"));
+}
+
+TEST(PlanReport, FitsEightyColumns) {
+  for (const test::PublicModel& model : test::kPublicModels) {
+    for (const int ranks : {1, 64}) {
+      PlanRequest request = test::request_of(model, 24);
+      request.device.num_ranks = ranks;
+      request.backend = "vllm";
+      request.offload = {.enabled = true, .model = true, .optimizer = true};
+      for (const std::string& line : split(plan_text(request, make_plan(request), "model"), '\n')) EXPECT_LE(line.size(), 80u) << line;
+    }
+  }
+}
+
+TEST(PlanReport, JsonHasTheFieldsOfItsContract) {
+  const PlanRequest request = test::request_of(test::kPublicModels[2], 80);
+  const MemoryPlan plan = make_plan(request);
+  const Json json = plan_json(request, plan);
+  EXPECT_EQ(json["parameters"], (Json{{"total", 8767123696}, {"text", 8190735360}, {"vision", 576388336}, {"trainable", 8767123696}}));
+  int64_t peak = 0;
+  for (const Json& phase : json["phases"]) {
+    int64_t sum = 0;
+    for (const auto& bytes : phase["bytes"].items()) sum += bytes.value().get<int64_t>();
+    peak = std::max(peak, sum);
+  }
+  EXPECT_EQ(json["peak_bytes"], peak);
+  EXPECT_EQ(json["fits"], false);
+  EXPECT_EQ(json["advice"].size(), advice_for(request, plan).size());
+}
+
+}  // namespace
+}  // namespace rematch

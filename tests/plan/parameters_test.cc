@@ -1,0 +1,81 @@
+#include "plan/parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "checkpoint/safetensors_header.h"
+#include "base/file.h"
+#include "plan/models.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+ParameterCounts counts_of(const ModelDescription& model, const TunerSettings& tuner = {}) {
+  return count_parameters(model, trained_parameters(model, tuner));
+}
+
+TEST(PlanParameters, EqualTransformersForPublicModels) {
+  for (const test::PublicModel& model : test::kPublicModels) {
+    SCOPED_TRACE(model.name);
+    const ParameterCounts counts = counts_of(test::request_of(model, 80).model);
+    EXPECT_EQ(counts.total, model.total);
+    EXPECT_EQ(counts.vision, model.vision);
+    EXPECT_EQ(counts.text, model.total - model.vision);
+    EXPECT_EQ(counts.trainable, model.total);
+  }
+}
+
+TEST(PlanParameters, AreThoseOfTheFilesByNameAndSize) {
+  for (const char* name : {"tiny_tied", "tiny_untied"}) {
+    SCOPED_TRACE(name);
+    const MappedFile file(test::tiny_dir(name) + "/model.safetensors");
+    std::map<std::string, int64_t> stored, found;
+    for (const SafetensorsEntry& entry : parse_safetensors_header(file.bytes(), file.path()).entries) {
+      int64_t count = 1;
+      for (const int64_t size : entry.shape) count *= size;
+      stored[entry.name] = count;
+    }
+    for (const ParameterSize& parameter : parameter_sizes(describe_model(test::tiny_dir(name))))
+      found[parameter.name] = parameter.num_values;
+    EXPECT_EQ(found, stored);
+  }
+}
+
+TEST(PlanParameters, FrozenPartsAreNotTrained) {
+  const ModelDescription model = describe_model(test::tiny_dir());
+  const ParameterCounts all = counts_of(model);
+  TunerSettings tuner;
+  tuner.freeze = {.llm = false, .vit = true, .aligner = true};
+  EXPECT_EQ(counts_of(model, tuner).trainable, all.text);
+  EXPECT_FALSE(trained_parameters(model, tuner).reaches_mergers);
+  tuner.freeze = {.llm = true, .vit = false, .aligner = false};
+  const TrainedParameters trained = trained_parameters(model, tuner);
+  EXPECT_EQ(trained.num_full, all.vision);
+  EXPECT_FALSE(trained.trains_head);
+  EXPECT_TRUE(trained.reaches_vision);
+}
+
+TEST(PlanParameters, AnAdapterHasRankTimesTheSidesOfEveryLinear) {
+  const ModelDescription model = describe_model(test::tiny_dir());
+  TunerSettings tuner{.train_type = TrainType::kLora};
+  tuner.lora.rank = 3;
+  tuner.targets.target_modules = {"gate_proj"};
+  EXPECT_EQ(counts_of(model, tuner).trainable, 3 * 3 * (32 + 64));  // three layers of 32 → 64
+  tuner.lora.use_dora = true;
+  const TrainedParameters trained = trained_parameters(model, tuner);
+  EXPECT_EQ(trained.num_adapter, 3 * (3 * (32 + 64) + 64));
+  EXPECT_EQ(trained.num_adapted, 3 * 32 * 64);
+  EXPECT_EQ(trained.num_full, 0);
+}
+
+TEST(PlanParameters, TargetsThatMatchNothingAreRefused) {
+  TunerSettings tuner{.train_type = TrainType::kLora};
+  tuner.targets.target_modules = {"gate_prj"};
+  const UserError error = test::catch_user_error([&] { trained_parameters(describe_model(test::tiny_dir()), tuner); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+}
+
+}  // namespace
+}  // namespace rematch
