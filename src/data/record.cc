@@ -122,13 +122,13 @@ int read_bin(const Json& value, const std::string& where) {
   return static_cast<int>(number);
 }
 
-std::vector<int> read_bbox(const Json& value, const std::string& where) {
+std::vector<int> read_bbox(const Json& value, const std::string& where, bool allow_inverted) {
   if (!value.is_array() || value.size() != 4) {
     fail(where, "\"bbox_2d\" does not have four coordinates", show(value), "write \"bbox_2d\": [x1, y1, x2, y2] in bins 0..999");
   }
   std::vector<int> bins;
   for (const Json& item : value) bins.push_back(read_bin(item, where));
-  if (bins[0] > bins[2] || bins[1] > bins[3]) {
+  if (!allow_inverted && (bins[0] > bins[2] || bins[1] > bins[3])) {
     fail(where, "\"bbox_2d\" is inverted", fmt::format("{}: {}", show(value), bins[0] > bins[2] ? "x1 > x2" : "y1 > y2"),
          "write left, top, right, bottom in this order; [x, y, width, height] must be converted");
   }
@@ -155,7 +155,7 @@ std::vector<int> read_poly(const Json& value, const std::string& where) {
   return bins;
 }
 
-Geometry read_geometry(const Json& object, const std::string& where) {
+Geometry read_geometry(const Json& object, const std::string& where, bool allow_inverted) {
   if (object.contains("line")) {
     fail(where, "the geometry \"line\" is not supported", show(object["line"]),
          "give the object a \"bbox_2d\" or a closed \"poly\", or remove it");
@@ -163,7 +163,7 @@ Geometry read_geometry(const Json& object, const std::string& where) {
   const bool has_bbox = object.contains("bbox_2d"), has_poly = object.contains("poly");
   if (has_bbox && has_poly) fail(where, "an object has two geometries", "both \"bbox_2d\" and \"poly\"", "keep exactly one of them");
   if (!has_bbox && !has_poly) fail(where, "an object has no geometry", "neither \"bbox_2d\" nor \"poly\"", "add exactly one of them");
-  if (has_bbox) return {.kind = GeometryKind::kBbox2d, .bins = read_bbox(object["bbox_2d"], where)};
+  if (has_bbox) return {.kind = GeometryKind::kBbox2d, .bins = read_bbox(object["bbox_2d"], where, allow_inverted)};
   return {.kind = GeometryKind::kPoly, .bins = read_poly(object["poly"], where)};
 }
 
@@ -187,7 +187,7 @@ SceneObject read_object(const Json& object, size_t object_idx, const RecordConte
   if (!object.is_object()) fail(where, "an object is not a JSON object", show(object), "write {\"desc\": ..., \"bbox_2d\": [...]}");
   refuse_foreign_fields(object, advice_for_object_key, where);
   SceneObject result;
-  result.geometry = read_geometry(object, where);
+  result.geometry = read_geometry(object, where, context.allow_inverted);
   refuse_unknown_fields(object, kObjectFields, where);
   result.desc = read_desc(object, where, context.forbidden);
   return result;

@@ -24,6 +24,7 @@ struct RecordContext {
   std::string where;      ///< "path:line"
   std::string directory;  ///< relative image paths are resolved against it
   bool require_single_image = true;
+  bool allow_inverted = false;  ///< a box whose corners are swapped is legal: whoever reads it looks for them
   const ForbiddenTexts* forbidden = nullptr;
 };
 

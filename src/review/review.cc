@@ -155,7 +155,8 @@ Review review_jsonl(const std::string& path, bool decode) {
   for (const std::string& line : split(bytes, '\n')) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    reviewer.add(line, {.where = fmt::format("{}:{}", path, number), .directory = parent.empty() ? "." : parent}, number);
+    reviewer.add(line, {.where = fmt::format("{}:{}", path, number), .directory = parent.empty() ? "." : parent, .allow_inverted = true},
+                 number);
   }
   Review review = reviewer.finish();
   if (static_cast<int64_t>(review.of(FindingKind::kRefused).size()) == review.num_records) refuse_foreign_format(path, bytes);
