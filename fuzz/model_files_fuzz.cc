@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -19,15 +18,15 @@
 namespace {
 
 // A directory of this process, in memory where that is possible.
+struct OwnDirectory {
+  std::string path = (std::filesystem::exists("/dev/shm") ? "/dev/shm/rematch-fuzz-" : "/tmp/rematch-fuzz-") + std::to_string(::getpid());
+  OwnDirectory() { rematch::make_directories(path); }
+  ~OwnDirectory() { std::filesystem::remove_all(path); }
+};
+
 const std::string& directory() {
-  static const std::string kDirectory = [] {
-    const std::string path =
-        (std::filesystem::exists("/dev/shm") ? "/dev/shm/rematch-fuzz-" : "/tmp/rematch-fuzz-") + std::to_string(::getpid());
-    rematch::make_directories(path);
-    std::atexit([] { std::filesystem::remove_all(directory()); });
-    return path;
-  }();
-  return kDirectory;
+  static const OwnDirectory kDirectory;
+  return kDirectory.path;
 }
 
 void write(const char* name, std::string_view text) {
