@@ -68,6 +68,7 @@ void add_examples(CLI::App& app) {
       {"train", "  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set training.run_name=seed1"},
       {"eval", "  rematch eval my.yaml\n  rematch eval my.yaml --set model.model=output/run/checkpoint-100"},
       {"check", "  rematch check my.yaml\n  rematch check my.yaml --set training.learning_rate=3e-5"},
+      {"plan", "  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory 80 --ranks 4 --zero-stage 2"},
       {"rollout", "  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --output rollouts.jsonl"},
       {"add-coord-tokens", "  rematch add-coord-tokens stock base\n  rematch add-coord-tokens models/stock models/base"},
       {"merge",

@@ -40,6 +40,13 @@ bool is_frozen(const FreezeSettings& freeze, ParameterPart part) {
   return part == ParameterPart::kVit ? freeze.vit : part == ParameterPart::kAligner ? freeze.aligner : freeze.llm;
 }
 
+// Rows of embedding and head that an adapter trains: without a tokenizer, every entry but `coord_tokens` is one token.
+int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetSettings& targets) {
+  int64_t num_tokens = 0;
+  for (const std::string& entry : targets.trainable_token_indices) num_tokens += entry == "coord_tokens" ? 1000 : 1;
+  return num_tokens * model.text.hidden_size * (model.tie_word_embeddings ? 1 : 2);
+}
+
 // Adds what one parameter, or an adapter of its module, has in trained values.
 struct Trained {
   const ModelDescription& model;
@@ -113,6 +120,8 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
     trained.add(linear.module, num_values, &TrainedParameters::num_adapter, &TrainedParameters::num_adapter_text);
     trained.sums.num_adapted += linear.num_inputs * linear.num_outputs;
   }
+  trained.add(model.text.embedding, num_token_row_values(model, tuner.targets), &TrainedParameters::num_adapter,
+              &TrainedParameters::num_adapter_text);
   const std::set<std::string> saved(selection.saved_parameters.begin(), selection.saved_parameters.end());
   for (const ParameterSize& parameter : parameters) {
     if (saved.count(parameter.name) != 0) trained.add_full(parameter);

@@ -70,6 +70,14 @@ TEST(PlanParameters, AnAdapterHasRankTimesTheSidesOfEveryLinear) {
   EXPECT_EQ(trained.num_full, 0);
 }
 
+TEST(PlanParameters, RowsOfTokensAreTrainedWithAnAdapter) {
+  const ModelDescription model = describe_model(test::tiny_dir());
+  TunerSettings tuner{.train_type = TrainType::kLora};
+  const int64_t without = trained_parameters(model, tuner).num_adapter;
+  tuner.targets.trainable_token_indices = {"coord_tokens", "17"};
+  EXPECT_EQ(trained_parameters(model, tuner).num_adapter - without, 1001 * 32);
+}
+
 TEST(PlanParameters, TargetsThatMatchNothingAreRefused) {
   TunerSettings tuner{.train_type = TrainType::kLora};
   tuner.targets.target_modules = {"gate_prj"};
