@@ -37,7 +37,7 @@ ALLOWED = {
     "mstep/optim": {"model/families"},
     "mstep": {"dist", "flow", "vision", "model", "mstep/loss", "mstep/optim"},
     "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "rollout"},
-    "evaluate": {"flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
+    "evaluate": {"dist", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"dist", "flow", "data", "checkpoint", "observe", "pack", "model", "estep", "rollout", "mstep", "evaluate", "resume"},
     "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors

@@ -71,7 +71,7 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer, std::
 }
 
 std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollouts& rollouts, bool teacher_forced,
-                                            std::vector<double> extra_gates) {
+                                            std::vector<double> extra_gates, Group& group) {
   const Settings& settings = session.settings;
   const Evaluation::TeacherLoss teacher_loss = [model = session.row_model(), options = loss_options(settings, session.coords.ids())](
                                                    const PackedRow& row) { return teacher_forced_loss(model, row, options); };
@@ -82,7 +82,8 @@ std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollou
                                       Evaluation::Options{.settings = settings.evaluation,
                                                           .batch_size = batch_size,
                                                           .extra_gates = std::move(extra_gates),
-                                                          .offload = rollouts.offload.get()});
+                                                          .offload = rollouts.offload.get(),
+                                                          .group = &group});
 }
 
 }  // namespace rematch

@@ -26,8 +26,8 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer = {}, 
 /// Evaluation of the session's val_data, which it has: rollouts when there is an engine; with `teacher_forced`, the loss on the full ground
 /// truth too (stage 1).
 /// @param rollouts     outlives the evaluation, as the session does
-/// @param extra_gates  further IoU gates to score at
+/// @param extra_gates  further IoU gates to score at. @param group  ranks that share the work
 std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollouts& rollouts, bool teacher_forced,
-                                            std::vector<double> extra_gates = {});
+                                            std::vector<double> extra_gates = {}, Group& group = alone());
 
 }  // namespace rematch

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -18,7 +19,9 @@
 #include "assembly/skipping.h"
 #include "base/file.h"
 #include "checkpoint/peft.h"
+#include "dist/agreement.h"
 #include "dist/group.h"
+#include "dist/meeting.h"
 #include "model/adapter.h"
 #include "model/finite_weights.h"
 #include "model/save.h"
@@ -59,7 +62,8 @@ MStep make_mstep(const Session& session, FeatureCache* kept, int64_t total_steps
                 .normalization = session.settings.loss_normalization,
                 .max_grad_norm = optim.max_grad_norm,
                 .learning_rate = optim.learning_rate,
-                .group = &group});
+                .group = &group,
+                .zero_stage = optim.zero_stage});
 }
 
 /// @param monitor  told of every rollout; may be null
@@ -87,6 +91,7 @@ Packer make_packer(const Session& session) {
                  }});
 }
 
+/// On rank 0; the others write none.
 /// @param first_step  later lines were written by a killed run after its last checkpoint, and are dropped; none keeps all
 std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputSettings& output, std::optional<int64_t> first_step) {
   const std::string path = output.run_dir + "/logging.jsonl";
@@ -143,6 +148,15 @@ void save_weights(const Session& session, const std::string& directory) {
   write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens);
 }
 
+/// What must be the same on every rank before anything is read.
+void meet_with_configuration(const ConfigResult& result, Group& group) {
+  std::vector<std::pair<std::string, std::string>> identity;
+  for (const EffectiveValue& value : result.effective) {
+    if (affects_training(value.key)) identity.emplace_back(value.key, value.value);
+  }
+  meet(group, identity);
+}
+
 /// The checkpoint that this run resumes from, if any; prepares the run directory for writing.
 std::optional<std::string> choose_start(const Settings& settings, Terminal& terminal) {
   for (const std::string& name : remove_leftovers(settings.output.run_dir))
@@ -163,6 +177,17 @@ std::optional<std::string> choose_start(const Settings& settings, Terminal& term
   return choice.checkpoint;
 }
 
+/// The packing of all ranks together.
+std::string packing_text(const Packer& packer, Group& group) {
+  const PackingSummary& own = packer.summary();
+  std::array<int64_t, 6> counts{own.num_rows,      own.num_segments,    own.num_tokens,
+                                own.padded_tokens, own.num_underfilled, std::ssize(packer.waiting())};
+  group.all_reduce(counts);
+  const PackingSummary total{
+      .num_rows = counts[0], .num_segments = counts[1], .num_tokens = counts[2], .padded_tokens = counts[3], .num_underfilled = counts[4]};
+  return packer.summary_text(total, static_cast<size_t>(counts[5]));
+}
+
 TrainerState initial_state(const Settings& settings, int64_t total_steps) {
   const CadenceSettings& cadence = settings.cadence;
   TrainerState state;
@@ -177,17 +202,31 @@ TrainerState initial_state(const Settings& settings, int64_t total_steps) {
 
 }  // namespace
 
-void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal) {
+void agree_on_output(OutputSettings& output, Group& group) {
+  output.run_dir = group.broadcast(output.run_dir);
+  output.logging_dir = group.broadcast(output.logging_dir);
+}
+
+void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal, Group& group) {
   const Settings& settings = result.settings;
-  Group& group = group_of(world_from_environment());
-  // The run directory first: an unwritable disk must be found before the model is loaded.
-  make_directories(settings.output.run_dir);
-  const auto lock = group.rank() == 0 ? std::make_unique<const RunLock>(settings.output.run_dir) : nullptr;
-  const std::optional<std::string> checkpoint = choose_start(settings, terminal);
+  const bool is_first = group.rank() == 0;
+  meet_with_configuration(result, group);
+  std::optional<std::string> checkpoint;
+  std::unique_ptr<const RunLock> lock;
+  together(group, [&] {
+    if (!is_first) return;
+    // The run directory first: an unwritable disk must be found before the model is loaded.
+    make_directories(settings.output.run_dir);
+    lock = std::make_unique<const RunLock>(settings.output.run_dir);
+    checkpoint = choose_start(settings, terminal);
+    write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
+    write_file_atomic(settings.output.run_dir + "/effective_config.txt", effective_text(result));
+  });
+  if (const std::string path = group.broadcast(checkpoint.value_or("")); !path.empty()) checkpoint = path;
   const std::optional<std::string> averages = checkpoint ? std::nullopt : settings.checkpoints.resume_optimizer_from;
-  if (averages) check_carried_optimizer(*averages);
-  write_file_atomic(settings.output.run_dir + "/args.json", python_json(effective_json(result), 2) + "\n");
-  write_file_atomic(settings.output.run_dir + "/effective_config.txt", effective_text(result));
+  together(group, [&] {
+    if (averages) check_carried_optimizer(*averages);
+  });
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
   const SessionNeeds needs{.train_data = true,
@@ -195,7 +234,9 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                            .val_truth = has_val && !settings.is_stage_2(),
                            .rollouts = settings.is_stage_2() || (has_val && settings.rollouts),
                            .weights_dir = checkpoint.value_or("")};
-  const Session session(settings, device, needs, group, terminal);
+  std::optional<Session> prepared;
+  together(group, [&] { prepared.emplace(settings, device, needs, group, terminal); });
+  const Session& session = *prepared;
 
   WindowStream windows = window_stream(session, group);
   RolloutBuffer buffer(settings.rollout_buffer);
@@ -206,25 +247,30 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   FeatureCache* const kept = settings.rollout_buffer.steps_per_window() > 1 ? &features : nullptr;
   WindowCleanup cleanup(kept);
   MStep mstep = make_mstep(session, kept, cadence.total_steps(), group);
-  if (averages) carry_optimizer(*averages, session.model->description().text.vocab_size, mstep.optimizer(), terminal);
-  const Rollouts rollouts = needs.rollouts ? make_rollouts(session, [&mstep] { return mstep.optimizer().tensors(); }) : Rollouts{};
+  Rollouts rollouts;
+  together(group, [&] {
+    if (averages) carry_optimizer(*averages, session.model->description().text.vocab_size, mstep.optimizer(), terminal);
+    if (needs.rollouts) rollouts = make_rollouts(session, [&mstep] { return mstep.optimizer().tensors(); });
+  });
 
   const Fingerprint fingerprint = fingerprint_of(result, session, group);
+  meet(group, fingerprint.fixed);
   std::optional<LoadedCheckpoint> resume;
-  if (checkpoint) resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size);
-  if (resume) {
+  together(group, [&] {
+    if (!checkpoint) return;
+    resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size, {group.rank(), group.size()});
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
-  }
-  if (resume && resume->trainer.global_step < cadence.total_steps()) {
-    if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
-      terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
-                                resume->trainer.global_step, *aside));
-  }
+    if (is_first && resume->trainer.global_step < cadence.total_steps()) {
+      if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
+        terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
+                                  resume->trainer.global_step, *aside));
+    }
+  });
   terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
 
   TrainerState state = initial_state(settings, cadence.total_steps());
   std::unique_ptr<MonitorDump> monitor;
-  if (settings.monitor.enabled && settings.is_stage_2()) {
+  if (settings.monitor.enabled && settings.is_stage_2() && is_first) {
     monitor = std::make_unique<MonitorDump>(session, MonitorDump::Options{.settings = settings.monitor,
                                                                           .run_dir = settings.output.run_dir,
                                                                           .logging_steps = settings.cadence.logging_steps,
@@ -232,7 +278,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   }
   const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session);
   Packer packer = make_packer(session);
-  const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2()) : nullptr;
+  const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group) : nullptr;
   Checkpoints checkpoints({.run_dir = settings.output.run_dir,
                            .save_total_limit = settings.checkpoints.save_total_limit,
                            .save_only_model = settings.checkpoints.save_only_model,
@@ -240,8 +286,12 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                           [&session](const std::string& directory) { save_weights(session, directory); });
   // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
   const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
-  RunLog log(terminal,
-             make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : kNoStep) : std::nullopt));
+  std::vector<std::unique_ptr<MetricSink>> sinks;
+  together(group, [&] {
+    if (is_first)
+      sinks = make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : kNoStep) : std::nullopt);
+  });
+  RunLog log(terminal, std::move(sinks));
   terminal.say(fmt::format("{}: {} optimizer steps, logs and checkpoints in {}",
                            settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning", cadence.total_steps(),
                            settings.output.run_dir));
@@ -261,14 +311,17 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                    .state = state,
                    .save_on_best = settings.cadence.save_when == When::kBest || settings.evaluation.stop_on_harm,
                    .evaluate_first = evaluation != nullptr && settings.evaluation.eval_on_start,
-                   .stop_on_harm = settings.evaluation.stop_on_harm};
-  if (resume) restore(std::move(*resume), parts);
+                   .stop_on_harm = settings.evaluation.stop_on_harm,
+                   .group = group};
+  together(group, [&] {
+    if (resume) restore(std::move(*resume), parts);
+  });
   const int64_t first_step = state.global_step;
-  if (resume) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));
+  if (checkpoint) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));
   train_loop(parts);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (evaluation) log.note_final_health(state, evaluation->num_samples());
-  if (const std::string text = packer.summary_text(); !text.empty()) terminal.say(text);
+  if (const std::string text = packing_text(packer, group); !text.empty()) terminal.say(text);
   const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
   if (!dropped.empty()) terminal.say(dropped);
   if (session.num_long_dropped > 0)

@@ -8,6 +8,7 @@
 #include "assembly/long_samples.h"
 #include "assembly/sample_pixels.h"
 #include "assembly/vllm_setup.h"
+#include "base/error.h"
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
 #include "model/adapter.h"
@@ -24,6 +25,13 @@ namespace {
 at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs, const Group& group) {
   const at::Device device = choose_device(name);
   const std::string& backend = settings.backend;
+  if (needs.rollouts && backend == "vllm" && group.size() > 1 && settings.vllm.tensor_parallel_size > 1) {
+    throw UserError(ErrorKind::kEnvironment,
+                    {.error = "vLLM engines that span several ranks are not built yet",
+                     .where = "custom.extra.rollout_matching.vllm.tensor_parallel_size",
+                     .what = fmt::format("{} (the default is 4), {} ranks", settings.vllm.tensor_parallel_size, group.size()),
+                     .fix = "set vllm.tensor_parallel_size: 1, which gives every rank an engine of its own, or rollout_backend: native"});
+  }
   if (needs.rollouts) check_backend_available(backend, backend == "vllm" ? vllm_options_of(settings, device, group) : VllmOptions{});
   LabelMatch::from(settings.match.label_match);  // a file of synonyms is found wrong before the data are read
   require_model_dir(settings.model.directory);

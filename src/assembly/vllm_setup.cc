@@ -42,7 +42,7 @@ VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, 
   options.model_dir = settings.model.directory;
   options.on_cpu = !device.is_cuda();
   options.bfloat16 = dtype_on(device, settings.model.dtype) == at::kBFloat16;
-  options.log_path = settings.output.run_dir + "/vllm.log";
+  options.log_path = settings.output.run_dir + (group.rank() == 0 ? "/vllm.log" : "/vllm-" + std::to_string(group.rank()) + ".log");
   return options;
 }
 

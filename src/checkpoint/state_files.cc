@@ -30,6 +30,21 @@ struct FileMark {
   std::string hash;  ///< XXH3-64, 16 hex digits
 };
 
+/// "state.json", or with several parts "state-00001-of-00004.json".
+std::string name_in(const std::string& name, const StatePart& part) {
+  if (part.size == 1) return name;
+  const size_t dot = name.find('.');
+  return fmt::format("{}-{:05}-of-{:05}{}", name.substr(0, dot), part.rank, part.size, name.substr(dot));
+}
+
+std::vector<std::string> names_of_parts(int num_parts) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < num_parts; ++rank) {
+    for (const char* name : {kDocument, kOptimizer, kSegments}) names.push_back(name_in(name, {rank, num_parts}));
+  }
+  return names;
+}
+
 std::string in_state_dir(const std::string& name) { return std::string(kTrainingStateDir) + "/" + name; }
 
 FileMark mark_of(const std::string& path) {
@@ -107,7 +122,13 @@ bool is_inside(const std::string& name) {
   return path.is_relative() && !name.empty() && std::find(path.begin(), path.end(), "..") == path.end();
 }
 
-std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& checkpoint_dir) {
+/// What the manifest says.
+struct Manifest {
+  int num_parts = 1;
+  std::vector<std::pair<std::string, FileMark>> marks;
+};
+
+Manifest read_manifest(const std::string& checkpoint_dir) {
   const std::string name = in_state_dir(kManifest);
   const std::string path = join_path(checkpoint_dir, name);
   std::error_code missing;
@@ -127,7 +148,13 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
     refuse(checkpoint_dir, name, "the manifest of a training state has an unknown format",
            fmt::format("expected version {} with files", kVersion));
   }
-  std::vector<std::pair<std::string, FileMark>> marks;
+  Manifest manifest;
+  if (root.contains("parts")) {
+    const bool is_count = root["parts"].is_number_integer() && root["parts"] >= 2 && root["parts"] <= 99999;
+    if (!is_count) refuse(checkpoint_dir, name, "the manifest of a training state is damaged", "its number of parts");
+    manifest.num_parts = root["parts"].get<int>();
+  }
+  auto& marks = manifest.marks;
   for (const auto& item : root["files"].items()) {
     if (!is_inside(item.key()) || !is_mark(item.value())) {
       refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
@@ -136,13 +163,13 @@ std::vector<std::pair<std::string, FileMark>> read_manifest(const std::string& c
     const FileMark mark{.size_bytes = item.value()["size_bytes"].get<int64_t>(), .hash = item.value()["xxh3"].get<std::string>()};
     marks.emplace_back(item.key(), mark);
   }
-  for (const char* required : {kDocument, kOptimizer, kSegments}) {
+  for (const std::string& required : names_of_parts(manifest.num_parts)) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
     if (std::none_of(marks.begin(), marks.end(), same)) {
       refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("it does not list {}", required));
     }
   }
-  return marks;
+  return manifest;
 }
 
 void verify_file(const std::string& checkpoint_dir, const std::string& name, const FileMark& expected) {
@@ -166,25 +193,37 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name, con
 
 }  // namespace
 
-std::string state_document_path(const std::string& checkpoint_dir) { return join_path(checkpoint_dir, in_state_dir(kDocument)); }
+std::string state_document_path(const std::string& checkpoint_dir, const StatePart& part) {
+  return join_path(checkpoint_dir, in_state_dir(name_in(kDocument, part)));
+}
 
-void write_state_files(const std::string& checkpoint_dir, const StateFiles& files) {
+void write_state_part(const std::string& checkpoint_dir, const StateFiles& files, const StatePart& part) {
   const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
   make_directories(directory);
-  write_text(join_path(directory, kDocument), files.document);
-  write_tensors(join_path(directory, kOptimizer), files.optimizer);
-  write_tensors(join_path(directory, kSegments), files.segments);
-  Json manifest = {{"format", "rematch training state"}, {"version", kVersion}, {"files", Json::object()}};
+  write_text(join_path(directory, name_in(kDocument, part)), files.document);
+  write_tensors(join_path(directory, name_in(kOptimizer, part)), files.optimizer);
+  write_tensors(join_path(directory, name_in(kSegments, part)), files.segments);
+}
+
+void write_state_manifest(const std::string& checkpoint_dir, int num_parts) {
+  Json manifest = {{"format", "rematch training state"}, {"version", kVersion}};
+  if (num_parts > 1) manifest["parts"] = num_parts;
+  manifest["files"] = Json::object();
   for (const std::string& name : covered_files(checkpoint_dir)) {
     const FileMark mark = mark_of(join_path(checkpoint_dir, name));
     manifest["files"][name] = {{"size_bytes", mark.size_bytes}, {"xxh3", mark.hash}};
   }
-  write_text(join_path(directory, kManifest), python_json(manifest, 2) + "\n");
+  write_text(join_path(checkpoint_dir, in_state_dir(kManifest)), python_json(manifest, 2) + "\n");
+}
+
+void write_state_files(const std::string& checkpoint_dir, const StateFiles& files) {
+  write_state_part(checkpoint_dir, files, {});
+  write_state_manifest(checkpoint_dir, 1);
 }
 
 void verify_state_files(const std::string& checkpoint_dir) {
   require_state_dir(checkpoint_dir);
-  const auto marks = read_manifest(checkpoint_dir);
+  const auto marks = read_manifest(checkpoint_dir).marks;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(join_path(checkpoint_dir, kTrainingStateDir), error)) {
     const std::string file = entry.path().filename().string();
@@ -197,12 +236,20 @@ void verify_state_files(const std::string& checkpoint_dir) {
   for (const auto& [name, mark] : marks) verify_file(checkpoint_dir, name, mark);
 }
 
-StateFiles read_state_files(const std::string& checkpoint_dir) {
+std::vector<StateFiles> read_state_parts(const std::string& checkpoint_dir) {
   verify_state_files(checkpoint_dir);
   const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
-  return {.document = read_file(join_path(directory, kDocument)),
-          .optimizer = read_tensors(join_path(directory, kOptimizer)),
-          .segments = read_tensors(join_path(directory, kSegments))};
+  const int num_parts = read_manifest(checkpoint_dir).num_parts;
+  std::vector<StateFiles> parts;
+  for (int rank = 0; rank < num_parts; ++rank) {
+    const StatePart part{rank, num_parts};
+    parts.push_back({.document = read_file(join_path(directory, name_in(kDocument, part))),
+                     .optimizer = read_tensors(join_path(directory, name_in(kOptimizer, part))),
+                     .segments = read_tensors(join_path(directory, name_in(kSegments, part)))});
+  }
+  return parts;
 }
+
+StateFiles read_state_files(const std::string& checkpoint_dir) { return std::move(read_state_parts(checkpoint_dir).front()); }
 
 }  // namespace rematch

@@ -53,7 +53,7 @@ int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
   std::string chosen;
   if (!arguments.config_path.empty()) {
     const Settings settings = load_config(arguments.config_path, {}).settings;
-    vllm = vllm_options_of(settings, device, group_of(world_from_environment()));
+    vllm = vllm_options_of(settings, device, alone());
     chosen = settings.backend;
   }
   out << fmt::format("device  {}\n", describe_device(device));

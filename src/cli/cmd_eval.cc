@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/eval_files.h"
 #include "config/config.h"
-#include "dist/group.h"
+#include "dist/ranks.h"
 #include "evaluate/coco_of.h"
 #include "observe/catalog.h"
 
@@ -42,6 +42,7 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
 }  // namespace
 
 int run_eval(const RunArguments& arguments) {
+  require_alone("rematch eval");
   const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   const Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
@@ -54,7 +55,7 @@ int run_eval(const RunArguments& arguments) {
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   make_directories(settings.output.run_dir);
   const SessionNeeds needs{.val_data = true, .val_truth = !settings.is_stage_2(), .rollouts = settings.is_stage_2() || settings.rollouts};
-  const Session session(settings, arguments.device, needs, group_of(world_from_environment()), *terminal);
+  const Session session(settings, arguments.device, needs, alone(), *terminal);
   const Rollouts rollouts = needs.rollouts ? make_rollouts(session) : Rollouts{};
   CocoEvaluator coco;
   std::optional<EvalFiles> files;

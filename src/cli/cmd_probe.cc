@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "dist/group.h"
+#include "dist/ranks.h"
 #include "evaluate/probe.h"
 
 namespace rematch {
@@ -76,6 +76,7 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
 }  // namespace
 
 int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
+  require_alone("rematch probe");
   ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
@@ -88,7 +89,7 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   const bool sorted = settings.data.object_ordering == ObjectOrdering::kSorted;
   const double temperature = settings.generation.temperature > 0 ? settings.generation.temperature : 1.0;
-  const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, group_of(world_from_environment()), *terminal);
+  const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, alone(), *terminal);
   // Prompts are made; from here on the order is that of the examiner alone, which must not change between draws.
   settings.data.object_ordering = ObjectOrdering::kSorted;
 

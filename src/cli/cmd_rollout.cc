@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/segment_json.h"
 #include "config/config.h"
-#include "dist/group.h"
+#include "dist/ranks.h"
 
 namespace rematch {
 namespace {
@@ -53,6 +53,7 @@ Json line_of(const Examined& one, const Session& session) {
 }  // namespace
 
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output) {
+  require_alone("rematch rollout");
   ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   Settings& settings = result.settings;
   const bool use_val = split == "val" || (split.empty() && settings.data.val_jsonl);
@@ -72,7 +73,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   if (output.empty()) make_directories(settings.output.run_dir);
   FileWriter writer(path);
   const SessionNeeds needs{.val_data = true, .rollouts = true};
-  const Session session(settings, arguments.device, needs, group_of(world_from_environment()), *terminal);
+  const Session session(settings, arguments.device, needs, alone(), *terminal);
   const Rollouts rollouts = make_rollouts(session);
   make_evaluation(session, rollouts, false)->run(*terminal, [&](const Examined& one) {
     writer.write(line_of(one, session).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");

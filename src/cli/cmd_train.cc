@@ -1,16 +1,78 @@
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "assembly/run.h"
+#include "base/file.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "assembly/run.h"
+#include "dist/device.h"
+#include "dist/error_file.h"
+#include "dist/ranks.h"
 
 namespace rematch {
+namespace {
+
+// On the watchdog's thread, while others wait in calls that never return: nothing is destroyed.
+[[noreturn]] void end_process(const std::string& problem) {
+  std::cerr << problem << std::flush;
+  write_error_file(problem);
+  ::_exit(exit_code(ErrorKind::kEnvironment));
+}
+
+Ranks::Listener listener() {
+  return {.warn = [](const std::string& text) { std::cerr << "warning: " + text + "\n" << std::flush; }, .lost = end_process};
+}
+
+/// The terminal of a rank: the real one for rank 0, a file for each other.
+class RankTerminal {
+ public:
+  RankTerminal(const std::string& run_dir, int rank) {
+    if (rank == 0) {
+      terminal_ = Terminal::standard();
+      return;
+    }
+    make_directories(run_dir + "/logs");
+    file_.open(fmt::format("{}/logs/rank-{}.log", run_dir, rank), std::ios::app);
+    terminal_ = std::make_unique<Terminal>(file_, file_, Terminal::Options{});
+  }
+  Terminal& operator*() { return *terminal_; }
+  Terminal* operator->() { return terminal_.get(); }
+
+ private:
+  std::ofstream file_;
+  std::unique_ptr<Terminal> terminal_;
+};
+
+/// Every rank of a host has a GPU of its own.
+std::string device_of(const std::string& wish, const World& world) {
+  const bool is_free = wish.empty() || wish == "auto" || wish == "cuda";
+  return !world.is_alone() && is_free && cuda_is_available() ? fmt::format("cuda:{}", world.local_rank) : wish;
+}
+
+void say_threads(Terminal& terminal, const World& world, const std::string& device) {
+  if (world.is_alone() || device.rfind("cuda", 0) == 0) return;
+  terminal.say(fmt::format("{} ranks with {} thread{} each (OMP_NUM_THREADS; torchrun sets 1)", world.size, at::get_num_threads(),
+                           at::get_num_threads() == 1 ? "" : "s"));
+}
+
+}  // namespace
 
 int run_train(const RunArguments& arguments) {
-  const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  const World world = world_from_environment();
+  ConfigResult result = load_config(arguments.config_path, arguments.overrides, world.size);
   install_training_signals();
-  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  Ranks ranks(world, listener());
+  agree_on_output(result.settings.output, ranks.group());
+  RankTerminal terminal(result.settings.output.run_dir, world.rank);
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
-  run_training(result, arguments.device, *terminal);
+  const std::string device = device_of(arguments.device, world);
+  say_threads(*terminal, world, device);
+  run_training(result, device, *terminal, ranks.group());
   return 0;
 }
 

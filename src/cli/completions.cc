@@ -66,6 +66,7 @@ std::string completions_for(const std::string& shell, const CLI::App& app) {
 void add_examples(CLI::App& app) {
   static const std::map<std::string, std::string> kExamples = {
       {"train", "  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set training.run_name=seed1"},
+      {"launch", "  rematch launch --nproc 2 train my.yaml\n  rematch launch --nproc 4 --restarts 1 train my.yaml"},
       {"eval", "  rematch eval my.yaml\n  rematch eval my.yaml --set model.model=output/run/checkpoint-100"},
       {"check", "  rematch check my.yaml\n  rematch check my.yaml --set training.learning_rate=3e-5"},
       {"plan", "  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory 80 --ranks 4 --zero-stage 2"},

@@ -19,6 +19,7 @@
 #include "cli/stage.h"
 #include "cli/stage_table.h"
 #include "cli/standard_output.h"
+#include "dist/error_file.h"
 #include "nn/affine.h"
 
 namespace rematch {
@@ -36,7 +37,8 @@ int guarded(const std::function<int()>& action) {
   try {
     return action();
   } catch (const UserError& error) {
-    std::cerr << error.what();
+    std::cerr << error.what() << std::flush;
+    write_error_file(error.what());
     return exit_code(error.kind());
   } catch (const Interrupted&) {
     std::cerr << "interrupted\n";
@@ -162,6 +164,13 @@ int main_command(int argc, char** argv) {
   RunArguments run;
   CLI::App* train = app.add_subcommand("train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
   add_config_arguments(*train, run, true);
+  LaunchArguments launch_arguments;
+  CLI::App* launch = app.add_subcommand("launch", "start `train CONFIG …` once for each of several ranks on this host");
+  launch->add_option("--nproc", launch_arguments.num_ranks, "number of ranks, each a process")->required()->check(CLI::Range(1, 1024));
+  launch->add_option("--restarts", launch_arguments.num_restarts, "times that all start again from the latest checkpoint after one failed")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  launch->prefix_command();
   CLI::App* eval = app.add_subcommand("eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
   add_config_arguments(*eval, run, true);
   CLI::App* check = app.add_subcommand("check", "check a configuration; print every effective value and where it came from");
@@ -215,9 +224,13 @@ int main_command(int argc, char** argv) {
   }
   return guarded([&] {
     // What these leave behind outlives a terminal; every other command only prints, and ends with its reader.
-    const bool works = train->parsed() || eval->parsed() || rollout->parsed() || coord->parsed() || merge->parsed();
+    const bool works = train->parsed() || launch->parsed() || eval->parsed() || rollout->parsed() || coord->parsed() || merge->parsed();
     if (works) survive_closed_pipe();
     if (train->parsed()) return run_train(run);
+    if (launch->parsed()) {
+      launch_arguments.command = launch->remaining();
+      return run_launch(launch_arguments);
+    }
     if (eval->parsed()) return run_eval(run);
     if (check->parsed()) return check_all(run, plan_arguments);
     if (probe->parsed()) return run_probe(run, num_draws, probe_as_json);

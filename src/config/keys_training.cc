@@ -44,6 +44,10 @@ std::vector<KeySpec> optimizer_keys() {
       adam("beta2", &AdamWSettings::beta2).at_least(0).below(1).says("AdamW (ms-swift)"),
       adam("epsilon", &AdamWSettings::epsilon).within(1e-30, 1).says("AdamW (transformers)"),
       key("max_grad_norm", &OptimSettings::max_grad_norm).at_least(0).says("global-norm clipping; 0: none (transformers)"),
+      key("zero_stage", &OptimSettings::zero_stage)
+          .within(0, 3)
+          .refuses("=3", "parameters are not sharded: use 1 or 2, which share optimizer state and gradients among the ranks")
+          .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share only (`deepspeed` zero1, zero2)"),
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
           .needs("=multimodal_coord_offset", Capability::kCoordOffset)

@@ -1,7 +1,5 @@
 #include "dist/group.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "base/error.h"
@@ -15,8 +13,14 @@ class SoloGroup : public Group {
   int size() const override { return 1; }
   void all_reduce(std::span<double>) override {}
   void all_reduce(std::span<int64_t>) override {}
-  std::vector<std::string> gather(std::string bytes) override { return {std::move(bytes)}; }
+  std::vector<std::string> all_gather(std::string bytes) override { return {std::move(bytes)}; }
   std::string broadcast(std::string bytes) override { return bytes; }
+  void broadcast(at::Tensor&, int root) override { REMATCH_CHECK(root == 0); }
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>&, const at::Tensor& receive,
+                                 const std::vector<int64_t>&) override {
+    receive.copy_(send);
+    return [] {};
+  }
   void barrier() override {}
 };
 
@@ -25,11 +29,6 @@ class SoloGroup : public Group {
 Group& alone() {
   static SoloGroup group;
   return group;
-}
-
-Group& group_of(const World& world) {
-  REMATCH_CHECK(world.size == 1 && world.rank == 0, fmt::format("rank {} of {}", world.rank, world.size));
-  return alone();
 }
 
 }  // namespace rematch

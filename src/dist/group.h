@@ -1,35 +1,55 @@
 #pragma once
+#include <ATen/ATen.h>
+
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include "dist/world.h"
 
 namespace rematch {
 
 /// The ranks of a run, as the parts that need each other's numbers see them. Every rank calls the same functions in the same order.
 /// Sums are added in rank order, so that every rank gets the same bits.
+/// A call that cannot be finished, because another rank is gone, throws UserError (environment) that names the rank if it is known.
 class Group {
  public:
   virtual ~Group() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  bool is_alone() const { return size() == 1; }
   /// Replaces each value by its sum over the ranks. The spans have the same size on every rank.
   virtual void all_reduce(std::span<double> values) = 0;
   virtual void all_reduce(std::span<int64_t> values) = 0;
-  /// The bytes of every rank, by rank, on rank 0; nothing on the others.
-  virtual std::vector<std::string> gather(std::string bytes) = 0;
+  /// The bytes of every rank, by rank, on every rank. Each may have its own length.
+  virtual std::vector<std::string> all_gather(std::string bytes) = 0;
   /// The bytes of rank 0, on every rank.
   virtual std::string broadcast(std::string bytes) = 0;
+  /// Replaces `values` by those of `root`. Shape and dtype are the same on every rank.
+  virtual void broadcast(at::Tensor& values, int root) = 0;
+  /// Starts sending `send` to all ranks, send_counts[r] values to rank r, one behind the other, and fills `receive` likewise. Both are flat
+  /// host tensors of one dtype, and stay as they are until the returned function, which waits, has returned.
+  [[nodiscard]] virtual std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
+                                                       const at::Tensor& receive, const std::vector<int64_t>& receive_counts) = 0;
   /// Returns when every rank has called it.
   virtual void barrier() = 0;
+
+  /// What this rank is doing, in a word that lives as long as the program: "rollout". The watchdog shows it.
+  void enter(const char* phase) { phase_ = phase; }
+  const char* phase() const { return phase_; }
+  /// Seconds that this rank has waited in calls of this object since the last call of this function.
+  double take_wait_s() { return std::exchange(wait_s_, 0.0); }
+
+ protected:
+  double wait_s_ = 0;
+
+ private:
+  std::atomic<const char*> phase_ = "start";
 };
 
 /// The group of a process that trains alone. One for the whole program; it holds no state.
 Group& alone();
-
-/// The group of this process among its peers. world_from_environment() refuses worlds of several ranks: they are not built yet.
-Group& group_of(const World& world);
 
 }  // namespace rematch

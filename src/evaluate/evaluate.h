@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "dist/group.h"
 #include "estep/estep.h"
 #include "mstep/mstep.h"
 #include "settings/output.h"
@@ -30,6 +31,7 @@ class Evaluation {
     int batch_size = 1;               ///< samples passed to the engine or the forward together
     std::vector<double> extra_gates;  ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
     Offload* offload = nullptr;       ///< as EStep::Options::offload
+    Group* group = &alone();          ///< ranks that take batches of samples in turn; without extra_gates when there are several
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
@@ -40,12 +42,24 @@ class Evaluation {
   Evaluation(Examiner* examiner, RolloutEngine* engine, std::unique_ptr<TeacherSource> teacher, TeacherLoss teacher_loss,
              int64_t num_samples, Options options);
 
+  /// The same result on every rank, that of one process to the bit: batches are dealt whole, and none is padded or repeated.
+  /// @param visit  when alone only. @throws as Agreement::conclude()
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
 
  private:
-  void run_rollouts(Terminal& terminal, const Visitor& visit, MetricsBag& metrics, std::vector<MetricsBag>& at_gates);
-  void run_teacher(Terminal& terminal, MetricsBag& metrics);
+  /// What was observed of a batch; of all batches, in order, it is what one process observes.
+  struct Batch {
+    MetricsBag rollouts;
+    std::vector<MetricsBag> at_gates;
+    RowLoss teacher;
+  };
+  void run_rollouts(Terminal& terminal, const Visitor& visit, std::vector<Batch>& batches);
+  void run_teacher(Terminal& terminal, std::vector<Batch>& batches);
+  int64_t num_batches() const;
+  std::vector<int64_t> samples_of(int64_t batch) const;
+  void gather(std::vector<Batch>& batches) const;
+  void reduce(const std::vector<Batch>& batches, double seconds, EvaluationResult& result) const;
 
   Examiner* examiner_;
   RolloutEngine* engine_;

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
+#include "dist/agreement.h"
 #include "mstep/loss/loss_table.h"
+#include "mstep/row_losses.h"
 
 namespace rematch {
 namespace {
@@ -20,13 +23,17 @@ struct WindowSums {
   std::map<std::string, double> scaled;  ///< by kind
   NamedSums details;
 
-  void add(const RowLoss& row, const LossScale& scale) {
-    for (const auto& [kind, sum] : row.by_kind) scaled[kind] += sum.sum * scale_of(scale, kind);
-    details.add(row.details);
+  static WindowSums of(const std::vector<ScaledLoss>& rows) {
+    WindowSums sums;
+    for (const ScaledLoss& row : rows) {
+      for (const auto& [kind, value] : row.scaled) sums.scaled[kind] += value;
+      sums.details.add(row.details);
+    }
+    return sums;
   }
 };
 
-void add_losses(const std::vector<LossKind>& kinds, WindowSums& sums, MetricsBag& metrics) {
+void add_losses(const std::vector<LossKind>& kinds, WindowSums sums, MetricsBag& metrics) {
   double loss = 0;
   for (const LossKind& kind : kinds) {
     metrics.add("loss/" + kind.name, sums.scaled[kind.name]);
@@ -51,7 +58,7 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
     }
   }
   return NonFiniteLoss({.error = error,
-                        .where = join(where, ", "),
+                        .where = where.empty() ? "a window without rows on this rank" : join(where, ", "),
                         .what = what,
                         .fix = "lower training.learning_rate or training.max_grad_norm, inspect these samples, or train with "
                                "model.torch_dtype: float32; the state before this step is saved"},
@@ -86,11 +93,13 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
 }
 
 MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options)
-    : model_(std::move(model)),
-      optimizer_(std::move(groups), adamw),
-      float32_gradients_(optimizer_.groups()),
-      schedule_(schedule),
-      options_(std::move(options)) {}
+    : options_(std::move(options)),
+      groups_(std::move(groups)),
+      turns_(options_.group->is_alone() ? nullptr : std::make_unique<GradientTurns>(groups_, *options_.group)),
+      model_(std::move(model)),
+      optimizer_(is_sharded() ? turns_->owned() : groups_, adamw),
+      float32_gradients_(groups_),
+      schedule_(schedule) {}
 
 RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale, MetricsBag& metrics) {
   RowLoss loss;
@@ -109,43 +118,86 @@ RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervisio
   return loss;
 }
 
-double MStep::clip(const Window& window) {
-  float32_gradients_.publish();
-  const double norm = clip_grad_norm(optimizer_.groups(), options_.max_grad_norm);
-  if (std::isfinite(norm)) return norm;
-  std::vector<const PackedRow*> rows;
-  for (const PackedRow& row : window.rows) rows.push_back(&row);
-  throw non_finite("the gradient is not finite", fmt::format("gradient norm {}", norm), rows);
+int64_t MStep::num_turns(const Window& window) const {
+  Group& group = *options_.group;
+  std::vector<int64_t> rows(static_cast<size_t>(group.size()), 0);
+  rows[static_cast<size_t>(group.rank())] = static_cast<int64_t>(window.rows.size());
+  group.all_reduce(rows);
+  return *std::max_element(rows.begin(), rows.end());
+}
+
+// From the gradients of the whole window to new weights. Returns the gradient's norm, the same on every rank.
+double MStep::update(const Window& window, double factor) {
+  if (turns_) {
+    turns_->finish();
+  } else {
+    float32_gradients_.publish();
+  }
+  const double norm = turns_ ? turns_->clip(options_.max_grad_norm) : clip_grad_norm(groups_, options_.max_grad_norm);
+  if (!std::isfinite(norm)) {
+    std::vector<const PackedRow*> rows;
+    for (const PackedRow& row : window.rows) rows.push_back(&row);
+    throw non_finite("the gradient is not finite", fmt::format("gradient norm {}", norm), rows);
+  }
+  if (turns_ && !is_sharded()) turns_->share_gradients();
+  optimizer_.step(factor);
+  if (is_sharded()) turns_->share_values();
+  return norm;
+}
+
+void MStep::drop_gradients() {
+  if (turns_) turns_->discard();
+  float32_gradients_.discard();
+  for (const ParameterGroup& group : groups_) {
+    for (const at::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+  }
 }
 
 void MStep::run(const Window& window, MetricsBag& metrics) {
+  Group& group = *options_.group;
   std::vector<RowSupervision> supervision;
   for (const PackedRow& row : window.rows) supervision.push_back(RowSupervision::from(row));
-  const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization, *options_.group);
+  const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization, group);
 
   const std::vector<LossKind> kinds = loss_kinds(options_.loss);
   const double factor = schedule_.factor(optimizer_.num_steps());
-  WindowSums sums;
+  std::vector<RowLoss> losses(window.rows.size());
   double norm = 0;
   try {
-    for (size_t i = 0; i < window.rows.size(); ++i) {
-      if (!is_supervised(supervision[i], kinds)) continue;  // contributes nothing, costs nothing
-      std::shared_ptr<void> training;
-      if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), static_cast<int64_t>(i));
-      sums.add(accumulate(window.rows[i], supervision[i], scales[i], metrics), scales[i]);
+    Agreement rows(group);
+    const int64_t num_rows = std::ssize(window.rows), end = num_turns(window);
+    for (int64_t turn = 0; turn < end; ++turn) {
+      const auto i = static_cast<size_t>(turn);
+      rows.attempt([&] {
+        if (turn >= num_rows || !is_supervised(supervision[i], kinds)) return;  // contributes nothing, costs nothing
+        std::shared_ptr<void> training;
+        if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), turn * group.size() + group.rank());
+        losses[i] = accumulate(window.rows[i], supervision[i], scales[i], metrics);
+        if (turns_) float32_gradients_.publish();
+      });
+      if (turns_) turns_->give();
     }
+    rows.conclude();
     const Span span(metrics, "time/optimizer_s");
-    norm = clip(window);
-    optimizer_.step(factor);
+    norm = update(window, factor);
   } catch (...) {
-    float32_gradients_.discard();
-    optimizer_.zero_grad();
+    drop_gradients();
     throw;
   }
-  optimizer_.zero_grad();
-  add_losses(kinds, sums, metrics);
+  drop_gradients();
+  const std::vector<ScaledLoss> all = gather_losses(group, losses, scales);
+  if (group.rank() == 0) add_losses(kinds, WindowSums::of(all), metrics);
   metrics.add("grad_norm", norm);
   metrics.add("learning_rate", options_.learning_rate * factor);
+}
+
+std::vector<std::pair<std::string, at::Tensor>> MStep::state_to_save() const {
+  std::vector<std::pair<std::string, at::Tensor>> state = optimizer_.state();
+  if (!turns_ || is_sharded()) return state;
+  std::set<std::string> owned;
+  for (const ParameterGroup& group : turns_->owned()) owned.insert(group.names.begin(), group.names.end());
+  std::erase_if(state, [&](const auto& entry) { return owned.count(entry.first.substr(0, entry.first.rfind('.'))) == 0; });
+  return state;
 }
 
 RowLoss teacher_forced_loss(const RowModel& model, const PackedRow& row, const LossOptions& options) {

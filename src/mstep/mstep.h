@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/keeps_state.h"
 #include "base/metrics.h"
 #include "dist/group.h"
 #include "flow/segment.h"
+#include "mstep/gradient_turns.h"
 #include "mstep/loss/losses.h"
 #include "mstep/optim/adamw.h"
 #include "mstep/optim/float32_gradients.h"
@@ -21,8 +23,8 @@ namespace rematch {
 struct RowModel {
   std::function<at::Tensor(const PackedRow&)> hidden_TH;  ///< a row's final hidden states, with graph when gradients are on
   Head head;
-  /// Called before a row is trained on (step: finished optimizer steps); its result is held until the row's backward pass is done.
-  /// May be empty.
+  /// Called before a row is trained on (step: finished optimizer steps; row_idx: in the window of all ranks); its result is held until the
+  /// row's backward pass is done. May be empty.
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
 };
 
@@ -33,7 +35,7 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
 
 /// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are as at the start of the
 /// step.
-class NonFiniteLoss : public UserError {
+class NonFiniteLoss : public UserError, public KeepsState {
  public:
   NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids)
       : UserError(ErrorKind::kData, std::move(problem)), sample_ids_(std::move(sample_ids)) {}
@@ -52,31 +54,43 @@ class MStep {
     LossNormalization normalization = LossNormalization::kWindow;
     double max_grad_norm = 1.0;  ///< ≤ 0: gradients are measured, not clipped
     double learning_rate = 0;    ///< logged, multiplied by the schedule's factor
-    Group* group = &alone();     ///< ranks that share a window: their rows are counted together
+    Group* group = &alone();     ///< ranks that share a window: their rows are counted and their gradients added together
+    /// Over several ranks: 0 = each keeps the whole optimizer state; from 1 on only that of the parameters it owns. Gradients are never
+    /// whole beyond one row, so 2 is the same as 1. The bits do not depend on it.
+    int zero_stage = 0;
   };
   /// @param groups  trainable parameters (make_groups)
   MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options);
 
   /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may be used again (rollout buffer).
   /// Adds `loss`, `grad_norm`, `learning_rate`, `loss/KIND` (of slots also `loss/KIND_prefix` and `loss/KIND_tail`) and
-  /// `time/{forward_s,backward_s,optimizer_s}` to `metrics`.
-  /// @throws NonFiniteLoss; whatever hidden_TH throws. After an exception nothing has changed.
+  /// `time/{forward_s,backward_s,optimizer_s}` to `metrics`; those of the loss on rank 0 only.
+  /// Every rank calls it, also with a window without rows. @throws NonFiniteLoss; whatever hidden_TH throws; on the other ranks as
+  /// Agreement::conclude(). After an exception nothing has changed.
   void run(const Window& window, MetricsBag& metrics);
 
+  /// Of all parameters, or with zero_stage ≥ 1 over several ranks of those that this rank owns.
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
+  /// What this rank contributes to a checkpoint: AdamW::state() of the parameters it owns, each on one rank only.
+  std::vector<std::pair<std::string, at::Tensor>> state_to_save() const;
   /// Finished optimizer steps: the position in the schedule.
   int64_t num_steps() const { return optimizer_.num_steps(); }
 
  private:
   RowLoss accumulate(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale, MetricsBag& metrics);
-  double clip(const Window& window);
+  int64_t num_turns(const Window& window) const;
+  double update(const Window& window, double factor);
+  void drop_gradients();
+  bool is_sharded() const { return turns_ != nullptr && options_.zero_stage >= 1; }
 
+  Options options_;
+  std::vector<ParameterGroup> groups_;    ///< all of them
+  std::unique_ptr<GradientTurns> turns_;  ///< null when alone: autograd adds the rows up
   RowModel model_;
   AdamW optimizer_;
   Float32Gradients float32_gradients_;
   Schedule schedule_;
-  Options options_;
 };
 
 /// Loss of a row without gradients, scales 1: teacher-forced evaluation (BEHAVIOUR 14).

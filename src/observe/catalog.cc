@@ -102,6 +102,8 @@ const std::vector<MetricRow> kTable = {
     {"time/forward_s", "s", kSum, "time/forward_s", "", 1, "forward passes and losses"},
     {"time/backward_s", "s", kSum, "time/backward_s", "", 1, "backward passes"},
     {"time/optimizer_s", "s", kSum, "time/optimizer_s", "", 1, "clipping and the update"},
+    {"time/rank_wait_s", "s", kSum, "time/rank_wait_s", "", 1,
+     "waiting for other ranks and their messages, on the rank that waited longest"},
     {"time/step_s", "s", kSum, "time/step_s", "", 1, "the whole optimizer step with its E-step"},
 
     {"eval_loss", "nats", kLast, "eval_loss", "", 1, "teacher-forced loss on val_jsonl (stage 1)"},

@@ -79,8 +79,8 @@ void Packer::note(const PackedRow& row, MetricsBag& metrics) {
       fill, options_.pack.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
 }
 
-std::string Packer::summary_text() const {
-  return options_.packing_length > 0 ? summary_.text(options_.packing_length, carry_.waiting().size()) : std::string();
+std::string Packer::summary_text(const PackingSummary& total, size_t num_waiting) const {
+  return options_.packing_length > 0 ? total.text(options_.packing_length, num_waiting) : std::string();
 }
 
 }  // namespace rematch

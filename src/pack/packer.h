@@ -46,8 +46,9 @@ class Packer {
   /// Segments left waiting, oldest first.
   const std::vector<std::shared_ptr<const Segment>>& waiting() const { return carry_.waiting(); }
   const PackingSummary& summary() const { return summary_; }
-  /// The summary at the end of a run; empty with packing off.
-  std::string summary_text() const;
+  /// The summary at the end of a run; empty with packing off. @param total  of all ranks. @param num_waiting  likewise
+  std::string summary_text(const PackingSummary& total, size_t num_waiting) const;
+  std::string summary_text() const { return summary_text(summary_, carry_.waiting().size()); }
 
  private:
   void note(const PackedRow& row, MetricsBag& metrics);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -38,6 +39,7 @@ constexpr const char* kHarmless[] = {"model.model",  // where the model lies; wh
                                      "training.stop_on_harm",
                                      "training.per_device_eval_batch_size",
                                      "training.effective_batch_size",
+                                     "training.zero_stage",
                                      "custom.extra.rollout_matching.monitor_dump.",
                                      "custom.extra.rollout_matching.label_match",
                                      "custom.extra.rollout_matching.offload.",
@@ -115,6 +117,22 @@ std::string prompt_files_hash(const std::string& model_dir) {
   return content_hash_of(all);
 }
 
+constexpr const char* kWorldSize = "WORLD_SIZE";
+constexpr const char* kAccumulation = "training.gradient_accumulation_steps";
+
+/// Micro-batches of a window over all ranks; −1 when a saved fingerprint does not say.
+int64_t window_size(const Fingerprint& print) {
+  int64_t product = 1;
+  for (const char* name : {kWorldSize, kAccumulation}) {
+    const std::string* value = find(print.fixed, name);
+    char* end = nullptr;
+    const long count = value == nullptr ? 0 : std::strtol(value->c_str(), &end, 10);
+    if (count < 1 || *end != '\0') return -1;
+    product *= count;
+  }
+  return product;
+}
+
 std::string yes_no(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
@@ -129,9 +147,9 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   fix("custom.train_jsonl (content)", input.dataset_hash);
   fix("training samples", input.num_samples);
   if (input.num_long_dropped > 0) fix("training samples dropped as too long", input.num_long_dropped);
-  fix("WORLD_SIZE", input.world_size);
+  fix(kWorldSize, input.world_size);
   fix("training.per_device_train_batch_size", input.per_device_train_batch_size);
-  fix("training.gradient_accumulation_steps", input.gradient_accumulation_steps);
+  fix(kAccumulation, input.gradient_accumulation_steps);
   fix("training.dataloader_drop_last", yes_no(input.drop_last));
   fix("training.seed", input.seed);
   fix("custom.trainer_variant", input.trainer_variant);
@@ -152,9 +170,13 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   return print;
 }
 
+bool affects_training(const std::string& key) { return !is_harmless(key); }
+
 std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint) {
   std::vector<Problem> problems;
+  const bool same_windows = window_size(saved) > 0 && window_size(saved) == window_size(now);
   for (const Difference& difference : differences(saved.fixed, now.fixed)) {
+    if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation)) continue;
     problems.push_back({.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
                         .where = checkpoint,
                         .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),

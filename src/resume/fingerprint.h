@@ -45,9 +45,13 @@ struct FingerprintInput {
 /// @throws UserError (environment) when the model's config.json or tokenizer.json cannot be read
 Fingerprint make_fingerprint(const FingerprintInput& input);
 
+/// False for keys that say where a run logs, when it saves and the like: ranks and resumed runs may differ in them.
+bool affects_training(const std::string& key);
+
 /// Compares the fingerprint of a checkpoint with that of the run that resumes from it.
 /// @return a warning for each setting that differs, "KEY: old → new"; keys that do not affect training (where to log, when to save, …)
 ///         are left out
+/// Number of ranks and accumulation steps may differ when their product does not: the windows are the same.
 /// @throws UserError (data) with one problem for each fixed value that differs, old and new. @param checkpoint  its path, for the error
 std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint);
 

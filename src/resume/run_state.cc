@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "resume/parts.h"
 #include "resume/segment_store.h"
 
 namespace rematch {
@@ -172,15 +174,20 @@ RunState run_state_of(const StateFiles& files, const std::string& where, int64_t
   return run;
 }
 
-LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size) {
-  StateFiles files = read_state_files(checkpoint_dir);
+LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size, const StatePart& now) {
+  std::vector<StateFiles> files = read_state_parts(checkpoint_dir);
   LoadedCheckpoint loaded;
   loaded.path = checkpoint_dir;
-  loaded.run = run_state_of(files, state_document_path(checkpoint_dir), vocab_size);
+  std::vector<RunState> runs;
+  for (StateFiles& part : files) {
+    const StatePart which{static_cast<int>(runs.size()), static_cast<int>(files.size())};
+    runs.push_back(run_state_of(part, state_document_path(checkpoint_dir, which), vocab_size));
+    std::move(part.optimizer.begin(), part.optimizer.end(), std::back_inserter(loaded.optimizer));
+  }
+  loaded.run = part_for(std::move(runs), now, checkpoint_dir);
   const std::string trainer_path = join_path(checkpoint_dir, "trainer_state.json");
   if (!std::filesystem::is_regular_file(trainer_path)) throw_json_error(origin_of(trainer_path), "", "the file is missing");
   loaded.trainer = TrainerState::from_json(read_file(trainer_path), trainer_path);
-  loaded.optimizer = std::move(files.optimizer);
   if (loaded.trainer.global_step != loaded.run.num_steps) {
     JsonOrigin origin = origin_of(trainer_path);
     origin.error = "the files of a checkpoint do not match";

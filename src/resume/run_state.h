@@ -48,12 +48,12 @@ struct LoadedCheckpoint {
   std::string path;  ///< of the checkpoint
   TrainerState trainer;
   RunState run;
-  NamedTensors optimizer;  ///< for AdamW::load_state, with run.num_steps
+  NamedTensors optimizer;  ///< of all ranks that wrote it; for AdamW::load_state, with run.num_steps
 };
 
 /// Reads trainer_state.json and training_state/ of a checkpoint and checks them against each other.
-/// @param vocab_size  of the resumed model
+/// @param vocab_size  of the resumed model. @param now  the rank that resumes; its run state is part_for() it
 /// @throws UserError (data) when anything is missing, damaged or inconsistent
-LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size);
+LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size, const StatePart& now = {});
 
 }  // namespace rematch

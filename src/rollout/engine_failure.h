@@ -1,12 +1,13 @@
 #pragma once
 #include "base/error.h"
+#include "base/keeps_state.h"
 
 namespace rematch {
 
 /// An engine with its own weights failed, or returned something impossible: names the sample and the place. The run stops with the state
 /// of the
 /// window's start saved.
-class EngineFailure : public UserError {
+class EngineFailure : public UserError, public KeepsState {
  public:
   using UserError::UserError;
 };

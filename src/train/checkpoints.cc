@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "base/file.h"
+#include "dist/agreement.h"
 #include "resume/resume.h"
 
 namespace rematch {
@@ -20,24 +22,36 @@ Checkpoints::Checkpoints(Options options, Writer write_model) : options_(std::mo
 
 std::string Checkpoints::path_of(int64_t step) const { return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step)); }
 
-std::string Checkpoints::save(TrainerState& state, const Writer& write_state) {
+std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal) {
   const std::string path = path_of(state.global_step);
   TrainerState saved = state;
   if (saved.best_global_step == saved.global_step) saved.best_model_checkpoint = path;
-  const bool is_writer = options_.group->rank() == 0;
-  if (is_writer) write(path, saved, write_state);
-  options_.group->barrier();
+  write(path, saved, write_state, seal);
   state = std::move(saved);
-  if (is_writer) rotate(state);
+  if (options_.group->rank() == 0) rotate(state);
   return path;
 }
 
-void Checkpoints::write(const std::string& path, const TrainerState& state, const Writer& write_state) const {
-  StagedDirectory staged(path);
-  write_model_(staged.path());
-  write_file_atomic(staged.path() + "/trainer_state.json", state.to_json());
-  if (!options_.save_only_model) write_state(staged.path());  // last: its manifest covers every other file
-  staged.commit();
+void Checkpoints::write(const std::string& path, const TrainerState& state, const Writer& write_state, const Writer& seal) const {
+  Group& group = *options_.group;
+  const bool is_first = group.rank() == 0;
+  std::optional<StagedDirectory> staged;
+  together(group, [&] {
+    if (is_first) staged.emplace(path);
+  });
+  const std::string directory = group.broadcast(is_first ? staged->path() : std::string());
+  together(group, [&] {
+    if (is_first) {
+      write_model_(directory);
+      write_file_atomic(directory + "/trainer_state.json", state.to_json());
+    }
+    if (!options_.save_only_model) write_state(directory);
+  });
+  together(group, [&] {
+    if (!is_first) return;
+    if (seal && !options_.save_only_model) seal(directory);  // last: its manifest covers every other file
+    staged->commit();
+  });
 }
 
 std::vector<int64_t> Checkpoints::existing_steps() const {

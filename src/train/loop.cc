@@ -5,39 +5,57 @@
 //     pack               segments → rows; what does not fit waits
 //     M-step × m_steps   rows → loss → gradients → one optimizer update each
 //
-// Stage 1 is the same algorithm with the ground truth in place of the rollouts.
+// Stage 1 is the same algorithm with the ground truth in place of the rollouts. Several ranks take the micro-batches of a window in turn;
+// what any of them may fail in, they do together, so that all go on or none.
 #include "train/loop.h"
 
 #include "base/interrupt.h"
-#include "data/bad_sample.h"
-#include "rollout/engine_failure.h"
+#include "base/keeps_state.h"
+#include "dist/agreement.h"
+#include "train/rank_metrics.h"
 #include "train/restore.h"
 
 namespace rematch {
 namespace {
 
-/// Makes the next window's samples the current rows. After an exception the position in the data stream is unchanged.
-void e_step(TrainParts& parts, MetricsBag& metrics) {
+/// Makes the next window's samples the current rows; returns the samples of each micro-batch. After an exception the position in the data
+/// stream is unchanged.
+std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   const WindowCursor start = parts.windows.cursor();
+  WindowPlan plan;
+  WindowSegments segments;
+  Window window;
   try {
-    const WindowPlan plan = parts.windows.next();
-    WindowSegments segments = parts.source.build(plan, metrics);
+    parts.group.enter("rollout");
+    together(parts.group, [&] {
+      plan = parts.windows.next();
+      segments = parts.source.build(plan, metrics);
+    });
+    parts.group.enter("pack");
     const Span pack_time(metrics, "time/post_rollout_pack_s");
-    Window window{.window_idx = plan.window_idx,
-                  .epoch = plan.epoch,
-                  .rows = parts.packer.rows_of(std::move(segments), metrics),
-                  .is_partial = plan.is_partial};
-    parts.buffer.open(std::move(window), plan.last_of_epoch, parts.state.global_step);
+    together(parts.group, [&] {
+      window = {.window_idx = plan.window_idx,
+                .epoch = plan.epoch,
+                .rows = parts.packer.rows_of(std::move(segments), metrics),
+                .is_partial = plan.is_partial};
+    });
   } catch (...) {
     parts.windows.seek(start);
     throw;
   }
+  parts.buffer.open(std::move(window), plan.last_of_epoch, parts.state.global_step);
   if (parts.buffer.is_cut_short()) parts.log.note_partial_window();
+  std::vector<size_t> micro_batches;
+  for (const auto& micro_batch : plan.micro_batches) micro_batches.push_back(micro_batch.size());
+  return micro_batches;
 }
 
-void save(TrainParts& parts) { parts.log.note_saved(save_checkpoint(parts)); }
+void save(TrainParts& parts) {
+  parts.group.enter("save");
+  parts.log.note_saved(save_checkpoint(parts));
+}
 
-/// Saves the state and rethrows: an interrupted or failed run keeps everything that a resume needs.
+/// Saves the state and rethrows, on every rank: an interrupted or failed run keeps everything that a resume needs.
 [[noreturn]] void save_and_rethrow(TrainParts& parts) {
   save(parts);
   throw;
@@ -50,10 +68,12 @@ struct Judgement {
 };
 
 Judgement evaluate(TrainParts& parts) {
+  parts.group.enter("evaluate");
   const EvaluationResult result = parts.evaluation->run(parts.log.terminal());
-  const bool is_worse = parts.log.evaluation(parts.state, result, parts.evaluation->num_samples());
+  bool is_worse = false;
+  together(parts.group, [&] { is_worse = parts.log.evaluation(parts.state, result, parts.evaluation->num_samples()); });
   return {.is_best = result.metric && parts.state.update_best(*result.metric, result.greater_is_better, parts.state.global_step),
-          .stop = is_worse && parts.stop_on_harm};
+          .stop = on_any_rank(parts.group, parts.group.rank() == 0 && is_worse) && parts.stop_on_harm};
 }
 
 /// Evaluates and saves what is due after an optimizer step. @return true when the run ends here though steps are left
@@ -82,17 +102,15 @@ void train_loop(TrainParts& parts) {
   }
   while (!stop) {
     MetricsBag metrics;
+    std::vector<size_t> micro_batches;
     try {
       const Span step_time(metrics, "time/step_s");
-      if (!parts.buffer.is_open()) e_step(parts, metrics);
+      if (!parts.buffer.is_open()) micro_batches = e_step(parts, metrics);
+      parts.group.enter("update");
       parts.mstep.run(parts.buffer.window(), metrics);
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // in the E-step: no step on this window is done, the state is that of its start
-    } catch (const NonFiniteLoss&) {
-      save_and_rethrow(parts);
-    } catch (const EngineFailure&) {
-      save_and_rethrow(parts);
-    } catch (const BadSample&) {
+    } catch (const KeepsState&) {
       save_and_rethrow(parts);
     }
     ++state.global_step;
@@ -100,18 +118,19 @@ void train_loop(TrainParts& parts) {
     const bool ends_epoch = parts.buffer.finish_step(metrics);
     if (!parts.buffer.is_open()) parts.cleanup.after_window();
     const Due due = parts.cadence.after_step(state.global_step, ends_epoch);
-    parts.log.step(state, metrics, due.log);
+    parts.group.enter("log");
+    if (!parts.group.is_alone()) metrics.add("time/rank_wait_s", parts.group.take_wait_s());
+    metrics = gather_metrics(parts.group, metrics, micro_batches);
+    together(parts.group, [&] { parts.log.step(state, metrics, due.log); });
     stop = due.stop;
     try {
-      stop = evaluate_and_save(parts, due.evaluate, due.save || take_save_request()) || stop;
+      stop = evaluate_and_save(parts, due.evaluate, on_any_rank(parts.group, take_save_request()) || due.save) || stop;
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
-    } catch (const EngineFailure&) {
-      save_and_rethrow(parts);
-    } catch (const BadSample&) {
+    } catch (const KeepsState&) {
       save_and_rethrow(parts);
     }
-    if (!stop && interrupt_requested()) {
+    if (!stop && on_any_rank(parts.group, interrupt_requested())) {
       if (!due.save) save(parts);
       throw Interrupted{};
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/windows.h"
+#include "dist/group.h"
 #include "estep/segment_source.h"
 #include "evaluate/evaluate.h"
 #include "mstep/mstep.h"
@@ -30,6 +31,7 @@ struct TrainParts {
   bool save_on_best = false;        ///< save_strategy: best
   bool evaluate_first = false;      ///< eval_on_start
   bool stop_on_harm = false;        ///< the run ends after an evaluation that is worse than the start
+  Group& group = alone();           ///< the ranks that share the windows
   bool evaluation_pending = false;  ///< the evaluation after state.global_step is not finished; part of a checkpoint
 };
 

@@ -19,9 +19,11 @@ RunState capture(const TrainParts& parts) {
 }  // namespace
 
 std::string save_checkpoint(TrainParts& parts) {
-  return parts.checkpoints.save(parts.state, [&parts](const std::string& directory) {
-    write_state_files(directory, state_files_of(capture(parts), parts.mstep.optimizer().state()));
-  });
+  const StatePart part{parts.group.rank(), parts.group.size()};
+  return parts.checkpoints.save(
+      parts.state,
+      [&](const std::string& directory) { write_state_part(directory, state_files_of(capture(parts), parts.mstep.state_to_save()), part); },
+      [&](const std::string& directory) { write_state_manifest(directory, part.size); });
 }
 
 void restore(LoadedCheckpoint loaded, TrainParts& parts) {

@@ -77,12 +77,17 @@ TEST(BadInput, TheVllmBackendFailsFastWithTheMitigation) {
   expect_error(train(program, "custom: {extra: {rollout_matching: {rollout_backend: vllm}}}\n"), 4, "rollout_backend: hf");
 }
 
-TEST(BadInput, ManyRanksAreRefused) {
+TEST(BadInput, RanksWithoutALauncherAreRefused) {
   test::Program program;
   const std::string config = program.config();
-  const test::ProcessResult result =
-      test::run_command("cd " + program.dir().path() + " && WORLD_SIZE=4 RANK=0 " + test::binary_path("bin/rematch") + " train " + config);
-  expect_error(result, 4, "WORLD_SIZE");
+  const auto run = [&](const std::string& command) {
+    return test::run_command("cd " + program.dir().path() + " && WORLD_SIZE=4 RANK=0 " + test::binary_path("bin/rematch") + command +
+                             config);
+  };
+  expect_error(run(" train "), 4, "MASTER_ADDR");
+  expect_error(run(" eval "), 4, "WORLD_SIZE");
+  expect_error(run(" rollout "), 4, "WORLD_SIZE");
+  expect_error(program.run("launch --nproc 2 eval " + config), 2, "launch starts `train` only");
 }
 
 TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {

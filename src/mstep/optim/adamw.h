@@ -62,5 +62,9 @@ class AdamW {
 /// Scales all gradients so that their global L2 norm is at most max_norm (≤ 0: only measures). Returns the norm before scaling.
 /// Computed as torch.nn.utils.clip_grad_norm_ does, in float32, fixed order.
 double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm);
+/// Its two halves: the float32 norm of one gradient, a scalar; and from the norms of all gradients of a step, in the order of the groups
+/// (1-D), the scaling of those that are here. Returns the global norm.
+at::Tensor gradient_norm(const at::Tensor& grad);
+double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads, double max_norm);
 
 }  // namespace rematch

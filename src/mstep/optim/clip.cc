@@ -6,28 +6,33 @@
 
 namespace rematch {
 
-double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm) {
+at::Tensor gradient_norm(const at::Tensor& grad) { return at::linalg_vector_norm(grad, 2, std::nullopt, false, at::kFloat); }
+
+double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads, double max_norm) {
   const at::NoGradGuard no_grad;
+  const at::Tensor total = at::linalg_vector_norm(norms, 2);
+  const double norm = total.item<double>();
+  if (max_norm > 0) {
+    // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent and cheaper.
+    const at::Tensor coefficient = at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
+    if (coefficient.item<double>() != 1.0) {
+      for (const at::Tensor& grad : grads) grad.mul_(coefficient);
+    }
+  }
+  return norm;
+}
+
+double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm) {
   std::vector<at::Tensor> grads;
   std::vector<at::Tensor> norms;
   for (const ParameterGroup& group : groups) {
     for (const at::Tensor& parameter : group.parameters) {
       if (!parameter.grad().defined()) continue;
       grads.push_back(parameter.grad());
-      norms.push_back(at::linalg_vector_norm(parameter.grad(), 2, std::nullopt, false, at::kFloat));
+      norms.push_back(gradient_norm(parameter.grad()));
     }
   }
-  if (grads.empty()) return 0.0;
-  const at::Tensor total = at::linalg_vector_norm(at::stack(norms), 2);
-  const double norm = total.item<double>();
-  if (max_norm > 0) {
-    // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent and cheaper.
-    const at::Tensor coefficient = at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
-    if (coefficient.item<double>() != 1.0) {
-      for (at::Tensor& grad : grads) grad.mul_(coefficient);
-    }
-  }
-  return norm;
+  return grads.empty() ? 0.0 : clip_to_norm(at::stack(norms), grads, max_norm);
 }
 
 }  // namespace rematch

@@ -1,0 +1,51 @@
+#pragma once
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace c10d {
+class Store;
+}
+
+namespace rematch {
+
+/// Sees that the other ranks live. Every rank writes a beat into the store each interval and reads those of all others, so that a rank that
+/// is killed, stopped or cut off is named on every survivor, whoever it is. Only its own clock counts: hosts may disagree on the time.
+class Watchdog {
+ public:
+  struct Options {
+    int rank = 0, size = 1;
+    std::chrono::milliseconds interval{1000};
+    std::chrono::milliseconds warn_after{10000};      ///< one line about a silent rank
+    std::chrono::milliseconds give_up_after{30000};   ///< then the process ends: no call of a group with a silent rank ever returns
+    std::function<const char*()> phase;               ///< what this rank is doing
+    std::function<void(const std::string&)> warn;     ///< takes that line; on the watchdog's thread
+    std::function<void(const std::string&)> give_up;  ///< does not return in the program; on the watchdog's thread
+  };
+
+  /// Writes the first beat. @param store  of the ranks; a connection of its own is made
+  Watchdog(const c10::intrusive_ptr<c10d::Store>& store, Options options);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+
+  /// Returns when every rank has a watchdog. @throws UserError (environment) naming the ranks that have not come in time
+  void wait_for_first_beats(std::chrono::milliseconds patience);
+  /// Begins to watch. Every rank's watchdog exists by now.
+  void start();
+  /// Ends the watching; the others see this rank as one that left. @param failed  with an error
+  void stop(bool failed);
+  /// Waits until every other rank has left, but no longer than `patience` (rank 0, when it hosts the store).
+  void wait_for_others(std::chrono::milliseconds patience);
+  /// After a call of the group has failed: which rank is silent or has left with an error; empty when all seem well. Takes as long as
+  /// a silent rank needs to be told from a busy one, some four intervals.
+  std::string explain();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,75 @@
+#include "dist/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "base/error.h"
+#include "support/capture.h"
+
+namespace rematch {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Two watchdogs on one store; what that of rank 0 says.
+struct Pair {
+  c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
+  std::promise<std::string> warned, gave_up;
+  std::unique_ptr<Watchdog> first = make(0), second = make(1);
+
+  std::unique_ptr<Watchdog> make(int rank) {
+    const auto note = [rank](std::promise<std::string>& promise, const std::string& text) {
+      if (rank == 0) promise.set_value(text);
+    };
+    return std::make_unique<Watchdog>(store, Watchdog::Options{.rank = rank,
+                                                               .size = 2,
+                                                               .interval = milliseconds(20),
+                                                               .warn_after = milliseconds(200),
+                                                               .give_up_after = milliseconds(400),
+                                                               .phase = [] { return "rollout"; },
+                                                               .warn = [this, note](const std::string& text) { note(warned, text); },
+                                                               .give_up = [this, note](const std::string& text) { note(gave_up, text); }});
+  }
+};
+
+bool has(std::future<std::string>& future, milliseconds patience) { return future.wait_for(patience) == std::future_status::ready; }
+
+}  // namespace
+
+TEST(Watchdog, NamesASilentRankThenGivesUp) {
+  Pair pair;
+  auto warned = pair.warned.get_future(), gave_up = pair.gave_up.get_future();
+  pair.first->start();  // rank 1 has said that it is there, and never beats
+  ASSERT_TRUE(has(warned, milliseconds(5000)));
+  const std::string text = warned.get();
+  EXPECT_NE(text.find("rank 1 on "), std::string::npos) << text;
+  EXPECT_NE(text.find("in the phase rollout has been silent"), std::string::npos) << text;
+  EXPECT_NE(pair.first->explain().find("rank 1 on "), std::string::npos);
+  ASSERT_TRUE(has(gave_up, milliseconds(5000)));
+  pair.first->stop(false);
+}
+
+TEST(Watchdog, IsContentWithRanksThatBeatOrHaveLeft) {
+  Pair pair;
+  auto warned = pair.warned.get_future();
+  pair.first->start();
+  pair.second->start();
+  EXPECT_FALSE(has(warned, milliseconds(300)));
+  EXPECT_EQ(pair.first->explain(), "");
+  pair.second->stop(true);
+  EXPECT_FALSE(has(warned, milliseconds(300)));
+  EXPECT_NE(pair.first->explain().find("has left, with an error"), std::string::npos);
+  pair.first->stop(false);
+  pair.first->wait_for_others(milliseconds(5000));
+}
+
+TEST(Watchdog, NamesTheRanksThatHaveNotCome) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  Watchdog only(store, {.rank = 0, .size = 3});
+  const UserError error = test::catch_user_error([&] { only.wait_for_first_beats(milliseconds(50)); });
+  EXPECT_NE(std::string(error.what()).find("rank 1, 2"), std::string::npos) << error.what();
+}
+
+}  // namespace rematch

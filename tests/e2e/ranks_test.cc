@@ -1,0 +1,193 @@
+// The program on several ranks, each a process with one thread: what one process does, to the bit, and what happens when one fails.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::string kLora =
+    "tuner: {train_type: lora, lora_rank: 3, lora_alpha: 6, lora_dropout: 0.1, target_modules: [all-linear]}\n"
+    "training: {max_steps: 5, eval_strategy: steps, eval_steps: 3, per_device_eval_batch_size: 1, save_strategy: steps, save_steps: 3}\n"
+    "custom: {extra: {rollout_matching: {rollout_buffer: {enabled: true, m_steps: 2}}}}\n";
+
+/// How a run is started: `num_ranks` times `accumulation` micro-batches a window.
+struct World {
+  int num_ranks = 1;
+  int accumulation = 4;
+  int zero_stage = 0;
+  bool by_torchrun = false;
+};
+
+std::string command_of(const test::Program& program, const World& world, const std::string& config, const std::string& more = "") {
+  std::string start = test::binary_path("bin/rematch");
+  if (world.num_ranks > 1 && world.by_torchrun) {
+    start =
+        fmt::format("{} --no-python --standalone --nproc-per-node {} {}", test::source_path(".venv/bin/torchrun"), world.num_ranks, start);
+  } else if (world.num_ranks > 1) {
+    start += fmt::format(" launch --nproc {} {}", world.num_ranks, more);
+  }
+  return fmt::format(
+      "cd {} && export OMP_NUM_THREADS=1 && exec {} train {} --set training.gradient_accumulation_steps={} --set training.zero_stage={}",
+      program.dir().path(), start, config, world.accumulation, world.zero_stage);
+}
+
+test::ProcessResult run(const test::Program& program, const World& world, const std::string& config, const std::string& more = "") {
+  return test::run_command(command_of(program, world, config, more));
+}
+
+/// The metrics log without what a clock decides.
+std::string log_of(const test::Program& program) {
+  std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    Json kept = Json::object();
+    const Json logged = parse_json(line, "logging.jsonl");
+    for (const auto& member : logged.items()) {
+      const std::string& key = member.key();
+      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
+      if (!timed) kept[key] = member.value();
+    }
+    text += kept.dump() + "\n";
+  }
+  return text;
+}
+
+std::string weights_of(const test::Program& program, int step) {
+  const std::string checkpoint = fmt::format("{}/checkpoint-{}", program.run_dir(), step);
+  const bool is_adapter = fs::exists(checkpoint + "/adapter_model.safetensors");
+  return read_file(checkpoint + (is_adapter ? "/adapter_model.safetensors" : "/model.safetensors"));
+}
+
+struct Outcome {
+  std::string weights, log;
+};
+
+Outcome train(const World& world, const std::string& lines, int last_step) {
+  test::Program program;
+  const test::ProcessResult result = run(program, world, program.config(lines));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return {weights_of(program, last_step), log_of(program)};
+}
+
+void expect_the_same(const Outcome& found, const Outcome& expected) {
+  EXPECT_TRUE(found.weights == expected.weights) << "other weights";
+  EXPECT_EQ(found.log, expected.log);
+}
+
+}  // namespace
+
+TEST(Ranks, OneTimesFourIsTwoTimesTwoIsFourTimesOne) {
+  const Outcome one = train({1, 4}, kLora, 5);
+  expect_the_same(train({2, 2, 0, true}, kLora, 5), one);
+  expect_the_same(train({2, 2, 1}, kLora, 5), one);
+  expect_the_same(train({4, 1, 2}, kLora, 5), one);
+}
+
+TEST(Ranks, TheNativeEngineAndAllWeightsToo) {
+  const std::string lines = "training: {max_steps: 3}\ncustom: {extra: {rollout_matching: {rollout_backend: native, temperature: 0.7}}}\n";
+  expect_the_same(train({2, 1, 1}, lines, 3), train({1, 2}, lines, 3));
+}
+
+TEST(Ranks, StageOneDealsThePackedRowsOfTheStream) {
+  const std::string lines =
+      "custom: {trainer_variant: sft}\ntraining: {packing: true, packing_drop_last: false, max_steps: 3, eval_strategy: steps, eval_steps: "
+      "3}\n";
+  expect_the_same(train({2, 1}, lines, 3), train({1, 2}, lines, 3));
+}
+
+TEST(Ranks, PackedWindowsAndCarryBuffersAreOfEachRank) {
+  for (const char* scope : {"micro", "window"}) {
+    test::Program program;
+    const std::string config =
+        program.config(fmt::format("training: {{max_steps: 4, packing: true, save_strategy: steps, save_steps: 2}}\n"
+                                   "custom: {{extra: {{rollout_matching: {{post_rollout_pack_scope: {}}}}}}}\n",
+                                   scope));
+    const test::ProcessResult whole = run(program, {2, 2}, config);
+    ASSERT_EQ(whole.exit_code, 0) << scope << whole.err;
+    const std::string weights = weights_of(program, 4);
+    fs::remove_all(program.run_dir() + "/checkpoint-4");
+    const test::ProcessResult resumed = run(program, {2, 2}, config + " --set training.resume_from_checkpoint=latest");
+    ASSERT_EQ(resumed.exit_code, 0) << scope << resumed.err;
+    EXPECT_TRUE(weights_of(program, 4) == weights) << scope;
+  }
+}
+
+TEST(Ranks, AnotherNumberOfRanksGoesOnWithTheSameWindows) {
+  const Outcome undisturbed = train({1, 4}, kLora, 5);
+  test::Program program;
+  const std::string config = program.config(kLora);
+  ASSERT_EQ(run(program, {2, 2, 1}, config).exit_code, 0);
+  EXPECT_TRUE(fs::exists(program.run_dir() + "/checkpoint-3/training_state/optimizer-00001-of-00002.safetensors"));
+  const std::string resume = " --set training.resume_from_checkpoint=latest";
+  for (const World world : {World{1, 4}, World{4, 1}}) {
+    fs::remove_all(program.run_dir() + "/checkpoint-5");  // step 3 is in the middle of a window, which is dealt anew
+    const test::ProcessResult resumed = run(program, world, config + resume);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_the_same({weights_of(program, 5), log_of(program)}, undisturbed);
+  }
+  const test::ProcessResult other = run(program, {1, 2}, config + resume);
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_THAT(other.err, HasSubstr("gradient_accumulation_steps"));
+}
+
+TEST(Ranks, StrangersAreRefusedByName) {
+  test::Program program;
+  const std::string config = program.config();
+  const std::string start = fmt::format(
+      "cd {} && export OMP_NUM_THREADS=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)); "
+      "RANK=1 LOCAL_RANK=1 {} train {} --set training.seed=43 2> other.err & RANK=0 {} train {}; code=$?; wait; exit $code",
+      program.dir().path(), test::binary_path("bin/rematch"), config, test::binary_path("bin/rematch"), config);
+  const test::ProcessResult result = test::run_command(start);
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rank 1 is a stranger: training.seed differs"));
+  EXPECT_THAT(result.err, HasSubstr("there: 43"));
+}
+
+TEST(Ranks, AnInterruptSavesTheStateOfAll) {
+  test::Program program;
+  const std::string config = program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
+  const std::string log = program.run_dir() + "/logging.jsonl";
+  const test::ProcessResult result =
+      test::run_command("(" + command_of(program, {2, 1}, config) + ") & pid=$!; for i in $(seq 600); do [ -s " + log +
+                        " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  bool has_checkpoint = false;
+  for (const auto& entry : fs::directory_iterator(program.run_dir())) {
+    has_checkpoint = has_checkpoint || fs::exists(entry.path() / "training_state/state-00001-of-00002.json");
+  }
+  EXPECT_TRUE(has_checkpoint) << result.err;
+}
+
+TEST(Ranks, AKilledRankIsNamedAndARestartEndsAsIfNothingHadBeen) {
+  const Outcome undisturbed = train({1, 4}, kLora, 5);
+  test::Program program;
+  const std::string config = program.config(kLora);
+  // Rank 1 is killed once the first checkpoint is there.
+  const test::ProcessResult result =
+      test::run_command("(" + command_of(program, {2, 2}, config, "--restarts 1") + ") & pid=$!; for i in $(seq 600); do [ -d " +
+                        program.run_dir() + "/checkpoint-3 ] && break; sleep 0.02; done; kill -KILL $(pgrep -P $pid | tail -1); wait $pid");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
+  EXPECT_THAT(result.err, HasSubstr("restart 1 of 1"));
+  expect_the_same({weights_of(program, 5), log_of(program)}, undisturbed);
+}
+
+TEST(Ranks, TheProgramDefinesNothingOfGloo) {
+  const test::ProcessResult symbols =
+      test::run_command("nm -D --defined-only -C " + test::binary_path("bin/rematch") + " | grep -E 'gloo::|GlooStore'");
+  EXPECT_EQ(symbols.out, "");
+}
+
+}  // namespace rematch
