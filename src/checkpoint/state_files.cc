@@ -81,12 +81,17 @@ void require_state_dir(const std::string& checkpoint_dir) {
                           checkpoint_dir)});
 }
 
-/// Names, relative to the checkpoint, of the files that the manifest covers: all but the manifest itself.
+// A model's card and its licence: people edit them, and nothing reads them.
+bool is_document(const std::string& name) {
+  return name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE");
+}
+
+/// Names, relative to the checkpoint, of the files that the manifest covers: all but documents and the manifest itself.
 std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
     std::string name = entry.path().lexically_relative(checkpoint_dir).generic_string();
-    if (entry.is_regular_file() && name != in_state_dir(kManifest)) names.push_back(std::move(name));
+    if (entry.is_regular_file() && name != in_state_dir(kManifest) && !is_document(name)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -12,8 +12,8 @@
 #include "base/interrupt.h"
 #include "base/keeps_state.h"
 #include "dist/agreement.h"
+#include "train/after_step.h"
 #include "train/rank_metrics.h"
-#include "train/restore.h"
 
 namespace rematch {
 namespace {
@@ -50,51 +50,11 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   return micro_batches;
 }
 
-void save(TrainParts& parts) {
-  parts.group.enter("save");
-  parts.log.note_saved(save_checkpoint(parts));
-}
-
-/// Saves the state and rethrows, on every rank: an interrupted or failed run keeps everything that a resume needs.
-[[noreturn]] void save_and_rethrow(TrainParts& parts) {
-  save(parts);
-  throw;
-}
-
-/// What follows from an evaluation.
-struct Judgement {
-  bool is_best = false;  ///< the best result so far
-  bool stop = false;     ///< the run does harm and ends
-};
-
-Judgement evaluate(TrainParts& parts) {
-  parts.group.enter("evaluate");
-  const EvaluationResult result = parts.evaluation->run(parts.log.terminal());
-  bool is_worse = false;
-  together(parts.group, [&] { is_worse = parts.log.evaluation(parts.state, result, parts.evaluation->num_samples()); });
-  return {.is_best = result.metric && parts.state.update_best(*result.metric, result.greater_is_better, parts.state.global_step),
-          .stop = on_any_rank(parts.group, parts.group.rank() == 0 && is_worse) && parts.stop_on_harm};
-}
-
-/// Evaluates and saves what is due after an optimizer step. @return true when the run ends here though steps are left
-bool evaluate_and_save(TrainParts& parts, bool evaluation_due, bool save_due) {
-  Judgement judgement;
-  parts.evaluation_pending = evaluation_due && parts.evaluation != nullptr;
-  if (parts.evaluation_pending) {
-    judgement = evaluate(parts);
-    parts.evaluation_pending = false;
-    save_due = save_due || judgement.stop || (judgement.is_best && parts.save_on_best && parts.cadence.may_save(parts.state.global_step));
-  }
-  if (save_due) save(parts);
-  if (judgement.stop) parts.log.note_stopped_by_harm(parts.state);
-  return judgement.stop;
-}
-
 }  // namespace
 
 void train_loop(TrainParts& parts) {
   TrainerState& state = parts.state;
-  if (parts.evaluate_first && state.global_step == 0 && state.log_history.empty()) evaluate(parts);
+  if (parts.evaluate_first && state.global_step == 0 && state.log_history.empty()) evaluate_start(parts);
   bool stop = state.global_step >= parts.cadence.total_steps();
   // A resumed run whose last evaluation was interrupted repeats it first.
   if (parts.evaluation_pending) {

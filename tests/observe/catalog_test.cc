@@ -55,7 +55,7 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "gen_new_tokens_p99,gen_tokens_per_s,label_accuracy,f1_labels,precision_labels,recall_labels,duplicates,pred_per_gt,deduplicated,is_"
       "rollout,buffer_reuse,buffer_window_step0,buffer_completed_steps} "
       "packing/{post_rollout_fill,post_rollout_selected_total_len,post_rollout_segments,post_rollout_buffer} "
-      "time/rank_wait_s time/"
+      "data/skipped_samples time/rank_wait_s time/"
       "{rollout_generate_s,rollout_parse_match_s,rollout_teacher_encode_s,post_rollout_pack_s,forward_s,backward_s,optimizer_s,step_s} "
       "eval_loss eval_token_acc eval_runtime eval_samples_per_second "
       "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,parse_dropped_invalid,"
