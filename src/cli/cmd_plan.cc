@@ -76,7 +76,7 @@ PlanRequest request_of(const Settings& settings, const PlanArguments& arguments)
                       .device = {.on_gpu = on_gpu,
                                  .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kGib) : host_memory().total,
                                  .num_ranks = arguments.num_ranks,
-                                 .zero_stage = arguments.zero_stage},
+                                 .zero_stage = arguments.zero_stage.value_or(settings.optim.zero_stage)},
                       .gradient_checkpointing = settings.model.gradient_checkpointing,
                       .tuner = settings.tuner,
                       .batches = settings.batches,
