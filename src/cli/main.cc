@@ -82,7 +82,9 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command.add_option("--zero-stage", arguments.zero_stage, "default: training.zero_stage; 1 splits the optimizer over the ranks, 2 the sums of gradients too")
+  command
+      .add_option("--zero-stage", arguments.zero_stage,
+                  "default: training.zero_stage; 1 splits the optimizer over the ranks, 2 the sums of gradients too")
       ->check(CLI::Range(0, 2));
   command.add_option("--row-tokens", arguments.row_tokens, "tokens of the longest sample; default: global_max_length, or 4096")
       ->check(CLI::Range(1, 1 << 24));
