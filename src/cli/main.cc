@@ -54,10 +54,12 @@ int guarded(const std::function<int()>& action) {
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   if (first.empty()) std::cerr << app.help();
+  const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
+  const bool is_unknown = !first.empty() && first[0] != '-' && app.get_subcommands(is_named).empty();
   const std::string meant = first.empty() ? "" : meant_command(app, first);
   std::cerr << format_problem({.error = "the command line is invalid",
                                .where = "rematch …",
-                               .what = error.what(),
+                               .what = is_unknown ? fmt::format("there is no command `{}`", first) : error.what(),
                                .fix = (meant.empty() ? "" : fmt::format("did you mean `rematch {}`? ", meant)) +
                                       "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
                                       "or use --set KEY=VALUE"});
