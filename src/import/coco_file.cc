@@ -88,7 +88,7 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
 }  // namespace
 
 std::string split_of_name(const std::string& path) {
-  const std::string stem = std::filesystem::path(path).stem().string();
+  std::string stem = std::filesystem::path(path).stem().string();
   for (const char* name : {"train", "val", "test"}) {
     if (stem.find(name) != std::string::npos) return name;
   }
