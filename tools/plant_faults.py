@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plants small faults (tools/planted_faults.txt), one at a time, in a copy of the tree and says whether the tests of their folder see them.
 
-usage: plant_faults.py [--folder FOLDER] [--first N]
+usage: plant_faults.py [--folder FOLDER] [--first N] [--list]
 
 The copy and its torch-free build (preset light) live in build/faults; the first build takes minutes, a fault some seconds. --folder takes
-only faults below src/FOLDER, --first only the first N. Prints a table; exit 1 when a fault survives, 2 when the list does not fit the sources
+only faults below src/FOLDER, --first only the first N; --list only checks that the list fits the sources (a failing test). Prints a table; exit 1 when a fault survives, 2 when the list does not fit the sources
 or a fault does not compile.
 """
 import argparse
@@ -79,6 +79,11 @@ def is_seen(program):
         return True
 
 
+def occurs_once(fault):
+    path = ROOT / "src" / fault.file
+    return path.exists() and path.read_text().count(fault.old) == 1
+
+
 def verdict_on(fault):
     path = TREE / "src" / fault.file
     text = path.read_text()
@@ -99,10 +104,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", default="")
     parser.add_argument("--first", type=int, default=None)
+    parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     faults = [fault for fault in read_faults() if fault.file.startswith(arguments.folder)][:arguments.first]
     if not faults:
         raise SystemExit(f"no fault below src/{arguments.folder}")
+    if arguments.list:
+        stale = [fault for fault in faults if not occurs_once(fault)]
+        for fault in stale:
+            print(f"tools/planted_faults.txt: not once in src/{fault.file}: {fault.old}")
+        print(f"{len(faults)} faults, {len(stale)} stale")
+        return 2 if stale else 0
     make_tree()
     subprocess.run(["cmake", "--preset", "light"], cwd=TREE, check=True, stdout=subprocess.DEVNULL)
     programs = sorted({program for fault in faults for program in fault.programs})
