@@ -4,8 +4,8 @@
 usage: plant_faults.py [--folder FOLDER] [--first N] [--list]
 
 The copy and its torch-free build (preset light) live in build/faults; the first build takes minutes, a fault some seconds. --folder takes
-only faults below src/FOLDER, --first only the first N; --list only checks that the list fits the sources (a failing test). Prints a table; exit 1 when a fault survives, 2 when the list does not fit the sources
-or a fault does not compile.
+only faults below src/FOLDER, --first only the first N; --list only checks that the list fits the sources (a test does). Prints a table;
+exit 1 when a fault survives, 2 when the list does not fit the sources or a fault does not compile.
 """
 import argparse
 import os
