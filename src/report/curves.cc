@@ -28,7 +28,7 @@ constexpr Chart kCharts[] = {{"loss", "loss", "eval_loss"},
                              {"gradient norm", "grad_norm", ""},
                              {"seconds a step", "time/step_s", ""}};
 
-constexpr double kWidth = 340, kHeight = 190, kLeft = 44, kRight = 8, kTop = 8, kBottom = 22;
+constexpr double kWidth = 340, kHeight = 190, kLeft = 52, kRight = 8, kTop = 8, kBottom = 22;
 constexpr size_t kMaxPoints = 400;
 
 struct Series {
