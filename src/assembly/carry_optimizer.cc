@@ -15,7 +15,7 @@ void check_carried_optimizer(const std::string& checkpoint_dir) {
   if (!std::filesystem::is_directory(checkpoint_dir + "/" + kTrainingStateDir, error)) {
     const bool is_there = std::filesystem::is_directory(checkpoint_dir, error);
     throw UserError(ErrorKind::kConfig,
-                    {.error = "there is no optimizer state to start with",
+                    {.error = "the optimizer state to start from is missing",
                      .where = "training.resume_optimizer_from",
                      .what = fmt::format("{}: {}", checkpoint_dir, is_there ? "a directory without training_state/" : "no such directory"),
                      .fix = "set it to a checkpoint-N directory written with `training.save_only_model: false`, or remove the key"});

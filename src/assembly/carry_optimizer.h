@@ -8,7 +8,7 @@
 namespace rematch {
 
 /// Rejects a checkpoint that `training.resume_optimizer_from` cannot use, before a model is loaded.
-/// @throws UserError (config) when there is no such directory, (data) without training state or with a damaged one
+/// @throws UserError (config) when the directory does not exist, (data) without training state or with a damaged one
 void check_carried_optimizer(const std::string& checkpoint_dir);
 
 /// Starts an optimizer with the averages of a checkpoint (`training.resume_optimizer_from`) and says so.

@@ -99,7 +99,7 @@ std::vector<std::string> images_at(const std::vector<std::string>& paths) {
   std::vector<std::string> images;
   for (const std::string& path : paths) {
     if (!fs::exists(path)) {
-      throw UserError(ErrorKind::kEnvironment, {.error = "there is no such image",
+      throw UserError(ErrorKind::kEnvironment, {.error = "the image does not exist",
                                                 .where = path,
                                                 .what = "neither a file nor a directory",
                                                 .fix = "give image files or directories of images"});

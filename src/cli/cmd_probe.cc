@@ -80,7 +80,7 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
   ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
-    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to probe with",
+    throw UserError(ErrorKind::kConfig, {.error = "a probe needs validation data",
                                          .where = arguments.config_path,
                                          .what = "custom.val_jsonl is not set",
                                          .fix = "set custom.val_jsonl"});

@@ -59,7 +59,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
   const std::string meant = first.empty() ? "" : meant_command(app, first);
   std::cerr << format_problem({.error = "the command line is invalid",
                                .where = "rematch …",
-                               .what = is_unknown ? fmt::format("there is no command `{}`", first) : error.what(),
+                               .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
                                .fix = (meant.empty() ? "" : fmt::format("did you mean `rematch {}`? ", meant)) +
                                       "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
                                       "or use --set KEY=VALUE"});

@@ -97,7 +97,7 @@ std::string explain_key(const std::string& name) {
   const size_t dot = name.rfind('.');
   const std::vector<std::string> near =
       dot == std::string::npos ? suggest_keys("", name) : suggest_keys(name.substr(0, dot), name.substr(dot + 1));
-  throw UserError(ErrorKind::kConfig, {.error = "there is no such key",
+  throw UserError(ErrorKind::kConfig, {.error = "unknown key or metric",
                                        .where = "rematch explain",
                                        .what = name,
                                        .fix = near.empty() ? "docs/config.md lists all keys" : "did you mean " + join(near, ", ") + "?"});

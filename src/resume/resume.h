@@ -28,7 +28,7 @@ ResumeChoice latest_complete(const std::string& run_dir);
 
 /// What `training.resume_from_checkpoint` means.
 /// @param value    "latest" or the path of a checkpoint directory, relative to the current directory
-/// @throws UserError (config) when there is no such directory, with similar names; (data) as verify_state_files
+/// @throws UserError (config) when the directory does not exist, with similar names; (data) as verify_state_files
 ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir);
 
 /// Removes leftovers of killed saves and rotations from a run directory (`.tmp-checkpoint-N-PID`, `args.json.tmp-PID`,

@@ -50,7 +50,7 @@ TEST(Probe, NeedsValidationDataAndAtLeastOneSample) {
   test::Program program;
   const test::ProcessResult no_data = program.run("probe " + program.config(config_lines()) + " --set custom.val_jsonl=null");
   EXPECT_EQ(no_data.exit_code, 2);
-  EXPECT_THAT(no_data.err, HasSubstr("there is no validation data to probe with"));
+  EXPECT_THAT(no_data.err, HasSubstr("a probe needs validation data"));
   EXPECT_EQ(program.run("probe " + program.config(config_lines()) + " --samples 0").exit_code, 2);
 }
 
