@@ -1,5 +1,11 @@
 #include "program.h"
 
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+
 namespace rematch::test {
 
 Program::Program() {
@@ -22,6 +28,22 @@ std::string Program::config(const std::string& lines) const { return dir_.write(
 
 ProcessResult Program::run(const std::string& arguments, const std::string& input) const {
   return run_command("cd " + dir_.path() + " && " + binary_path("bin/rematch") + " " + arguments, input);
+}
+
+std::string Program::log_without_times() const {
+  std::istringstream lines(read_file(run_dir() + "/logging.jsonl"));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    Json kept = Json::object();
+    const Json logged = parse_json(line, "logging.jsonl");
+    for (const auto& member : logged.items()) {
+      const std::string& key = member.key();
+      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
+      if (!timed) kept[key] = member.value();
+    }
+    text += kept.dump() + "\n";
+  }
+  return text;
 }
 
 }  // namespace rematch::test

@@ -17,6 +17,8 @@ class Program {
   ProcessResult run(const std::string& arguments, const std::string& input = "") const;
   const TempDir& dir() const { return dir_; }
   std::string run_dir() const { return dir_.file("out/run"); }
+  /// logging.jsonl without what a clock decides.
+  std::string log_without_times() const;
   /// The golden model directory.
   static std::string model() { return source_path("tests/golden/model/tiny_tied"); }
   static std::string golden(const std::string& name) { return source_path("tests/golden/e2e/" + name); }

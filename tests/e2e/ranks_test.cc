@@ -47,23 +47,6 @@ test::ProcessResult run(const test::Program& program, const World& world, const 
   return test::run_command(command_of(program, world, config, more));
 }
 
-/// The metrics log without what a clock decides.
-std::string log_of(const test::Program& program) {
-  std::istringstream lines(read_file(program.run_dir() + "/logging.jsonl"));
-  std::string text;
-  for (std::string line; std::getline(lines, line);) {
-    Json kept = Json::object();
-    const Json logged = parse_json(line, "logging.jsonl");
-    for (const auto& member : logged.items()) {
-      const std::string& key = member.key();
-      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
-      if (!timed) kept[key] = member.value();
-    }
-    text += kept.dump() + "\n";
-  }
-  return text;
-}
-
 std::string weights_of(const test::Program& program, int step) {
   const std::string checkpoint = fmt::format("{}/checkpoint-{}", program.run_dir(), step);
   const bool is_adapter = fs::exists(checkpoint + "/adapter_model.safetensors");
@@ -78,7 +61,7 @@ Outcome train(const World& world, const std::string& lines, int last_step) {
   test::Program program;
   const test::ProcessResult result = run(program, world, program.config(lines));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  return {weights_of(program, last_step), log_of(program)};
+  return {weights_of(program, last_step), program.log_without_times()};
 }
 
 void expect_the_same(const Outcome& found, const Outcome& expected) {
@@ -135,7 +118,7 @@ TEST(Ranks, AnotherNumberOfRanksGoesOnWithTheSameWindows) {
     fs::remove_all(program.run_dir() + "/checkpoint-5");  // step 3 is in the middle of a window, which is dealt anew
     const test::ProcessResult resumed = run(program, world, config + resume);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-    expect_the_same({weights_of(program, 5), log_of(program)}, undisturbed);
+    expect_the_same({weights_of(program, 5), program.log_without_times()}, undisturbed);
   }
   const test::ProcessResult other = run(program, {1, 2}, config + resume);
   EXPECT_EQ(other.exit_code, 3);
@@ -181,7 +164,7 @@ TEST(Ranks, AKilledRankIsNamedAndARestartEndsAsIfNothingHadBeen) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
   EXPECT_THAT(result.err, HasSubstr("restart 1 of 1"));
-  expect_the_same({weights_of(program, 5), log_of(program)}, undisturbed);
+  expect_the_same({weights_of(program, 5), program.log_without_times()}, undisturbed);
 }
 
 TEST(Ranks, TheProgramDefinesNothingOfGloo) {

@@ -11,23 +11,6 @@
 namespace rematch {
 namespace {
 
-// The metrics log without what a clock decides.
-std::string log_without_times(const std::string& path) {
-  std::istringstream lines(read_file(path));
-  std::string text, line;
-  while (std::getline(lines, line)) {
-    Json kept = Json::object();
-    const Json logged = parse_json(line, path);
-    for (const auto& member : logged.items()) {
-      const std::string& key = member.key();
-      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
-      if (!timed) kept[key] = member.value();
-    }
-    text += kept.dump() + "\n";
-  }
-  return text;
-}
-
 struct Outcome {
   std::string weights;
   std::string log;
@@ -37,7 +20,7 @@ Outcome train(const std::string& lines) {
   test::Program program;
   const test::ProcessResult result = program.run("train " + program.config(lines));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  return {read_file(program.run_dir() + "/checkpoint-2/model.safetensors"), log_without_times(program.run_dir() + "/logging.jsonl")};
+  return {read_file(program.run_dir() + "/checkpoint-2/model.safetensors"), program.log_without_times()};
 }
 
 }  // namespace

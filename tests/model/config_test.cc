@@ -9,19 +9,8 @@ namespace {
 
 using Axes = std::vector<int64_t>;
 
-ModelDescription with(const std::function<void(Json&)>& change) {
-  test::TempDir dir;
-  Json config = read_json_file(test::tiny_tied() + "/config.json");
-  change(config);
-  dir.write("config.json", config.dump());
-  return describe_model(dir.path());
-}
-
-Problem refusal(const std::function<void(Json&)>& change) {
-  const UserError error = test::catch_user_error([&] { with(change); });
-  EXPECT_EQ(error.kind(), ErrorKind::kData);
-  return error.problems()[0];
-}
+ModelDescription with(const std::function<void(Json&)>& change) { return test::described_with(test::tiny_tied(), change); }
+Problem refusal(const std::function<void(Json&)>& change) { return test::refusal_of(test::tiny_tied(), change); }
 
 TEST(Qwen3VLFamily, ReadsTheNewSpelling) {
   const ModelDescription config = with([](Json&) {});

@@ -1,4 +1,6 @@
 #pragma once
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/hf_dir.h"
+#include "model/families/family.h"
+#include "support/capture.h"
 #include "support/paths.h"
 
 namespace rematch::test {
@@ -53,5 +57,21 @@ class CheckpointCopy {
  private:
   std::unique_ptr<TempDir> dir_ = std::make_unique<TempDir>();
 };
+
+/// What config.json of `source` describes after a change.
+inline ModelDescription described_with(const std::string& source, const std::function<void(Json&)>& change) {
+  const TempDir dir;
+  Json config = read_json_file(source + "/config.json");
+  change(config);
+  dir.write("config.json", config.dump());
+  return describe_model(dir.path());
+}
+
+/// Why it is refused.
+inline Problem refusal_of(const std::string& source, const std::function<void(Json&)>& change) {
+  const UserError error = catch_user_error([&] { described_with(source, change); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  return error.problems()[0];
+}
 
 }  // namespace rematch::test

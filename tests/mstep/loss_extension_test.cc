@@ -17,6 +17,7 @@
 #include "mstep/loss/loss_table.h"
 #include "mstep/loss_targets.h"
 #include "mstep/mstep.h"
+#include "mstep/toy_rows.h"
 #include "observe/catalog.h"
 #include "resume/segment_store.h"
 #include "support/paths.h"
@@ -24,12 +25,9 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kVocab = 1030, kHidden = 8;
-
-at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  return at::randn(shape, generator, at::kFloat);
-}
+using test::kHidden;
+using test::kVocab;
+using test::random_tensor;
 
 LossOptions options_of(std::map<std::string, double> settings) {
   LossOptions options{.settings = std::move(settings)};

@@ -7,17 +7,15 @@
 #include <limits>
 
 #include "mstep/loss_targets.h"
+#include "mstep/toy_rows.h"
 
 namespace rematch {
 namespace {
 
-constexpr int64_t kVocab = 1030;
-constexpr int64_t kHidden = 8;
-
-at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  return at::randn(shape, generator, at::kFloat);
-}
+using test::kHidden;
+using test::kVocab;
+using test::random_tensor;
+using test::segment;
 
 struct Toy {
   at::Tensor embedding_VH = random_tensor({kVocab, kHidden}, 1);
@@ -52,20 +50,6 @@ MStep::Options step_options() {
 }
 
 Schedule constant() { return Schedule({.type = ScheduleType::kConstant}); }
-
-// Segments of different lengths with different numbers of supervised tokens; sample `id` decides all of it.
-std::shared_ptr<const Segment> segment(int64_t id) {
-  auto made = std::make_shared<Segment>();
-  made->sample_id = id;
-  const int length = 5 + static_cast<int>(id) * 3;
-  for (int i = 0; i < length; ++i) made->token_ids.push_back(static_cast<int>((id * 131 + i * 29) % kVocab));
-  made->labels.assign(made->token_ids.size(), kIgnoreLabel);
-  for (int i = 1; i < length; i += 2) made->labels[static_cast<size_t>(i)] = made->token_ids[static_cast<size_t>(i)];
-  for (int i = 2; i <= 2 + 2 * static_cast<int>(id); i += 2) {
-    made->add_slot(kCoordSlots, {i, (i * 97) % kNumBins, i % 4 == 2 ? SlotSource::kPrefix : SlotSource::kAppend});
-  }
-  return made;
-}
 
 std::shared_ptr<const Segment> unsupervised_segment() {
   auto made = std::make_shared<Segment>(*segment(1));

@@ -11,17 +11,16 @@
 #include "dist/agreement.h"
 #include "mstep/loss_targets.h"
 #include "mstep/mstep.h"
+#include "mstep/toy_rows.h"
 #include "support/ranks.h"
 
 namespace rematch {
 namespace {
 
-constexpr int64_t kVocab = 1030, kHidden = 8;
-
-at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  return at::randn(shape, generator, at::kFloat);
-}
+using test::kHidden;
+using test::kVocab;
+using test::random_tensor;
+using test::segment;
 
 /// An embedding, a head, a bias that only rows of sample 5 use, and one that no row uses.
 struct Toy {
@@ -52,19 +51,6 @@ struct Toy {
     return {{"vit", 0.02, 0.1, {"embedding", "rare"}, {embedding_VH, rare_H}}, {"llm", 0.01, 0.0, {"head", "unused"}, {head_VH, unused_H}}};
   }
 };
-
-std::shared_ptr<const Segment> segment(int64_t id) {
-  auto made = std::make_shared<Segment>();
-  made->sample_id = id;
-  const int length = 5 + static_cast<int>(id) * 3;
-  for (int i = 0; i < length; ++i) made->token_ids.push_back(static_cast<int>((id * 131 + i * 29) % kVocab));
-  made->labels.assign(made->token_ids.size(), kIgnoreLabel);
-  for (int i = 1; i < length; i += 2) made->labels[static_cast<size_t>(i)] = made->token_ids[static_cast<size_t>(i)];
-  for (int i = 2; i <= 2 + 2 * static_cast<int>(id); i += 2) {
-    made->add_slot(kCoordSlots, {i, (i * 97) % kNumBins, i % 4 == 2 ? SlotSource::kPrefix : SlotSource::kAppend});
-  }
-  return made;
-}
 
 /// What a rank takes of a window of `num_rows` rows.
 Window share_of(int64_t num_rows, const Group& group) {

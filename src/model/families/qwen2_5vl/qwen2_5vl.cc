@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/families/config_values.h"
+#include "model/families/qwen_parts.h"
 
 namespace rematch {
 namespace {
@@ -47,10 +48,7 @@ LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, doub
           .q_norm = std::nullopt,
           .k_norm = std::nullopt,
           .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
-          .mlp = {.activation = Activation::kSilu,
-                  .gate = LinearDescription{mlp + "gate_proj", inner, hidden},
-                  .up = {mlp + "up_proj", inner, hidden},
-                  .down = {mlp + "down_proj", hidden, inner}}};
+          .mlp = gated_mlp(mlp, hidden, inner, false)};
 }
 
 TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
@@ -61,10 +59,7 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
   const int64_t num_layers = config_count(fields, "num_hidden_layers", 80);
   text.num_attention_heads = config_count(fields, "num_attention_heads", 64);
   text.num_key_value_heads = config_count(fields, "num_key_value_heads", has_null_kv_heads ? text.num_attention_heads : 8);
-  if (text.num_attention_heads % text.num_key_value_heads != 0) {
-    fields.fail("num_key_value_heads",
-                fmt::format("{} query heads are not a multiple of {} key/value heads", text.num_attention_heads, text.num_key_value_heads));
-  }
+  check_query_groups(fields, text);
   if (text.hidden_size % text.num_attention_heads != 0 || text.hidden_size / text.num_attention_heads % 2 != 0) {
     fields.fail("num_attention_heads",
                 fmt::format("{} channels over {} heads; each needs an even number", text.hidden_size, text.num_attention_heads));
@@ -96,10 +91,7 @@ VisionBlockDescription vision_block(const VisionDescription& vision, int64_t blo
           .qkv = {prefix + "attn.qkv", 3 * width, width, true},
           .proj = {prefix + "attn.proj", width, width, true},
           .norm2 = vision_norm(prefix + "norm2", width),
-          .mlp = {.activation = Activation::kSilu,
-                  .gate = LinearDescription{prefix + "mlp.gate_proj", inner, width, true},
-                  .up = {prefix + "mlp.up_proj", inner, width, true},
-                  .down = {prefix + "mlp.down_proj", width, inner, true}},
+          .mlp = gated_mlp(prefix + "mlp.", width, inner, true),
           .window = window};
 }
 
@@ -119,11 +111,7 @@ VisionDescription read_vision(JsonFields fields) {
   require_config_text(fields, "hidden_act", {"silu"});
   JsonFields rope = config_rope(fields, {"axial", "default"});
   vision.rope_theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
-  if (vision.hidden_size % vision.num_heads != 0 || vision.hidden_size / vision.num_heads % 4 != 0) {
-    fields.fail("num_heads",
-                fmt::format("{} channels over {} heads; each head needs a multiple of 4 (rows and columns are rotated in pairs)",
-                            vision.hidden_size, vision.num_heads));
-  }
+  check_vision_heads(fields, vision);
   // Whole visual tokens, rounded down.
   const int64_t window = window_pixels / vision.spatial_merge_size / vision.patch_size * vision.spatial_merge_size;
   if (window == 0) fields.fail("window_size", fmt::format("{} pixels are less than a visual token", window_pixels));
@@ -160,25 +148,19 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
                       {"model.layers.", kText + "layers."},
                       {"model.embed_tokens.", kText + "embed_tokens."},
                       {"model.norm.", kText + "norm."}};
-  if (model.vision.out_hidden_size() != model.text.hidden_size) {
-    root.fail("vision_config.out_hidden_size",
-              fmt::format("{} is not the text tower's hidden_size {}, though visual rows replace embeddings",
-                          model.vision.out_hidden_size(), model.text.hidden_size));
-  }
+  check_visual_width(root, model);
   return model;
 }
 
 }  // namespace
 
 Family qwen2_5vl_family() {
-  return {
-      .title = "Qwen2.5-VL",
-      .model_type = "qwen2_5_vl",
-      .architectures = {"Qwen2_5_VLForConditionalGeneration"},
-      .describe = describe,
-      .tokenizer_classes = {"Qwen2Tokenizer", "Qwen2TokenizerFast"},
-      // @source transformers, qwen2 tokenizer
-      .split_pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+  return {.title = "Qwen2.5-VL",
+          .model_type = "qwen2_5_vl",
+          .architectures = {"Qwen2_5_VLForConditionalGeneration"},
+          .describe = describe,
+          .tokenizer_classes = qwen2_tokenizer_classes(),
+          .split_pattern = qwen2_split_pattern()};
 }
 
 }  // namespace rematch

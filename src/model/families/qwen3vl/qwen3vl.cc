@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/families/config_values.h"
+#include "model/families/qwen_parts.h"
 
 namespace rematch {
 namespace {
@@ -31,10 +32,7 @@ LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, doub
           .q_norm = NormDescription{attention + "q_norm", text.head_dim, NormKind::kRms, eps},
           .k_norm = NormDescription{attention + "k_norm", text.head_dim, NormKind::kRms, eps},
           .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
-          .mlp = {.activation = Activation::kSilu,
-                  .gate = LinearDescription{mlp + "gate_proj", inner, hidden},
-                  .up = {mlp + "up_proj", inner, hidden},
-                  .down = {mlp + "down_proj", hidden, inner}},
+          .mlp = gated_mlp(mlp, hidden, inner, false),
           .deepstack = has_deepstack ? layer_idx : -1};
 }
 
@@ -59,10 +57,7 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num
   if (section.size() != 3) rope.fail("mrope_section", fmt::format("three numbers are expected (t, h, w), found {}", section.size()));
   text.rope.axis_of_pair = interleaved_axes(section, text.head_dim);
   text.pad_token_id = config_pad_token(fields, text.vocab_size);
-  if (text.num_attention_heads % text.num_key_value_heads != 0) {
-    fields.fail("num_key_value_heads",
-                fmt::format("{} query heads are not a multiple of {} key/value heads", text.num_attention_heads, text.num_key_value_heads));
-  }
+  check_query_groups(fields, text);
   if (text.head_dim % 2 != 0) fields.fail("head_dim", fmt::format("{} is odd, and heads are rotated in halves", text.head_dim));
   text.embedding = kText + "embed_tokens";
   for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(text_layer(text, i, eps, i < num_features));
@@ -112,11 +107,7 @@ VisionDescription read_vision(JsonFields fields) {
   JsonFields rope = config_rope(fields, {"axial", "default"});
   vision.rope_theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
 
-  if (vision.hidden_size % vision.num_heads != 0 || vision.hidden_size / vision.num_heads % 4 != 0) {
-    fields.fail("num_heads",
-                fmt::format("{} channels over {} heads; each head needs a multiple of 4 (rows and columns are rotated in pairs)",
-                            vision.hidden_size, vision.num_heads));
-  }
+  check_vision_heads(fields, vision);
   for (const int64_t block : taps) {
     if (block >= depth) fields.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth));
   }
@@ -147,24 +138,19 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
   model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},
                            {kVision + "deepstack_merger_list", ParameterPart::kAligner},
                            {"model.visual", ParameterPart::kVit}};
-  if (model.vision.out_hidden_size() != model.text.hidden_size) {
-    root.fail("vision_config.out_hidden_size", fmt::format("{} is not text_config.hidden_size {}, though visual rows replace embeddings",
-                                                           model.vision.out_hidden_size(), model.text.hidden_size));
-  }
+  check_visual_width(root, model);
   return model;
 }
 
 }  // namespace
 
 Family qwen3vl_family() {
-  return {
-      .title = "dense Qwen3-VL",
-      .model_type = "qwen3_vl",
-      .architectures = {"Qwen3VLForConditionalGeneration"},
-      .describe = describe,
-      .tokenizer_classes = {"Qwen2Tokenizer", "Qwen2TokenizerFast"},
-      // @source transformers, qwen2 tokenizer
-      .split_pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+  return {.title = "dense Qwen3-VL",
+          .model_type = "qwen3_vl",
+          .architectures = {"Qwen3VLForConditionalGeneration"},
+          .describe = describe,
+          .tokenizer_classes = qwen2_tokenizer_classes(),
+          .split_pattern = qwen2_split_pattern()};
 }
 
 }  // namespace rematch
