@@ -23,7 +23,8 @@ def run(binary, m_steps, num_windows, directory):
     name = f"m{m_steps}"
     overrides = {"training.output_dir": directory, "training.run_name": name, "training.max_steps": num_windows * m_steps,
                  "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.save_strategy": "no", "training.save_last_epoch": "false",
-                 "training.report_to": "none", "training.resume_from_checkpoint": "null", f"{KEYS}.enabled": "true", f"{KEYS}.m_steps": m_steps}
+                 "training.report_to": "none", "training.eval_strategy": "no", "training.eval_on_start": "false",
+                 "training.resume_from_checkpoint": "null", f"{KEYS}.enabled": "true", f"{KEYS}.m_steps": m_steps}
     command = [binary, "train", "configs/demo/stage2_buffered.yaml"]
     for key, value in overrides.items():
         command += ["--set", f"{key}={value}"]

@@ -232,7 +232,8 @@ def program_steps(binary, backend, options, directory, more=()):
     """The steps of one run, the first left out, and the most memory the process had, in MiB."""
     overrides = {"training.output_dir": directory, "training.run_name": backend, "training.max_steps": options.steps + 1,
                  "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.save_strategy": "no",
-                 "training.save_last_epoch": "false", "training.report_to": "none", "custom.train_sample_limit": options.samples,
+                 "training.save_last_epoch": "false", "training.report_to": "none", "training.eval_strategy": "no",
+                 "training.eval_on_start": "false", "custom.train_sample_limit": options.samples,
                  "training.per_device_train_batch_size": options.samples, "training.effective_batch_size": options.samples,
                  "training.num_train_epochs": options.steps + 1, f"{ROLLOUT}.rollout_backend": backend,
                  f"{ROLLOUT}.rollout_generate_batch_size": options.samples, **dict(more)}

@@ -75,7 +75,7 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
 
 std::vector<std::string> Health::lines() const {
   const std::string then =
-      since_step == 0 ? "at the start" : fmt::format("after step {} (training.eval_on_start: true: the start)", since_step);
+      since_step == 0 ? "at the start" : fmt::format("after step {} (training.eval_on_start: true compares with the start)", since_step);
   if (harms.empty()) return {"health: nothing is worse than " + then};
   std::vector<std::string> worse, lines;
   for (const Harm& harm : harms) worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));

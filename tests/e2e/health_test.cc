@@ -81,7 +81,7 @@ TEST_F(Health, ARunThatLearnsNothingHarmsNothingAndIsComparedWithItsFirstEvaluat
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, Not(HasSubstr("evaluation after step 0")));
   EXPECT_THAT(result.err, Not(HasSubstr("health: worse")));
-  EXPECT_THAT(result.err, HasSubstr("health: nothing is worse than after step 1 (training.eval_on_start: true: the start)"));
+  EXPECT_THAT(result.err, HasSubstr("health: nothing is worse than after step 1 (training.eval_on_start: true compares with the start)"));
   const std::map<int, Json> found = evaluations();
   EXPECT_FALSE(found.at(1).contains("health/worse"));
   for (const int step : {2, 3}) EXPECT_EQ(found.at(step).at("health/worse"), 0);

@@ -41,7 +41,8 @@ def run(config, name, overrides):
     directory = OUT / "runs" / name
     scores = directory / "eval_results.json"
     if not scores.exists():
-        said = [f"training.output_dir={OUT}/runs", f"training.run_name={name}", "training.report_to=none"]
+        said = [f"training.output_dir={OUT}/runs", f"training.run_name={name}", "training.report_to=none", "training.eval_strategy=no",
+                "training.eval_on_start=false"]
         sets = [word for item in overrides + said for word in ("--set", item)]
         subprocess.run(["build/release/bin/rematch", "train", config, *sets], check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
         checkpoint = max(directory.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))

@@ -6,8 +6,8 @@ writes OUT/train.jsonl, OUT/val.jsonl, the PNG files they name, OUT/preview.png 
 and, last, OUT/scenes.json (the arguments; a second call with the same ones returns at once).
 
 simple  one to five large shapes on a plain 128x128 background: what the demonstration's checkpoint is taught on.
-hard    three to six smaller shapes, on backgrounds with gradients, noise and stray lines, also 160x128 and 128x160 images:
-        what a user's new data look like to that checkpoint.
+hard    four to eight smaller shapes, many of them like a neighbour, on backgrounds with gradients, noise and stray lines, also 160x128
+        and 128x160 images: what a user's new data look like to that checkpoint.
 
 Circles, squares and rectangles carry `bbox_2d`, triangles `poly`; `desc` is colour and shape.
 Coordinates are bins: bin(x) = min(999, floor(1000 * x / side + 1/2)), x a continuous image coordinate (pixel i covers [i, i+1]),
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-GENERATOR_VERSION = 2
+GENERATOR_VERSION = 3
 COLOURS = {
     "red": (220, 40, 40),
     "green": (40, 160, 60),
@@ -46,11 +46,12 @@ class Difficulty:
     side_px: tuple  # smallest, largest extent of a shape
     margin_px: int  # empty pixels kept between the boxes of two shapes; negative allows that much overlap
     clutter: bool
+    repeat: float  # chance that a shape has the colour and the kind of the one before it
 
 
 DIFFICULTIES = {
-    "simple": Difficulty(((128, 128),), (1, 5), (24, 54), 2, False),
-    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (3, 6), (20, 44), 1, True),
+    "simple": Difficulty(((128, 128),), (1, 5), (24, 54), 2, False, 0.0),
+    "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (4, 8), (18, 38), 1, True, 0.4),
 }
 
 
@@ -101,7 +102,7 @@ def place(rng, shape, size, difficulty, taken):
         w = h = rng.randint(low, high)
         if shape in ("rectangle", "triangle"):
             h = rng.randint(low, high)
-        if shape == "rectangle" and abs(w - h) < 6:
+        if shape == "rectangle" and max(w, h) < 1.5 * min(w, h):
             continue  # would look like a square
         x0, y0 = rng.randint(1, size[0] - w - 1), rng.randint(1, size[1] - h - 1)
         box = (x0, y0, x0 + w, y0 + h)
@@ -124,7 +125,10 @@ def make_scene(rng, difficulty):
     draw = ImageDraw.Draw(scene.image)
     taken = []
     for _ in range(rng.randint(*difficulty.num_objects)):
-        shape, colour = rng.choices(SHAPES, SHAPE_WEIGHTS)[0], rng.choice(tuple(COLOURS))
+        if scene.objects and rng.random() < difficulty.repeat:
+            colour, shape = scene.objects[-1]["desc"].split()
+        else:
+            shape, colour = rng.choices(SHAPES, SHAPE_WEIGHTS)[0], rng.choice(tuple(COLOURS))
         box = place(rng, shape, size, difficulty, taken)
         if box is None:
             continue

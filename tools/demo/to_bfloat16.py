@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 FILES = ("config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "tokenizer.json",
-         "tokenizer_config.json", "chat_template.jinja", "chat_template.json")
+         "tokenizer_config.json", "chat_template.jinja", "chat_template.json", "rematch_prompt.json")
 
 
 def set_dtype(config):
