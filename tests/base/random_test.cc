@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <vector>
 
 namespace rematch {
 
@@ -13,6 +15,13 @@ TEST(RandomPermutation, DependsOnTheKeyOnly) {
   auto order = random_permutation(7, 1000);
   std::sort(order.begin(), order.end());
   for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+TEST(RandomPermutation, GivesEveryOrderTheSameChance) {
+  std::map<std::vector<int64_t>, int> counts;
+  for (uint64_t key = 0; key < 6000; ++key) ++counts[random_permutation(key, 3)];
+  ASSERT_EQ(counts.size(), 6u);
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 150);
 }
 
 TEST(RandomUniform, FillsTheUnitIntervalEvenly) {
