@@ -16,7 +16,7 @@ struct Harm {
   std::string advice;  ///< one sentence: what to do about it
 };
 
-/// An evaluation held against an earlier one of the same samples.
+/// An evaluation compared with an earlier one of the same samples.
 struct Health {
   int64_t since_step = 0;                               ///< step of the earlier evaluation; 0: the start of the run
   std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before, every sign

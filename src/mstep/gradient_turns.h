@@ -30,7 +30,7 @@ class GradientTurns {
   void give();
   /// Waits for the last turn: the owned parameters' .grad are the sums, all others have none.
   void finish();
-  /// Drops all sums; what is on its way is waited for.
+  /// Drops all sums, after waiting for those in flight.
   void discard();
 
   /// Clips the owned gradients by the norm of all ranks'; as clip_grad_norm.

@@ -28,9 +28,9 @@ struct RowModel {
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
 };
 
-/// Scales of this rank's rows of a window, from the targets of all ranks alone: known before the first forward pass. 0 if there is nothing
-/// to
-/// divide by.
+/// Scales of this rank's rows of a window, from the
+/// targets of all ranks alone: known before the first
+/// forward pass. 0 if there is nothing to divide by.
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());
 
 /// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are as at the start of the

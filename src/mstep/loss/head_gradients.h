@@ -10,9 +10,9 @@ namespace rematch {
 // Shapes: T tokens of a row, K positions of a chunk, H hidden, V vocabulary.
 
 /// Sums the gradients that the chunks of a row give to its hidden states and to the head's parameters, in call order: no logits outlive
-/// their chunk, and the backward pass of the row starts from the sums. Memory: one gradient of the hidden states, one of each head
-/// parameter
-/// (float32).
+/// their chunk, and the backward pass of the row starts from the sums.
+/// Memory, in float32: one gradient of the hidden states
+/// and one of each head parameter.
 class HeadGradients {
  public:
   /// @param hidden_TH  final hidden states, with graph if they need one

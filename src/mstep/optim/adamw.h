@@ -32,8 +32,8 @@ class AdamW {
   int64_t num_steps() const { return num_steps_; }
 
   /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only
-  /// where
-  /// a parameter has taken part in another number of steps than num_steps(). The tensors are the live ones: write them before the next step.
+  /// where a parameter has taken part in another number of steps than num_steps(). The tensors are the live ones: write them before the
+  /// next step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
   /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both averages. None shares memory with a parameter.
   std::vector<at::Tensor> tensors() const;
