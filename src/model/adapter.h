@@ -45,9 +45,9 @@ class Adapter {
   /// The tensor that gives a plain model this adapter's effect (PEFT's merge): a new one for adapted weights; else the parameter's own.
   at::Tensor merged(const NamedParameter& parameter) const;
 
-  /// Dropout is active until the returned object is destroyed: hold it over the forward and the backward pass of one training row. Masks
-  /// depend on
-  /// the seed and the two numbers only. @param step  finished optimizer steps. @param row  of the window
+  /// Dropout is active until the returned object is destroyed: hold it over the forward
+  /// and the backward pass of one training row. Masks depend on the seed and the two
+  /// numbers only. @param step  finished optimizer steps. @param row  of the window
   [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
 
   /// The switch of all layers, for tests.

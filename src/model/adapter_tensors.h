@@ -33,8 +33,7 @@ using BaseShape = std::function<std::optional<std::vector<int64_t>>(const std::s
 
 /// @param where  the adapter's name in errors
 /// @throws UserError (data) for a tensor without a counterpart in the base model, with a shape that does not match rank and base model, or
-/// without
-///         float dtype, and for layers with a missing or superfluous tensor
+///         without a float dtype, and for layers with a missing or superfluous tensor
 AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
                                     const std::string& where);
 

@@ -1,6 +1,6 @@
 // TensorBoard's event files, written by hand: a record is framed as TFRecord (length, masked CRC-32C of the length, bytes, masked CRC-32C
-// of
-// the bytes) and holds a protobuf `Event`. We need seven of its fields, so a protobuf library would be a large dependency for thirty lines.
+// of the bytes) and holds a protobuf `Event`. We need seven of its fields, so a protobuf library would be a large dependency for thirty
+// lines.
 // @source tensorboard/compat/proto/event.proto and summary.proto (field numbers), tensorflow/core/lib/hash/crc32c.h (the mask)
 #include <fmt/core.h>
 #include <unistd.h>

@@ -27,9 +27,9 @@ class RolloutEngine {
   /// True when the engine keeps its own copy of the weights: then offload makes room for it (BEHAVIOUR 11), and only
   /// sync_weights() gives it the new ones.
   virtual bool holds_own_weights() const { return false; }
-  /// Makes the engine use the training weights of this version; a no-op for engines that share them. Offload may have the model's
-  /// parameters
-  /// in host memory meanwhile.
+  /// Makes the engine use the training weights of this
+  /// version; a no-op for engines that share them. Offload
+  /// may have the model's parameters in host memory meanwhile.
   virtual void sync_weights(int64_t version) = 0;
   /// Answers every prompt, in order. No gradients, no packing. Polls for interrupts between tokens (throws Interrupted).
   /// @param on_progress  called with the number of finished prompts, may be empty

@@ -7,8 +7,7 @@
 namespace rematch::test {
 
 /// Plays the model behind a scheduler: what a slot of the cache "holds" is a hash of its token and of all before it, of the images shown
-/// and
-/// of the weights. Reading anything else than what the sequence's own past would have written is caught at once.
+/// and of the weights. Reading anything but what the sequence's own past would have written is caught at once.
 class FakeCache {
  public:
   FakeCache(const KvBlocks& blocks, uint64_t weights) : blocks_(blocks), weights_(weights) {}
