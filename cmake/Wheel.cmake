@@ -1,5 +1,5 @@
-# What the wheel holds (scripts/wheel, pyproject.toml): the program and the vLLM plug-in, below the package rematch. libtorch is that of the
-# torch package beside it; the other libraries are bundled afterwards by auditwheel.
+# What the wheel holds (scripts/wheel, pyproject.toml): the program and the vLLM plug-in, below the package rematch, beside the modules
+# of src/python. libtorch is that of the torch package beside it; the other libraries are bundled afterwards by auditwheel.
 if(NOT TARGET rematch)
   return()
 endif()

@@ -43,9 +43,10 @@ ALLOWED = {
     "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors
     "assembly": None,  # everything below it
     "cli": None,
+    "python": None,
 }
 READS_ALL_SETTINGS = ("config", "assembly", "cli")
-NEVER_FROM_BELOW = {"assembly": {"cli"}, "cli": set()}
+NEVER_FROM_BELOW = {"assembly": {"cli", "python"}, "cli": {"python"}, "python": set()}
 MAX_LINES = 400
 FAMILIES = "model/families"  # the only folder that knows what a model is called
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

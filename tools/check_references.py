@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("src", "tests", "bench", "fuzz", "docs", "tools", "scripts", "configs", "cmake", "openspec", ".github", ".ci")
+FOLDERS = ("src", "tests", "bench", "fuzz", "docs", "tools", "scripts", "configs", "cmake", "openspec", "python", ".github", ".ci")
 SUFFIXES = {".h", ".cc", ".py", ".md", ".txt", ".yaml", ".yml", ".cmake", ".how", ".sh", ""}
 SKIPPED = ("openspec/changes/archive/", "tests/golden/", "tests/config/data/", "tools/check_references.py", "tests/house/references_check.py")
 # Source files of other projects, and files that a model directory brings.

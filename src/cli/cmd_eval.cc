@@ -11,7 +11,7 @@
 #include "cli/eval_files.h"
 #include "config/config.h"
 #include "dist/ranks.h"
-#include "evaluate/coco_of.h"
+#include "evaluate/coco_scene.h"
 #include "observe/catalog.h"
 
 namespace rematch {
@@ -62,7 +62,10 @@ int run_eval(const RunArguments& arguments) {
   if (rollouts.val_examiner) files.emplace(settings.output.run_dir, settings.model.directory, rollouts.val_examiner->options().labels);
   const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5});
   EvaluationResult evaluated = evaluation->run(*terminal, [&](const Examined& one) {
-    add_to_coco(one, rollouts.val_examiner->options().labels, coco);
+    const auto boxes = [&](const std::vector<SceneObject>& objects) {
+      return labelled_boxes(objects, one.sample->width_px, one.sample->height_px, rollouts.val_examiner->options().labels);
+    };
+    coco.add(boxes(one.ground_truth), boxes(scene_of(one.parsed.objects)));
     files->add(one);
   });
   const CocoResult coco_scores = coco.scores();
@@ -76,9 +79,7 @@ int run_eval(const RunArguments& arguments) {
     json[name] = value;
     rows.push_back({name, shown(name, value)});
   }
-  for (const auto& [label, scores] : coco_scores.per_class) {
-    json["coco_per_class"][label] = {{"ap", scores.ap}, {"ap50", scores.ap50}, {"ap75", scores.ap75}, {"ar_100", scores.ar_100}};
-  }
+  if (!coco_scores.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco_scores);
   json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();
   if (files) files->add_to(json, coco_scores);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "estep/match/maskiou.h"
+#include "evaluate/breakdown_json.h"
 #include "text/lossy.h"
 
 namespace rematch {
@@ -29,20 +30,6 @@ Json objects_json(const std::vector<Object>& objects) {
     list.push_back(std::move(entry));
   }
   return list;
-}
-
-Json row_json(const BreakdownRow& row) {
-  return {{"name", row.name},
-          {"images", row.num_images},
-          {"truths", row.truths},
-          {"predictions", row.predictions},
-          {"placed", row.placed},
-          {"placed_named", row.placed_named},
-          {"precision_labels", row.precision_labels()},
-          {"recall_labels", row.recall_labels()},
-          {"f1_labels", row.f1_labels()},
-          {"recall", row.recall()},
-          {"f1", row.f1()}};
 }
 
 /// [left, top, width, height] in pixels, the bounding box of a polygon.
@@ -87,16 +74,8 @@ void EvalFiles::add(const Examined& one) {
 }
 
 void EvalFiles::add_to(Json& result, const CocoResult& coco) const {
-  std::map<std::string, CocoScores> coco_of;
-  for (const auto& [label, scores] : coco.per_class) coco_of[label] = scores;
-  result["per_class"] = Json::array();
-  for (const BreakdownRow& row : breakdown_.classes()) {
-    Json json = row_json(row);
-    if (const auto found = coco_of.find(row.name); found != coco_of.end()) json["coco_ap"] = found->second.ap;
-    result["per_class"].push_back(std::move(json));
-  }
-  result["per_count"] = Json::array();
-  for (const BreakdownRow& row : breakdown_.counts()) result["per_count"].push_back(row_json(row));
+  result["per_class"] = per_class_json(breakdown_, coco);
+  result["per_count"] = per_count_json(breakdown_);
   const std::string name = std::filesystem::path(base_).filename().string();
   result["files"] = {{"samples", name + ".samples.jsonl"}, {"predictions", name + ".predictions.json"}, {"truth", name + ".truth.json"}};
 }

@@ -62,15 +62,23 @@ class WheelTest(unittest.TestCase):
     def test_is_small(self):
         self.assertLess(self.wheel.stat().st_size, 30e6)
 
+    def test_leaves_no_trace_in_the_tree_of_the_build(self):
+        self.assertNotIn("build/wheel", (ROOT / "build/release/CMakeCache.txt").read_text(), "heal an older tree: cmake -U '*Python*' build/release")
+
     def test_brings_every_library_but_those_of_torch_and_the_system(self):
         with zipfile.ZipFile(self.wheel) as archive:
             archive.extractall(self.directory / "unpacked")
         bundled = {path.name for path in (self.directory / "unpacked/rematch.libs").iterdir()}
-        for name in ("bin/rematch", "lib/librematch_vllm.so"):
+        modules = [path.name for path in (self.directory / "unpacked/rematch").glob("_stages.*.so")]
+        self.assertTrue(modules)
+        for name in ("bin/rematch", "lib/librematch_vllm.so", *modules):
             libraries, search = needed(self.directory / "unpacked/rematch" / name)
             self.assertEqual(libraries - bundled - FROM_TORCH - FROM_SYSTEM, set(), name)
-            self.assertIn("libtorch.so", libraries, "without it a CUDA wheel's devices stay unknown")
             self.assertNotIn(str(ROOT), "".join(search), name)
+            if name in modules:
+                self.assertFalse(libraries & FROM_TORCH, "the stages need no torch")
+            else:
+                self.assertIn("libtorch.so", libraries, "without it a CUDA wheel's devices stay unknown")
 
     def test_links_no_symbol_of_cuda(self):
         names = subprocess.run(["nm", "-D", "--undefined-only", self.directory / "env/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" /
@@ -89,8 +97,34 @@ class WheelTest(unittest.TestCase):
         self.assertEqual(more.returncode, 0, more.stderr)
         scored = self.run_program("eval", str(config), "--set", f"model.model={self.directory}/out/run/checkpoint-2")
         self.assertEqual(scored.returncode, 0, scored.stderr)
+        self.check_scores()
         steps = [json.loads(line)["step"] for line in (self.directory / "out/run/logging.jsonl").read_text().splitlines()]
         self.assertEqual(sorted(set(steps) & {1, 2}), [1, 2])
+
+    def check_scores(self):
+        """rematch.evaluate gives an evaluation's own scores for the answers that it wrote."""
+        result = next((self.directory / "out/run/eval").glob("*.samples.jsonl"))
+        expected = json.loads(result.with_name(result.name.replace(".samples.jsonl", ".json")).read_text())
+        script = "import json, sys, rematch; print(json.dumps(rematch.evaluate([json.loads(line) for line in open(sys.argv[1])])))"
+        found = json.loads(subprocess.run([self.python, "-c", script, result], capture_output=True, text=True, check=True).stdout)
+        self.assertGreater(len(found), 40)
+        for name, value in found.items():
+            self.assertEqual(value, expected.get(name, {}), name)
+
+    def test_gives_the_stages_to_python(self):
+        check = ROOT / "tests/python/stages_check.py"
+        done = subprocess.run([self.python, check, ROOT], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_gives_them_to_later_pythons_without_torch(self):
+        pythons = sorted((Path.home() / ".pyenv/versions").glob("3.1[2-9]*/bin/python3")) + [Path("/usr/bin/python3.12"), Path("/usr/bin/python3.13")]
+        later = next((path for path in reversed(pythons) if path.exists()), None)
+        if later is None:
+            self.skipTest("no Python 3.12 or later here")
+        subprocess.run([later, "-m", "pip", "install", "-q", "--no-deps", "--target", self.directory / "later", self.wheel], check=True)
+        done = subprocess.run([later, ROOT / "tests/python/stages_check.py", ROOT], cwd=self.directory, capture_output=True, text=True,
+                              env={"PYTHONPATH": str(self.directory / "later")})
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_says_what_is_there(self):
         doctor = self.run_program("doctor")

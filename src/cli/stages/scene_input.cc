@@ -81,17 +81,18 @@ Geometry read_object_geometry(const Json& object, const std::string& where, bool
   return read_geometry(kind, object[geometry_key(kind)], fmt::format("{}.{}", where, geometry_key(kind)), any_range);
 }
 
-std::string read_desc(const Json& object, const std::string& where, const Tokenizer& tokenizer) {
+std::string read_desc(const Json& object, const std::string& where, const Tokenizer* tokenizer) {
   const auto found = object.find("desc");
   if (found == object.end() || !found->is_string()) {
     refuse(where + ".desc", "an object needs a desc", found == object.end() ? "absent" : shown_json(*found), "pass a string");
   }
   const std::string desc = python_strip(found->get_ref<const std::string&>());
   if (desc.empty()) refuse(where + ".desc", "a desc is blank", shown_json(*found), "describe the object");
+  if (tokenizer == nullptr) return desc;
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
     refuse(where + ".desc", "a desc contains a newline or tab", shown_json(*found), "put it on one line");
   }
-  for (const AddedToken& token : tokenizer.added_tokens()) {
+  for (const AddedToken& token : tokenizer->added_tokens()) {
     if (desc.find(token.content) == std::string::npos) continue;
     refuse(where + ".desc", "a desc contains the text of an added token", token.content, "remove it from the desc");
   }
@@ -111,7 +112,7 @@ std::vector<Geometry> read_geometries(const Json& list, const std::string& what)
   return geometries;
 }
 
-std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what, const Tokenizer& tokenizer) {
+std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what, const Tokenizer* tokenizer) {
   need_list(list, what);
   std::vector<SceneObject> objects;
   for (size_t i = 0; i < list.size(); ++i) {

@@ -65,7 +65,7 @@ class SegmentStage : public Stage {
     prompt.token_ids = fields.integers("prompt_token_ids");
     prompt.where = "input";
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
-    const std::vector<SceneObject> ground_truth = read_scene_objects(fields.at("ground_truth"), "ground_truth", *tokenizer_);
+    const std::vector<SceneObject> ground_truth = read_scene_objects(fields.at("ground_truth"), "ground_truth", tokenizer_.get());
     const SegmentStageOptions options = read_options(fields.object_or_empty("options"));
     fields.finish();
 

@@ -1,26 +1,20 @@
-#include "evaluate/coco_of.h"
+#include "evaluate/coco_scene.h"
+
+#include <nlohmann/json.hpp>
 
 #include "estep/match/maskiou.h"
 
 namespace rematch {
-namespace {
 
-template <typename Object>
-std::vector<LabelledBox> boxes_of(const std::vector<Object>& objects, const Sample& sample, const LabelMatch& labels) {
-  const double pixels_x = sample.width_px / static_cast<double>(kNumBins), pixels_y = sample.height_px / static_cast<double>(kNumBins);
+std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px, int height_px, const LabelMatch& labels) {
+  const double pixels_x = width_px / static_cast<double>(kNumBins), pixels_y = height_px / static_cast<double>(kNumBins);
   std::vector<LabelledBox> boxes;
-  for (const Object& object : objects) {
+  for (const SceneObject& object : objects) {
     const Aabb box = bounding_box(object.geometry);
     boxes.push_back({labels.canonical(object.desc), static_cast<double>(box.min_x) * pixels_x, static_cast<double>(box.min_y) * pixels_y,
                      static_cast<double>(box.max_x - box.min_x) * pixels_x, static_cast<double>(box.max_y - box.min_y) * pixels_y});
   }
   return boxes;
-}
-
-}  // namespace
-
-void add_to_coco(const Examined& one, const LabelMatch& labels, CocoEvaluator& coco) {
-  coco.add(boxes_of(one.ground_truth, *one.sample, labels), boxes_of(one.parsed.objects, *one.sample, labels));
 }
 
 MetricsBag coco_metrics(const CocoScores& scores) {
@@ -38,6 +32,14 @@ MetricsBag coco_metrics(const CocoScores& scores) {
   metrics.add("coco_ar_medium", scores.ar_medium);
   metrics.add("coco_ar_large", scores.ar_large);
   return metrics;
+}
+
+Json coco_per_class_json(const CocoResult& coco) {
+  Json json = Json::object();
+  for (const auto& [label, scores] : coco.per_class) {
+    json[label] = {{"ap", scores.ap}, {"ap50", scores.ap50}, {"ap75", scores.ap75}, {"ar_100", scores.ar_100}};
+  }
+  return json;
 }
 
 }  // namespace rematch

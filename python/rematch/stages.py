@@ -1,0 +1,169 @@
+"""The stages of rollout matching on plain lists and dicts, the same code that trains.
+
+Token ids and coordinates may also be arrays or tensors: whatever has `tolist()`. Bins are integers 0..999, thousandths of the image's side.
+Every function releases the interpreter's lock while it works and may be called from several threads. Wrong input raises rematch.Error.
+"""
+
+import os
+from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+
+try:
+    from rematch import _stages
+except ImportError as error:
+    raise ImportError(f"rematch has no module for this Python ({error}); the wheel serves the Python that made it and all from 3.12 on, "
+                      "docs/python.md tells how to make one") from error
+
+Model = Union[str, "os.PathLike[str]"]
+"""A model directory; of it only tokenizer.json and, where it lies there, generation_config.json are read, once a process."""
+
+
+class SceneObject(TypedDict, total=False):
+    """One thing: what (desc) and where, by exactly one of bbox_2d (x1, y1, x2, y2) and poly (x, y of three or more vertices)."""
+
+    desc: str
+    bbox_2d: Sequence[int]
+    poly: Sequence[int]
+
+
+class ParsedObject(TypedDict):
+    """A valid object of an answer."""
+
+    key: str
+    index: int
+    desc: str
+    geometry: str  # "bbox_2d" or "poly"
+    bins: List[int]
+    coord_token_indices: List[int]  # of each bin's token in the response
+
+
+class Parsed(TypedDict):
+    """An answer read strictly."""
+
+    response_token_ids: List[int]  # cut at the first stop token
+    prefix_token_ids: List[int]  # what is kept: up to the end of the last complete entry
+    prefix_text: str
+    objects: List[ParsedObject]
+    max_object_index: Optional[int]
+    dropped_invalid: int
+    dropped_ambiguous: int
+    status: str  # "complete", "truncated" or "malformed"
+
+
+class Matching(TypedDict):
+    """Which prediction stands for which truth; all are positions in the two lists."""
+
+    pairs: List[List[int]]  # [prediction, truth]
+    false_positives: List[int]
+    false_negatives: List[int]
+    gating_rejections: int
+    matched_maskiou_sum: float
+
+
+class Segment(TypedDict):
+    """A teacher-forced sequence: prompt, kept answer, what was missing."""
+
+    token_ids: List[int]
+    labels: List[int]  # -100 where cross-entropy expects nothing
+    coord_slots: List[List[Any]]  # [position, bin, "prefix" or "append"]
+    prompt_len: int
+    prefix_len: int
+    append_len: int
+    append_text: str
+    pairs: List[List[int]]
+    false_negatives: List[int]
+    excluded_from_supervision: int
+    deduplicated: int
+    encoded_len: int
+
+
+class Packed(TypedDict):
+    """The next row."""
+
+    selected: List[int]  # positions in encoded_lens
+    total: int
+    fill: float
+
+
+class Scene(TypedDict, total=False):
+    """Answer and truth of an image; lines of an evaluation's samples.jsonl are such."""
+
+    predictions: Sequence[SceneObject]  # in the order of the answer
+    ground_truth: Sequence[SceneObject]
+    width: int  # pixels
+    height: int
+    status: str  # of parse(); in all scenes or in none
+
+
+def _given(**options: Any) -> Dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def parse(response_token_ids: Sequence[int], *, model: Model) -> Parsed:
+    """Reads the token ids of an answer strictly: its valid objects, and the part that is kept.
+
+    Args:
+        response_token_ids: what the model wrote after the prompt; a stop token and what follows are cut off.
+        model: the model directory. Its tokenizer must have the 1000 coord tokens.
+    """
+    return _stages.parse(os.fspath(model), {"response_token_ids": response_token_ids})
+
+
+def match(predictions: Sequence[SceneObject], ground_truth: Sequence[SceneObject], *, candidate_top_k: Optional[int] = None,
+          maskiou_gate: Optional[float] = None, maskiou_resolution: Optional[int] = None, fp_cost: Optional[float] = None,
+          fn_cost: Optional[float] = None) -> Matching:
+    """Pairs predictions with truths by the IoU of their masks. Descriptions are not looked at.
+
+    Args:
+        candidate_top_k: truths that each prediction is compared with (10).
+        maskiou_gate: pairs below it are refused (0.3).
+        maskiou_resolution: side of the masks' canvas in pixels (256).
+        fp_cost, fn_cost: of an unmatched prediction and of an unmatched truth (1).
+    """
+    options = _given(candidate_top_k=candidate_top_k, maskiou_gate=maskiou_gate, maskiou_resolution=maskiou_resolution, fp_cost=fp_cost,
+                     fn_cost=fn_cost)
+    return _stages.match({"predictions": predictions, "ground_truth": ground_truth, "options": options})
+
+
+def segment(prompt_token_ids: Sequence[int], response_token_ids: Sequence[int], ground_truth: Sequence[SceneObject], *, model: Model,
+            options: Optional[Mapping[str, Any]] = None) -> Segment:
+    """Makes the sequence that is trained on: the answer's prefix is kept, its matched objects take the truth's coordinates, and what is
+    missing is appended (or all is rewritten, by target_policy).
+
+    Args:
+        prompt_token_ids: with every image pad expanded.
+        ground_truth: with desc, in the order in which missing ones are to be appended.
+        model: the model directory.
+        options: those of match(), and target_policy, match_policy, ot_cost, ot_epsilon, ot_iters, rewrite_order, rewrite_targets,
+            incomplete_rollouts, teach_matched_text, dedup_iou, global_max_length (docs/contract/STAGES.md, docs/targets.md).
+    """
+    return _stages.segment(os.fspath(model), {"prompt_token_ids": prompt_token_ids, "response_token_ids": response_token_ids,
+                                              "ground_truth": ground_truth, "options": dict(options or {})})
+
+
+def pack(encoded_lens: Sequence[int], packing_length: int, *, packing_selector: Optional[str] = None,
+         packing_buffer: Optional[int] = None) -> Packed:
+    """Chooses which of the waiting segments share the next row; the oldest, at position 0, is always among them.
+
+    Args:
+        encoded_lens: lengths of the waiting segments, oldest first.
+        packing_length: the most tokens of a row.
+        packing_selector: "binpacking" (the default) or another of docs/packing.md.
+        packing_buffer: the most segments that may wait.
+    """
+    return _stages.pack({"encoded_lens": encoded_lens, "packing_length": packing_length,
+                         **_given(packing_selector=packing_selector, packing_buffer=packing_buffer)})
+
+
+def evaluate(scenes: Sequence[Scene], *, label_match: Optional[str] = None, match_policy: Optional[str] = None,
+             candidate_top_k: Optional[int] = None, maskiou_gate: Optional[float] = None, maskiou_resolution: Optional[int] = None,
+             fp_cost: Optional[float] = None, fn_cost: Optional[float] = None) -> Dict[str, Any]:
+    """Scores answers as `rematch eval` does, under its names: eval_rollout_f1, coco_ap, per_class, … (docs/metrics.md).
+
+    Args:
+        scenes: an image each.
+        label_match: "exact", "normalized" (the default) or the path of a file of synonyms.
+        match_policy: as custom.extra.rollout_matching.match_policy; the other options are those of match().
+    """
+    options = _given(label_match=label_match, match_policy=match_policy, candidate_top_k=candidate_top_k, maskiou_gate=maskiou_gate,
+                     maskiou_resolution=maskiou_resolution, fp_cost=fp_cost, fn_cost=fn_cost)
+    return _stages.evaluate({"scenes": scenes, "options": options})

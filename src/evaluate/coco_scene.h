@@ -1,0 +1,21 @@
+#pragma once
+#include <vector>
+
+#include "base/json.h"
+#include "base/metrics.h"
+#include "estep/match/labels.h"
+#include "evaluate/coco.h"
+#include "flow/sample.h"
+
+namespace rematch {
+
+/// Objects by their bounding boxes in pixels of the image, labels in canonical form.
+std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px, int height_px, const LabelMatch& labels);
+
+/// The scores under the names of observe/catalog (`coco_…`).
+MetricsBag coco_metrics(const CocoScores& scores);
+
+/// {label: {ap, ap50, ap75, ar_100}}; an empty object without classes.
+Json coco_per_class_json(const CocoResult& coco);
+
+}  // namespace rematch
