@@ -7,8 +7,19 @@
 
 namespace rematch::test {
 
-std::string source_path(const std::string& relative) { return std::string(REMATCH_SOURCE_DIR) + "/" + relative; }
-std::string binary_path(const std::string& relative) { return std::string(REMATCH_BINARY_DIR) + "/" + relative; }
+namespace {
+
+// A copy of what tests read, on a machine without the checkout (scripts/gpu-kit).
+const char* moved_root() { return std::getenv("REMATCH_TEST_ROOT"); }
+
+}  // namespace
+
+std::string source_path(const std::string& relative) {
+  return std::string(moved_root() != nullptr ? moved_root() : REMATCH_SOURCE_DIR) + "/" + relative;
+}
+std::string binary_path(const std::string& relative) {
+  return (moved_root() != nullptr ? std::string(moved_root()) + "/build/release" : std::string(REMATCH_BINARY_DIR)) + "/" + relative;
+}
 
 TempDir::TempDir() {
   std::string pattern = (std::filesystem::temp_directory_path() / "rematch-test-XXXXXX").string();

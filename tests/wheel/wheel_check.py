@@ -63,7 +63,8 @@ class WheelTest(unittest.TestCase):
         self.assertLess(self.wheel.stat().st_size, 30e6)
 
     def test_leaves_no_trace_in_the_tree_of_the_build(self):
-        self.assertNotIn("build/wheel", (ROOT / "build/release/CMakeCache.txt").read_text(), "heal an older tree: cmake -U '*Python*' build/release")
+        self.assertNotIn("build/wheel", (ROOT / "build/release/CMakeCache.txt").read_text(),
+                         "heal an older tree: cmake -U '*Python*' -U '*PYTHON*' -U CMAKE_MODULE_PATH -U CMAKE_PREFIX_PATH build/release")
 
     def test_brings_every_library_but_those_of_torch_and_the_system(self):
         with zipfile.ZipFile(self.wheel) as archive:
