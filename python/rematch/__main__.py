@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def main():
+def main() -> int:
     program = Path(__file__).parent / "bin" / "rematch"
     if importlib.util.find_spec("torch") is None:
         print("error: torch is not installed\n"
