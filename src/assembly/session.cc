@@ -66,7 +66,12 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
     terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
   }
   try {
-    dataset.validate_images(patches);
+    if (const int64_t num_deep_grey = dataset.validate_images(patches); num_deep_grey > 0) {
+      terminal.warn(
+          fmt::format("{} images of {} are 16-bit grey: every level above 255 becomes white, as in Pillow; "
+                      "scale them to 8 bits unless serving sees them so too",
+                      num_deep_grey, path));
+    }
   } catch (const UserError& error) {
     if (on_bad == OnBadSample::kStop) throw;
     const Problem& first = error.problems().front();

@@ -78,9 +78,12 @@ UserError at_record(const UserError& error, const Sample& sample) {
   return UserError(error.kind(), std::move(problems));
 }
 
-void check_image_sizes(const Sample& sample, const PatchOptions& options) {
+// @return how many of its images are 16-bit grey
+int64_t check_image_sizes(const Sample& sample, const PatchOptions& options) {
+  int64_t num_deep_grey = 0;
   for (const std::string& path : sample.image_paths) {
-    const ImageSize size = read_image_size(path);
+    const auto [size, is_deep_grey] = read_image_facts(path);
+    num_deep_grey += is_deep_grey;
     if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
       throw UserError(ErrorKind::kData, {.error = "the size of an image differs from its record",
                                          .where = sample.where,
@@ -90,6 +93,7 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options) {
     }
     processed_size({.height_px = size.height_px, .width_px = size.width_px}, options, fmt::format("{} ({})", path, sample.where));
   }
+  return num_deep_grey;
 }
 
 }  // namespace
@@ -150,17 +154,19 @@ Dataset Dataset::without(const std::vector<int64_t>& sample_indices) const {
   return result;
 }
 
-void Dataset::validate_images(const PatchOptions& options) const {
+int64_t Dataset::validate_images(const PatchOptions& options) const {
   ProblemList problems;
+  int64_t num_deep_grey = 0;
   for (const Sample& sample : samples_) {
     if (problems.full()) break;
     try {
-      check_image_sizes(sample, options);
+      num_deep_grey += check_image_sizes(sample, options);
     } catch (const UserError& error) {
       problems.add(at_record(error, sample));
     }
   }
   problems.throw_if_any();
+  return num_deep_grey;
 }
 
 int64_t count_images_outside(const Dataset& dataset) {

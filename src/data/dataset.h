@@ -41,8 +41,9 @@ class Dataset {
   Dataset without(const std::vector<int64_t>& sample_indices) const;
 
   /// Reads the header of every image: its size must equal the record's and be one that processed_size() takes.
+  /// @return how many are 16-bit grey, of which Pillow shows little but white (ImageFacts)
   /// @throws UserError (data) with up to 20 problems, each naming record, file and sizes
-  void validate_images(const PatchOptions& options) const;
+  int64_t validate_images(const PatchOptions& options) const;
 
  private:
   std::string path_;

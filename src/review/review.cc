@@ -76,7 +76,8 @@ class Reviewer {
     for (const std::string& path : sample.image_paths) {
       if (!seen_.insert(path).second) note(FindingKind::kRepeatedImage, number, path);
       try {
-        const ImageSize size = read_image_size(path);
+        const auto [size, is_deep_grey] = read_image_facts(path);
+        if (is_deep_grey) note(FindingKind::kDeepGrey, number, path);
         if (decode_) load_image(path);
         if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
           note(FindingKind::kWrongSize, number,
@@ -143,6 +144,7 @@ const char* finding_name(FindingKind kind) {
     case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
     case FindingKind::kRepeatedImage: return "images that an earlier record has";
     case FindingKind::kTiny: return "boxes narrower than two pixels";
+    case FindingKind::kDeepGrey: return "images of 16-bit grey, where levels above 255 become white";
     case FindingKind::kNumKinds: break;
   }
   REMATCH_CHECK(false, "kind of finding");

@@ -17,6 +17,7 @@ enum class FindingKind {
   kRepeatedObject,   ///< same desc and place twice in a record
   kRepeatedImage,    ///< an image that an earlier record has
   kTiny,             ///< a box narrower than two pixels
+  kDeepGrey,         ///< an image of 16-bit grey, most of which becomes white
   kNumKinds
 };
 constexpr size_t kNumFindingKinds = static_cast<size_t>(FindingKind::kNumKinds);

@@ -19,10 +19,12 @@ Image decode_image(std::string_view bytes, const std::string& where) {
 // Read, not mapped: a file that shrinks while it is mapped would kill the process.
 Image load_image(const std::string& path) { return decode_image(read_file(path), path); }
 
-ImageSize read_image_size(const std::string& path) {
+ImageFacts read_image_facts(const std::string& path) {
   const MappedFile file(path);
   const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
-  return {.width_px = header.width_px, .height_px = header.height_px};
+  return {.size = {.width_px = header.width_px, .height_px = header.height_px}, .is_deep_grey = header.is_deep_grey};
 }
+
+ImageSize read_image_size(const std::string& path) { return read_image_facts(path).size; }
 
 }  // namespace rematch

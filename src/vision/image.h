@@ -13,8 +13,9 @@ struct Image {
   std::vector<uint8_t> rgb;  ///< height·width·3
 };
 
-/// Decodes JPEG, PNG or WebP (by content, not by name) as Pillow's convert("RGB") does; alpha is composited on white.
-/// @throws UserError (environment) when unreadable; (data) when corrupt, EXIF-rotated, CMYK, 16-bit or animated: says how to convert
+/// Decodes JPEG, PNG or WebP (by content, not by name) as transformers' convert_to_rgb of a Pillow image does: alpha is composited on
+/// white, CMYK loses its profile, 16-bit colours keep their high byte, 16-bit grey is cut at 255.
+/// @throws UserError (environment) when unreadable; (data) when corrupt, EXIF-rotated or animated: says how to convert
 Image load_image(const std::string& path);
 
 /// The same from bytes in memory. @param where  their name in errors, e.g. the path
@@ -28,8 +29,16 @@ struct ImageSize {
   bool operator==(const ImageSize&) const = default;
 };
 
-/// Size of an image file without decoding its pixels (the file is mapped, only its header is read).
-/// @throws UserError as load_image for what the header shows: unknown format, EXIF rotation, CMYK, 16 bits, animation, too many pixels
+/// What the header of an image shows.
+struct ImageFacts {
+  ImageSize size;
+  bool is_deep_grey = false;  ///< 16-bit grey without alpha: every level above 255 becomes white, here as in Pillow
+};
+
+/// Reads an image's header without decoding its pixels (the file is mapped).
+/// @throws UserError as load_image for what the header shows: unknown format, EXIF rotation, animation, too many pixels
+ImageFacts read_image_facts(const std::string& path);
+/// The same: the size alone.
 ImageSize read_image_size(const std::string& path);
 
 }  // namespace rematch

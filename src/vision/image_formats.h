@@ -16,10 +16,12 @@ struct ImageHeader {
   ImageFormat format = ImageFormat::kPng;
   int width_px = 0;
   int height_px = 0;
-  bool has_alpha = false;  ///< WebP only
+  bool has_alpha = false;     ///< WebP only
+  bool is_cmyk = false;       ///< JPEG only: CMYK or YCCK
+  bool is_deep_grey = false;  ///< PNG only: 16-bit grey without an alpha channel
 };
 
-/// Recognises the format by its first bytes and rejects what must be converted first (EXIF rotation, CMYK, 16 bits, animation, bombs).
+/// Recognises the format by its first bytes and rejects what must be converted first (EXIF rotation, animation, bombs).
 /// Never reads outside `bytes`. @throws UserError (data)
 ImageHeader read_image_header(std::string_view bytes, const std::string& where);
 

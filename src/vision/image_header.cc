@@ -45,10 +45,6 @@ void check_size(int64_t width, int64_t height, const std::string& where) {
   }
 }
 
-void check_sixteen_bits(int bit_depth, const std::string& where) {
-  if (bit_depth > 8) refuse(where, "the image has more than 8 bits per channel", fmt::format("{} bits", bit_depth));
-}
-
 // Walks the chunks: IHDR first, then eXIf (rotation) and acTL (animation), in any position.
 ImageHeader png_header(std::string_view bytes, const std::string& where) {
   constexpr size_t kSignature = 8, kChunkFrame = 12;
@@ -56,9 +52,9 @@ ImageHeader png_header(std::string_view bytes, const std::string& where) {
   if (bytes.size() < kSignature + kChunkFrame + 13 || bytes.substr(12, 4) != "IHDR") throw corrupt_image(where, "PNG", "no IHDR chunk");
   const uint32_t width = big_endian(bytes, 16, 4), height = big_endian(bytes, 20, 4);
   check_size(width, height, where);
-  check_sixteen_bits(static_cast<unsigned char>(bytes[24]), where);
   header.width_px = static_cast<int>(width);
   header.height_px = static_cast<int>(height);
+  header.is_deep_grey = bytes[24] == 16 && bytes[25] == 0;  // bits per sample, colour type
   for (size_t offset = kSignature; offset + kChunkFrame <= bytes.size();) {
     const size_t length = big_endian(bytes, offset, 4);
     if (length > bytes.size() - offset - kChunkFrame) break;
@@ -78,15 +74,16 @@ bool is_frame_header(int marker) { return marker >= 0xC0 && marker <= 0xCF && ma
 // Precision, height, width and number of components, as they follow the length of a start-of-frame marker.
 void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::string& where) {
   if (content.size() < 6) throw corrupt_image(where, "JPEG", "the frame header is too short");
-  check_sixteen_bits(static_cast<unsigned char>(content[0]), where);
+  const int num_bits = static_cast<unsigned char>(content[0]);
+  if (num_bits != 8) refuse(where, "the image has more than 8 bits per channel", fmt::format("a JPEG with {} bits", num_bits));
   const uint32_t height = big_endian(content, 1, 2), width = big_endian(content, 3, 2);
   check_size(width, height, where);
   header.width_px = static_cast<int>(width);
   header.height_px = static_cast<int>(height);
   const int num_components = static_cast<unsigned char>(content[5]);
-  if (num_components == 4) refuse(where, "the image is CMYK", "a JPEG with 4 components (CMYK or YCCK)");
-  if (num_components != 1 && num_components != 3) {
-    refuse(where, "the image is neither grey nor RGB", fmt::format("a JPEG with {} components", num_components));
+  header.is_cmyk = num_components == 4;
+  if (num_components != 1 && num_components != 3 && num_components != 4) {
+    refuse(where, "the image is neither grey nor RGB nor CMYK", fmt::format("a JPEG with {} components", num_components));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 // jpeglib.h needs FILE and size_t before it.
 #include <jpeglib.h>
@@ -48,26 +49,40 @@ void on_progress(j_common_ptr info) {
   leave(info);
 }
 
-// @return false with state.message set when the stream is bad. @param rgb  [height, width, 3]
-bool run_decoder(std::string_view bytes, JpegState& state, unsigned width, unsigned height, uint8_t* rgb) {
+// @return false with state.message set when the stream is bad. @param samples  [height, width, 3 or 4]
+bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& header, uint8_t* samples) {
+  const auto width = static_cast<unsigned>(header.width_px), height = static_cast<unsigned>(header.height_px);
+  const int num_channels = header.is_cmyk ? 4 : 3;
   jpeg_decompress_struct& info = state.info;
   if (setjmp(state.jump) != 0) return false;
   jpeg_create_decompress(&info);
   info.progress = &state.progress;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&info, TRUE);
-  info.out_color_space = JCS_RGB;  // grey is spread over the channels
+  info.out_color_space = header.is_cmyk ? JCS_CMYK : JCS_RGB;  // grey is spread over the channels
   jpeg_start_decompress(&info);
-  if (info.output_width != width || info.output_height != height || info.output_components != 3) {
+  if (info.output_width != width || info.output_height != height || info.output_components != num_channels) {
     std::strcpy(state.message, "the frame header appears twice");
     return false;
   }
   while (info.output_scanline < height) {
-    JSAMPROW row = rgb + size_t{3} * width * info.output_scanline;
+    JSAMPROW row = samples + static_cast<size_t>(num_channels) * width * info.output_scanline;
     jpeg_read_scanlines(&info, &row, 1);
   }
   jpeg_finish_decompress(&info);
   return true;
+}
+
+// Pillow's arithmetic, which knows no colour profile. Adobe's programs, and so all others, store the inks inverted: 255 is no ink.
+void convert_cmyk(const std::vector<uint8_t>& inks, Image& image) {
+  for (size_t pixel = 0; pixel < inks.size() / 4; ++pixel) {
+    const uint8_t* stored = inks.data() + pixel * 4;
+    const unsigned light = stored[3];
+    for (size_t channel = 0; channel < 3; ++channel) {
+      const unsigned product = (255u - stored[channel]) * light + 128;
+      image.rgb[pixel * 3 + channel] = static_cast<uint8_t>(light - (((product >> 8) + product) >> 8));
+    }
+  }
 }
 
 }  // namespace
@@ -80,10 +95,11 @@ Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::
   state.errors.error_exit = leave;
   state.errors.emit_message = on_message;
   state.progress.progress_monitor = on_progress;
-  const auto width = static_cast<unsigned>(header.width_px), height = static_cast<unsigned>(header.height_px);
-  const bool good = run_decoder(bytes, state, width, height, image.rgb.data());
+  std::vector<uint8_t> inks(header.is_cmyk ? image.rgb.size() / 3 * 4 : 0);
+  const bool good = run_decoder(bytes, state, header, header.is_cmyk ? inks.data() : image.rgb.data());
   jpeg_destroy_decompress(&state.info);
   if (!good) throw corrupt_image(where, "JPEG", state.message);
+  if (header.is_cmyk) convert_cmyk(inks, image);
   return image;
 }
 

@@ -11,7 +11,7 @@
 namespace rematch::vision {
 namespace {
 
-// What libpng returns: samples as stored (1, 2 and 4 bits widened to a byte, not scaled), palette and transparency.
+// What libpng returns: samples as stored (1, 2 and 4 bits widened to a byte, not scaled; of 16 bits one byte), palette and transparency.
 struct RawPng {
   int color_type = 0;
   int bit_depth = 0;
@@ -69,12 +69,14 @@ void read_palette(const PngState& state, RawPng& raw) {
 }
 
 // Header and palette; everything that owns memory belongs to the caller. @return false with state.message set
-bool read_start(PngState& state, RawPng& raw) {
+bool read_start(PngState& state, const ImageHeader& header, RawPng& raw) {
   if (setjmp(png_jmpbuf(state.png)) != 0) return false;
   png_set_read_fn(state.png, &state, on_read);
   png_set_user_limits(state.png, INT_MAX, INT_MAX);  // the area was checked with the header
   png_read_info(state.png, state.info);
   png_set_packing(state.png);
+  // Of 16 bits Pillow keeps the high byte; grey alone it reads whole and cuts at 255.
+  if (!header.is_deep_grey) png_set_strip_16(state.png);
   png_set_interlace_handling(state.png);
   png_read_update_info(state.png, state.info);
   raw.color_type = png_get_color_type(state.png, state.info);
@@ -92,10 +94,16 @@ bool read_rows(PngState& state, png_bytepp rows) {
   return true;
 }
 
+// Samples of two bytes, the high one first, become one: levels above 255 are white, as in Pillow.
+void cut_deep_samples(RawPng& raw) {
+  for (size_t i = 0; i < raw.samples.size() / 2; ++i) raw.samples[i] = raw.samples[2 * i] != 0 ? 255 : raw.samples[2 * i + 1];
+  raw.samples.resize(raw.samples.size() / 2);
+}
+
 bool run_decoder(PngState& state, const ImageHeader& header, RawPng& raw, int& stored_depth) {
   stored_depth = static_cast<unsigned char>(state.bytes[24]);
-  if (!read_start(state, raw)) return false;
-  const size_t row_size = static_cast<size_t>(header.width_px) * raw.num_channels;
+  if (!read_start(state, header, raw)) return false;
+  const size_t row_size = static_cast<size_t>(header.width_px) * raw.num_channels * (header.is_deep_grey ? 2 : 1);
   if (png_get_image_width(state.png, state.info) != static_cast<unsigned>(header.width_px) ||
       png_get_image_height(state.png, state.info) != static_cast<unsigned>(header.height_px) ||
       png_get_rowbytes(state.png, state.info) != row_size) {
@@ -105,7 +113,9 @@ bool run_decoder(PngState& state, const ImageHeader& header, RawPng& raw, int& s
   raw.samples.resize(row_size * static_cast<size_t>(header.height_px));
   std::vector<png_bytep> rows(static_cast<size_t>(header.height_px));
   for (size_t y = 0; y < rows.size(); ++y) rows[y] = raw.samples.data() + y * row_size;
-  return read_rows(state, rows.data());
+  if (!read_rows(state, rows.data())) return false;
+  if (header.is_deep_grey) cut_deep_samples(raw);
+  return true;
 }
 
 // Grey levels of fewer than 8 bits spread over 0..255.

@@ -102,6 +102,14 @@ TEST_F(DatasetTest, ValidatesSizesOfImages) {
   EXPECT_NE(error.problems()[0].what.find("is 32 x 32 px (width x height), the record says 64 x 32"), std::string::npos);
 }
 
+TEST_F(DatasetTest, CountsDeepGreyImages) {
+  directory_.write("images/deep.png", read_file(test::source_path("tests/golden/vision_images/grey16.png")));
+  PatchOptions resizing;
+  resizing.do_resize = true;
+  const Dataset dataset = Dataset::load(write(record("images/deep.png", 4, 4) + "\n" + record()), {});
+  EXPECT_EQ(dataset.validate_images(resizing), 1);
+}
+
 TEST_F(DatasetTest, ValidatesThatSidesAreMultiples) {
   directory_.write("images/odd.jpg", read_file(test::source_path("tests/golden/vision_images/jpeg_420.jpg")));
   directory_.write("images/cut.jpg", read_file(test::source_path("tests/golden/vision_images/head_only.jpg")));

@@ -55,6 +55,11 @@ TEST_F(ReviewTest, FindsEveryKindWithItsLine) {
   EXPECT_FALSE(review.looks_like_pixels);
 }
 
+TEST_F(ReviewTest, FindsImagesOfSixteenBitGrey) {
+  directory_.write("deep.png", read_file(test::source_path("tests/golden/vision_images/grey16.png")));
+  EXPECT_EQ(line_of(review_jsonl(write(record("") + record("", "deep.png")), true), FindingKind::kDeepGrey), 2);
+}
+
 TEST_F(ReviewTest, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += record(box(fmt::format("{}, 10, 199, 99", i)));

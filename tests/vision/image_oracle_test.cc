@@ -6,6 +6,7 @@
 #include "support/paths.h"
 #include "vision/image_golden.h"
 #include "vision/resize_golden.h"
+#include "vision/suite_golden.h"
 
 namespace rematch {
 
@@ -39,6 +40,14 @@ TEST(ImageOracle, FreshImagesOfRealSizesGiveThePixelValuesOfBothProcessors) {
   const std::string missing = make_goldens("vision_resize.py --large --seed 202", directory.path());
   if (!missing.empty()) GTEST_SKIP() << missing;
   test::expect_processed_as_transformers(directory.path());
+}
+
+// With the torchvision of .venv-vllm where there is one, else with its stand-ins (tools/goldens/find_torchvision.py).
+TEST(ImageOracle, SixtyAwkwardPicturesGiveThePixelsGridsAndTokensOfAutoProcessor) {
+  const test::TempDir directory;
+  const std::string missing = make_goldens("vision_suite.py", directory.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  test::expect_suite_as_auto_processor(directory.path());
 }
 
 }  // namespace rematch

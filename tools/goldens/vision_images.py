@@ -110,12 +110,30 @@ def good_images(rng):
     return files
 
 
+def deep_and_inked_images(rng):
+    """name -> bytes: 16-bit samples and CMYK, which Pillow reduces to 8-bit RGB."""
+    samples = rng.integers(0, 65536, (4, 4, 3))
+    low = samples % 512  # grey is cut at 255
+    low[0, 0] = 44
+    photo = Image.fromarray(scene(np.random.default_rng(int(samples[0, 0, 0])), 35, 45)).convert("CMYK")
+    return {
+        "rgb16.png": png_bytes(samples, 16, 2),
+        "rgb16_key.png": png_bytes(samples, 16, 2, [(b"tRNS", struct.pack(">HHH", *[int(v) >> 8 for v in samples[1, 2]]))]),
+        "grey16.png": png_bytes(low[:, :, :1], 16, 0),
+        "grey16_interlaced.png": png_bytes(low[:, :, :1], 16, 0, interlaced=True),
+        "grey16_key.png": png_bytes(low[:, :, :1], 16, 0, [(b"tRNS", struct.pack(">H", 300))]),
+        "la16.png": png_bytes(samples[:, :, :2], 16, 4),
+        "rgba16.png": png_bytes(samples[:, :, [0, 1, 2, 0]], 16, 6),
+        "cmyk.jpg": saved(photo, format="jpeg", quality=90),
+        "cmyk_progressive.jpg": saved(photo, format="jpeg", quality=60, progressive=True),
+    }
+
+
 def refused_images(rng):
     """name -> (bytes, words of the error)."""
     picture = Image.fromarray(scene(rng, 16, 16))
     rotated = Image.Exif()
     rotated[0x0112] = 6
-    rgb16 = rng.integers(0, 65536, (4, 4, 3))
     jpeg = saved(picture, format="jpeg")
     progressive = saved(picture, format="jpeg", progressive=True)
     png = saved(picture, format="png")
@@ -128,9 +146,6 @@ def refused_images(rng):
         "rotated.jpg": (saved(picture, format="jpeg", exif=rotated), "rotated"),
         "rotated.png": (saved(picture, format="png", exif=rotated), "rotated"),
         "rotated.webp": (saved(picture, format="webp", exif=rotated), "rotated"),
-        "cmyk.jpg": (saved(picture.convert("CMYK"), format="jpeg"), "CMYK"),
-        "rgb16.png": (png_bytes(rgb16, 16, 2), "more than 8 bits"),
-        "grey16.png": (png_bytes(rgb16[:, :, :1], 16, 0), "more than 8 bits"),
         "animated.png": (saved(picture, format="png", **frames), "animated"),
         "animated.webp": (saved(picture, format="webp", **frames), "animated"),
         "cut.jpg": (jpeg[:len(jpeg) * 3 // 4], "corrupt"),
@@ -203,14 +218,15 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(args.seed)
     rows = []
-    for name, content in good_images(rng).items():
+    good, refused = good_images(rng), refused_images(rng)
+    for name, content in (good | deep_and_inked_images(rng)).items():
         (args.out / name).write_bytes(content)
         picture = Image.open(io.BytesIO(content))
         picture.load()
         rgb = convert_to_rgb(picture, return_numpy=True)
         (args.out / f"{name}.rgb").write_bytes(rgb.tobytes())
-        rows.append({"file": name, "width": rgb.shape[1], "height": rgb.shape[0], "tolerance": 1 if name.startswith("jpeg") else 0})
-    for name, (content, words) in refused_images(rng).items():
+        rows.append({"file": name, "width": rgb.shape[1], "height": rgb.shape[0], "tolerance": 1 if name.endswith("jpg") else 0})
+    for name, (content, words) in refused.items():
         (args.out / name).write_bytes(content)
         rows.append({"file": name, "refused": words})
     (args.out / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

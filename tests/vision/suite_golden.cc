@@ -1,0 +1,69 @@
+#include "vision/suite_golden.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "support/capture.h"
+#include "vision/patches.h"
+
+namespace rematch::test {
+namespace {
+
+// The largest difference of pixel values, in grey levels of the channel whose levels lie closest.
+double levels_between(const std::vector<float>& values, const std::string& expected, const PatchOptions& options) {
+  std::vector<float> others(values.size());
+  std::memcpy(others.data(), expected.data(), expected.size());
+  double largest = 0;
+  for (size_t i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(values[i]) - others[i]));
+  return largest * 255 * *std::max_element(options.image_std.begin(), options.image_std.end());
+}
+
+void expect_refused(const std::string& path, const Json& row) {
+  const UserError error = catch_user_error([&] {
+    const ImageSize size = read_image_size(path);
+    processed_size({.height_px = size.height_px, .width_px = size.width_px}, {.do_resize = true}, path);
+  });
+  EXPECT_NE(error.problems()[0].error.find(row["refused"].get<std::string>()), std::string::npos) << path << ": " << error.what();
+}
+
+void expect_row(const std::string& directory, const Json& row) {
+  const std::string path = directory + "/" + row["file"].get<std::string>();
+  if (row.contains("refused")) return expect_refused(path, row);
+  const std::string model = row["model"].get<std::string>(), backend = row["backend"].get<std::string>();
+  SCOPED_TRACE(path + " " + model + " " + backend);
+  const PatchOptions options =
+      PatchOptions::from_model_dir(directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
+  const ImageSize size = read_image_size(path);
+  const GridThw grid = processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options, path);
+  EXPECT_EQ(grid, row["grid"].get<GridThw>());
+  EXPECT_EQ(grid[1] * grid[2] / (options.merge_size * options.merge_size), row["tokens"].get<int64_t>());
+  const Patches patches = patchify(load_image(path), options, path);
+  EXPECT_EQ(patches.grid_thw, grid);
+  const std::string expected = read_file(path + "." + model + "." + backend + ".f32");
+  ASSERT_EQ(patches.pixel_values.size() * sizeof(float), expected.size());
+  if (std::memcmp(patches.pixel_values.data(), expected.data(), expected.size()) == 0) return;
+  EXPECT_LE(levels_between(patches.pixel_values, expected, options), row["levels"].get<double>() + 0.01);
+}
+
+}  // namespace
+
+void expect_suite_as_auto_processor(const std::string& directory) {
+  std::set<std::string> files;
+  for (const std::string& line : split(read_file(directory + "/manifest.jsonl"), '\n')) {
+    if (line.empty()) continue;
+    const Json row = parse_json(line, "manifest.jsonl");
+    files.insert(row["file"].get<std::string>());
+    expect_row(directory, row);
+  }
+  EXPECT_GE(files.size(), 60u);
+}
+
+}  // namespace rematch::test
