@@ -12,9 +12,11 @@
 #include "text/word_character.h"
 
 namespace rematch {
+namespace {
 
-TEST(SavedTokenizers, GiveTheReferencesIdsWithAndWithoutSpecialTokens) {
-  const std::string directory = test::source_path("tests/golden/text_saved/");
+// rows.jsonl of a directory of goldens: ids of texts by each of its tokenizers.
+void expect_the_references_ids(const std::string& golden, int least_rows, size_t num_tokenizers) {
+  const std::string directory = test::source_path("tests/golden/" + golden + "/");
   std::map<std::string, std::shared_ptr<const Tokenizer>> tokenizers;
   int num_rows = 0;
   for (const std::string& line : split(read_file(directory + "rows.jsonl"), '\n')) {
@@ -28,9 +30,15 @@ TEST(SavedTokenizers, GiveTheReferencesIdsWithAndWithoutSpecialTokens) {
     EXPECT_EQ(ids, row["plain"].get<std::vector<TokenId>>()) << line;
     EXPECT_EQ(tokenizer->with_special_tokens(ids), row["special"].get<std::vector<TokenId>>()) << line;
   }
-  EXPECT_GE(num_rows, 300);
-  EXPECT_GE(tokenizers.size(), 7u);
+  EXPECT_GE(num_rows, least_rows);
+  EXPECT_GE(tokenizers.size(), num_tokenizers);
 }
+
+}  // namespace
+
+TEST(SavedTokenizers, GiveTheReferencesIdsWithAndWithoutSpecialTokens) { expect_the_references_ids("text_saved", 300, 7); }
+
+TEST(SavedTokenizers, OfTransformers4LoadWithAndWithoutTokenizerJson) { expect_the_references_ids("text_saved_4x", 60, 2); }
 
 TEST(IsWordCharacter, KnowsLettersMarksDigitsConnectorsAndJoiners) {
   for (const char32_t c : {U'a', U'\u00e9', U'\u6f22', U'5', U'_', U'\u0301', U'\u200d', U'\u24b6', U'\u2160', U'\u203f', U'\U00010d40'}) {
