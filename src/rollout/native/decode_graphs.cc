@@ -59,8 +59,9 @@ at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) 
 void DecodeGraphs::record(Size& size, const DecodeInputs& padded, const at::Tensor& logits_SV) {
   size.inputs = cloned(padded);
   size.logits_SV = at::empty_like(logits_SV);
-  std::unique_ptr<StepGraph> graph = make_graph_();
+  std::unique_ptr<StepGraph> graph;
   try {
+    graph = make_graph_();
     graph->capture([&] { size.logits_SV.copy_(compute_(size.inputs)); });
     size.logits_SV.zero_();
     graph->replay();

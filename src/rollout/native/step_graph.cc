@@ -1,9 +1,11 @@
 #include "rollout/native/step_graph.h"
 
-#include <ATen/core/GraphImplInterface.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+
+#if __has_include(<ATen/core/GraphImplInterface.h>)
+#include <ATen/core/GraphImplInterface.h>
 
 namespace rematch {
 namespace {
@@ -56,3 +58,16 @@ StepGraphMaker device_graphs(const c10::Device& device) {
 }
 
 }  // namespace rematch
+
+#else  // a release of torch without the registry, such as 2.11.0
+#include <stdexcept>
+
+namespace rematch {
+
+StepGraphMaker device_graphs(const c10::Device& device) {
+  if (device.is_cpu()) return {};
+  return []() -> std::unique_ptr<StepGraph> { throw std::runtime_error("libtorch " REMATCH_TORCH_VERSION " has no graphs of devices"); };
+}
+
+}  // namespace rematch
+#endif

@@ -20,7 +20,8 @@ class StepGraph {
 
 using StepGraphMaker = std::function<std::unique_ptr<StepGraph>()>;
 
-/// Graphs of a device by torch's own registry (CUDA graphs on CUDA); empty where there are none, as on the CPU.
+/// Graphs of a device by torch's own registry (CUDA graphs on CUDA); empty where there are none, as on the CPU. In a release of torch
+/// without that registry the maker throws, which ends the recording of steps with a line that says so.
 StepGraphMaker device_graphs(const c10::Device& device);
 
 }  // namespace rematch
