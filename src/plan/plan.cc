@@ -13,7 +13,6 @@ constexpr int64_t kMib = int64_t{1} << 20;
 constexpr int64_t kFloat = 4;
 constexpr int64_t kChunkBytes = 64 * kMib, kChunkPositions = 1024;  // mstep/loss/loss_term.h
 constexpr int64_t kChunkCopies = 4;
-constexpr int64_t kExchangeBytes = 64 * kMib;                     // buckets of gradients between ranks
 constexpr int64_t kFeatureCacheBytes = 1024 * kMib;               // model/feature_cache.h
 constexpr int64_t kPixelStoreBytes = 1024 * kMib;                 // vision/pixel_store.h
 constexpr int64_t kShardBytes = int64_t{5} * 1000 * 1000 * 1000;  // checkpoint/hf_dir.h
@@ -37,6 +36,12 @@ class State {
   /// Of all trained parameters, as they are kept from row to row.
   int64_t gradients() const { return split(trained_.num_values() * kFloat, 2); }
   int64_t text_gradients() const { return split((trained_.num_full_text + trained_.num_adapter_text) * kFloat, 2); }
+  /// Several ranks: the sums of what this one owns, while rows are added; and of the row at hand, what travels to the owners afterwards.
+  int64_t owned_sums() const { return share(trained_.num_values() * kFloat); }
+  int64_t row_gradients() const { return trained_.num_full * request_.value_bytes + trained_.num_adapter * kFloat; }
+  int64_t row_text_gradients() const { return trained_.num_full_text * request_.value_bytes + trained_.num_adapter_text * kFloat; }
+  /// In host memory: a row's gradients on their way out, and as much coming in (mstep/gradient_turns.h).
+  int64_t messages() const { return request_.device.num_ranks > 1 ? 2 * trained_.num_values() * kFloat : 0; }
   /// Sum over the chunks of a row of the head's gradient.
   int64_t head_sum() const { return trained_.trains_head ? head_values_ * kFloat : 0; }
   /// A second gradient of that matrix next to the sum: each chunk's in bfloat16, and that of a tied embedding.
@@ -46,9 +51,8 @@ class State {
   }
 
  private:
-  int64_t split(int64_t bytes, int from_stage) const {
-    return request_.device.zero_stage >= from_stage ? (bytes + request_.device.num_ranks - 1) / request_.device.num_ranks : bytes;
-  }
+  int64_t split(int64_t bytes, int from_stage) const { return request_.device.zero_stage >= from_stage ? share(bytes) : bytes; }
+  int64_t share(int64_t bytes) const { return (bytes + request_.device.num_ranks - 1) / request_.device.num_ranks; }
 
   const PlanRequest& request_;
   TrainedParameters trained_;
@@ -82,11 +86,14 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
                                       row);
   // From a window's second row on, all gradients are there from the start.
   const bool is_sum = request.batches.gradient_accumulation_steps > 1 || (request.pack.enabled && request.window_samples() > 1);
-  const int64_t all = state.gradients(), sum = is_sum ? all : 0;
+  const bool alone = request.device.num_ranks == 1;
+  const int64_t sum = !is_sum ? 0 : alone ? state.gradients() : state.owned_sums();
+  const int64_t all = alone ? state.gradients() : sum + state.row_gradients();
+  const int64_t text = alone ? std::max(sum, state.text_gradients()) : sum + state.row_text_gradients();
   const MStepPeak moments[] = {
       {sum, memory.vision + memory.text, state.head_sum() + state.head_extra() + chunk_bytes(request)},
       {sum, memory.vision + memory.text + memory.text_passing, state.head_sum()},
-      {std::max(sum, state.text_gradients()), memory.vision + memory.vision_passing, state.tied_extra()},
+      {text, memory.vision + memory.vision_passing, state.tied_extra()},
       {all, 0, state.tied_extra()},
   };
   return *std::max_element(std::begin(moments), std::end(moments),
@@ -164,18 +171,21 @@ std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
     phases.push_back(std::move(rollout));
   }
   const std::pair<std::string, int64_t> vllm{"vllm", request.vllm.sleep_level == 0 ? vllm_share(request) : 0};
-  const std::pair<std::string, int64_t> exchange{"exchange", request.device.num_ranks > 1 ? kExchangeBytes : 0};
+  const std::pair<std::string, int64_t> messages{"messages", on_gpu ? 0 : state.messages()};
   const MStepPeak peak = m_step_peak(request, state);
   phases.push_back(with("m-step", base,
                         {{"gradients", peak.gradients},
                          {"activations", peak.activations},
                          {"head", peak.head},
                          {"features", feature_cache_bytes(request, state.trained())},
-                         exchange,
+                         messages,
                          vllm,
                          pixels,
                          runtime}));
-  phases.push_back(with("update", base, {{"gradients", state.gradients()}, exchange, vllm, pixels, runtime}));
+  phases.push_back(with("update", base, {{"gradients", state.gradients()}, messages, vllm, pixels, runtime}));
+  if (on_gpu && state.messages() > 0) {
+    for (auto phase = phases.end() - 2; phase != phases.end(); ++phase) phase->host_bytes.emplace_back("messages", state.messages());
+  }
   PlanPhase save = with("save", base, {vllm, pixels, runtime});
   if (!on_gpu) save.bytes.emplace_back("freed memory", freed_bytes(phases, save.total()));
   if (const int64_t saved = saved_pages(request, state); saved > 0) save.bytes.emplace_back("checkpoint pages", saved);

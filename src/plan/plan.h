@@ -13,7 +13,7 @@ namespace rematch {
 struct PlanPhase {
   std::string name;  ///< "load", "rollout", "m-step", "update", "save"
   NamedBytes bytes;
-  NamedBytes host_bytes = {};  ///< moved to the host meanwhile (offload)
+  NamedBytes host_bytes = {};  ///< on the host meanwhile: what offload moves there, messages between ranks
 
   int64_t total() const;
 };

@@ -50,6 +50,29 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
   EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
 }
 
+// The rows of ranks are added by the owners of the gradients: each holds its share of the sums, one row's gradients (bfloat16) and, in host
+// memory, those that come and go (float32).
+TEST(Plan, SeveralRanksHoldARowsGradientsAndThoseOnTheirWay) {
+  const int64_t count = test::kPublicModels[2].total;
+  PlanRequest request = eight_b();
+  request.batches.gradient_accumulation_steps = 8;
+  request.gradient_checkpointing = true;
+  request.sample_tokens = 64;
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
+  request.device.num_ranks = 4;
+  for (const int zero_stage : {0, 1, 2}) {
+    request.device.zero_stage = zero_stage;
+    const MemoryPlan plan = make_plan(request);
+    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count + 2 * count);
+    EXPECT_EQ(bytes_of(plan, "m-step", "messages"), 0);
+    EXPECT_EQ(plan.phase("m-step").host_bytes, (NamedBytes{{"messages", 8 * count}}));
+    EXPECT_EQ(plan.phase("update").host_bytes, (NamedBytes{{"messages", 8 * count}}));
+  }
+  request.device.on_gpu = false;
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "messages"), 8 * count);
+  EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
+}
+
 // By hand for the tiny model, a token of a layer in float32: input 32, normed 32, heads before their norms 64 + 32, rotated 64 + 32, values 32,
 // attended 64, second input 32, normed 32, gate, its activation, up and their product 4 · 64; statistics 1 + 6 + 4 + 1.
 TEST(Plan, ActivationsOfALayerAreTheInputsOfItsOperators) {
