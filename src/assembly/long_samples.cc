@@ -16,9 +16,17 @@ namespace {
 
 constexpr unsigned kMostThreads = 16;
 
+/// Whether a sample's objects are written in more than one order over a run.
+bool orders_vary(const Settings& settings) {
+  const bool follows_rollout =
+      settings.is_stage_2() && settings.target.policy == "rewrite" && settings.target.rewrite_order == RewriteOrder::kRollout;
+  return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
+}
+
 std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings, const SampleEncoding& encoding, Terminal& terminal) {
   const MeasureOptions options{.ordering = settings.data.object_ordering,
                                .seed = settings.seed,
+                               .any_order = orders_vary(settings),
                                .patches = encoding.patches,
                                .num_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads))};
   const auto report = [&](int64_t num_done) {

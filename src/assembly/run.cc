@@ -276,7 +276,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                                                                           .logging_steps = settings.cadence.logging_steps,
                                                                           .step = [&state] { return state.global_step + 1; }});
   }
-  const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session);
+  const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session, group);
   Packer packer = make_packer(session);
   const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group) : nullptr;
   Checkpoints checkpoints({.run_dir = settings.output.run_dir,

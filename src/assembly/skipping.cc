@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "dist/agreement.h"
 #include "estep/skipping_source.h"
 #include "observe/append_file.h"
 
@@ -41,7 +43,7 @@ std::string line_of(const Sample& sample, const UserError& error) {
 
 }  // namespace
 
-std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session) {
+std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session, Group& group) {
   if (session.settings.data.on_bad_sample != OnBadSample::kSkip) return source;
   const auto list = std::make_shared<AppendFile>(join_path(session.settings.output.run_dir, "skipped.jsonl"));
   const auto listed = std::make_shared<std::set<int64_t>>();
@@ -51,7 +53,13 @@ std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSourc
     terminal.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where, problem.what));
     list->append(line_of(sample, error));
   };
-  return std::make_unique<SkippingSource>(std::move(source), *session.train_data, *session.pixels, session.patches, on_skip);
+  const auto gather = [&group](const std::function<std::string()>& mine) {
+    std::string text;
+    together(group, [&] { text = mine(); });
+    return group.all_gather(std::move(text));
+  };
+  return std::make_unique<SkippingSource>(std::move(source), *session.train_data, *session.pixels, session.patches, on_skip,
+                                          SkippingSource::Ranks{.rank = group.rank(), .gather = gather});
 }
 
 }  // namespace rematch

@@ -2,12 +2,13 @@
 #include <memory>
 
 #include "assembly/session.h"
+#include "dist/group.h"
 #include "estep/segment_source.h"
 
 namespace rematch {
 
 /// With `data.on_bad_sample: skip` a source that leaves bad samples out, warns about each and lists it with a hash of its image files in
-/// `skipped.jsonl` of the run directory; otherwise `source` itself. The session outlives it. @throws UserError (environment)
-std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session);
+/// `skipped.jsonl` of the run directory; otherwise `source` itself. Session and group outlive it. @throws UserError (environment)
+std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session, Group& group);
 
 }  // namespace rematch

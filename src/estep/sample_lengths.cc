@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "estep/target/truth_segment.h"
 
@@ -12,6 +14,18 @@ namespace rematch {
 namespace {
 
 constexpr int64_t kBlock = 64;
+
+/// The orders of which one is longest. What follows an object's last bin is cut apart before the next words, so an object adds the same
+/// tokens anywhere but at the end, where brackets and braces of the whole answer join its own: only the last object's kind counts.
+std::vector<std::vector<SceneObject>> longest_orders(std::vector<SceneObject> objects, bool any_order) {
+  std::vector<std::vector<SceneObject>> orders{objects};
+  const auto other = std::find_if(objects.begin(), objects.end(),
+                                  [&](const SceneObject& object) { return object.geometry.kind != objects.back().geometry.kind; });
+  if (!any_order || other == objects.end()) return orders;
+  std::iter_swap(other, std::prev(objects.end()));
+  orders.push_back(std::move(objects));
+  return orders;
+}
 
 }  // namespace
 
@@ -29,9 +43,13 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
         for (int64_t i = begin; i < end; ++i) {
           const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
           const Prompt prompt = make_prompt(sample, /*epoch=*/0, prompts, options.patches);
-          const Segment segment =
-              build_ground_truth_segment(prompt, order_objects(sample, options.ordering, options.seed, /*epoch=*/0), vocab);
-          lengths[static_cast<size_t>(i)] = {.prompt_len = segment.prompt_len, .answer_len = segment.encoded_len() - segment.prompt_len};
+          SampleLength& length = lengths[static_cast<size_t>(i)];
+          for (const auto& objects :
+               longest_orders(order_objects(sample, options.ordering, options.seed, /*epoch=*/0), options.any_order)) {
+            const Segment segment = build_ground_truth_segment(prompt, objects, vocab);
+            length = {.prompt_len = segment.prompt_len,
+                      .answer_len = std::max(length.answer_len, segment.encoded_len() - segment.prompt_len)};
+          }
         }
         num_done += end - begin;
         if (reports && num_done < dataset.size()) on_progress(num_done);

@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace rematch {
 
@@ -21,7 +22,8 @@ bool SkippingSource::is_good(int64_t sample_idx) const {
   }
 }
 
-WindowSegments SkippingSource::build(const WindowPlan& plan, MetricsBag& metrics) {
+// The micro-batches without their bad samples, emptied ones too, as text for the other ranks.
+std::string SkippingSource::good_samples(const WindowPlan& plan) const {
   std::vector<ImageRef> images;
   for (const auto& micro_batch : plan.micro_batches) {
     for (const int64_t index : micro_batch) {
@@ -29,14 +31,32 @@ WindowSegments SkippingSource::build(const WindowPlan& plan, MetricsBag& metrics
     }
   }
   pixels_.prefetch(images);
-  WindowPlan kept = plan;
-  size_t num_skipped = 0, num_left = 0;
-  for (auto& micro_batch : kept.micro_batches) {
-    num_skipped += std::erase_if(micro_batch, [this](int64_t index) { return !is_good(index); });
-    num_left += micro_batch.size();
+  std::vector<std::vector<int64_t>> kept = plan.micro_batches;
+  size_t num_skipped = 0;
+  for (auto& micro_batch : kept) num_skipped += std::erase_if(micro_batch, [this](int64_t index) { return !is_good(index); });
+  return Json{{"skipped", num_skipped}, {"micro_batches", kept}}.dump();
+}
+
+WindowSegments SkippingSource::build(const WindowPlan& plan, MetricsBag& metrics) {
+  std::vector<std::vector<std::vector<int64_t>>> by_rank;
+  size_t num_skipped = 0, num_turns = 0;
+  for (const std::string& text : ranks_.gather([&] { return good_samples(plan); })) {
+    const Json share = Json::parse(text);
+    num_skipped += share["skipped"].get<size_t>();
+    by_rank.push_back(share["micro_batches"].get<std::vector<std::vector<int64_t>>>());
+    num_turns = std::max(num_turns, by_rank.back().size());
   }
-  metrics.add("data/skipped_samples", static_cast<double>(num_skipped));
-  if (num_left == 0 && num_skipped > 0) {
+  WindowPlan kept = plan;
+  kept.micro_batches.clear();
+  size_t place = 0;  // in the window of all ranks
+  for (size_t turn = 0; turn < num_turns; ++turn) {
+    for (auto& of_rank : by_rank) {
+      if (turn >= of_rank.size() || of_rank[turn].empty()) continue;
+      if (place++ % by_rank.size() == static_cast<size_t>(ranks_.rank)) kept.micro_batches.push_back(std::move(of_rank[turn]));
+    }
+  }
+  if (ranks_.rank == 0) metrics.add("data/skipped_samples", static_cast<double>(num_skipped));
+  if (place == 0 && num_skipped > 0) {
     throw UserError(ErrorKind::kData, {.error = "no sample of a window can be used",
                                        .where = data_.path(),
                                        .what = fmt::format("all {} samples of window {} are bad", num_skipped, plan.window_idx),

@@ -18,12 +18,13 @@
 namespace rematch {
 namespace {
 
-/// Makes the next window's samples the current rows; returns the samples of each micro-batch. After an exception the position in the data
+/// Makes the next window's samples the current rows; returns the segments of each micro-batch. After an exception the position in the data
 /// stream is unchanged.
 std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   const WindowCursor start = parts.windows.cursor();
   WindowPlan plan;
   WindowSegments segments;
+  std::vector<size_t> micro_batches;
   Window window;
   try {
     parts.group.enter("rollout");
@@ -31,6 +32,7 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
       plan = parts.windows.next();
       segments = parts.source.build(plan, metrics);
     });
+    for (const auto& of_micro_batch : segments) micro_batches.push_back(of_micro_batch.size());
     parts.group.enter("pack");
     const Span pack_time(metrics, "time/post_rollout_pack_s");
     together(parts.group, [&] {
@@ -45,8 +47,6 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   }
   parts.buffer.open(std::move(window), plan.last_of_epoch, parts.state.global_step);
   if (parts.buffer.is_cut_short()) parts.log.note_partial_window();
-  std::vector<size_t> micro_batches;
-  for (const auto& micro_batch : plan.micro_batches) micro_batches.push_back(micro_batch.size());
   return micro_batches;
 }
 

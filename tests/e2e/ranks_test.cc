@@ -90,6 +90,27 @@ TEST(Ranks, StageOneDealsThePackedRowsOfTheStream) {
   expect_the_same(train({2, 1}, lines, 3), train({1, 2}, lines, 3));
 }
 
+TEST(Ranks, LeaveOutBadSamplesAsOneProcessDoes) {
+  const auto skipping = [](const World& world, const std::string& variant) {
+    test::Program program;
+    fs::copy(test::Program::golden("images"), program.dir().file("images"));
+    fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
+    for (const char* image : {"0", "2", "3"}) program.dir().write(fmt::format("images/{}.png", image), "broken");
+    const test::ProcessResult result =
+        run(program, world,
+            program.config("data: {on_bad_sample: skip}\ntraining: {max_steps: 4, per_device_train_batch_size: 1}\n"
+                           "custom: {train_jsonl: train.jsonl, trainer_variant: " +
+                           variant + "}\n"));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Outcome{weights_of(program, 4), program.log_without_times()};
+  };
+  for (const char* variant : {"sft", "rollout_matching_sft"}) {
+    const Outcome one = skipping({1, 4}, variant);
+    EXPECT_THAT(one.log, HasSubstr("data/skipped_samples"));
+    expect_the_same(skipping({2, 2}, variant), one);
+  }
+}
+
 TEST(Ranks, PackedWindowsAndCarryBuffersAreOfEachRank) {
   for (const char* scope : {"micro", "window"}) {
     test::Program program;
