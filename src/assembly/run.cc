@@ -260,6 +260,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
     if (!checkpoint) return;
     resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size, {group.rank(), group.size()});
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
+    drop_bad_segments(resume->run, session);
     if (is_first && resume->trainer.global_step < cadence.total_steps()) {
       if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
         terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -28,6 +29,19 @@ Json hash_of(const std::string& path) {
   }
 }
 
+/// `skipped.jsonl`: warns about each bad sample of a run and lists it, once.
+class SkippedList {
+ public:
+  explicit SkippedList(const Session& session)
+      : file_(join_path(session.settings.output.run_dir, "skipped.jsonl")), terminal_(session.terminal) {}
+  void note(const Sample& sample, const UserError& error);
+
+ private:
+  AppendFile file_;
+  Terminal& terminal_;
+  std::set<int64_t> noted_;
+};
+
 std::string line_of(const Sample& sample, const UserError& error) {
   const Problem& problem = error.problems().front();
   Json line;
@@ -41,17 +55,26 @@ std::string line_of(const Sample& sample, const UserError& error) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void SkippedList::note(const Sample& sample, const UserError& error) {
+  if (!noted_.insert(sample.sample_id).second) return;
+  const Problem& problem = error.problems().front();
+  terminal_.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where, problem.what));
+  file_.append(line_of(sample, error));
+}
+
+/// What the list says of a segment's sample, which need not be among the data any more.
+Sample sample_of(const Segment& segment) {
+  Sample sample{.sample_id = segment.sample_id, .image_paths = {}, .objects = {}, .where = segment.where};
+  for (const ImageRef& image : segment.images) sample.image_paths.push_back(image.path);
+  return sample;
+}
+
 }  // namespace
 
 std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session, Group& group) {
   if (session.settings.data.on_bad_sample != OnBadSample::kSkip) return source;
-  const auto list = std::make_shared<AppendFile>(join_path(session.settings.output.run_dir, "skipped.jsonl"));
-  const auto listed = std::make_shared<std::set<int64_t>>();
-  const auto on_skip = [list, listed, &terminal = session.terminal](const Sample& sample, const UserError& error) {
-    if (!listed->insert(sample.sample_id).second) return;
-    const Problem& problem = error.problems().front();
-    terminal.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where, problem.what));
-    list->append(line_of(sample, error));
+  const auto on_skip = [list = std::make_shared<SkippedList>(session)](const Sample& sample, const UserError& error) {
+    list->note(sample, error);
   };
   const auto gather = [&group](const std::function<std::string()>& mine) {
     std::string text;
@@ -60,6 +83,31 @@ std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSourc
   };
   return std::make_unique<SkippingSource>(std::move(source), *session.train_data, *session.pixels, session.patches, on_skip,
                                           SkippingSource::Ranks{.rank = group.rank(), .gather = gather});
+}
+
+void drop_bad_segments(RunState& run, const Session& session) {
+  if (session.settings.data.on_bad_sample != OnBadSample::kSkip) return;
+  SkippedList list(session);
+  const auto is_bad = [&](const std::shared_ptr<const Segment>& segment) {
+    try {
+      for (const ImageRef& image : segment->images) session.pixels->get(image);
+      return false;
+    } catch (const UserError& error) {
+      list.note(sample_of(*segment), error);
+      return true;
+    }
+  };
+  std::erase_if(run.waiting, is_bad);
+  if (!run.open) return;
+  std::vector<PackedRow>& rows = run.open->window.rows;
+  const bool had_rows = !rows.empty();
+  for (PackedRow& row : rows) std::erase_if(row.segments, is_bad);
+  std::erase_if(rows, [](const PackedRow& row) { return row.segments.empty(); });
+  if (!rows.empty() || !had_rows) return;
+  throw UserError(ErrorKind::kData, {.error = "no sample of the window that the run continues can be used",
+                                     .where = session.train_data->path(),
+                                     .what = fmt::format("all samples of window {} are bad", run.open->window.window_idx),
+                                     .fix = "check that the images are still there (is a disk unmounted?), then resume"});
 }
 
 }  // namespace rematch

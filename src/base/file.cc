@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -211,8 +212,14 @@ void StagedDirectory::commit() {
 
 void make_directories(const std::string& path) {
   std::error_code error;
+  std::vector<std::string> made;
+  for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path()) made.push_back(at.string());
   fs::create_directories(path, error);
   if (error) fail("create directory", path, error.value());
+  // A directory that power loss takes away takes with it what was synced inside. One that may only be written to cannot be synced.
+  for (const std::string& one : made) {
+    if (const std::string parent = parent_of(one); ::access(parent.c_str(), R_OK) == 0) sync_path(parent);
+  }
 }
 
 std::string join_path(const std::string& directory, const std::string& path) { return (fs::path(directory) / path).string(); }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/shard_index.h"
 
 namespace rematch {
 namespace {
@@ -24,23 +25,6 @@ constexpr const char* kIndexFile = "model.safetensors.index.json";
 [[noreturn]] void bad_index(const std::string& where, std::string error, std::string what) {
   throw UserError(ErrorKind::kData,
                   {.error = std::move(error), .where = where, .what = std::move(what), .fix = "copy or download the checkpoint again"});
-}
-
-// tensor → shard file, from the index; names must not lead out of the directory.
-std::map<std::string, std::string> read_weight_map(const std::string& path) {
-  const Json root = read_json_file(path);
-  const auto found = root.is_object() ? root.find("weight_map") : root.end();
-  if (!root.is_object() || found == root.end() || !found->is_object()) bad_index(path, "a shard index has no weight_map", root.type_name());
-  std::map<std::string, std::string> weight_map;
-  for (const auto& member : found->items()) {
-    if (!member.value().is_string()) bad_index(path, "a weight_map entry is not a file name", member.key());
-    const std::string file = member.value().get<std::string>();
-    if (file.empty() || file.find('/') != std::string::npos || file == "..") {
-      bad_index(path, "a weight_map entry is not a plain file name", file);
-    }
-    weight_map[member.key()] = file;
-  }
-  return weight_map;
 }
 
 void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map, int64_t total_parameters,
@@ -86,7 +70,7 @@ struct HfDir::Impl {
 
   void open_shards(const std::string& index_path) {
     std::map<std::string, std::shared_ptr<SafetensorsFile>> shards;
-    for (const auto& [tensor, file_name] : read_weight_map(index_path)) {
+    for (const auto& [tensor, file_name] : parse_shard_index(read_file(index_path), index_path)) {
       std::shared_ptr<SafetensorsFile>& shard = shards[file_name];
       if (!shard) {
         const std::string shard_path = join_path(path, file_name);

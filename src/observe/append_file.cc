@@ -37,6 +37,11 @@ AppendFile::AppendFile(const std::string& path) : path_(path) {
 
 AppendFile::~AppendFile() { ::close(fd_); }
 
+void AppendFile::sync() const {
+  // Pipes and some file systems cannot be synced; they keep nothing that a loss of power could take.
+  if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail("write to", path_, errno);
+}
+
 void AppendFile::append(std::string_view record) {
   size_t written = 0;
   while (written < record.size()) {

@@ -17,6 +17,8 @@ class AppendFile {
 
   /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file is then unchanged
   void append(std::string_view record);
+  /// Waits until all records are on the device: from then on a loss of power takes none. @throws UserError (environment)
+  void sync() const;
 
   const std::string& path() const { return path_; }
 

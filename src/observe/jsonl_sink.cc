@@ -19,8 +19,10 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// The complete lines of a log; a partial last line, left by a process killed while writing, is dropped.
+/// The complete lines of a log; a partial last line, left by a process killed while writing, is dropped, and so is what lies behind a zero
+/// byte: after a loss of power a file may end in zeros.
 std::string_view whole_lines(std::string_view content) {
+  content = content.substr(0, content.find('\0'));
   const size_t end = content.rfind('\n');
   return end == std::string_view::npos ? std::string_view{} : content.substr(0, end + 1);
 }
@@ -37,6 +39,7 @@ class JsonlSink : public MetricSink {
     }
     file_.append(line + "}\n");
   }
+  void sync() override { file_.sync(); }
 
  private:
   AppendFile file_;

@@ -16,6 +16,8 @@ class MetricSink {
   virtual ~MetricSink() = default;
   /// @param step  optimizer steps done; @param values  in the order to be written. @throws UserError (environment), e.g. full disk
   virtual void write(int64_t step, const MetricValues& values) = 0;
+  /// Brings what was written to the device, before a checkpoint counts on it. @throws UserError (environment)
+  virtual void sync() {}
 };
 
 /// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run loses nothing. Appends.

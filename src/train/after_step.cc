@@ -25,6 +25,7 @@ Judgement judge(TrainParts& parts) {
 
 void save(TrainParts& parts) {
   parts.group.enter("save");
+  together(parts.group, [&] { parts.log.sync(); });  // a checkpoint that outlives a loss of power has the lines of its steps
   parts.log.note_saved(save_checkpoint(parts));
 }
 

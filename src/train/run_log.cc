@@ -81,6 +81,10 @@ void RunLog::note_partial_window() {
 
 void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("saved {}", path)); }
 
+void RunLog::sync() {
+  for (const auto& sink : sinks_) sink->sync();
+}
+
 void RunLog::write(TrainerState& state, MetricValues values) {
   for (const auto& sink : sinks_) sink->write(state.global_step, values);
   state.log_history.push_back({.step = state.global_step, .values = {values.begin(), values.end()}});

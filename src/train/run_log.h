@@ -34,6 +34,9 @@ class RunLog {
   /// Reports, once, that an epoch ends in a window too small to be reused.
   void note_partial_window();
 
+  /// Waits until every line is on the device.
+  void sync();
+
   /// Reports where a checkpoint is saved.
   void note_saved(const std::string& path);
 

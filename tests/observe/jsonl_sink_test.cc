@@ -94,6 +94,20 @@ TEST(TruncateJsonl, DropsWhatCameAfterTheCheckpoint) {
   EXPECT_EQ(read_file(path), "");
 }
 
+TEST(TruncateJsonl, DropsTheZerosThatALossOfPowerLeaves) {
+  const test::TempDir dir;
+  const std::string lines = "{\"step\": 1}\n{\"step\": 2}\n";
+  for (const std::string& zeros :
+       {std::string(40, '\0'), std::string("{\"step\": 3, \"lo") + std::string(9, '\0') + "}\n{\"step\": 4}\n"}) {
+    const std::string path = dir.write("log", lines + zeros);
+    truncate_jsonl_after(path, 2);
+    EXPECT_EQ(read_file(path), lines);
+    dir.write("log", lines + zeros);
+    make_jsonl_sink(path)->write(3, {});
+    EXPECT_EQ(read_file(path), lines + "{\"step\": 3}\n") << "a run that continues the log without resuming";
+  }
+}
+
 TEST(TruncateJsonl, IsContentWithoutALog) {
   const test::TempDir dir;
   truncate_jsonl_after(dir.file("none"), 3);
