@@ -78,6 +78,8 @@ TEST(HfDir, RefusesAnIndexThatDisagreesWithItsShards) {
   EXPECT_NE(index(R"({"weight_map":{"a":"model-00001-of-00003.safetensors"}})").find("not in its shard"), std::string::npos);
   EXPECT_NE(index(R"({"weight_map":{"a":"model-00009-of-00003.safetensors"}})").find("is missing"), std::string::npos);
   EXPECT_NE(index(R"({"weight_map":{"a":"../model.safetensors"}})").find("plain file name"), std::string::npos);
+  EXPECT_NE(index(R"({"weight_map":{"a":"."}})").find("plain file name"), std::string::npos);
+  EXPECT_NE(index(R"({"weight_map":{"a":"model-00001-of-00003.safetensors\u0000"}})").find("plain file name"), std::string::npos);
   EXPECT_NE(index(R"({"weight_map":{"a":1}})").find("not a file name"), std::string::npos);
   EXPECT_NE(index(R"({"weights":{}})").find("no weight_map"), std::string::npos);
   EXPECT_NE(index("{").find("not valid JSON"), std::string::npos);
