@@ -164,7 +164,7 @@ int Session::max_length() const { return static_cast<int>(settings.model.global_
 RowModel Session::row_model(FeatureCache* kept) const {
   return {.hidden_TH =
               [this, kept, get = sample_pixels(*pixels, train_data, val_data)](const PackedRow& row) {
-                const RowBatch batch = make_row(row, get, device);
+                const RowBatch batch = make_row(row, get);
                 return forward_row(*model, batch, kept);
               },
           .head = Head::of(model->head()),

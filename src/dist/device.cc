@@ -21,6 +21,8 @@ bool cuda_is_available() { return num_cuda_devices() > 0; }
 at::Device choose_device(const std::string& wish) {
   if (wish.empty() || wish == "auto") return cuda_is_available() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
   if (wish == "cpu") return at::Device(at::kCPU);
+  // A backend that this process has registered with torch (tests); the program itself registers none.
+  if (c10::is_privateuse1_backend_registered() && wish == c10::get_privateuse1_backend()) return at::Device(at::kPrivateUse1, 0);
   int index = -1;
   if (wish == "cuda") {
     index = 0;
@@ -51,6 +53,7 @@ at::ScalarType dtype_on(const at::Device& device, ModelDtype wish) {
 
 std::string describe_device(const at::Device& device) {
   if (device.is_cpu()) return fmt::format("cpu, {} threads", at::get_num_threads());
+  if (!device.is_cuda()) return device.str();
   return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_cuda_devices());
 }
 

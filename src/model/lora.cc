@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "nn/affine.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -91,7 +92,7 @@ at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at:
   const at::NoGradGuard no_grad;
   at::Tensor mask = at::empty(sizes, at::TensorOptions().dtype(at::kBool));
   fill_mask_cpu(mask.data_ptr<bool>(), mask.numel(), key, keep_from(dropout));
-  return mask.to(device);
+  return upload(mask, device);
 }
 
 LoraLinear::LoraLinear(std::string module, const LoraOptions& options, LoraTensors tensors, std::shared_ptr<const LoraDropout> dropout)

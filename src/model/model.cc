@@ -14,6 +14,7 @@
 #include "model/supported.h"
 #include "model/token_rows.h"
 #include "model/vision_tower.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -156,7 +157,7 @@ at::Tensor Model::parameter(const std::string& name) const {
 VisionFeatures Model::encode_images(const VisionInput& images) const {
   if (images.grid_thw.empty()) return {};
   require_vision_input(images, impl_->description.vision);
-  VisionTowerOutput output = impl_->tower.forward(images.pixel_values_NC.to(device()), images.grid_thw);
+  VisionTowerOutput output = impl_->tower.forward(upload(images.pixel_values_NC, device()), images.grid_thw);
   return {std::move(output.embeds_MH), std::move(output.deepstack_MH)};
 }
 
@@ -187,17 +188,16 @@ at::Tensor Model::positions_3T(const RowInput& row) const {
 at::Tensor Model::forward_TH(const RowInput& row, const VisionFeatures& features) const {
   require_ids(row.token_ids, impl_->description.text.vocab_size);
   const at::Tensor positions = positions_3T(row);
-  const auto index_options = at::TensorOptions().dtype(at::kLong);
   std::vector<int64_t> visual;
   for (size_t i = 0; i < row.token_ids.size(); ++i) {
     if (row.token_ids[i] == impl_->description.image_token_id) visual.push_back(static_cast<int64_t>(i));
   }
   const int64_t num_visual = features.embeds_MH.defined() ? features.embeds_MH.size(0) : 0;
   REMATCH_CHECK(num_visual == static_cast<int64_t>(visual.size()), fmt::format("{} visual tokens for {} pads", num_visual, visual.size()));
-  at::Tensor embeds = embed(at::tensor(row.token_ids, index_options));
+  at::Tensor embeds = embed(at::tensor(row.token_ids, at::kLong));
   at::Tensor visual_idx;
   if (num_visual > 0) {
-    visual_idx = at::tensor(visual, index_options).to(device());
+    visual_idx = upload_index(visual, device());
     embeds = embeds.index_copy(0, visual_idx, features.embeds_MH.to(embeds.scalar_type()));
   }
   VarlenCausalAttention attention(row.segment_lens);
@@ -211,8 +211,8 @@ at::Tensor Model::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& posit
 
 at::Tensor Model::embed(const at::Tensor& token_ids) const {
   const int64_t pad = impl_->description.text.pad_token_id;
-  if (impl_->embedding_rows) return impl_->embedding_rows->embed(impl_->embedding, token_ids.to(device()), pad);
-  return at::embedding(impl_->embedding, token_ids.to(device()), pad);
+  if (impl_->embedding_rows) return impl_->embedding_rows->embed(impl_->embedding, upload(token_ids, device()), pad);
+  return at::embedding(impl_->embedding, upload(token_ids, device()), pad);
 }
 
 at::Tensor Model::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }

@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor joined_pixels(const std::vector<std::shared_ptr<const Patches>>& patches, at::Device device) {
+at::Tensor joined_pixels(const std::vector<std::shared_ptr<const Patches>>& patches) {
   int64_t num_rows = 0;
   for (const auto& image : patches) num_rows += image->num_rows();
   const int64_t width = patches.front()->row_width;
@@ -20,12 +20,12 @@ at::Tensor joined_pixels(const std::vector<std::shared_ptr<const Patches>>& patc
     cursor = std::copy(image->pixel_values.begin(), image->pixel_values.end(), cursor);
   }
   REMATCH_CHECK(cursor == pixels.data_ptr<float>() + pixels.numel());
-  return pixels.to(device);
+  return pixels;
 }
 
 }  // namespace
 
-RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device device) {
+RowBatch make_row(const PackedRow& row, const PixelGetter& pixels) {
   RowBatch batch;
   std::vector<std::shared_ptr<const Patches>> patches;
   for (const auto& segment : row.segments) {
@@ -38,7 +38,7 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device de
       batch.images.grid_thw.push_back(patches.back()->grid_thw);
     }
   }
-  if (!patches.empty()) batch.images.pixel_values_NC = joined_pixels(patches, device);
+  if (!patches.empty()) batch.images.pixel_values_NC = joined_pixels(patches);
   return batch;
 }
 

@@ -20,9 +20,9 @@ struct RowBatch {
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
-/// Turns a packed row into tensors; pixels come from `pixels` and are moved to `device`.
+/// Turns a packed row into tensors of the host; pixels come from `pixels`. The model moves to its device what it reads.
 /// @throws UserError whatever `pixels` throws
-RowBatch make_row(const PackedRow& row, const PixelGetter& pixels, at::Device device);
+RowBatch make_row(const PackedRow& row, const PixelGetter& pixels);
 
 /// Final-normed hidden states [T, H] of a packed row: vision tower, then decoder. Differentiable.
 /// @param kept  features of rows that may recur; null = computed every time

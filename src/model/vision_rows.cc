@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "nn/upload.h"
+
 namespace rematch {
 namespace {
 
@@ -28,8 +30,8 @@ at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_
   const AxisTaps rows = axis_taps(coordinates.select(1, 0), height, side);
   const AxisTaps columns = axis_taps(coordinates.select(1, 1), width, side);
   const auto corner = [&](const at::Tensor& row, const at::Tensor& row_weight, const at::Tensor& column, const at::Tensor& column_weight) {
-    const at::Tensor index = (row * side + column).to(pos_embed.device());
-    const at::Tensor weight = (row_weight * column_weight).to(pos_embed.device());
+    const at::Tensor index = upload(row * side + column, pos_embed.device());
+    const at::Tensor weight = upload(row_weight * column_weight, pos_embed.device());
     return at::embedding(pos_embed, index).to(at::kFloat) * weight.unsqueeze(1);
   };
   at::Tensor sum = corner(rows.low, rows.low_weight, columns.low, columns.low_weight);
@@ -115,8 +117,8 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDe
   if (pos_embed.defined()) rows.position_ND = joined(positions);
   rows.rope = {joined(cosines), joined(sines)};
   if (has_windows) {
-    rows.order_N = joined(orders).to(device);
-    rows.token_M = joined(tokens).to(device);
+    rows.order_N = upload(joined(orders), device);
+    rows.token_M = upload(joined(tokens), device);
   }
   return rows;
 }

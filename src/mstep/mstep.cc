@@ -105,17 +105,24 @@ RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervisio
   RowLoss loss;
   {
     const Span span(metrics, "time/forward_s");
-    loss = row_loss(model_.hidden_TH(row), supervision, model_.head, options_.loss, scale);
-  }
-  // The sums are already on the host; a backward pass from a NaN would only cost time.
-  for (const auto& [kind, sum] : loss.by_kind) {
-    if (std::isfinite(sum.sum)) continue;
-    throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", kind, sum.sum, sum.count), {&row});
+    loss = pending_row_loss(model_.hidden_TH(row), supervision, model_.head, options_.loss, scale);
   }
   const Span span(metrics, "time/backward_s");
   if (loss.total.requires_grad()) torch::autograd::backward({loss.total}, {});
   loss.total.reset();
   return loss;
+}
+
+// Waits for the device: the forward and backward passes of all rows were only queued.
+void MStep::settle_losses(const Window& window, std::vector<RowLoss>& losses) {
+  settle(losses);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    for (const auto& [kind, sum] : losses[i].by_kind) {
+      if (std::isfinite(sum.sum)) continue;
+      throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", kind, sum.sum, sum.count),
+                       {&window.rows[i]});
+    }
+  }
 }
 
 int64_t MStep::num_turns(const Window& window) const {
@@ -177,6 +184,7 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
       });
       if (turns_) turns_->give();
     }
+    rows.attempt([&] { settle_losses(window, losses); });
     rows.conclude();
     const Span span(metrics, "time/optimizer_s");
     norm = update(window, factor);

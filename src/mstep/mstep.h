@@ -80,6 +80,7 @@ class MStep {
  private:
   RowLoss accumulate(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale, MetricsBag& metrics);
   int64_t num_turns(const Window& window) const;
+  void settle_losses(const Window& window, std::vector<RowLoss>& losses);
   double update(const Window& window, double factor);
   void drop_gradients();
   bool is_sharded() const { return turns_ != nullptr && options_.zero_stage >= 1; }

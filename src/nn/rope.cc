@@ -1,5 +1,7 @@
 #include "nn/rope.h"
 
+#include "nn/upload.h"
+
 namespace rematch {
 namespace {
 
@@ -29,15 +31,15 @@ RopeColumns rope_columns(double theta, const std::vector<int64_t>& axis_of_pair,
 
 RopeTable rope_table(const at::Tensor& positions, const RopeColumns& columns, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
-  const at::Tensor chosen = positions.to(columns.axis.device()).index_select(0, columns.axis).movedim(0, -1).to(at::kFloat);
+  const at::Tensor chosen = upload(positions, columns.axis.device()).index_select(0, columns.axis).movedim(0, -1).to(at::kFloat);
   const RopeTable table = doubled((chosen * columns.frequencies).contiguous());
   return {table.cos.to(dtype), table.sin.to(dtype)};
 }
 
 RopeTable vision_rope_table(const at::Tensor& coordinates, double theta, int64_t head_dim, at::Device device) {
   const at::NoGradGuard no_grad;
-  const at::Tensor frequencies = inverse_frequencies(theta, head_dim / 2).to(device);
-  const at::Tensor angles_N2F = coordinates.to(device).to(at::kFloat).unsqueeze(-1) * frequencies;
+  const at::Tensor frequencies = upload(inverse_frequencies(theta, head_dim / 2), device);
+  const at::Tensor angles_N2F = upload(coordinates, device).to(at::kFloat).unsqueeze(-1) * frequencies;
   return doubled(angles_N2F.flatten(1));
 }
 

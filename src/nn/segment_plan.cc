@@ -6,6 +6,8 @@
 #include <numeric>
 #include <optional>
 
+#include "nn/upload.h"
+
 namespace rematch {
 namespace {
 
@@ -42,10 +44,6 @@ class FromGroups : public torch::autograd::Function<FromGroups> {
     return {gradient, {}, {}, {}};
   }
 };
-
-at::Tensor index_tensor(const std::vector<int64_t>& values, at::Device device) {
-  return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(device);
-}
 
 }  // namespace
 
@@ -86,9 +84,9 @@ SegmentPlan::SegmentPlan(const std::vector<int64_t>& lens, const Options& option
   }
   const bool is_in_order = std::is_sorted(grouped_from_row.begin(), grouped_from_row.end());
   if (is_padded || !is_in_order) {
-    grouped_from_row_ = index_tensor(grouped_from_row, device);
-    row_from_grouped_ = index_tensor(row_from_grouped, device);
-    if (is_padded) is_real_ = index_tensor(is_real, device).to(at::kBool);
+    grouped_from_row_ = upload_index(grouped_from_row, device);
+    row_from_grouped_ = upload_index(row_from_grouped, device);
+    if (is_padded) is_real_ = upload_index(is_real, device).to(at::kBool);
   }
 }
 

@@ -85,7 +85,7 @@ class BatchDecoder {
       token_ids.data_ptr<int64_t>()[i] = row.last_token_id;
       positions.data_ptr<int64_t>()[i] = row.next_position++;
     }
-    return forward(model_.embed(token_ids.to(model_.device())), positions.unsqueeze(0).expand({3, num_rows, 1}), {}, {});
+    return forward(model_.embed(token_ids), positions.unsqueeze(0).expand({3, num_rows, 1}), {}, {});
   }
 
   // Logits [B, V] after the last column; float32 on the CPU, where the sampler runs.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -64,7 +65,7 @@ CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType
   const at::Tensor visible = ((column <= query) & (column >= padding)) | (column == query);
   const at::Tensor zeros = at::zeros(visible.sizes(), at::kFloat);
   const at::Tensor mask = zeros.masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
-  mask_ = mask.to(at::TensorOptions(device).dtype(dtype)).unsqueeze(1);
+  mask_ = upload(mask.to(dtype), device).unsqueeze(1);
 }
 
 at::Tensor CachedAttention::attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {

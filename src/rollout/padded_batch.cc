@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -90,9 +91,9 @@ PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, con
     batch.positions_3BP.select(1, row).narrow(1, padding, len).copy_(positions_3T);
     batch.next_positions.push_back(positions_3T.max().item<int64_t>() + 1);
   }
-  batch.token_ids_BP = token_ids.to(model.device());
+  batch.token_ids_BP = upload(token_ids, model.device());
   if (!visual_idx.empty()) {
-    batch.visual_idx_M = at::tensor(visual_idx, at::kLong).to(model.device());
+    batch.visual_idx_M = upload_index(visual_idx, model.device());
     batch.vision = model.encode_images(gather_pixels(prompts, pixels));
   }
   return batch;

@@ -88,18 +88,18 @@ WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>&
   return parts_->estep->build({.micro_batches = samples}, metrics);
 }
 
-MStep& RecordedStage2::mstep(double learning_rate) {
-  parts_->model = Model::load(parts_->model_dir, {});
+MStep& RecordedStage2::mstep(double learning_rate, at::Device device) {
+  parts_->model = Model::load(parts_->model_dir, {.device = device});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : parts_->model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
   Parts* parts = parts_.get();
-  const RowModel row_model{
-      .hidden_TH =
-          [parts](const PackedRow& row) {
-            if (parts->on_row) parts->on_row(row);
-            return forward_row(*parts->model, make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }, at::kCPU));
-          },
-      .head = Head::of(parts_->model->head())};
+  const RowModel row_model{.hidden_TH =
+                               [parts](const PackedRow& row) {
+                                 if (parts->on_row) parts->on_row(row);
+                                 return forward_row(*parts->model,
+                                                    make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }));
+                               },
+                           .head = Head::of(parts_->model->head())};
   LossOptions loss;
   loss.coord_token_ids = parts_->coords.ids();
   parts_->mstep = std::make_unique<MStep>(

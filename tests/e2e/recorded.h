@@ -20,8 +20,8 @@ class RecordedStage2 {
   WindowSegments segments(const std::vector<std::vector<int64_t>>& samples);
   /// The E-step itself, for a whole training loop.
   SegmentSource& source();
-  /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant
-  MStep& mstep(double learning_rate);
+  /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant. @param device  of the model
+  MStep& mstep(double learning_rate, at::Device device = at::kCPU);
   /// From now on called with every row that the model is trained on.
   void watch_rows(std::function<void(const PackedRow&)> on_row);
   /// From now on the E-step makes its targets so. To be called before source(), and before hold_own_weights, which goes back to `append`.

@@ -16,7 +16,7 @@ using Segments = std::vector<std::shared_ptr<const Segment>>;
 
 at::Tensor logits_of(const Model& model, const Segments& segments) {
   const at::NoGradGuard no_grad;
-  return model.head_KV(forward_row(model, make_row({.segments = segments}, test::noise_pixels, at::kCPU)));
+  return model.head_KV(forward_row(model, make_row({.segments = segments}, test::noise_pixels)));
 }
 
 double largest_difference(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }

@@ -59,12 +59,12 @@ std::map<std::string, at::Tensor> gradients(const Model& model) {
 TEST(ForwardRow, APackedRowEqualsItsSegmentsAloneInValuesAndGradients) {
   const auto model = Model::load(test::tiny_tied(), {});
   for (const NamedParameter& parameter : model->parameters()) parameter.tensor.requires_grad_(true);
-  const at::Tensor packed = forward_row(*model, make_row({.segments = segments()}, make_pixels, at::kCPU));
+  const at::Tensor packed = forward_row(*model, make_row({.segments = segments()}, make_pixels));
   weighted_sum(packed).backward();
   const auto packed_gradients = gradients(*model);
 
   std::vector<at::Tensor> parts;
-  for (const auto& segment : segments()) parts.push_back(forward_row(*model, make_row({.segments = {segment}}, make_pixels, at::kCPU)));
+  for (const auto& segment : segments()) parts.push_back(forward_row(*model, make_row({.segments = {segment}}, make_pixels)));
   const at::Tensor alone = at::cat(parts, 0);
   weighted_sum(alone).backward();
   const auto single_gradients = gradients(*model);
@@ -80,15 +80,15 @@ TEST(ForwardRow, ASegmentDoesNotSeeItsNeighbours) {
   const auto model = Model::load(test::tiny_tied(), {});
   auto changed = segments();
   changed[0] = make_segment(77, 9, {"4x4"});
-  const at::Tensor before = forward_row(*model, make_row({.segments = segments()}, make_pixels, at::kCPU));
-  const at::Tensor after = forward_row(*model, make_row({.segments = changed}, make_pixels, at::kCPU));
+  const at::Tensor before = forward_row(*model, make_row({.segments = segments()}, make_pixels));
+  const at::Tensor after = forward_row(*model, make_row({.segments = changed}, make_pixels));
   const int64_t len = segments()[0]->encoded_len();
   EXPECT_GT((before.narrow(0, 0, len) - after.narrow(0, 0, len)).abs().max().item<double>(), 1e-2);
   EXPECT_TRUE(at::equal(before.slice(0, len), after.slice(0, len)));
 }
 
 TEST(MakeRow, KeepsOrderOfSegmentsAndImages) {
-  const RowBatch batch = make_row({.segments = segments()}, make_pixels, at::kCPU);
+  const RowBatch batch = make_row({.segments = segments()}, make_pixels);
   EXPECT_EQ(batch.input.segment_lens, (std::vector<int64_t>{15, 5, 41, 15, 1}));
   EXPECT_EQ(batch.input.grids[2], (std::vector<GridThw>{{1, 2, 6}, {1, 4, 4}}));
   EXPECT_TRUE(batch.input.grids[1].empty());

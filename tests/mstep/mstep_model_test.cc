@@ -59,7 +59,7 @@ StepResult gradients_of(const std::vector<std::vector<int>>& rows, const OptimSe
   MStep::Options options;
   options.max_grad_norm = 0;
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
-  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU)); },
+  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image)); },
                      .head = Head::of(model->head())};
   MStep step(row_model, make_groups(parameters, model->description().part_of, optim, freeze), {.beta1 = 0.0},
              Schedule({.type = ScheduleType::kConstant}), options);
@@ -122,7 +122,7 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
   for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
   MStep::Options options;
   for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = kFirstCoordId + i;
-  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image, at::kCPU), kept); },
+  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image), kept); },
                      .head = Head::of(model->head())};
   MStep step(
       row_model,

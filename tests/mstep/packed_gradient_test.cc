@@ -29,9 +29,8 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   options.normalization = normalization;
   options.max_grad_norm = 0;
   for (size_t bin = 0; bin < 1000; ++bin) options.loss.coord_token_ids[bin] = test::kFirstCoord + static_cast<int>(bin);
-  const RowModel row_model{
-      .hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels, at::kCPU)); },
-      .head = Head::of(model->head())};
+  const RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels)); },
+                           .head = Head::of(model->head())};
   MStep step(row_model, make_groups(parameters, model->description().part_of, {.learning_rate = 0, .weight_decay = 0}), {.beta1 = 0.0},
              Schedule({.type = ScheduleType::kConstant}), options);
   MetricsBag metrics;

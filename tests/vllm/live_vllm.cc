@@ -49,7 +49,7 @@ at::Tensor next_logits(const Questions& asked, const Prompt& prompt, const std::
   segment->token_ids = prompt.token_ids;
   segment->token_ids.insert(segment->token_ids.end(), answered.begin(), answered.end());
   segment->images = prompt.images;
-  const at::Tensor hidden = forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels, at::kCPU));
+  const at::Tensor hidden = forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels));
   return asked.model->head_KV(hidden.slice(0, hidden.size(0) - 1)).flatten().to(at::kFloat);
 }
 

@@ -26,7 +26,7 @@ double train_step(const test::Questions& asked) {
   auto segment = std::make_shared<Segment>();
   segment->token_ids = asked.prompts.front().token_ids;
   segment->images = asked.prompts.front().images;
-  const at::Tensor hidden = forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels, at::kCPU));
+  const at::Tensor hidden = forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels));
   const at::Tensor loss = hidden.square().mean();
   torch::autograd::backward({loss}, {});
   for (const NamedParameter& parameter : asked.model->parameters()) {

@@ -58,8 +58,8 @@ class GradStage : public Stage {
     const LossScale scale = loss_scales({supervision}, LossNormalization::kWindow).front();
     const std::vector<ParameterGroup> groups = trainable_groups();
     Float32Gradients float32_gradients(groups);
-    const RowLoss loss = row_loss(forward_row(*model_, make_row(row, pixels_from_files(model_dir_), device_)), supervision,
-                                  Head::of(model_->head()), options, scale);
+    const RowLoss loss =
+        row_loss(forward_row(*model_, make_row(row, pixels_from_files(model_dir_))), supervision, Head::of(model_->head()), options, scale);
     torch::autograd::backward({loss.total}, {});
     float32_gradients.publish();
     const std::vector<TensorEntry> gradients = take_gradients();

@@ -45,7 +45,7 @@ class LogitsStage : public Stage {
     auto segment = std::make_shared<Segment>();
     segment->token_ids = token_ids;
     for (const std::string& path : paths) segment->images.push_back({.path = path});
-    const RowBatch batch = make_row({.segments = {segment}}, pixels_from_files(model_dir_), device_);
+    const RowBatch batch = make_row({.segments = {segment}}, pixels_from_files(model_dir_));
     return model_->head_KV(forward_row(*model_, batch)).to(at::kFloat);
   }
 

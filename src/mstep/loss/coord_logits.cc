@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flow/sample.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -36,7 +37,7 @@ at::Tensor coord_targets_KB(const at::Tensor& bins_K, const LossOptions& options
 
 CoordLogits::CoordLogits(const LossChunk& chunk) : temperature_(chunk.options.value(kTemperature)) {
   const auto& ids = chunk.options.coord_token_ids;
-  ids_B_ = at::tensor(std::vector<int64_t>(ids.begin(), ids.end()), at::kLong).to(chunk.logits_KV.device());
+  ids_B_ = upload_index({ids.begin(), ids.end()}, chunk.logits_KV.device());
   at::Tensor s_KV = sanitised(chunk.logits_KV);
   const at::Tensor z_KB = s_KV.index_select(1, ids_B_).to(at::kDouble).div_(temperature_);
   target_KB = coord_targets_KB(chunk.targets_K, chunk.options);

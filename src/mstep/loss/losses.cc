@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "mstep/loss/head_gradients.h"
 #include "mstep/loss/loss_table.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -20,8 +22,7 @@ struct Positions {
 };
 
 at::Tensor device_indices(const std::vector<int64_t>& values, size_t begin, size_t end, const at::Device& device) {
-  const std::vector<int64_t> part(values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end));
-  return at::tensor(part, at::kLong).to(device);
+  return upload_index({values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end)}, device);
 }
 
 Positions take_positions(const KindTargets& targets, size_t begin, size_t end, const at::Device& device) {
@@ -34,12 +35,12 @@ Positions take_positions(const KindTargets& targets, size_t begin, size_t end, c
     is_prefix_K.data_ptr<bool>()[i - begin] = targets.is_prefix[i];
     positions.num_prefix += targets.is_prefix[i];
   }
-  positions.is_prefix_K = is_prefix_K.to(device);
+  positions.is_prefix_K = upload(is_prefix_K, device);
   return positions;
 }
 
-// Sends a chunk through the terms of its kind and adds their sums to `row`.
-void add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& positions, RowLoss& row) {
+// Sends a chunk through the terms of its kind. Returns its weighted sum, a float64 scalar on the device.
+at::Tensor add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& positions, RowLoss& row) {
   at::Tensor weighted_K;
   for (const auto& [term, weight] : kind.terms) {
     const at::Tensor values_K = term->values_K(chunk, weight);
@@ -53,17 +54,26 @@ void add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& position
   sums.push_back(has_sources ? share_of(positions.is_prefix_K) : at::zeros({}, weighted_K.options()));
   sums.push_back(has_sources ? share_of(positions.is_prefix_K.logical_not()) : weighted_K.sum());
   for (const auto& [name, sum] : chunk.sums()) sums.push_back(sum);
-  const at::Tensor on_host = at::stack(sums).cpu();  // one transfer for all
-  const double* value = on_host.const_data_ptr<double>();
+  std::vector<std::string> names;
+  for (const auto& [name, sum] : chunk.sums()) names.push_back(name);
+  row.pending.push_back({.kind = kind.name,
+                         .sums_S = at::stack(sums),
+                         .names = std::move(names),
+                         .count = positions.rows_K.size(0),
+                         .num_prefix = positions.num_prefix,
+                         .has_sources = has_sources});
+  return sums[0] + sums[1];
+}
 
-  const int64_t count = positions.rows_K.size(0);
-  row.by_kind.add(kind.name, {value[0] + value[1], count});
-  if (has_sources) {
-    row.details.add(kind.name + "_prefix", {value[0], positions.num_prefix});
-    row.details.add(kind.name + "_tail", {value[1], count - positions.num_prefix});
+// @param value  the sums of the chunk, on the host
+void add_sums(const PendingSums& chunk, const double* value, RowLoss& row) {
+  row.by_kind.add(chunk.kind, {value[0] + value[1], chunk.count});
+  if (chunk.has_sources) {
+    row.details.add(chunk.kind + "_prefix", {value[0], chunk.num_prefix});
+    row.details.add(chunk.kind + "_tail", {value[1], chunk.count - chunk.num_prefix});
   }
   value += 2;
-  for (const auto& [name, sum] : chunk.sums()) row.details.add(name, {*value++, count});
+  for (const std::string& name : chunk.names) row.details.add(name, {*value++, chunk.count});
 }
 
 /// Positions of the first chunk, which shows the size of the vocabulary.
@@ -104,33 +114,60 @@ double scale_of(const LossScale& scale, const std::string& kind) {
   return found == scale.end() ? 1.0 : found->second;
 }
 
-RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
-                 const LossScale& scale) {
+RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
+                         const LossScale& scale) {
   REMATCH_CHECK(options.chunk_positions > 0, fmt::format("{}", options.chunk_positions));
   RowLoss row;
   HeadGradients gradients(hidden_TH, head);
   auto size = static_cast<size_t>(std::min(kFirstChunk, options.chunk_positions));
-  double total = 0;
+  at::Tensor total;  // float64, as the sums are
   for (const LossKind& kind : loss_kinds(options)) {
     const auto found = supervision.by_kind.find(kind.name);
     if (found == supervision.by_kind.end()) continue;
     const KindTargets& targets = found->second;
     check_targets(targets, hidden_TH.size(0));
+    at::Tensor kind_sum;
     for (size_t begin = 0; begin < targets.positions.size();) {
       const size_t end = std::min(begin + size, targets.positions.size());
       const Positions positions = take_positions(targets, begin, end, hidden_TH.device());
       LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K, scale_of(scale, kind.name),
                       gradients.are_needed());
-      add_chunk(chunk, kind, positions, row);
+      const at::Tensor chunk_sum = add_chunk(chunk, kind, positions, row);
+      kind_sum = kind_sum.defined() ? kind_sum + chunk_sum : chunk_sum;
       if (gradients.are_needed()) gradients.add(chunk.take_gradient());
       size = static_cast<size_t>(chunk_size(chunk.logits_KV.size(1), options));
       begin = end;
     }
-    total += row.by_kind.of(kind.name).sum * scale_of(scale, kind.name);
+    if (!kind_sum.defined()) continue;
+    const at::Tensor scaled = kind_sum * scale_of(scale, kind.name);
+    total = total.defined() ? total + scaled : scaled;
   }
   // Without supervision an empty slice: zero with a graph and without 0 · NaN.
-  const auto scalar = at::TensorOptions().dtype(at::kFloat).device(hidden_TH.device());
-  row.total = row.by_kind.empty() ? hidden_TH.narrow(0, 0, 0).sum(at::kFloat) : gradients.attach(at::full({}, total, scalar));
+  row.total = total.defined() ? gradients.attach(total.to(at::kFloat)) : hidden_TH.narrow(0, 0, 0).sum(at::kFloat);
+  return row;
+}
+
+void settle(std::span<RowLoss> rows) {
+  std::vector<at::Tensor> sums;
+  for (const RowLoss& row : rows) {
+    for (const PendingSums& chunk : row.pending) sums.push_back(chunk.sums_S);
+  }
+  if (sums.empty()) return;
+  const at::Tensor on_host = at::cat(sums).cpu();
+  const double* value = on_host.const_data_ptr<double>();
+  for (RowLoss& row : rows) {
+    for (const PendingSums& chunk : row.pending) {
+      add_sums(chunk, value, row);
+      value += chunk.sums_S.numel();
+    }
+    row.pending.clear();
+  }
+}
+
+RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
+                 const LossScale& scale) {
+  RowLoss row = pending_row_loss(hidden_TH, supervision, head, options, scale);
+  settle({&row, 1});
   return row;
 }
 

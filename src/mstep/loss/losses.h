@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,22 @@ struct NamedSums : std::map<std::string, LossSum> {
   void add(const NamedSums& more);
 };
 
+/// Sums of a chunk of a row that are still on the device.
+struct PendingSums {
+  std::string kind;                ///< of its targets
+  at::Tensor sums_S;               ///< float64: what the prefix and what the rest has of the weighted sum, then those of `names`
+  std::vector<std::string> names;  ///< entries of RowLoss::details
+  int64_t count = 0;               ///< positions
+  int64_t num_prefix = 0;
+  bool has_sources = false;  ///< slots: KIND_prefix and KIND_tail are details too
+};
+
 /// Sums over a row (not means): the caller divides by the window's counts.
 struct RowLoss {
-  at::Tensor total;   ///< scalar float32 with graph: Σ over the kinds, each times its scale
-  NamedSums by_kind;  ///< weighted sums of the terms, by kind of target
-  NamedSums details;  ///< each term without its weight; KIND_prefix and KIND_tail of slots, with weights; kCorrectTokens
+  at::Tensor total;                  ///< scalar float32 with graph: Σ over the kinds, each times its scale
+  NamedSums by_kind;                 ///< weighted sums of the terms, by kind of target
+  NamedSums details;                 ///< each term without its weight; KIND_prefix and KIND_tail of slots, with weights; kCorrectTokens
+  std::vector<PendingSums> pending;  ///< what `by_kind` and `details` still lack, see settle()
 };
 
 /// Detail of cross-entropy: labels that have the largest logit (stage 1 eval_token_acc).
@@ -67,5 +79,10 @@ double scale_of(const LossScale& scale, const std::string& kind);
 /// @param scale      e.g. kLabels: 1 / labels of the window for `window` normalisation
 RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
                  const LossScale& scale);
+/// The same without a wait: the sums stay on the device until settle().
+RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
+                         const LossScale& scale);
+/// Brings the sums of rows to the host, all in one transfer.
+void settle(std::span<RowLoss> rows);
 
 }  // namespace rematch

@@ -11,15 +11,14 @@ at::Tensor gradient_norm(const at::Tensor& grad) { return at::linalg_vector_norm
 double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads, double max_norm) {
   const at::NoGradGuard no_grad;
   const at::Tensor total = at::linalg_vector_norm(norms, 2);
-  const double norm = total.item<double>();
-  if (max_norm > 0) {
-    // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent and cheaper.
-    const at::Tensor coefficient = at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
-    if (coefficient.item<double>() != 1.0) {
-      for (const at::Tensor& grad : grads) grad.mul_(coefficient);
-    }
+  if (!(max_norm > 0)) return total.item<double>();
+  const at::Tensor coefficient = at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
+  const at::Tensor on_host = at::stack({total, coefficient}).cpu();  // one wait for both
+  // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent and cheaper.
+  if (on_host[1].item<double>() != 1.0) {
+    for (const at::Tensor& grad : grads) grad.mul_(coefficient);
   }
-  return norm;
+  return on_host[0].item<double>();
 }
 
 double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "rollout/native/decode_graphs.h"
 #include "nn/attention.h"
+#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -31,7 +32,9 @@ struct AttentionPlan {
 };
 
 at::Tensor additive(const at::Tensor& visible, const at::TensorOptions& options) {
-  return at::zeros(visible.sizes(), at::kFloat).masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity()).to(options);
+  const at::Tensor mask =
+      at::zeros(visible.sizes(), at::kFloat).masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
+  return upload(mask.to(options.dtype()), options.device());
 }
 
 // Keys and values in pages; the cache that a decoder layer writes to and reads from.
@@ -116,7 +119,7 @@ class AtenRunner : public StepRunner {
     if (!step.visual_rows.empty()) {
       std::vector<int64_t> rows;
       for (const VisualRow& visual : step.visual_rows) rows.push_back(visual.row);
-      visual_idx_M = at::tensor(rows, at::kLong).to(model_->device());
+      visual_idx_M = index(rows);
       embeds_TH = embeds_TH.index_copy(0, visual_idx_M, visual_rows(step, [](const VisualRow& row) { return row.embed_H; }));
       for (size_t i = 0; i < step.visual_rows.front().deepstack_H.size(); ++i) {
         deepstack_MH.push_back(visual_rows(step, [i](const VisualRow& row) { return row.deepstack_H.at(i); }));
@@ -139,7 +142,7 @@ class AtenRunner : public StepRunner {
     at::Tensor rows_MH = at::empty({static_cast<int64_t>(step.visual_rows.size()), hidden_size}, at::kFloat);
     float* to = rows_MH.data_ptr<float>();
     for (const VisualRow& visual : step.visual_rows) to = std::copy_n(get(visual), hidden_size, to);
-    return rows_MH.to(at::TensorOptions(model_->device()).dtype(model_->dtype()));
+    return upload(rows_MH.to(model_->dtype()), model_->device());
   }
 
   std::span<float> logits_of(const Step& step, const at::Tensor& hidden_TH) {
@@ -148,7 +151,7 @@ class AtenRunner : public StepRunner {
       for (int64_t i = sequence.num_rows - sequence.num_logits; i < sequence.num_rows; ++i) rows.push_back(sequence.first_row + i);
     }
     if (rows.empty()) return {};
-    const at::Tensor hidden_KH = hidden_TH.index_select(0, at::tensor(rows, at::kLong).to(model_->device()));
+    const at::Tensor hidden_KH = hidden_TH.index_select(0, index(rows));
     return on_host(model_->head_KV(hidden_KH));
   }
 
@@ -170,7 +173,7 @@ class AtenRunner : public StepRunner {
     return sequence.block_table[block] * shape_.block_len + token_idx % shape_.block_len;
   }
 
-  at::Tensor index(const std::vector<int64_t>& values) const { return at::tensor(values, at::kLong).to(model_->device()); }
+  at::Tensor index(const std::vector<int64_t>& values) const { return upload_index(values, model_->device()); }
   int64_t spare_slot() const { return shape_.num_blocks * shape_.block_len; }
   at::TensorOptions float_options() const { return at::TensorOptions(model_->device()).dtype(model_->dtype()); }
 
