@@ -10,6 +10,7 @@ namespace {
 
 std::atomic<bool> g_requested{false};
 std::atomic<bool> g_save_requested{false};
+std::atomic<int64_t> g_num_checks{0};
 
 void on_stop(int) {
   if (g_requested.exchange(true)) _exit(130);
@@ -50,7 +51,9 @@ bool interrupt_requested() { return g_requested.load(std::memory_order_relaxed);
 void set_interrupt_requested(bool requested) { g_requested = requested; }
 bool take_save_request() { return g_save_requested.exchange(false); }
 void throw_if_interrupted() {
+  g_num_checks.fetch_add(1, std::memory_order_relaxed);
   if (interrupt_requested()) throw Interrupted{};
 }
+int64_t num_interrupt_checks() { return g_num_checks.load(std::memory_order_relaxed); }
 
 }  // namespace rematch

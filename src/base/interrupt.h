@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 
 namespace rematch {
 
@@ -25,7 +26,10 @@ bool take_save_request();
 /// Thrown by long-running work that sees the flag and leaves nothing half done.
 struct Interrupted {};
 
-/// Throws Interrupted when the flag is set.
+/// Throws Interrupted when the flag is set. Long-running work calls it at least once for each thing that it finishes.
 void throw_if_interrupted();
+
+/// How often throw_if_interrupted() has been called: work whose number stands still is stuck.
+int64_t num_interrupt_checks();
 
 }  // namespace rematch

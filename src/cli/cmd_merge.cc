@@ -7,11 +7,13 @@
 #include "text/stored_prompt.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "dist/ranks.h"
 #include "model/merge_adapter.h"
 
 namespace rematch {
 
 int run_merge(const MergeArguments& arguments) {
+  require_alone("rematch merge");
   MergeOptions options{
       .adapter_dir = arguments.adapter_dir, .base_dir = arguments.model_dir, .output_dir = arguments.output_dir, .dtype = std::nullopt};
   if (!arguments.dtype.empty()) options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command_set.h"
+#include "dist/ranks.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
 #include "text/lossy.h"
@@ -99,6 +100,7 @@ void draw(const Prediction& one, const std::string& directory, size_t index) {
 }
 
 int run_predict(PredictArguments& arguments) {
+  require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = images_at(arguments.inputs);
   if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <iostream>
 
@@ -48,12 +49,6 @@ class RankTerminal {
   std::unique_ptr<Terminal> terminal_;
 };
 
-/// Every rank of a host has a GPU of its own.
-std::string device_of(const std::string& wish, const World& world) {
-  const bool is_free = wish.empty() || wish == "auto" || wish == "cuda";
-  return !world.is_alone() && is_free && cuda_is_available() ? fmt::format("cuda:{}", world.local_rank) : wish;
-}
-
 void say_threads(Terminal& terminal, const World& world, const std::string& device) {
   if (world.is_alone() || device.rfind("cuda", 0) == 0) return;
   terminal.say(fmt::format("{} ranks with {} thread{} each (OMP_NUM_THREADS; torchrun sets 1)", world.size, at::get_num_threads(),
@@ -66,11 +61,12 @@ int run_train(const RunArguments& arguments) {
   const World world = world_from_environment();
   ConfigResult result = load_config(arguments.config_path, arguments.overrides, world.size);
   install_training_signals();
-  Ranks ranks(world, listener());
+  const std::string device = device_of_rank(arguments.device, world, num_gpus());
+  Ranks ranks(world, listener(),
+              {.patience = std::chrono::seconds(result.settings.ddp_timeout), .backend = result.settings.ddp_backend, .device = device});
   agree_on_output(result.settings.output, ranks.group());
   RankTerminal terminal(result.settings.output.run_dir, world.rank);
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
-  const std::string device = device_of(arguments.device, world);
   say_threads(*terminal, world, device);
   run_training(result, device, *terminal, ranks.group());
   return 0;

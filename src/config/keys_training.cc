@@ -47,7 +47,8 @@ std::vector<KeySpec> optimizer_keys() {
       key("zero_stage", &OptimSettings::zero_stage)
           .within(0, 3)
           .refuses("=3", "parameters are not sharded: use 1 or 2, which share optimizer state and gradients among the ranks")
-          .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share only (`deepspeed` zero1, zero2)"),
+          .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share only (also from `deepspeed`: zero1, "
+                "zero2, …)"),
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
           .needs("=multimodal_coord_offset", Capability::kCoordOffset)
@@ -84,6 +85,12 @@ std::vector<KeySpec> run_keys() {
           .needs("on", Capability::kGradientCheckpointing)
           .says("recomputes activations in the backward pass to save memory (ms-swift: true)"),
       batch("dataloader_drop_last", &BatchSettings::drop_last).says("drops an incomplete last micro-batch of an epoch (transformers)"),
+      key("ddp_backend", &Settings::ddp_backend)
+          .says("several ranks: how gradients and weights travel; `nccl` needs a GPU for each rank and a build with NCCL (transformers)"),
+      key("ddp_timeout", &Settings::ddp_timeout)
+          .within(1, 1e8)
+          .says("several ranks: seconds that they wait for one that lives but does not go on (transformers)"),
+      ignored("training.deepspeed", "all but its ZeRO stage, which stands for `training.zero_stage`"),
   };
 }
 

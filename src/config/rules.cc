@@ -34,6 +34,7 @@ class CrossRules {
     user_prompt();
     batch();
     learning_rates();
+    apply_deepspeed_rules(values_, context_.source.root, problems_);
     adapter_targets();
     schedule();
     packing();

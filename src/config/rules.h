@@ -25,4 +25,7 @@ void apply_health_rules(Values& values, bool rollouts, std::vector<Problem>& pro
 /// Those of targets and of what else may stand in for rollouts: the order of entries follows from the data; keys without effect are told.
 void apply_target_rules(Values& values, bool stage_2, std::vector<Warning>& warnings);
 
+/// Those of other programs' sections: the ZeRO stage of `deepspeed` stands for `training.zero_stage`. @param root  the tree as written
+void apply_deepspeed_rules(Values& values, const Node& root, std::vector<Problem>& problems);
+
 }  // namespace rematch

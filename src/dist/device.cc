@@ -4,19 +4,50 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rematch {
 namespace {
 
-int num_cuda_devices() {
-  // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
-  return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+std::string visible_devices() {
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  return text == nullptr ? "" : text;
 }
 
 }  // namespace
 
-bool cuda_is_available() { return num_cuda_devices() > 0; }
+int num_gpus() {
+  // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
+  return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+}
+
+bool cuda_is_available() { return num_gpus() > 0; }
+
+std::string device_of_rank(const std::string& wish, const World& world, int num_gpus) {
+  const bool is_open = wish.empty() || wish == "auto" || wish == "cuda";
+  if (world.is_alone() || !is_open || num_gpus == 0) return wish;
+  if (world.local_rank < num_gpus) return fmt::format("cuda:{}", world.local_rank);
+  const std::string visible = visible_devices();
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = "this host has fewer GPUs than ranks",
+       .where = fmt::format("rank {} of {}, LOCAL_RANK={}", world.rank, world.size, world.local_rank),
+       .what = fmt::format("{} GPU{} found{}, {} ranks on this host", num_gpus, num_gpus == 1 ? "" : "s",
+                           visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=" + visible, std::max(world.local_size, world.local_rank + 1)),
+       .fix = "start as many ranks as there are GPUs, correct CUDA_VISIBLE_DEVICES, or use --device cpu"});
+}
+
+std::string physical_gpu(int index) {
+  const std::string visible = visible_devices();
+  const std::vector<std::string> entries = split(visible, ',');
+  if (visible.empty() || index >= std::ssize(entries)) return std::to_string(index);
+  return python_strip(entries[static_cast<size_t>(index)]);
+}
 
 at::Device choose_device(const std::string& wish) {
   if (wish.empty() || wish == "auto") return cuda_is_available() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
@@ -34,7 +65,7 @@ at::Device choose_device(const std::string& wish) {
         ErrorKind::kConfig,
         {.error = "unknown device", .where = "--device", .what = fmt::format("\"{}\"", wish), .fix = "use auto, cpu, cuda or cuda:N"});
   }
-  const int available = num_cuda_devices();
+  const int available = num_gpus();
   if (index >= available) {
     throw UserError(
         ErrorKind::kEnvironment,
@@ -54,7 +85,7 @@ at::ScalarType dtype_on(const at::Device& device, ModelDtype wish) {
 std::string describe_device(const at::Device& device) {
   if (device.is_cpu()) return fmt::format("cpu, {} threads", at::get_num_threads());
   if (!device.is_cuda()) return device.str();
-  return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_cuda_devices());
+  return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_gpus());
 }
 
 }  // namespace rematch

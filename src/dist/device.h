@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "dist/world.h"
 #include "settings/model.h"
 
 namespace rematch {
@@ -10,6 +11,15 @@ namespace rematch {
 /// Where to compute. @param wish  "auto" or "" (CUDA when this torch build and machine have it, else CPU), "cpu", "cuda", "cuda:N"
 /// @throws UserError (config) for any other value; (environment) when CUDA is requested but unavailable, saying what is missing
 at::Device choose_device(const std::string& wish);
+
+/// The device of a rank: where the wish leaves it open, every rank of a host has a GPU of its own.
+/// @param num_gpus  that this process sees
+/// @throws UserError (environment) naming both numbers when the host has fewer GPUs than ranks
+std::string device_of_rank(const std::string& wish, const World& world, int num_gpus);
+/// How many CUDA devices this process sees; 0 without a CUDA build of torch.
+int num_gpus();
+/// A GPU as its host knows it: its entry in CUDA_VISIBLE_DEVICES, else its index. @param index  as this process numbers it
+std::string physical_gpu(int index);
 
 /// One line for the log: "cpu, 2 threads" or "cuda:0 of 4".
 std::string describe_device(const at::Device& device);

@@ -126,6 +126,7 @@ class GlooGroup : public Group {
   template <typename Call>
   void guarded(Call&& call) {
     const auto start = Clock::now();
+    begin_wait();
     try {
       call();
     } catch (const std::exception& error) {
@@ -137,7 +138,7 @@ class GlooGroup : public Group {
            .what = known.empty() ? first_line(error) : known,
            .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on from the last checkpoint"});
     }
-    wait_s_ += std::chrono::duration<double>(Clock::now() - start).count();
+    end_wait(std::chrono::duration<double>(Clock::now() - start).count());
   }
 
   /// One behind the other, by rank.

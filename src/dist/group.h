@@ -20,6 +20,8 @@ class Group {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   bool is_alone() const { return size() == 1; }
+  /// Where messages of tensors lie so that exchange() and broadcast() need no copy.
+  virtual at::Device message_device() const { return at::kCPU; }
   /// Replaces each value by its sum over the ranks. The spans have the same size on every rank.
   virtual void all_reduce(std::span<double> values) = 0;
   virtual void all_reduce(std::span<int64_t> values) = 0;
@@ -30,23 +32,39 @@ class Group {
   /// Replaces `values` by those of `root`. Shape and dtype are the same on every rank.
   virtual void broadcast(at::Tensor& values, int root) = 0;
   /// Starts sending `send` to all ranks, send_counts[r] values to rank r, one behind the other, and fills `receive` likewise. Both are flat
-  /// host tensors of one dtype, and stay as they are until the returned function, which waits, has returned.
+  /// tensors of one dtype on message_device(), and stay as they are until the returned function, which waits, has returned.
   [[nodiscard]] virtual std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
                                                        const at::Tensor& receive, const std::vector<int64_t>& receive_counts) = 0;
   /// Returns when every rank has called it.
   virtual void barrier() = 0;
 
   /// What this rank is doing, in a word that lives as long as the program: "rollout". The watchdog shows it.
-  void enter(const char* phase) { phase_ = phase; }
+  void enter(const char* phase) {
+    phase_ = phase;
+    ++num_moves_;
+  }
   const char* phase() const { return phase_; }
+  /// Phases and calls so far; it stands still while a rank computes, or is stuck.
+  int64_t num_moves() const { return num_moves_; }
+  /// True inside a call that waits for other ranks.
+  bool is_waiting() const { return is_waiting_; }
   /// Seconds that this rank has waited in calls of this object since the last call of this function.
   double take_wait_s() { return std::exchange(wait_s_, 0.0); }
 
  protected:
-  double wait_s_ = 0;
+  /// Around every call that waits.
+  void begin_wait() { is_waiting_ = true; }
+  void end_wait(double seconds) {
+    is_waiting_ = false;
+    ++num_moves_;
+    wait_s_ += seconds;
+  }
 
  private:
+  double wait_s_ = 0;
   std::atomic<const char*> phase_ = "start";
+  std::atomic<int64_t> num_moves_ = 0;
+  std::atomic<bool> is_waiting_ = false;
 };
 
 /// The group of a process that trains alone. One for the whole program; it holds no state.

@@ -132,6 +132,7 @@ bool is_worth_a_restart(int code) { return code != exit_code(ErrorKind::kConfig)
 }  // namespace
 
 int launch_ranks(const LaunchOptions& options) {
+  ::signal(SIGCHLD, SIG_DFL);  // one that was started to ignore it would never learn how a rank has ended
   c10d::TCPStoreOptions store_options;
   store_options.port = 0;
   store_options.isServer = true;

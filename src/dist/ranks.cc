@@ -6,6 +6,8 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <utility>
@@ -13,8 +15,11 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
+#include "dist/device.h"
 #include "dist/gloo_group.h"
 #include "dist/meeting.h"
+#include "dist/nccl_group.h"
 #include "dist/store.h"
 #include "dist/watchdog.h"
 
@@ -22,6 +27,7 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::seconds kArrival{120}, kFarewell{10};
+constexpr std::chrono::seconds kLongestCall{6 * 3600};  // others' rollouts are waited for in it; the watchdog ends what is stuck
 
 std::string text_of(const char* variable) {
   const char* text = std::getenv(variable);
@@ -42,17 +48,52 @@ std::string problem_of(const std::string& what) {
        .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on from the last checkpoint"});
 }
 
+std::unique_ptr<Group> over_nccl(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, const std::string& device,
+                                 std::chrono::seconds timeout) {
+  const at::Device own = choose_device(device);
+  if (!own.is_cuda()) {
+    throw UserError(ErrorKind::kConfig, {.error = "`training.ddp_backend: nccl` needs a GPU for each rank",
+                                         .where = "training.ddp_backend",
+                                         .what = "this rank computes on " + describe_device(own),
+                                         .fix = "set `training.ddp_backend: gloo`"});
+  }
+  require_own_gpus(*words, physical_gpu(own.index()));
+  return make_nccl_group(std::move(words), std::move(store), own, timeout);
+}
+
 }  // namespace
 
 struct Ranks::Impl {
+  Group* connected() const { return is_connected ? group.get() : nullptr; }
+  /// A rank that connects waits.
+  Watchdog::Progress progress() const {
+    const Group* all = connected();
+    return {.num_moves = num_interrupt_checks() + (all ? all->num_moves() : 0), .is_waiting = all == nullptr || all->is_waiting()};
+  }
+  void connect(const Options& options);
+
   World world;
   int num_exceptions = std::uncaught_exceptions();
   c10::intrusive_ptr<c10d::Store> store;
   std::unique_ptr<Watchdog> watchdog;
   std::unique_ptr<Group> group;
+  std::atomic<bool> is_connected = false;  ///< `group` is there, also for the watchdog's thread
 };
 
-Ranks::Ranks(const World& world, Listener listener) : impl_(std::make_unique<Impl>()) {
+void Ranks::Impl::connect(const Options& options) {
+  const std::chrono::seconds timeout = std::max(kLongestCall, options.patience);
+  group = make_gloo_group(
+      store, world.rank, world.size,
+      {.interface_name = text_of("GLOO_SOCKET_IFNAME"), .one_host = world.local_size == world.size, .timeout = timeout, .explain = [this] {
+         return watchdog->explain();
+       }});
+  if (options.backend == DdpBackend::kNccl) group = over_nccl(std::move(group), store, options.device, timeout);
+  is_connected = true;
+  const std::string program = content_hash_of(MappedFile("/proc/self/exe").bytes());
+  meet(*group, {{"the build of Rematch", fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});
+}
+
+Ranks::Ranks(const World& world, Listener listener, Options options) : impl_(std::make_unique<Impl>()) {
   impl_->world = world;
   if (world.is_alone()) return;
   quieten_torch();
@@ -61,18 +102,19 @@ Ranks::Ranks(const World& world, Listener listener) : impl_(std::make_unique<Imp
   impl->watchdog = std::make_unique<Watchdog>(
       impl->store, Watchdog::Options{.rank = world.rank,
                                      .size = world.size,
-                                     .phase = [impl] { return impl->group ? impl->group->phase() : "start"; },
+                                     .give_up_when_stuck = options.patience,
+                                     .phase = [impl] { return impl->connected() ? impl->group->phase() : "start"; },
+                                     .progress = [impl] { return impl->progress(); },
                                      .warn = std::move(listener.warn),
                                      .give_up = [lost = std::move(listener.lost)](const std::string& what) { lost(problem_of(what)); }});
   impl->watchdog->wait_for_first_beats(kArrival);
-  impl->group =
-      make_gloo_group(impl->store, world.rank, world.size,
-                      {.interface_name = text_of("GLOO_SOCKET_IFNAME"), .one_host = world.local_size == world.size, .explain = [impl] {
-                         return impl->watchdog->explain();
-                       }});
   impl->watchdog->start();
-  const std::string program = content_hash_of(MappedFile("/proc/self/exe").bytes());
-  meet(*impl->group, {{"the build of Rematch", fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});
+  try {
+    impl->connect(options);
+  } catch (...) {
+    impl->watchdog->stop(/*failed=*/true);  // the others still wait for its connections
+    throw;
+  }
 }
 
 Ranks::~Ranks() {

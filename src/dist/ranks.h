@@ -1,10 +1,12 @@
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "dist/group.h"
 #include "dist/world.h"
+#include "settings/ranks.h"
 
 namespace rematch {
 
@@ -18,8 +20,14 @@ class Ranks {
     /// A rank is lost: ends the process, without destructors, because threads wait in calls that never return.
     std::function<void(const std::string& problem)> lost;
   };
-  /// @throws UserError (environment) when the ranks do not meet, or are programs of different builds
-  Ranks(const World& world, Listener listener);
+  struct Options {
+    std::chrono::seconds patience{1800};  ///< how long the ranks wait for one that lives but does not go on (`training.ddp_timeout`)
+    DdpBackend backend = DdpBackend::kGloo;
+    std::string device;  ///< of this rank; kNccl needs a GPU
+  };
+  /// @throws UserError (environment) when the ranks do not meet, or are programs of different builds; (config) for a backend that this
+  /// build or device does not have
+  Ranks(const World& world, Listener listener, Options options);
   /// Rank 0 leaves last when it hosts the store.
   ~Ranks();
   Ranks(const Ranks&) = delete;

@@ -4,13 +4,17 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "dist/meeting.h"
@@ -32,13 +36,28 @@ struct Peer {
   std::string beat;
   Clock::time_point since = Clock::now();  ///< when the beat last changed, by this rank's clock
   bool is_warned = false;
+  Watchdog::Progress progress;
+  Clock::time_point stands_since = Clock::now();  ///< when it last moved or waited, by this rank's clock
+  bool is_told_stuck = false;
 
   Json content() const { return beat.empty() ? Json{{"host", "?"}, {"pid", 0}, {"phase", "start"}, {"left", ""}} : Json::parse(beat); }
+  /// Takes a beat. Returns how long the rank had stood still, when it goes on.
+  Clock::duration hear(std::string text) {
+    beat = std::move(text);
+    since = Clock::now();
+    is_warned = false;
+    const Json now = content();
+    const Watchdog::Progress next{now["moves"].get<int64_t>(), now["waits"].get<bool>()};
+    if (next.num_moves == progress.num_moves && !next.is_waiting) return {};
+    progress = next;
+    is_told_stuck = false;
+    return since - std::exchange(stands_since, since);
+  }
+  std::string phase() const { return content()["phase"]; }
   bool has_left() const { return content()["left"] != ""; }
   std::string text(int rank) const {
     const Json now = content();
-    return fmt::format("rank {} on {}, pid {}, in the phase {}", rank, now["host"].get<std::string>(), now["pid"].get<int64_t>(),
-                       now["phase"].get<std::string>());
+    return fmt::format("rank {} on {}, pid {}, in the phase {}", rank, now["host"].get<std::string>(), now["pid"].get<int64_t>(), phase());
   }
 };
 
@@ -52,13 +71,15 @@ struct Watchdog::Impl {
   bool is_stopping = false;
   int64_t num_beats = 0;
   std::vector<Peer> peers;
+  std::map<std::string, Clock::duration> longest_stands;  ///< by phase, of ranks that went on in the end
   std::thread thread;
 
+  Progress progress() const { return options.progress ? options.progress() : Progress{.is_waiting = false}; }
+
   void beat(const std::string& left) {
-    const Json content = {{"host", host_name()},
-                          {"pid", ::getpid()},
-                          {"phase", options.phase ? options.phase() : "start"},
-                          {"left", left},
+    const Progress now = progress();
+    const Json content = {{"host", host_name()},    {"pid", ::getpid()},       {"phase", options.phase ? options.phase() : "start"},
+                          {"moves", now.num_moves}, {"waits", now.is_waiting}, {"left", left},
                           {"beat", ++num_beats}};
     const std::string text = content.dump(-1, ' ', false, Json::error_handler_t::replace);
     store->set(key_of(options.rank), std::vector<uint8_t>(text.begin(), text.end()));
@@ -71,7 +92,8 @@ struct Watchdog::Impl {
       Peer& peer = peers[static_cast<size_t>(rank)];
       std::string text(bytes.begin(), bytes.end());
       if (text == peer.beat) continue;
-      peer = {.beat = std::move(text), .since = Clock::now()};
+      Clock::duration& longest = longest_stands[peer.phase()];
+      longest = std::max(longest, peer.hear(std::move(text)));
     }
   }
 
@@ -85,6 +107,35 @@ struct Watchdog::Impl {
       if (found.first < 0 || silence > found.second) found = {rank, silence};
     }
     return found;
+  }
+
+  /// Of ranks that this one waits for: the first that has left, or else the one that stands still for longest; -1 when there is none.
+  std::pair<int, Clock::duration> most_stuck() const {
+    std::pair<int, Clock::duration> found{-1, {}};
+    if (!progress().is_waiting) return found;
+    for (int rank = 0; rank < options.size; ++rank) {
+      const Peer& peer = peers[static_cast<size_t>(rank)];
+      if (rank == options.rank) continue;
+      if (peer.has_left()) return {rank, Clock::now() - peer.since};
+      const Clock::duration stand = Clock::now() - peer.stands_since;
+      if (!peer.progress.is_waiting && (found.first < 0 || stand > found.second)) found = {rank, stand};
+    }
+    return found;
+  }
+
+  void judge_stuck() {
+    const auto [rank, stand] = most_stuck();
+    if (rank < 0) return;
+    Peer& peer = peers[static_cast<size_t>(rank)];
+    if (peer.has_left()) {
+      if (stand >= options.warn_after)
+        options.give_up(fmt::format("{} has left, {}", peer.text(rank), peer.content()["left"].get<std::string>()));
+      return;
+    }
+    const std::string text = fmt::format("{} has not moved for {:.0f} s, and others wait for it", peer.text(rank), seconds(stand));
+    if (stand >= options.give_up_when_stuck) return options.give_up(text);
+    const Clock::duration usual = std::max<Clock::duration>(options.warn_when_stuck, 2 * longest_stands[peer.phase()]);
+    if (stand >= usual && !std::exchange(peer.is_told_stuck, true)) options.warn(text);
   }
 
   void judge() {
@@ -104,15 +155,17 @@ struct Watchdog::Impl {
         beat("");
         read();
       } catch (const std::exception&) {
-        options.give_up("the ranks' store does not answer: the launcher, or rank 0 on its host, has ended");
+        options.give_up("the ranks' store does not answer: the launcher, or rank 0 on its host, has ended" +
+                        (options.rank == 0 ? std::string() : "; last heard of " + peers[0].text(0)));
         return;
       }
       // A rank that was itself stopped must not take the others for silent.
       if (Clock::now() - last > options.warn_after / 2) {
-        for (Peer& peer : peers) peer.since = Clock::now();
+        for (Peer& peer : peers) peer.since = peer.stands_since = Clock::now();
       }
       last = Clock::now();
       judge();
+      judge_stuck();
       wake.wait_for(lock, options.interval);
     }
   }
@@ -129,13 +182,18 @@ Watchdog::~Watchdog() { stop(false); }
 
 void Watchdog::wait_for_first_beats(milliseconds patience) {
   const Clock::time_point end = Clock::now() + patience;
+  const Clock::time_point warning = Clock::now() + impl_->options.warn_after;
+  bool is_warned = false;
   std::vector<std::string> missing;
   do {
+    throw_if_interrupted();
     missing.clear();
     for (int rank = 0; rank < impl_->options.size; ++rank) {
       if (!impl_->store->check({key_of(rank)})) missing.push_back(std::to_string(rank));
     }
     if (missing.empty()) return;
+    if (Clock::now() > warning && !std::exchange(is_warned, true))
+      impl_->options.warn(fmt::format("waiting for rank {}, which has not come", join(missing, ", ")));
     std::this_thread::sleep_for(milliseconds(20));
   } while (Clock::now() < end);
   throw UserError(ErrorKind::kEnvironment,
@@ -146,7 +204,7 @@ void Watchdog::wait_for_first_beats(milliseconds patience) {
 }
 
 void Watchdog::start() {
-  for (Peer& peer : impl_->peers) peer.since = Clock::now();
+  for (Peer& peer : impl_->peers) peer.since = peer.stands_since = Clock::now();
   impl_->thread = std::thread([this] { impl_->watch(); });
 }
 

@@ -2,6 +2,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,18 +13,27 @@ class Store;
 
 namespace rematch {
 
-/// Sees that the other ranks live. Every rank writes a beat into the store each interval and reads those of all others, so that a rank that
-/// is killed, stopped or cut off is named on every survivor, whoever it is. Only its own clock counts: hosts may disagree on the time.
+/// Sees that the other ranks live and go on. Every rank writes a beat into the store each interval and reads those of all others, so that a
+/// rank that is killed, stopped or cut off is named on every survivor, whoever it is; so is one that lives and stands still while this one
+/// waits. Only its own clock counts: hosts may disagree on the time.
 class Watchdog {
  public:
+  /// How far a rank has come.
+  struct Progress {
+    int64_t num_moves = 0;    ///< grows with whatever it finishes
+    bool is_waiting = false;  ///< for other ranks
+  };
   struct Options {
     int rank = 0, size = 1;
     std::chrono::milliseconds interval{1000};
-    std::chrono::milliseconds warn_after{10000};      ///< one line about a silent rank
-    std::chrono::milliseconds give_up_after{30000};   ///< then the process ends: no call of a group with a silent rank ever returns
-    std::function<const char*()> phase;               ///< what this rank is doing
-    std::function<void(const std::string&)> warn;     ///< takes that line; on the watchdog's thread
-    std::function<void(const std::string&)> give_up;  ///< does not return in the program; on the watchdog's thread
+    std::chrono::milliseconds warn_after{10000};       ///< one line about a silent rank
+    std::chrono::milliseconds give_up_after{30000};    ///< then the process ends: no call of a group with a silent rank ever returns
+    std::chrono::milliseconds warn_when_stuck{30000};  ///< one line about a rank that stands still; later when ranks often stand longer
+    std::chrono::milliseconds give_up_when_stuck{1800000};  ///< then the process ends
+    std::function<const char*()> phase;                     ///< what this rank is doing
+    std::function<Progress()> progress;                     ///< empty: no rank is taken for stuck
+    std::function<void(const std::string&)> warn;           ///< takes that line; on the watchdog's thread
+    std::function<void(const std::string&)> give_up;        ///< does not return in the program; on the watchdog's thread
   };
 
   /// Writes the first beat. @param store  of the ranks; a connection of its own is made

@@ -14,6 +14,19 @@ at::Tensor shaped(const at::Tensor& flat, int64_t begin, const at::Tensor& as) {
   return flat.narrow(0, begin, as.numel()).view(as.sizes());
 }
 
+/// Of each of an owner's parcels, whether it has a gradient; they lie at the beginning of its chunk, behind one value that is always there.
+at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) { return flat.narrow(0, begin + 1, static_cast<int64_t>(count)); }
+
+std::vector<float> flags_in(const at::Tensor& flat, int64_t begin, size_t count) {
+  const at::Tensor host = flags_at(flat, begin, count).cpu();
+  const auto* values = host.const_data_ptr<float>();
+  return {values, values + count};
+}
+
+void set_flags(const at::Tensor& flat, int64_t begin, const std::vector<float>& flags) {
+  if (!flags.empty()) flags_at(flat, begin, flags.size()).copy_(at::tensor(flags));
+}
+
 }  // namespace
 
 GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& group) : groups_(groups), group_(group) {
@@ -22,8 +35,8 @@ GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& g
   }
   assign_owners();
   const int64_t total = std::accumulate(chunk_sizes_.begin(), chunk_sizes_.end(), int64_t{0});
-  send_ = at::zeros({total}, at::kFloat);
-  receive_ = at::zeros({group.size() * chunk_sizes_[static_cast<size_t>(group.rank())]}, at::kFloat);
+  send_ = at::zeros({total}, message_options());
+  receive_ = at::zeros({group.size() * chunk_sizes_[static_cast<size_t>(group.rank())]}, message_options());
 }
 
 // The largest first, each to the rank that has least so far; the same on every rank.
@@ -39,8 +52,7 @@ void GradientTurns::assign_owners() {
     *least += parcels_[i].parameter.numel();
   }
   for (int owner = 0; owner < group_.size(); ++owner) {
-    int64_t size = 1;  // a chunk is never empty
-    for (Parcel* parcel : parcels_of(owner)) parcel->flag_at = size++;
+    int64_t size = 1 + std::ssize(parcels_of(owner));  // a chunk is never empty
     for (Parcel* parcel : parcels_of(owner)) {
       parcel->values_at = size;
       size += parcel->parameter.numel();
@@ -74,13 +86,14 @@ void GradientTurns::give() {
   settle();
   int64_t begin = 0;
   for (int owner = 0; owner < group_.size(); ++owner) {
-    float* const flags = send_.mutable_data_ptr<float>() + begin;
+    std::vector<float> flags;
     for (Parcel* parcel : parcels_of(owner)) {
       at::Tensor& grad = parcel->parameter.mutable_grad();
-      flags[parcel->flag_at] = grad.defined() ? 1.0F : 0.0F;
+      flags.push_back(grad.defined() ? 1.0F : 0.0F);
       if (grad.defined()) shaped(send_, begin + parcel->values_at, grad).copy_(grad);
       grad.reset();
     }
+    set_flags(send_, begin, flags);
     begin += chunk_sizes_[static_cast<size_t>(owner)];
   }
   const std::vector<int64_t> mine(static_cast<size_t>(group_.size()), chunk_sizes_[static_cast<size_t>(group_.rank())]);
@@ -95,9 +108,10 @@ void GradientTurns::settle() {
   const int64_t size = chunk_sizes_[static_cast<size_t>(group_.rank())];
   const std::vector<Parcel*> mine = parcels_of(group_.rank());
   for (int rank = 0; rank < group_.size(); ++rank) {
-    const float* const flags = receive_.const_data_ptr<float>() + rank * size;
-    for (Parcel* parcel : mine) {
-      if (flags[parcel->flag_at] == 0) continue;
+    const std::vector<float> flags = flags_in(receive_, rank * size, mine.size());
+    for (size_t i = 0; i < mine.size(); ++i) {
+      if (flags[i] == 0) continue;
+      Parcel* const parcel = mine[i];
       const at::Tensor part = shaped(receive_, rank * size + parcel->values_at, parcel->parameter);
       if (parcel->sum.defined()) {
         parcel->sum.add_(part.to(parcel->sum.device()));
@@ -142,18 +156,21 @@ double GradientTurns::clip(double max_norm) {
 void GradientTurns::share(const std::function<at::Tensor(Parcel&)>& of, const std::function<void(Parcel&, const at::Tensor&)>& take) {
   const at::NoGradGuard no_grad;
   for (int owner = 0; owner < group_.size(); ++owner) {
-    at::Tensor flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, at::kFloat);
+    at::Tensor flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, message_options());
     const bool is_mine = owner == group_.rank();
-    for (Parcel* parcel : is_mine ? parcels_of(owner) : std::vector<Parcel*>()) {
+    const std::vector<Parcel*> parcels = parcels_of(owner);
+    std::vector<float> flags;
+    for (Parcel* parcel : is_mine ? parcels : std::vector<Parcel*>()) {
       const at::Tensor values = of(*parcel);
-      if (!values.defined()) continue;
-      flat.mutable_data_ptr<float>()[parcel->flag_at] = 1.0F;
-      shaped(flat, parcel->values_at, values).copy_(values);
+      flags.push_back(values.defined() ? 1.0F : 0.0F);
+      if (values.defined()) shaped(flat, parcel->values_at, values).copy_(values);
     }
+    set_flags(flat, 0, flags);
     group_.broadcast(flat, owner);
-    for (Parcel* parcel : is_mine ? std::vector<Parcel*>() : parcels_of(owner)) {
-      const bool is_given = flat.const_data_ptr<float>()[parcel->flag_at] != 0;
-      take(*parcel, is_given ? shaped(flat, parcel->values_at, parcel->parameter) : at::Tensor());
+    if (is_mine) continue;
+    flags = flags_in(flat, 0, parcels.size());
+    for (size_t i = 0; i < parcels.size(); ++i) {
+      take(*parcels[i], flags[i] != 0 ? shaped(flat, parcels[i]->values_at, parcels[i]->parameter) : at::Tensor());
     }
   }
 }

@@ -45,9 +45,10 @@ class GradientTurns {
     at::Tensor parameter;
     std::pair<size_t, size_t> place;  ///< group, index in it
     int owner = 0;
-    int64_t flag_at = 0, values_at = 0;  ///< in its owner's chunk: whether there is a gradient, and the gradient
-    at::Tensor sum;                      ///< of an owned parameter; undefined without a gradient so far
+    int64_t values_at = 0;  ///< of the gradient in its owner's chunk
+    at::Tensor sum;         ///< of an owned parameter; undefined without a gradient so far
   };
+  at::TensorOptions message_options() const { return at::TensorOptions().dtype(at::kFloat).device(group_.message_device()); }
   void assign_owners();
   void settle();
   void share(const std::function<at::Tensor(Parcel&)>& of, const std::function<void(Parcel&, const at::Tensor&)>& take);
@@ -57,7 +58,7 @@ class GradientTurns {
   Group& group_;
   std::vector<Parcel> parcels_;       ///< in the order of the groups
   std::vector<int64_t> chunk_sizes_;  ///< values that travel to each owner in a turn
-  at::Tensor send_, receive_;         ///< flat, float32, on the host
+  at::Tensor send_, receive_;         ///< flat, float32, on the group's message_device()
   std::function<void()> wait_;        ///< for the turn on its way; empty: none is
 };
 

@@ -40,6 +40,7 @@ constexpr const char* kHarmless[] = {"model.model",  // where the model lies; wh
                                      "training.per_device_eval_batch_size",
                                      "training.effective_batch_size",
                                      "training.zero_stage",
+                                     "training.ddp_",
                                      "custom.extra.rollout_matching.monitor_dump.",
                                      "custom.extra.rollout_matching.label_match",
                                      "custom.extra.rollout_matching.offload.",

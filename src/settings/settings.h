@@ -13,6 +13,7 @@
 #include "settings/optim.h"
 #include "settings/output.h"
 #include "settings/pack.h"
+#include "settings/ranks.h"
 #include "settings/schedule.h"
 #include "settings/target.h"
 #include "settings/tuner.h"
@@ -34,6 +35,8 @@ constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) { r
 struct Settings {
   TrainerVariant variant = TrainerVariant::kSft;
   uint64_t seed = 42;  ///< of all random numbers
+  DdpBackend ddp_backend = DdpBackend::kGloo;
+  int64_t ddp_timeout = 1800;  ///< seconds that ranks wait for one that lives but does not go on
   ModelSettings model;
   DataSettings data;
   PromptSettings prompt;

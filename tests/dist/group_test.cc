@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "base/error.h"
+#include "dist/device.h"
 #include "dist/meeting.h"
+#include "dist/nccl_group.h"
 #include "support/capture.h"
 #include "support/ranks.h"
 
@@ -69,6 +72,32 @@ TEST(Group, ExchangesUnequalSharesWhileTheRankGoesOn) {
     const auto r = static_cast<float>(rank);
     EXPECT_TRUE(receive.equal(at::tensor(std::vector<float>{r, 10 + r, 10 + r, 20 + r, 20 + r, 20 + r})));
   });
+}
+
+TEST(OwnGpus, TwoRanksOnOneAreRefusedByName) {
+  test::run_ranks(3, [](Group& group) {
+    require_own_gpus(group, std::to_string(group.rank()));
+    const UserError error = test::catch_user_error([&] { require_own_gpus(group, group.rank() == 0 ? "7" : "GPU-8f"); });
+    EXPECT_NE(error.problems()[0].where.find("ranks 1 and 2 on "), std::string::npos);
+    EXPECT_NE(error.problems()[0].what.find("GPU-8f"), std::string::npos);
+  });
+}
+
+TEST(OwnGpus, AreOfTheLocalRank) {
+  World world{.size = 4, .rank = 3, .local_size = 2, .local_rank = 1};
+  EXPECT_EQ(device_of_rank("auto", world, 2), "cuda:1");
+  EXPECT_EQ(device_of_rank("cuda:0", world, 2), "cuda:0") << "a wish is a wish";
+  EXPECT_EQ(device_of_rank("", world, 0), "") << "the CPU";
+  EXPECT_EQ(device_of_rank("cuda", World{}, 1), "cuda");
+  ::setenv("CUDA_VISIBLE_DEVICES", "5", 1);
+  const UserError error = test::catch_user_error([&] { device_of_rank("auto", world, 1); });
+  EXPECT_EQ(error.problems()[0].error, "this host has fewer GPUs than ranks");
+  EXPECT_NE(error.problems()[0].what.find("1 GPU found, CUDA_VISIBLE_DEVICES=5, 2 ranks on this host"), std::string::npos);
+  ::setenv("CUDA_VISIBLE_DEVICES", "5, GPU-8f", 1);
+  EXPECT_EQ(physical_gpu(1), "GPU-8f");
+  EXPECT_EQ(physical_gpu(2), "2");
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(physical_gpu(1), "1");
 }
 
 TEST(Meeting, NamesTheStrangerAndWhatDiffers) {

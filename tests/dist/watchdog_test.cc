@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <mutex>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "base/error.h"
@@ -63,6 +65,56 @@ TEST(Watchdog, IsContentWithRanksThatBeatOrHaveLeft) {
   EXPECT_NE(pair.first->explain().find("has left, with an error"), std::string::npos);
   pair.first->stop(false);
   pair.first->wait_for_others(milliseconds(5000));
+}
+
+TEST(Watchdog, NamesARankThatStandsStillWhileOthersWaitForIt) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::promise<std::string> warned, gave_up;
+  std::atomic<int64_t> num_moves = 0;
+  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .warn_when_stuck = milliseconds(200)};
+  options.give_up_when_stuck = milliseconds(600);
+  options.phase = [] { return "update"; };
+  options.warn = [&](const std::string& text) { warned.set_value(text); };
+  std::once_flag once;
+  options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
+  Watchdog::Options of_first = options, of_second = options;
+  of_first.progress = [] { return Watchdog::Progress{.is_waiting = true}; };
+  of_second.rank = 1;
+  of_second.progress = [&] { return Watchdog::Progress{.num_moves = num_moves}; };
+  Watchdog first(store, of_first), second(store, of_second);
+  first.start();
+  second.start();
+  auto told = warned.get_future(), ended = gave_up.get_future();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(has(told, milliseconds(50))) << "a rank that goes on is waited for";
+    ++num_moves;
+  }
+  ASSERT_TRUE(has(told, milliseconds(5000)));
+  const std::string text = told.get();
+  EXPECT_NE(text.find("rank 1 on "), std::string::npos) << text;
+  EXPECT_NE(text.find("in the phase update has not moved for"), std::string::npos) << text;
+  ASSERT_TRUE(has(ended, milliseconds(5000)));
+  first.stop(false);
+  second.stop(false);
+}
+
+TEST(Watchdog, DoesNotWaitForARankThatHasLeft) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::promise<std::string> gave_up;
+  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .warn_after = milliseconds(200)};
+  options.progress = [] { return Watchdog::Progress{.is_waiting = true}; };
+  std::once_flag once;
+  options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
+  Watchdog::Options of_second = options;
+  of_second.rank = 1;
+  Watchdog first(store, options), second(store, of_second);
+  first.start();
+  second.start();
+  second.stop(/*failed=*/true);
+  auto told = gave_up.get_future();
+  ASSERT_TRUE(has(told, milliseconds(5000)));
+  EXPECT_NE(told.get().find("has left, with an error"), std::string::npos);
+  first.stop(false);
 }
 
 TEST(Watchdog, NamesTheRanksThatHaveNotCome) {

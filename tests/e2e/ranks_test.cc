@@ -159,6 +159,20 @@ TEST(Ranks, StrangersAreRefusedByName) {
   EXPECT_THAT(result.err, HasSubstr("there: 43"));
 }
 
+TEST(Ranks, WhatIsOneProcessSaysSo) {
+  test::Program program;
+  const std::string config = program.config(), model = test::Program::model();
+  for (const std::string& command :
+       {"eval " + config, "rollout " + config + " --split val --output out.jsonl", "probe " + config, "predict --model " + model + " x.png",
+        "merge " + model + " --output out", "add-coord-tokens " + model + " out"}) {
+    const test::ProcessResult result =
+        test::run_command(fmt::format("cd {} && export WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1; exec {} {}",
+                                      program.dir().path(), test::binary_path("bin/rematch"), command));
+    EXPECT_EQ(result.exit_code, 4) << command << result.err;
+    EXPECT_THAT(result.err, HasSubstr("is one process")) << command;
+  }
+}
+
 TEST(Ranks, AnInterruptSavesTheStateOfAll) {
   test::Program program;
   const std::string config = program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
@@ -186,6 +200,20 @@ TEST(Ranks, AKilledRankIsNamedAndARestartEndsAsIfNothingHadBeen) {
   EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
   EXPECT_THAT(result.err, HasSubstr("restart 1 of 1"));
   expect_the_same({weights_of(program, 5), program.log_without_times()}, undisturbed);
+}
+
+TEST(Ranks, TheLauncherMayHaveBeenStartedToIgnoreItsChildren) {
+  const test::ProcessResult result =
+      test::run_command("timeout 60 env --ignore-signal=CHLD " + test::binary_path("bin/rematch") + " launch --nproc 2 train missing.yaml");
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+}
+
+TEST(Ranks, NcclIsRefusedWhereItCannotBe) {
+  test::Program program;
+  const test::ProcessResult result =
+      run(program, {2, 1}, program.config("training: {ddp_backend: nccl}\n") + " --device cpu", "--restarts 0");
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("`training.ddp_backend: nccl` needs a GPU for each rank"));
 }
 
 TEST(Ranks, TheProgramDefinesNothingOfGloo) {

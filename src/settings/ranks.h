@@ -1,0 +1,16 @@
+#pragma once
+#include <span>
+
+#include "base/enum_names.h"
+
+namespace rematch {
+
+/// How the tensors of several ranks travel (`training.ddp_backend`).
+enum class DdpBackend {
+  kGloo,  ///< through host memory, over TCP
+  kNccl,  ///< between GPUs
+};
+inline constexpr EnumName<DdpBackend> kDdpBackends[] = {{DdpBackend::kGloo, "gloo"}, {DdpBackend::kNccl, "nccl"}};
+constexpr std::span<const EnumName<DdpBackend>> names_of(DdpBackend) { return kDdpBackends; }
+
+}  // namespace rematch
