@@ -3,7 +3,7 @@
 //   PLANT_RANK   which rank (RANK); its first attempt only (TORCHELASTIC_RESTART_COUNT is not above 0)
 //   PLANT_PHASE  start (its first connection), rollout, backward, exchange, update, evaluate, save
 //   PLANT_AT     how often the phase is entered until then, from 1
-//   PLANT_FAULT  kill, stop, interrupt, throw, nan (in backward), full (from then on the disk under PLANT_UNDER is full)
+//   PLANT_FAULT  kill, stop, hang (lives and does not go on), interrupt, throw, nan (in backward), full (from then on the disk under PLANT_UNDER is full)
 //   PLANT_UNDER  the directory of runs
 //
 // It sees a phase by what the program calls of other libraries in it.
@@ -49,6 +49,7 @@ bool enter(const char* phase) {
   std::fprintf(stderr, "planted: %s in %s\n", fault.c_str(), phase);
   if (fault == "kill") ::kill(::getpid(), SIGKILL);
   if (fault == "stop") ::kill(::getpid(), SIGSTOP);
+  while (fault == "hang") ::pause();
   if (fault == "interrupt") ::kill(::getpid(), SIGINT);
   if (fault == "full") g_is_full = true;
   if (fault == "throw") throw std::runtime_error("a planted exception");
