@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "estep/estep.h"
 #include "estep/sample_lengths.h"
-#include "estep/target/truth_segment.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "text/chat_template.h"
@@ -70,34 +69,6 @@ TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
   const std::vector<SampleLength> again = measure(5);
   ASSERT_EQ(again.size(), lengths_.size());
   for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].total(), lengths_[i].total()) << "with five threads";
-}
-
-TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
-  Sample sample = dataset_.samples()[0];  // an outline and two boxes
-  ASSERT_EQ(sample.objects.size(), 3u);
-  sample.objects.push_back(sample.objects[0]);
-  sample.objects.back().desc = "another, quite long";
-  const test::TempDir directory;
-  std::vector<int> order{0, 1, 2, 3};
-  int longest = 0, shortest = 1 << 20;
-  const Prompt prompt = make_prompt(sample, 0, prompts_, patches_);
-  do {
-    std::vector<SceneObject> objects;
-    for (const int i : order) objects.push_back(sample.objects[static_cast<size_t>(i)]);
-    const int length = build_ground_truth_segment(prompt, objects, vocab_).encoded_len();
-    longest = std::max(longest, length);
-    shortest = std::min(shortest, length);
-  } while (std::next_permutation(order.begin(), order.end()));
-  EXPECT_GT(longest, shortest) << "the order matters";
-  const std::string record = read_file(test::source_path("tests/golden/e2e/train.jsonl"));
-  const std::string line = record.substr(0, record.find('\n'));
-  const std::string added = R"(, {"desc": "another, quite long", "poly": [563, 156, 797, 156, 672, 500]}]})";
-  directory.write("data.jsonl", line.substr(0, line.rfind("]}")) + added + "\n");
-  const Dataset one = Dataset::load(directory.file("data.jsonl"), {.check_image_files = false});
-  for (const uint64_t seed : {1u, 2u, 3u}) {
-    const MeasureOptions options{.ordering = ObjectOrdering::kRandom, .seed = seed, .any_order = true, .patches = patches_};
-    EXPECT_EQ(measure_samples(one, prompts_, vocab_, options, [](int64_t) {})[0].total(), longest);
-  }
 }
 
 TEST_F(LongSamplesTest, AreListedTogetherWithALengthThatHoldsThemAll) {
