@@ -32,7 +32,7 @@ ALLOWED = {
     "dist": set(),
     "model": {"flow", "nn", "checkpoint", "vision", "model/families"},
     "rollout/backend": set(),
-    "rollout": {"flow", "text", "vision", "kernels", "nn", "model", "model/families", "rollout/backend"},
+    "rollout": {"dist", "flow", "text", "vision", "kernels", "nn", "model", "model/families", "rollout/backend"},
     "mstep/loss": {"flow", "nn"},
     "mstep/optim": {"model/families"},
     "mstep": {"dist", "flow", "vision", "model", "mstep/loss", "mstep/optim"},

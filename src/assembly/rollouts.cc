@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "assembly/loss_keys.h"
 #include "assembly/sample_pixels.h"
+#include "dist/agreement.h"
 #include "model/adapter.h"
 #include "rollout/engine_factory.h"
 #include "text/stop_ids.h"
@@ -50,15 +52,19 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer, std::
   PixelStore& pixels = *session.pixels;
   const GenerateOptions generate{settings.generation, settings.seed, read_stop_ids(settings.model.directory, *session.tokenizer)};
   Rollouts rollouts;
-  rollouts.offload = make_offload(session, std::move(optimizer), std::move(mover));
-  OffloadScope offload_scope(rollouts.offload.get());
+  std::optional<OffloadScope> offload_scope;
+  // Before any rank starts an engine and waits for those that it shares it with.
+  together(session.vllm.ranks != nullptr ? *session.vllm.ranks : alone(), [&] {
+    rollouts.offload = make_offload(session, std::move(optimizer), std::move(mover));
+    offload_scope.emplace(rollouts.offload.get());
+  });
   rollouts.engine = make_engine(settings.backend,
                                 {.model = session.model,
                                  .tokenizer = session.tokenizer,
                                  .pixels = sample_pixels(pixels, session.train_data, session.val_data),
                                  .vllm = session.vllm},
                                 generate);
-  offload_scope.restore();
+  offload_scope->restore();
   Examiner::Options options = session.examiner_options();
   options.stop_ids = generate.stop_ids;
   const auto examiner = [&](const std::optional<Dataset>& data) {

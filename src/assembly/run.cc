@@ -17,11 +17,13 @@
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "assembly/skipping.h"
+#include "assembly/vllm_setup.h"
 #include "base/file.h"
 #include "checkpoint/peft.h"
 #include "dist/agreement.h"
 #include "dist/group.h"
 #include "dist/meeting.h"
+#include "estep/turn_source.h"
 #include "model/adapter.h"
 #include "model/finite_weights.h"
 #include "model/save.h"
@@ -229,10 +231,13 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   });
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
+  const bool needs_rollouts = settings.is_stage_2() || (has_val && settings.rollouts);
+  const std::unique_ptr<Group> engine_ranks = needs_rollouts ? ranks_of_engine(settings, group) : nullptr;
   const SessionNeeds needs{.train_data = true,
                            .val_data = has_val,
                            .val_truth = has_val && !settings.is_stage_2(),
-                           .rollouts = settings.is_stage_2() || (has_val && settings.rollouts),
+                           .rollouts = needs_rollouts,
+                           .engine_ranks = engine_ranks.get(),
                            .weights_dir = checkpoint.value_or("")};
   std::optional<Session> prepared;
   together(group, [&] { prepared.emplace(settings, device, needs, group, terminal); });
@@ -250,6 +255,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   Rollouts rollouts;
   together(group, [&] {
     if (averages) carry_optimizer(*averages, session.model->description().text.vocab_size, mstep.optimizer(), terminal);
+  });
+  together(group, [&] {
     if (needs.rollouts) rollouts = make_rollouts(session, [&mstep] { return mstep.optimizer().tensors(); });
   });
 
@@ -277,7 +284,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                                                                           .logging_steps = settings.cadence.logging_steps,
                                                                           .step = [&state] { return state.global_step + 1; }});
   }
-  const std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session, group);
+  std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session, group);
+  if (rollouts.engine) source = std::make_unique<TurnSource>(std::move(source), *rollouts.engine);
   Packer packer = make_packer(session);
   const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group) : nullptr;
   Checkpoints checkpoints({.run_dir = settings.output.run_dir,

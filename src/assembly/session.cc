@@ -25,14 +25,8 @@ namespace {
 at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs, const Group& group) {
   const at::Device device = choose_device(name);
   const std::string& backend = settings.backend;
-  if (needs.rollouts && backend == "vllm" && group.size() > 1 && settings.vllm.tensor_parallel_size > 1) {
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "vLLM engines that span several ranks are not built yet",
-                     .where = "custom.extra.rollout_matching.vllm.tensor_parallel_size",
-                     .what = fmt::format("{} (the default is 4), {} ranks", settings.vllm.tensor_parallel_size, group.size()),
-                     .fix = "set vllm.tensor_parallel_size: 1, which gives every rank an engine of its own, or rollout_backend: native"});
-  }
-  if (needs.rollouts) check_backend_available(backend, backend == "vllm" ? vllm_options_of(settings, device, group) : VllmOptions{});
+  if (needs.rollouts)
+    check_backend_available(backend, backend == "vllm" ? vllm_options_of(settings, device, group, needs.engine_ranks) : VllmOptions{});
   LabelMatch::from(settings.match.label_match);  // a file of synonyms is found wrong before the data are read
   require_model_dir(settings.model.directory);
   return device;
@@ -132,7 +126,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
     std::vector<const Dataset*> data;
     if (train_data) data.push_back(&*train_data);
     if (val_data) data.push_back(&*val_data);
-    vllm = vllm_options_of(settings, device, group);
+    vllm = vllm_options_of(settings, device, group, needs.engine_ranks);
     settle_vllm_options(vllm, settings, data, *prompts, patches);
   }
   // Finds samples that are too long for a row before the model is loaded.

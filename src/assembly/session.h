@@ -22,9 +22,10 @@ namespace rematch {
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
-  bool val_truth = false;   ///< the loss on the full truth of val_data is measured: its samples must fit the cap
-  bool rollouts = false;    ///< make_rollouts() follows: its backend is checked first
-  std::string weights_dir;  ///< a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
+  bool val_truth = false;         ///< the loss on the full truth of val_data is measured: its samples must fit the cap
+  bool rollouts = false;          ///< make_rollouts() follows: its backend is checked first
+  Group* engine_ranks = nullptr;  ///< as ranks_of_engine()
+  std::string weights_dir;        ///< a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
 };
 
 /// The first parts of a configuration: checked data, prompts, loaded model. Train, eval and rollout all start from one.

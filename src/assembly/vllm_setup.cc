@@ -1,11 +1,15 @@
 #include "assembly/vllm_setup.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/file.h"
 #include "dist/device.h"
+#include "dist/meeting.h"
+#include "dist/world.h"
 #include "estep/examiner.h"
 #include "rollout/vllm/vllm_checks.h"
 
@@ -36,9 +40,29 @@ class LongestPrompt {
 
 }  // namespace
 
-VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group) {
+std::unique_ptr<Group> ranks_of_engine(const Settings& settings, Group& group) {
+  const int size = settings.vllm.tensor_parallel_size;
+  if (settings.backend != "vllm" || size == 1 || group.is_alone()) return nullptr;
   VllmOptions options{settings.vllm};
   options.world_size = group.size();
+  check_vllm_ranks(options);
+  check_vllm_hosts(group.all_gather(host_name()), size);
+  return group.split(size);
+}
+
+VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group, Group* ranks) {
+  VllmOptions options{settings.vllm};
+  options.world_size = group.size();
+  if (!group.is_alone()) {
+    const World world = world_from_environment();
+    options.ranks = ranks;
+    options.ranks_on_host = world.local_size;
+    options.device_index = device.has_index() ? device.index() : 0;
+    options.store_host = world.host;
+    options.store_port = world.port;
+    options.store_prefix =
+        fmt::format("rematch/{}/{}/{}/vllm/{}", world.run_id, world.restart, world.size, group.rank() / settings.vllm.tensor_parallel_size);
+  }
   options.model_dir = settings.model.directory;
   options.on_cpu = !device.is_cuda();
   options.bfloat16 = dtype_on(device, settings.model.dtype) == at::kBFloat16;

@@ -17,6 +17,7 @@ namespace {
 struct Report {
   bool keeps_state = false;
   bool is_interrupt = false;
+  bool is_of_peer = false;  ///< told by another rank
   ErrorKind kind = ErrorKind::kBug;
   std::vector<Problem> problems;
 };
@@ -34,7 +35,10 @@ Report report_of(const std::exception_ptr& failure) {
   } catch (const Interrupted&) {
     return {.keeps_state = true, .is_interrupt = true, .kind = ErrorKind::kInterrupted};
   } catch (const UserError& error) {
-    return {.keeps_state = dynamic_cast<const KeepsState*>(&error) != nullptr, .kind = error.kind(), .problems = error.problems()};
+    return {.keeps_state = dynamic_cast<const KeepsState*>(&error) != nullptr,
+            .is_of_peer = dynamic_cast<const PeerFailure*>(&error) != nullptr,
+            .kind = error.kind(),
+            .problems = error.problems()};
   } catch (const c10::Error& error) {
     return bug(error.what_without_backtrace());
   } catch (const std::exception& error) {
@@ -47,15 +51,20 @@ Report report_of(const std::exception_ptr& failure) {
 std::string text_of(const Report& report) {
   Json problems = Json::array();
   for (const Problem& problem : report.problems) problems.push_back({problem.error, problem.where, problem.what, problem.fix});
-  return Json({report.keeps_state, report.is_interrupt, static_cast<int>(report.kind), problems})
+  return Json({report.keeps_state, report.is_interrupt, report.is_of_peer, static_cast<int>(report.kind), problems})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Report read_report(const std::string& text) {
   const Json json = Json::parse(text);
-  Report report{.keeps_state = json[0], .is_interrupt = json[1], .kind = static_cast<ErrorKind>(json[2].get<int>())};
-  for (const Json& problem : json[3]) report.problems.push_back({problem[0], problem[1], problem[2], problem[3]});
+  Report report{.keeps_state = json[0], .is_interrupt = json[1], .is_of_peer = json[2], .kind = static_cast<ErrorKind>(json[3].get<int>())};
+  for (const Json& problem : json[4]) report.problems.push_back({problem[0], problem[1], problem[2], problem[3]});
   return report;
+}
+
+bool is_worse(const Report& report, const Report& other) {
+  if (report.is_of_peer != other.is_of_peer) return other.is_of_peer;
+  return other.keeps_state && !report.keeps_state;
 }
 
 [[noreturn]] void throw_peer_failure(int rank, Report report) {
@@ -84,12 +93,14 @@ void Agreement::conclude() {
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (texts[static_cast<size_t>(rank)].empty()) continue;
     Report report = read_report(texts[static_cast<size_t>(rank)]);
-    if (!worst || (worst->second.keeps_state && !report.keeps_state)) worst = {rank, std::move(report)};
+    if (!worst || is_worse(report, worst->second)) worst = {rank, std::move(report)};
   }
   const std::exception_ptr mine = std::exchange(failure_, nullptr);
   // A failure of this rank's own is told in its own words, unless it would save a state that the others do not.
-  if (mine && report_of(mine).keeps_state == worst->second.keeps_state) std::rethrow_exception(mine);
-  throw_peer_failure(worst->first, std::move(worst->second));
+  if (mine && !is_worse(worst->second, report_of(mine)) && report_of(mine).keeps_state == worst->second.keeps_state) {
+    std::rethrow_exception(mine);
+  }
+  throw_peer_failure(group_.run_rank(worst->first), std::move(worst->second));
 }
 
 void together(Group& group, const std::function<void()>& part) {

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// Another rank failed: its problems, with its number in front.
+/// Another rank failed: its problems, with its number in front. Thrown within an Agreement it gives way to that rank's own failure.
 class PeerFailure : public UserError {
  public:
   using UserError::UserError;
@@ -34,7 +34,7 @@ class Agreement {
   bool has_failed() const { return failure_ != nullptr; }
   /// Every rank calls it. @throws on all ranks when a part failed on any: the rank's own exception where it is the run's failure; elsewhere
   /// Interrupted after an interrupt, else PeerFailure. The run's failure is the one of the lowest rank, but one that does not keep the
-  /// state goes before those that do: all ranks save, or none. Cost: one word over the ranks; nothing when alone.
+  /// state goes before those that do (all ranks save, or none), and a PeerFailure comes last: its rank tells it better. Cost: one word over the ranks; nothing when alone.
   void conclude();
 
  private:

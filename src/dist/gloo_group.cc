@@ -2,6 +2,7 @@
 #include "dist/gloo_group.h"
 
 #include <fmt/core.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <algorithm>
@@ -15,6 +16,9 @@ namespace rematch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// In a part of a run ranks are never far apart.
+constexpr std::chrono::minutes kPatienceOfParts{30};
 
 // Gloo throws types of its own from its threads, torch one with a back trace.
 std::string first_line(const std::exception& error) {
@@ -36,7 +40,7 @@ std::string bytes_at(const at::Tensor& tensor, int64_t begin, int64_t size) {
 class GlooGroup : public Group {
  public:
   GlooGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int size, GlooOptions options)
-      : rank_(rank), size_(size), options_(std::move(options)) {
+      : rank_(rank), size_(size), options_(std::move(options)), store_(std::move(store)) {
     auto settings = c10d::ProcessGroupGloo::Options::create(options_.timeout);
     try {
       settings->devices.push_back(device());
@@ -48,11 +52,12 @@ class GlooGroup : public Group {
                                                 .what = fmt::format("\"{}\": {}", options_.interface_name, first_line(error)),
                                                 .fix = "set it to an interface that reaches the other hosts (`ip address` lists them)"});
     }
-    guarded([&] { gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(std::move(store), rank, size, settings); });
+    guarded([&] { gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, rank, size, settings); });
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int run_rank(int rank) const override { return options_.first_rank + rank; }
 
   void all_reduce(std::span<double> values) override { sum(values, at::kDouble); }
   void all_reduce(std::span<int64_t> values) override { sum(values, at::kLong); }
@@ -105,6 +110,18 @@ class GlooGroup : public Group {
     all_reduce(std::span<int64_t>(&nothing, 1));
   }
 
+  std::unique_ptr<Group> split(int size) override {
+    REMATCH_CHECK(size >= 1 && size_ % size == 0);
+    const int part = rank_ / size;
+    const std::string prefix = fmt::format("split{}/{}", num_splits_++, part);
+    if (size == 1) return Group::split(size);
+    GlooOptions options = options_;
+    options.first_rank = run_rank(part * size);
+    options.run_size = options_.run_size > 0 ? options_.run_size : size_;
+    options.timeout = std::min<std::chrono::seconds>(options_.timeout, kPatienceOfParts);
+    return std::make_unique<GlooGroup>(c10::make_intrusive<c10d::PrefixStore>(prefix, store_), rank_ % size, size, std::move(options));
+  }
+
  private:
   std::shared_ptr<gloo::transport::Device> device() const {
     if (!options_.interface_name.empty()) return c10d::ProcessGroupGloo::createDeviceForInterface(options_.interface_name);
@@ -134,7 +151,8 @@ class GlooGroup : public Group {
       throw UserError(
           ErrorKind::kEnvironment,
           {.error = "the connection to another rank is lost",
-           .where = fmt::format("rank {} of {}, in the phase {}", rank_, size_, phase()),
+           .where =
+               fmt::format("rank {} of {}, in the phase {}", run_rank(rank_), options_.run_size > 0 ? options_.run_size : size_, phase()),
            .what = known.empty() ? first_line(error) : known,
            .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on from the last checkpoint"});
     }
@@ -163,6 +181,8 @@ class GlooGroup : public Group {
 
   int rank_, size_;
   GlooOptions options_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  int num_splits_ = 0;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
 };
 

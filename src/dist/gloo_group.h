@@ -21,6 +21,8 @@ struct GlooOptions {
   std::chrono::seconds timeout{6 * 3600};  ///< of one call: a rank waits for the others' rollouts in it
   /// Called when a call cannot be finished: what is known of the other ranks, as a sentence, or nothing. May take seconds.
   std::function<std::string()> explain = {};
+  int first_rank = 0;  ///< of a part of a run: its rank 0 in the run
+  int run_size = 0;    ///< of a part of a run: the ranks of the run; 0: the group is the run
 };
 
 /// Ranks that talk over TCP, by the Gloo of torch's wheel. Host memory only. Returns when all ranks are connected.

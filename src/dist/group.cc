@@ -26,6 +26,11 @@ class SoloGroup : public Group {
 
 }  // namespace
 
+std::unique_ptr<Group> Group::split(int size) {
+  REMATCH_CHECK(size == 1, "this group has no parts");
+  return std::make_unique<SoloGroup>();
+}
+
 Group& alone() {
   static SoloGroup group;
   return group;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,8 @@ class Group {
   bool is_alone() const { return size() == 1; }
   /// Where messages of tensors lie so that exchange() and broadcast() need no copy.
   virtual at::Device message_device() const { return at::kCPU; }
+  /// What a rank of this group is called in the run: another number only in a part that split() made.
+  virtual int run_rank(int rank) const { return rank; }
   /// Replaces each value by its sum over the ranks. The spans have the same size on every rank.
   virtual void all_reduce(std::span<double> values) = 0;
   virtual void all_reduce(std::span<int64_t> values) = 0;
@@ -37,6 +40,9 @@ class Group {
                                                        const at::Tensor& receive, const std::vector<int64_t>& receive_counts) = 0;
   /// Returns when every rank has called it.
   virtual void barrier() = 0;
+  /// The part of this rank when the ranks are cut into parts of `size` neighbours, which divides their number: a group of its own. Every
+  /// rank calls it.
+  virtual std::unique_ptr<Group> split(int size);
 
   /// What this rank is doing, in a word that lives as long as the program: "rollout". The watchdog shows it.
   void enter(const char* phase) {

@@ -84,6 +84,8 @@ class NcclGroup : public Group {
   std::string broadcast(std::string bytes) override {
     return waited([&] { return words_->broadcast(std::move(bytes)); });
   }
+  /// A part exchanges words only.
+  std::unique_ptr<Group> split(int size) override { return words_->split(size); }
   void barrier() override {
     waited([&] { words_->barrier(); });
   }

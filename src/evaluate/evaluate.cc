@@ -67,6 +67,8 @@ EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
   std::vector<Batch> batches(static_cast<size_t>(num_batches()));
   together(group, [&] {
     if (teacher_ != nullptr) run_teacher(terminal, batches);
+  });
+  together(group, [&] {
     if (examiner_ != nullptr) run_rollouts(terminal, visit, batches);
   });
   gather(batches);

@@ -36,6 +36,26 @@ class RolloutEngine {
   virtual std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) = 0;
   /// Releases what is only needed while generating (caches).
   virtual void release() = 0;
+
+  // A turn of generating, for an engine that several ranks share; the others need none. EngineTurn calls these.
+  virtual void begin_turn() {}
+  /// Returns when all ranks have ended their turns; until then this rank answers the others' prompts with them.
+  virtual void end_turn() {}
+  /// After a failure: the others stop too. Nothing outside of a turn.
+  virtual void abandon_turn() noexcept {}
+};
+
+/// The stretch of code in which this rank may generate, entered by all ranks that share an engine, or none. May be nested: the end of the
+/// innermost is the end. Left by an exception it makes the others stop.
+class EngineTurn {
+ public:
+  explicit EngineTurn(RolloutEngine& engine) : engine_(engine) { engine_.begin_turn(); }
+  ~EngineTurn() { engine_.abandon_turn(); }
+  EngineTurn(const EngineTurn&) = delete;
+  void end() { engine_.end_turn(); }
+
+ private:
+  RolloutEngine& engine_;
 };
 
 }  // namespace rematch

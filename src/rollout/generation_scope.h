@@ -7,7 +7,8 @@
 namespace rematch {
 
 /// The stretch of code in which an engine answers with the weights of one version: training state makes room for an engine that
-/// holds its own weights, and the engine receives the training weights. finish() undoes both.
+/// holds its own weights, and the engine receives the training weights. finish() undoes both. On several
+/// ranks it is a turn (EngineTurn).
 ///
 ///     GenerationScope scope(engine, maybe_null, version);
 ///     engine.generate(…);
@@ -19,18 +20,20 @@ class GenerationScope {
   /// @param offload  null: nothing moves. @param version  as RolloutEngine::sync_weights
   /// @throws UserError (environment) when host memory is insufficient; whatever sync_weights throws
   GenerationScope(RolloutEngine& engine, Offload* offload, int64_t version)
-      : engine_(engine), offload_(engine.holds_own_weights() ? offload : nullptr) {
+      : engine_(engine), turn_(engine), offload_(engine.holds_own_weights() ? offload : nullptr) {
     engine_.sync_weights(version);
   }
 
-  /// Releases the engine's caches, then brings training state back. @throws UserError as OffloadScope::restore
+  /// Ends the turn, releases the engine's caches, then brings training state back. @throws UserError as OffloadScope::restore
   void finish() {
+    turn_.end();
     engine_.release();
     offload_.restore();
   }
 
  private:
   RolloutEngine& engine_;
+  EngineTurn turn_;
   OffloadScope offload_;
 };
 

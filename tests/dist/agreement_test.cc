@@ -71,6 +71,16 @@ TEST(Agreement, AllKeepTheStateOrNone) {
   });
 }
 
+TEST(Agreement, AFailureThatAnotherRankToldGivesWayToThatRanksOwn) {
+  test::run_ranks(3, [](Group& group) {
+    const auto part = [&] {
+      if (group.rank() == 0) throw PeerFailure(ErrorKind::kEnvironment, kProblem);
+      if (group.rank() == 1) throw Keeping(ErrorKind::kData, {.error = "the cause"});
+    };
+    EXPECT_EQ(outcome(group, part), group.rank() == 1 ? "own, the cause" : "kept, rank 1: the cause");
+  });
+}
+
 TEST(Agreement, AloneThrowsWhereItHappens) {
   Agreement all(alone());
   EXPECT_THROW(all.attempt([] { throw Keeping(ErrorKind::kData, kProblem); }), Keeping);

@@ -118,4 +118,19 @@ TEST(Meeting, KnowsNamesThatLeadNowhereElse) {
   EXPECT_FALSE(is_loopback("no such host"));
 }
 
+TEST(Group, SplitsIntoGroupsOfNeighboursThatKnowTheirNumbersInTheRun) {
+  test::run_ranks(4, [](Group& group) {
+    for (int again = 0; again < 2; ++again) {
+      const std::unique_ptr<Group> part = group.split(2);
+      EXPECT_EQ(part->size(), 2);
+      EXPECT_EQ(part->rank(), group.rank() % 2);
+      EXPECT_EQ(part->run_rank(part->rank()), group.rank());
+      std::array<int64_t, 1> ranks{group.rank()};
+      part->all_reduce(ranks);
+      EXPECT_EQ(ranks[0], group.rank() < 2 ? 1 : 5);
+    }
+    EXPECT_TRUE(group.split(1)->is_alone());
+  });
+}
+
 }  // namespace rematch

@@ -22,6 +22,10 @@ class FakePlugin : public VllmPlugin {
     return number = static_cast<int64_t>(descriptions.size());
   }
   int64_t running() const override { return number; }
+  void stop() override {
+    ++num_stops;
+    number = 0;
+  }
   void begin_sync() override {
     version = -1;
     layers.clear();
@@ -73,7 +77,7 @@ class FakePlugin : public VllmPlugin {
   std::map<std::string, at::Tensor> weights;
   std::vector<VllmRequest> requests, waiting;
   int64_t version = -1, number = 0;
-  int num_syncs = 0, num_steps = 0, num_aborts = 0, slept = 0;
+  int num_syncs = 0, num_steps = 0, num_aborts = 0, num_stops = 0, slept = 0;
 };
 
 /// `ids` with every image pad as many times as `prompt` has it: what vLLM reports.

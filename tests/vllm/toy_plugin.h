@@ -23,6 +23,7 @@ class ToyPlugin : public VllmPlugin {
     return ++number_;
   }
   int64_t running() const override { return number_; }
+  void stop() override { number_ = 0; }
   void begin_sync() override { version_ = -1; }
   void load_weights(const std::vector<std::pair<std::string, at::Tensor>>& layer) override;
   std::vector<std::string> end_sync(int64_t version) override;

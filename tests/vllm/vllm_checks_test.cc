@@ -31,12 +31,13 @@ Problem refusal(const VllmOptions& given, const MemoryBytes& memory = {}) {
 
 TEST(VllmChecks, OneRankOnACpuIsFine) { EXPECT_NO_THROW(check_vllm_arithmetic(options(), {16 * kGib, 16 * kGib})); }
 
-TEST(VllmChecks, RefusesTensorParallelismOnACpu) {
+TEST(VllmChecks, RanksOfACpuMayShareAnEngineAndShareItsMemory) {
   VllmOptions given = options();
-  given.tensor_parallel_size = 4;
-  const Problem problem = refusal(given);
-  EXPECT_NE(problem.error.find("CPU"), std::string::npos);
-  EXPECT_NE(problem.fix.find("tensor_parallel_size: 1"), std::string::npos);
+  given.tensor_parallel_size = given.world_size = 2;
+  EXPECT_NO_THROW(check_vllm_arithmetic(given, {16 * kGib, 16 * kGib}));
+  const int64_t whole = memory_of_rank(given).total;
+  given.ranks_on_host = 2;
+  EXPECT_EQ(memory_of_rank(given).total, whole / 2);
 }
 
 TEST(VllmChecks, RefusesRanksThatAreNoMultipleOfTensorParallelSize) {
@@ -45,8 +46,16 @@ TEST(VllmChecks, RefusesRanksThatAreNoMultipleOfTensorParallelSize) {
   given.tensor_parallel_size = 4;
   given.world_size = 6;
   const Problem problem = refusal(given);
-  EXPECT_NE(problem.what.find("world_size 6"), std::string::npos);
+  EXPECT_EQ(problem.what, "world_size 6 is not a multiple of tensor_parallel_size 4 (the default is 4)");
   EXPECT_EQ(problem.where, "custom.extra.rollout_matching.vllm.tensor_parallel_size");
+  EXPECT_NE(problem.fix.find("set vllm.tensor_parallel_size: 2 or 1, or start 8 processes"), std::string::npos) << problem.fix;
+}
+
+TEST(VllmChecks, RefusesAnEngineAcrossHostsByTheirNames) {
+  EXPECT_NO_THROW(check_vllm_hosts({"a", "a", "b", "b"}, 2));
+  const UserError error = test::catch_user_error([] { check_vllm_hosts({"a", "a", "a", "b"}, 2); });
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(error.problems().front().what, "tensor_parallel_size 2: rank 2 is on a, rank 3 on b");
 }
 
 TEST(VllmChecks, RefusesHeadsThatCannotBeDivided) {

@@ -29,7 +29,7 @@ TEST(VllmFailFast, WithoutAnInterpreter) {
 
 TEST(VllmFailFast, WithTensorParallelismThatThisMachineCannotHave) {
   expect_refusal("tensor_parallel_size: 4", "set vllm.tensor_parallel_size: 1");
-  expect_refusal("", "tensor_parallel_size is 4 (the default is 4)");
+  expect_refusal("", "world_size 1 is not a multiple of tensor_parallel_size 4 (the default is 4)");
 }
 
 TEST(VllmFailFast, WithLessMemoryThanTheEngineNeeds) {

@@ -1,10 +1,18 @@
 #include "rollout/vllm/engine_description.h"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "dist/group.h"
 
 namespace rematch {
+namespace {
+
+// How long a rank waits for another one of its engine: in lock-step all do the same, so that it is a matter of moments.
+constexpr std::chrono::seconds kPatience{600};
+
+}  // namespace
 
 std::string engine_description(const VllmOptions& options, const MemoryBytes& memory) {
   Json arguments;
@@ -16,7 +24,9 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   if (arguments.value("load_format", "") == "dummy") arguments["load_format"] = "auto";
   arguments["dtype"] = options.bfloat16 ? "bfloat16" : "float32";
   arguments["tensor_parallel_size"] = options.tensor_parallel_size;
-  arguments["distributed_executor_backend"] = options.tensor_parallel_size > 1 ? "external_launcher" : "uni";
+  // On a GPU a rank says which one is its own by joining a group, be it alone in it.
+  const bool joins_group = options.ranks != nullptr || (options.world_size > 1 && !options.on_cpu);
+  arguments["distributed_executor_backend"] = joins_group ? "external_launcher" : "uni";
   arguments["gpu_memory_utilization"] = options.gpu_memory_utilization;
   arguments["max_model_len"] = options.max_model_len;
   arguments["max_num_seqs"] = options.max_num_seqs;
@@ -34,6 +44,12 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   description["engine_args"] = std::move(arguments);
   description["log_path"] = options.log_path;
   description["on_cpu"] = options.on_cpu;
+  if (joins_group) {
+    description["group"] = {{"host", options.store_host},           {"port", options.store_port},
+                            {"prefix", options.store_prefix},       {"rank", options.ranks != nullptr ? options.ranks->rank() : 0},
+                            {"size", options.tensor_parallel_size}, {"device", options.device_index},
+                            {"timeout_s", kPatience.count()}};
+  }
   return description.dump();
 }
 

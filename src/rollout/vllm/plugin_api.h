@@ -14,7 +14,7 @@
 namespace rematch {
 
 /// Incremented with every change below: a library from a different build is rejected.
-inline constexpr int kVllmPluginAbi = 1;
+inline constexpr int kVllmPluginAbi = 2;
 
 /// A Python exception. what() is one line, "TypeName: message"; the traceback is in the engine's log.
 class __attribute__((visibility("default"))) PythonError : public std::runtime_error {
@@ -57,10 +57,13 @@ class VllmPlugin {
   virtual int64_t cuda_memory_bytes() = 0;
 
   /// Starts an engine; a running one with the same description is kept, any other is stopped first.
-  /// @param description  JSON: `engine_args`, `environment`, `log_path`. @return a number for this engine
+  /// @param description  JSON: `engine_args`, `on_cpu`, `log_path`, and with several ranks `group`. @return a number for this engine
   virtual int64_t start(const std::string& description) = 0;
   /// Number of the engine that runs; 0 = none.
   virtual int64_t running() const = 0;
+
+  /// Ends the engine, if one runs, and its connections: ranks that wait for this one in them get an exception.
+  virtual void stop() = 0;
 
   /// Weights arrive in layer-sized lists between begin_sync and end_sync; nothing can be generated in between.
   virtual void begin_sync() = 0;

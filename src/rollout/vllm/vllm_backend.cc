@@ -3,6 +3,7 @@
 
 #include "rollout/engine_factory.h"
 #include "rollout/vllm/plugin_loader.h"
+#include "rollout/vllm/shared_engine.h"
 #include "rollout/vllm/vllm_checks.h"
 #include "rollout/vllm/vllm_engine.h"
 #include "rollout/vllm/vllm_errors.h"
@@ -10,7 +11,7 @@
 namespace rematch {
 
 void check_vllm_available(const VllmOptions& options) {
-  check_vllm_arithmetic(options, options.on_cpu ? host_memory() : MemoryBytes{});
+  check_vllm_arithmetic(options, options.on_cpu ? memory_of_rank(options) : MemoryBytes{});
   const Interpreter interpreter = find_interpreter(options.python);
   check_interpreter(interpreter);
   VllmPlugin& plugin = open_plugin(interpreter);
@@ -24,8 +25,10 @@ void check_vllm_available(const VllmOptions& options) {
 }
 
 std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions& options) {
-  return std::make_unique<VllmEngine>(open_plugin(find_interpreter(parts.vllm.python)), parts, options,
-                                      PatchOptions::from_model_dir(parts.vllm.model_dir));
+  auto engine = std::make_unique<VllmEngine>(open_plugin(find_interpreter(parts.vllm.python)), parts, options,
+                                             PatchOptions::from_model_dir(parts.vllm.model_dir));
+  if (parts.vllm.ranks == nullptr) return engine;
+  return std::make_unique<SharedEngine>(std::move(engine), *parts.vllm.ranks);
 }
 
 }  // namespace rematch

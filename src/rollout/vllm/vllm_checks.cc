@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "base/file.h"
@@ -60,23 +61,6 @@ int64_t cache_bytes_per_token(const VllmOptions& options, const TextDescription&
   return text.num_layers() * 2 * kv_heads * text.head_dim * bytes_per_value(options);
 }
 
-void check_ranks(const VllmOptions& options) {
-  const int tp = options.tensor_parallel_size;
-  const std::string where = kVllmSection + ".tensor_parallel_size";
-  if (options.on_cpu && tp > 1) {
-    throw vllm_error(
-        ErrorKind::kEnvironment, "vLLM cannot split a model across processes on a CPU", where,
-        fmt::format("tensor_parallel_size is {} (the default is 4), device is the CPU, {} process(es)", tp, options.world_size),
-        "set vllm.tensor_parallel_size: 1");
-  }
-  if (options.world_size % tp != 0) {
-    throw vllm_error(
-        ErrorKind::kEnvironment, "the ranks of this run cannot be divided into engines", where,
-        fmt::format("world_size {} is not a multiple of tensor_parallel_size {} (the default is 4)", options.world_size, tp),
-        fmt::format("set vllm.tensor_parallel_size: 1 or another divisor of {}, or start {} processes", options.world_size, tp));
-  }
-}
-
 void check_heads(const VllmOptions& options, const ModelDescription& model) {
   const int64_t tp = options.tensor_parallel_size;
   const int64_t heads = model.text.num_attention_heads, kv_heads = model.text.num_key_value_heads, vision = model.vision.num_heads;
@@ -109,9 +93,31 @@ void check_memory(const VllmOptions& options, const ModelDescription& model, con
 
 }  // namespace
 
+void check_vllm_ranks(const VllmOptions& options) {
+  const int tp = options.tensor_parallel_size, ranks = options.world_size;
+  if (ranks % tp == 0) return;
+  const int divisor = std::gcd(ranks, tp);
+  throw vllm_error(ErrorKind::kEnvironment, "the ranks of this run cannot be divided into engines", kVllmSection + ".tensor_parallel_size",
+                   fmt::format("world_size {} is not a multiple of tensor_parallel_size {} (the default is 4)", ranks, tp),
+                   fmt::format("set vllm.tensor_parallel_size: {}, or start {} processes (docs/distributed.md)",
+                               divisor == 1 ? "1" : fmt::format("{} or 1", divisor), (ranks / tp + 1) * tp));
+}
+
+void check_vllm_hosts(const std::vector<std::string>& hosts, int tensor_parallel_size) {
+  const auto size = static_cast<size_t>(tensor_parallel_size);
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    const size_t first = rank / size * size;
+    if (hosts[rank] == hosts[first]) continue;
+    throw vllm_error(
+        ErrorKind::kEnvironment, "the ranks of a vLLM engine are on different hosts", kVllmSection + ".tensor_parallel_size",
+        fmt::format("tensor_parallel_size {}: rank {} is on {}, rank {} on {}", size, first, hosts[first], rank, hosts[rank]),
+        "set vllm.tensor_parallel_size to a divisor of the number of ranks on each host, and give neighbouring ranks one host");
+  }
+}
+
 void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory) {
   REMATCH_CHECK(options.tensor_parallel_size >= 1 && options.world_size >= 1);
-  check_ranks(options);
+  check_vllm_ranks(options);
   const std::optional<ModelDescription> model = model_of(options.model_dir);
   if (!model) return;
   check_heads(options, *model);
@@ -137,6 +143,11 @@ void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int m
   throw vllm_error(ErrorKind::kConfig, "vllm.max_model_len cannot hold a prompt and its answer", where,
                    fmt::format("{}; vllm.max_model_len (from global_max_length) {}", sum, options.max_model_len),
                    fmt::format("set vllm.max_model_len: {} or more, lower max_new_tokens, use smaller images", needed));
+}
+
+MemoryBytes memory_of_rank(const VllmOptions& options) {
+  const MemoryBytes host = host_memory();
+  return {host.total / options.ranks_on_host, host.available / options.ranks_on_host};
 }
 
 int64_t kv_cache_bytes(const VllmOptions& options, const MemoryBytes& memory) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/host_memory.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -27,7 +26,7 @@ namespace {
 // A separate random stream, because this backend draws differently from the others.
 constexpr uint64_t kVllmStream = 0x766c6c6d;
 
-const std::string kLogAdvice = "see the engine's log (vllm.log in the run directory)";
+const std::string kLogAdvice = "see the engine's log (vllm.log in the run directory; vllm-N.log of rank N)";
 
 std::string sample_of(const Prompt& prompt) { return sample_name(prompt.sample_id, prompt.where); }
 
@@ -62,10 +61,22 @@ std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) 
   return sampling.dump();
 }
 
+/// The first place that waits for an answer; 0 when none does.
+size_t first_of(const std::map<std::string, size_t>& waiting) {
+  size_t first = waiting.empty() ? 0 : waiting.begin()->second;
+  for (const auto& [id, place] : waiting) first = std::min(first, place);
+  return first;
+}
+
 }  // namespace
 
 VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches)
-    : plugin_(plugin), parts_(parts), options_(options), patches_(patches), synced_version_(kWeightsOfNow) {
+    : plugin_(plugin),
+      parts_(parts),
+      options_(options),
+      patches_(patches),
+      ranks_(parts.vllm.ranks, [this] { stop_shared_engine(); }),
+      synced_version_(kWeightsOfNow) {
   check_sampling_options(options_);
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
   start();
@@ -73,12 +84,22 @@ VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const Gener
 }
 
 void VllmEngine::start() {
+  ranks_.attempt([&] {
+    try {
+      engine_number_ = plugin_.start(engine_description(parts_.vllm, memory_of_rank(parts_.vllm)));
+    } catch (const PythonError& error) {
+      throw_if_interrupted();  // a helper process of the start received the signal
+      throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine cannot start", kVllmSection, error.what(),
+                       kLogAdvice + "; lower vllm.gpu_memory_utilization or vllm.max_model_len if memory is insufficient");
+    }
+  });
+  ranks_.after_last_step();
+}
+
+void VllmEngine::stop_shared_engine() {
   try {
-    engine_number_ = plugin_.start(engine_description(parts_.vllm, host_memory()));
-  } catch (const PythonError& error) {
-    throw_if_interrupted();  // a helper process of the start received the signal
-    throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine cannot start", kVllmSection, error.what(),
-                     kLogAdvice + "; lower vllm.gpu_memory_utilization or vllm.max_model_len if memory is insufficient");
+    plugin_.stop();
+  } catch (const PythonError&) {  // of the failure that led here there is more to tell
   }
 }
 
@@ -196,51 +217,57 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   return rollout;
 }
 
-void VllmEngine::generate_together(const Prompt* prompts, Rollout* rollouts, size_t count, const std::function<void(int)>& on_finished) {
-  std::map<std::string, size_t> pending;
+bool VllmEngine::step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiting, const std::function<void(int)>& on_finished) {
   try {
+    if (!plugin_.has_unfinished()) return false;
+    for (VllmAnswer& answer : plugin_.step()) {
+      const auto found = waiting.find(answer.id);
+      if (found == waiting.end()) {
+        throw failure(ErrorKind::kEnvironment, "vLLM answered a request that is not waiting", sample_of(prompts[0]), answer.id);
+      }
+      answers[found->second] = std::move(answer);
+      waiting.erase(found);
+      on_finished(1);
+    }
+    return true;
+  } catch (const PythonError& error) {
+    throw_if_interrupted();
+    throw failure(ErrorKind::kEnvironment, "vLLM failed while generating", sample_of(prompts[first_of(waiting)]), error.what());
+  }
+}
+
+void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, size_t count, const std::function<void(int)>& on_finished) {
+  Waiting waiting;
+  ranks_.together([&] {
     for (size_t i = 0; i < count; ++i) {
       const std::string id = fmt::format("rematch-{}", ++num_requests_);
-      pending[id] = i;
+      waiting[id] = i;
       try {
         plugin_.add(request_of(prompts[i], id));
       } catch (const PythonError& error) {
         throw failure(ErrorKind::kEnvironment, "vLLM rejects a prompt", sample_of(prompts[i]), error.what());
       }
     }
-    while (!pending.empty()) {
-      throw_if_interrupted();
-      if (!plugin_.has_unfinished()) break;
-      for (const VllmAnswer& answer : plugin_.step()) {
-        const auto found = pending.find(answer.id);
-        if (found == pending.end()) {
-          throw failure(ErrorKind::kEnvironment, "vLLM answered a request that is not waiting", sample_of(prompts[0]), answer.id);
-        }
-        rollouts[found->second] = checked(prompts[found->second], answer);
-        pending.erase(found);
-        on_finished(1);
-      }
-    }
-  } catch (const PythonError& error) {
-    throw_if_interrupted();
-    const size_t first = pending.empty() ? 0 : std::min_element(pending.begin(), pending.end(), [](const auto& left, const auto& right) {
-                                                 return left.second < right.second;
-                                               })->second;
-    throw failure(ErrorKind::kEnvironment, "vLLM failed while generating", sample_of(prompts[first]), error.what());
+  });
+  bool goes_on = true;
+  while (goes_on && !waiting.empty()) {
+    ranks_.before_step();
+    ranks_.attempt([&] { goes_on = step(prompts, answers, waiting, on_finished); });
   }
-  if (pending.empty()) return;
-  size_t first = count;
-  for (const auto& [id, index] : pending) first = std::min(first, index);
-  throw failure(ErrorKind::kEnvironment, "vLLM did not answer a prompt", sample_of(prompts[first]),
-                fmt::format("{} of {} requests were never answered", pending.size(), count));
+  ranks_.after_last_step();
+  if (waiting.empty()) return;
+  throw failure(ErrorKind::kEnvironment, "vLLM did not answer a prompt", sample_of(prompts[first_of(waiting)]),
+                fmt::format("{} of {} requests were never answered", waiting.size(), count));
 }
 
 std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
-  for (const Prompt& prompt : prompts) {
-    check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_of(prompt));
-  }
-  check_weights();
-  std::vector<Rollout> rollouts(prompts.size());
+  ranks_.together([&] {
+    for (const Prompt& prompt : prompts) {
+      check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_of(prompt));
+    }
+    check_weights();
+  });
+  std::vector<VllmAnswer> answers(prompts.size());
   int num_done = 0;
   const auto on_finished = [&](int num_finished) {
     num_done += num_finished;
@@ -250,16 +277,18 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, co
       parts_.vllm.infer_batch_size > 0 ? static_cast<size_t>(parts_.vllm.infer_batch_size) : std::max<size_t>(prompts.size(), 1);
   try {
     for (size_t first = 0; first < prompts.size(); first += together) {
-      generate_together(prompts.data() + first, rollouts.data() + first, std::min(together, prompts.size() - first), on_finished);
+      generate_together(prompts.data() + first, answers.data() + first, std::min(together, prompts.size() - first), on_finished);
     }
   } catch (...) {
     // Whatever happened, the next call starts with an empty engine. An error of abort itself matters less than the original one.
     try {
-      plugin_.abort();
+      if (plugin_.running() == engine_number_) plugin_.abort();
     } catch (const PythonError&) {
     }
     throw;
   }
+  std::vector<Rollout> rollouts;
+  for (size_t i = 0; i < prompts.size(); ++i) rollouts.push_back(checked(prompts[i], answers[i]));
   return rollouts;
 }
 

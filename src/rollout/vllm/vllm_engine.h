@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rollout/engine_factory.h"
+#include "rollout/vllm/engine_ranks.h"
 #include "rollout/vllm/plugin_api.h"
 #include "rollout/vllm/vllm_options.h"
 #include "vision/patches.h"
@@ -14,6 +15,8 @@ namespace rematch {
 
 /// Backend `vllm`: the real vLLM in this process, with a copy of the weights (BEHAVIOUR 4.3, ENGINES 1). What Python returns is used
 /// only after checks: every request answered, prompt ids as sent, ids within the vocabulary.
+/// When several ranks run one engine (VllmOptions::ranks), each has such an object: all are constructed together, and generate() is called
+/// with the same prompts on all (SharedEngine).
 class VllmEngine : public RolloutEngine {
  public:
   /// Starts the engine and hands over the current weights.
@@ -33,10 +36,12 @@ class VllmEngine : public RolloutEngine {
   void release() override;
 
  private:
-  struct Pending;
   void start();
   void hand_over_weights();
-  void generate_together(const Prompt* prompts, Rollout* rollouts, size_t count, const std::function<void(int)>& on_finished);
+  using Waiting = std::map<std::string, size_t>;  ///< requests without an answer, and their places
+  void stop_shared_engine();
+  void generate_together(const Prompt* prompts, VllmAnswer* answers, size_t count, const std::function<void(int)>& on_finished);
+  bool step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiting, const std::function<void(int)>& on_finished);
   VllmRequest request_of(const Prompt& prompt, const std::string& id) const;
   Rollout checked(const Prompt& prompt, const VllmAnswer& answer) const;
   void check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer) const;
@@ -46,6 +51,7 @@ class VllmEngine : public RolloutEngine {
   EngineParts parts_;
   GenerateOptions options_;
   PatchOptions patches_;
+  EngineRanks ranks_;
   int64_t engine_number_ = 0;
   int64_t num_syncs_ = 0;     ///< version of the weights in the engine
   int64_t synced_version_;    ///< the caller's name of it

@@ -175,6 +175,13 @@ class Plugin : public VllmPlugin {
     engine_ = made.release();
     return number_ = ++num_started_;
   }
+  void stop() override {
+    if (engine_ == nullptr) return;
+    const Ours ours;
+    const Lock lock;
+    const QuietDescriptors quiet(log_path(description_));
+    drop_engine();
+  }
   int64_t running() const override { return engine_ == nullptr ? 0 : number_; }
 
   void begin_sync() override { on_engine("begin_sync"); }

@@ -91,12 +91,53 @@ def cuda_memory_bytes():
 
 
 @contextlib.contextmanager
-def _without(names):
+def _world_of(group):
+    """The environment of an engine that is on its own, or of a rank of the group that runs it."""
+    names = (*_TORCHRUN, "GLOO_SOCKET_IFNAME") if group else _TORCHRUN
     kept = {name: os.environ.pop(name) for name in names if name in os.environ}
+    if group:
+        os.environ.update(RANK=str(group["rank"]), WORLD_SIZE=str(group["size"]), LOCAL_RANK=str(group["device"]),
+                          GLOO_SOCKET_IFNAME="lo")
     try:
         yield
     finally:
+        for name in names:
+            os.environ.pop(name, None)
         os.environ.update(kept)
+
+
+_num_joined = 0
+
+
+def _join(group, on_cpu):
+    """Makes the ranks that run the engine a world of their own to Python. vLLM takes it as it finds it."""
+    import datetime
+
+    import torch
+    import torch._dynamo
+    import torch.distributed as dist
+
+    global _num_joined
+    _num_joined += 1
+    timeout = datetime.timedelta(seconds=group["timeout_s"])
+    store = dist.TCPStore(group["host"], group["port"], is_master=False, wait_for_workers=False, timeout=timeout)
+    backend = {"backend": "gloo"} if on_cpu else {"backend": "cpu:gloo,cuda:nccl", "device_id": torch.device("cuda", group["device"])}
+    dist.init_process_group(store=dist.PrefixStore(f"{group['prefix']}/{_num_joined}", store), rank=group["rank"],
+                            world_size=group["size"], timeout=timeout, **backend)
+    if on_cpu:
+        # What vLLM compiles for several ranks only takes minutes there.
+        torch._dynamo.config.disable = True
+        _talk_over_gloo()
+
+
+def _talk_over_gloo():
+    """vLLM's own way through shared memory waits for ever when a rank has failed, and two engines of one host would share its names. It
+    is not taken when the ranks do not agree on a name."""
+    from vllm.distributed.device_communicators import cpu_communicator
+
+    shared_memory = getattr(cpu_communicator, "_CPUSHMDistributed", None)
+    if shared_memory is not None:
+        shared_memory.make_group_name = staticmethod(lambda communicator: f"rematch-{os.getpid()}")
 
 
 def _keep_weights_beside_packed_ones():
@@ -147,9 +188,11 @@ class Engine:
         threads, set_num_threads, random_state = torch.get_num_threads(), torch.set_num_threads, torch.get_rng_state()
         self._pack_again = _keep_weights_beside_packed_ones() if description["on_cpu"] else lambda: None
         arguments = EngineArgs(**description["engine_args"])
-        joins_group = description["engine_args"].get("tensor_parallel_size", 1) > 1
+        group = description.get("group")
         try:
-            with _without(() if joins_group else _TORCHRUN):
+            with _world_of(group):
+                if group:
+                    _join(group, description["on_cpu"])
                 self._engine = LLMEngine.from_engine_args(arguments)
         finally:
             # On a CPU vLLM replaces the function by one that refuses, and calls it at every step.
@@ -266,10 +309,15 @@ class Engine:
         with contextlib.suppress(Exception):
             engine.engine_core.shutdown()
         del engine
-        import gc
-        gc.collect()
-        from vllm.distributed import cleanup_dist_env_and_memory
-        cleanup_dist_env_and_memory()
+        _leave()
+
+
+def _leave():
+    """Ends vLLM's connections: ranks that wait in them get an exception."""
+    import gc
+    gc.collect()
+    from vllm.distributed import cleanup_dist_env_and_memory
+    cleanup_dist_env_and_memory()
 
 
 _engine = None
@@ -278,7 +326,13 @@ _engine = None
 def start(description):
     global _engine
     stop()
-    _engine = Engine(json.loads(description))
+    description = json.loads(description)
+    try:
+        _engine = Engine(description)
+    except BaseException:
+        if "group" in description:
+            _leave()
+        raise
     return _engine
 
 

@@ -1,0 +1,97 @@
+#include "rollout/vllm/engine_ranks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "dist/agreement.h"
+#include "rollout/engine_failure.h"
+#include "rollout/vllm/vllm_errors.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kStepsPerWord = 16;
+
+// Since the host's start: the same on all its processes.
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+EngineRanks::EngineRanks(Group* group, std::function<void()> on_failure)
+    : group_(group != nullptr ? *group : alone()), on_failure_(std::move(on_failure)) {}
+
+void EngineRanks::together(const std::function<void()>& part) const { rematch::together(group_, part); }
+
+void EngineRanks::attempt(const std::function<void()>& part) {
+  if (is_alone()) return part();
+  std::exception_ptr failure;
+  int64_t time_ns = 0;
+  try {
+    return part();
+  } catch (...) {
+    time_ns = now_ns();  // before the others can notice
+    failure = std::current_exception();
+  }
+  on_failure_();
+  std::array<int64_t, 3> word{0, /*failed*/ 1, 0};
+  group_.all_reduce(word);
+  settle(failure, time_ns);
+}
+
+void EngineRanks::before_step() {
+  if (is_alone()) return throw_if_interrupted();
+  if (num_steps_++ % kStepsPerWord == 0) exchange(false);
+}
+
+void EngineRanks::after_last_step() {
+  num_steps_ = 0;
+  if (!is_alone()) exchange(true);
+}
+
+void EngineRanks::exchange(bool has_finished) {
+  std::array<int64_t, 3> word{interrupt_requested() ? 1 : 0, 0, has_finished ? 1 : 0};
+  group_.all_reduce(word);
+  const auto [num_interrupted, num_failed, num_finished] = word;
+  if (num_failed > 0) settle(nullptr, 0);
+  if (num_finished == group_.size()) return;
+  if (num_finished > 0) {
+    on_failure_();
+    throw EngineFailure(ErrorKind::kEnvironment, {.error = "the ranks of a vLLM engine are out of step",
+                                                  .where = kVllmSection + ".tensor_parallel_size",
+                                                  .what = fmt::format("{} of {} ranks have finished", num_finished, group_.size()),
+                                                  .fix = "set vllm.tensor_parallel_size: 1, or set rollout_backend: hf"});
+  }
+  if (num_interrupted > 0) {
+    num_steps_ = 0;
+    throw Interrupted{};
+  }
+}
+
+// One failure makes vLLM fail on the other ranks too: the first is the one to tell.
+void EngineRanks::settle(const std::exception_ptr& failure, int64_t time_ns) {
+  num_steps_ = 0;
+  if (!failure) on_failure_();
+  std::vector<int64_t> times(static_cast<size_t>(group_.size()), 0);
+  times[static_cast<size_t>(group_.rank())] = time_ns;
+  group_.all_reduce(times);
+  const auto is_earlier = [](int64_t a, int64_t b) { return a != 0 && (b == 0 || a < b); };
+  const auto first = std::min_element(times.begin(), times.end(), is_earlier) - times.begin();
+  Agreement all(group_);
+  all.attempt([&] {
+    if (failure && first == group_.rank()) std::rethrow_exception(failure);
+  });
+  all.conclude();
+  REMATCH_CHECK(false, "a failure of an engine was not told");
+  std::terminate();
+}
+
+}  // namespace rematch

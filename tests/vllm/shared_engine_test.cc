@@ -1,0 +1,162 @@
+// Several ranks and one engine: who asks, who answers, and what becomes of a failure. The engine is the test's own.
+#include "rollout/vllm/shared_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/interrupt.h"
+#include "dist/agreement.h"
+#include "rollout/engine_failure.h"
+#include "rollout/vllm/vllm_engine.h"
+#include "support/paths.h"
+#include "support/ranks.h"
+#include "vllm/fake_plugin.h"
+#include "vllm/live_vllm.h"
+
+namespace rematch {
+namespace {
+
+using Asked = std::vector<std::vector<int64_t>>;  // samples of every call
+
+/// Answers every prompt with its sample's number.
+class EchoEngine : public RolloutEngine {
+ public:
+  explicit EchoEngine(Asked& asked) : asked_(asked) {}
+  void sync_weights(int64_t) override {}
+  void release() override {}
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override {
+    asked_.emplace_back();
+    std::vector<Rollout> rollouts;
+    for (const Prompt& prompt : prompts) {
+      asked_.back().push_back(prompt.sample_id);
+      rollouts.push_back({.sample_id = prompt.sample_id, .response_token_ids = {static_cast<int>(prompt.sample_id)}});
+    }
+    if (on_progress && !prompts.empty()) on_progress(static_cast<int>(prompts.size()));
+    return rollouts;
+  }
+
+ private:
+  Asked& asked_;
+};
+
+std::vector<Prompt> prompts_of(const std::vector<int64_t>& samples) {
+  std::vector<Prompt> prompts;
+  for (const int64_t sample : samples) {
+    prompts.push_back({.sample_id = sample, .epoch = 3, .token_ids = {1, 2}, .images = {{"a.png", {1, 2, 2}}}, .where = "here"});
+  }
+  return prompts;
+}
+
+std::vector<int64_t> answered(RolloutEngine& engine, const std::vector<int64_t>& samples) {
+  std::vector<int64_t> answers;
+  int done = 0;
+  for (const Rollout& rollout : engine.generate(prompts_of(samples), [&](int now) { done = now; })) {
+    answers.push_back(rollout.response_token_ids.front());
+  }
+  EXPECT_EQ(done, static_cast<int>(samples.size()));
+  return answers;
+}
+
+/// What ends a part that all ranks run: "own, …" or "peer, …" with the first problem's headline, or "interrupted".
+std::string end_of(Group& group, const std::function<void()>& part) {
+  try {
+    together(group, part);
+    return "well";
+  } catch (const Interrupted&) {
+    return "interrupted";
+  } catch (const PeerFailure& error) {
+    return "peer, " + error.problems().front().error;
+  } catch (const UserError& error) {
+    return "own, " + error.problems().front().error;
+  }
+}
+
+}  // namespace
+
+TEST(SharedEngine, EveryRankGetsItsShareHoweverManyPromptsItBringsAndHoweverOften) {
+  test::run_ranks(3, [](Group& group) {
+    Asked asked;
+    SharedEngine engine(std::make_unique<EchoEngine>(asked), group);
+    for (int turn = 0; turn < 2; ++turn) {
+      EngineTurn here(engine);
+      if (group.rank() == 0) {
+        EXPECT_EQ(answered(engine, {4, 7}), (std::vector<int64_t>{4, 7}));
+      } else if (group.rank() == 1) {
+        EXPECT_EQ(answered(engine, {}), std::vector<int64_t>{});
+        EXPECT_EQ(answered(engine, {9}), std::vector<int64_t>{9});
+      }
+      EngineTurn nested(engine);
+      nested.end();
+      here.end();
+    }
+    EXPECT_EQ(asked, (Asked{{4, 7}, {9}, {4, 7}, {9}})) << "the same on all ranks, also on the one that brings nothing";
+  });
+}
+
+TEST(SharedEngine, ARankThatFailsBeforeItAsksStopsTheOthersAndIsTheOneToTell) {
+  test::run_ranks(2, [](Group& group) {
+    Asked asked;
+    SharedEngine engine(std::make_unique<EchoEngine>(asked), group);
+    const auto fails = [&](bool by_interrupt) {
+      return end_of(group, [&] {
+        EngineTurn turn(engine);
+        if (group.rank() == 1 && by_interrupt) throw Interrupted{};
+        if (group.rank() == 1) throw EngineFailure(ErrorKind::kData, {.error = "no image"});
+        answered(engine, {1});
+        turn.end();
+      });
+    };
+    EXPECT_EQ(fails(false), group.rank() == 1 ? "own, no image" : "peer, rank 1: no image");
+    EXPECT_EQ(fails(true), "interrupted");
+    EXPECT_TRUE(asked.empty());
+  });
+}
+
+TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
+  const std::string model_dir = test::source_path("demo/model");
+  const test::Questions asked = test::questions(model_dir, 2);
+  for (const bool at_start : {true, false}) {
+    test::run_ranks(2, [&](Group& group) {
+      test::FakePlugin plugin;
+      EngineParts parts = asked.parts;
+      parts.vllm.ranks = &group;
+      parts.vllm.tensor_parallel_size = parts.vllm.world_size = 2;
+      const auto break_later_here = [&](std::string& error) {
+        if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        error = group.rank() == 0 ? "RuntimeError: closed" : "ValueError: mine";
+      };
+      const std::string end = end_of(group, [&] {
+        if (at_start) break_later_here(plugin.start_error);
+        VllmEngine engine(plugin, parts, asked.options(8), PatchOptions::from_model_dir(model_dir));
+        break_later_here(plugin.step_error);
+        engine.generate(asked.prompts, {});
+      });
+      const std::string what = at_start ? "the vLLM engine cannot start" : "vLLM failed while generating";
+      EXPECT_EQ(end, group.rank() == 1 ? "own, " + what : "peer, rank 1: " + what);
+      EXPECT_EQ(plugin.num_stops, 1);
+      EXPECT_EQ(plugin.num_aborts, 0);
+    });
+  }
+}
+
+TEST(SharedEngine, AnInterruptEndsTheStepsOfAllAndLeavesTheEngineEmpty) {
+  const std::string model_dir = test::source_path("demo/model");
+  const test::Questions asked = test::questions(model_dir, 2);
+  test::run_ranks(2, [&](Group& group) {
+    test::FakePlugin plugin;
+    EngineParts parts = asked.parts;
+    parts.vllm.ranks = &group;
+    parts.vllm.tensor_parallel_size = parts.vllm.world_size = 2;
+    VllmEngine engine(plugin, parts, asked.options(8), PatchOptions::from_model_dir(model_dir));
+    group.barrier();
+    if (group.rank() == 1) set_interrupt_requested(true);
+    EXPECT_EQ(end_of(group, [&] { engine.generate(asked.prompts, {}); }), "interrupted");
+    EXPECT_EQ(plugin.num_aborts, 1);
+    EXPECT_EQ(plugin.num_steps, 0);
+  });
+  set_interrupt_requested(false);
+}
+
+}  // namespace rematch
