@@ -56,7 +56,7 @@ int run(const Options& options) {
     if (!parameter.name.starts_with("model.visual")) parameters.emplace_back(parameter.name, parameter.tensor);
   }
   const auto no_pixels = [](const ImageRef&) { return std::shared_ptr<const Patches>(); };
-  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, no_pixels, at::kCPU)); },
+  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, no_pixels)); },
                      .head = Head::of(model->head())};
   MStep::Options step_options;
   step_options.max_grad_norm = 1.0;

@@ -59,7 +59,7 @@ void add_supervision(RowSupervision& all, const std::shared_ptr<const Segment>& 
 
 PaddedBatch make_padded(const Job& job) {
   PaddedBatch batch;
-  const RowBatch row = make_row({job.segments}, job.pixels, at::kCPU);
+  const RowBatch row = make_row({job.segments}, job.pixels);
   batch.lens = row.input.segment_lens;
   batch.images = row.images;
   batch.width = *std::max_element(batch.lens.begin(), batch.lens.end());
@@ -101,7 +101,7 @@ Variant rows_variant(const Job& job, std::string name, std::vector<PackedRow> ro
     const std::vector<LossScale> scales = loss_scales(supervision, LossNormalization::kWindow);
     double loss = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
-      loss += backward_of(job, forward_row(*job.model, make_row(rows[i], job.pixels, at::kCPU)), supervision[i], scales[i]);
+      loss += backward_of(job, forward_row(*job.model, make_row(rows[i], job.pixels)), supervision[i], scales[i]);
     }
     return loss;
   };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -14,6 +15,8 @@
 #include "draw/encode.h"
 #include "draw/panel.h"
 #include "estep/estep.h"
+#include "estep/match/labels.h"
+#include "observe/parquet.h"
 #include "text/lossy.h"
 #include "vision/image.h"
 
@@ -28,6 +31,8 @@ struct Shown {
   std::vector<DrawnObject> objects;           ///< truth first
   std::vector<std::pair<int, int>> links;     ///< of matches, into objects
   std::string kept, dropped, taught, policy;  ///< texts
+  std::string prompt, answer;                 ///< whole
+  double f1 = 0, f1_labels = 0;
 };
 
 struct Event {
@@ -51,8 +56,9 @@ std::string marked(const std::string& text, const char* mark) {
   return lines;
 }
 
-std::string markdown_of(const Event& event) {
-  std::string text = fmt::format("# Step {}\n\n![truth green, answer red, matches yellow](step_{:06}.png)\n", event.step, event.step);
+/// The texts of an event, below the picture that stands beside them.
+std::string texts_of(const Event& event) {
+  std::string text;
   for (const Shown& one : event.samples) {
     text += fmt::format(
         "\n## {}\n\nUnmarked: the prefix of the answer that is kept. `-`: what of the answer is not. `+`: what is taught "
@@ -60,6 +66,26 @@ std::string markdown_of(const Event& event) {
         one.caption, one.policy, marked(one.kept, "  "), marked(one.dropped, "- "), marked(one.taught, "+ "));
   }
   return text;
+}
+
+std::string markdown_of(const Event& event) {
+  return fmt::format("# Step {}\n\n![truth green, answer red, matches yellow](step_{:06}.png)\n", event.step, event.step) + texts_of(event);
+}
+
+/// As TRL writes completions: its rewards are ours, and a single answer to a prompt has no advantage over the others.
+std::string table_of(const Event& event) {
+  std::vector<std::string> steps, prompts, answers;
+  std::vector<double> f1, f1_labels;
+  for (const Shown& one : event.samples) {
+    steps.push_back(std::to_string(event.step));
+    prompts.push_back(one.prompt);
+    answers.push_back(one.answer);
+    f1.push_back(one.f1);
+    f1_labels.push_back(one.f1_labels);
+  }
+  const std::vector<double> advantages(event.samples.size(), 0.0);
+  return parquet_file(
+      {{"step", steps}, {"prompt", prompts}, {"completion", answers}, {"f1", f1}, {"f1_labels", f1_labels}, {"advantage", advantages}});
 }
 
 Canvas sheet_for(const Event& event) {
@@ -74,7 +100,7 @@ Canvas sheet_for(const Event& event) {
   return sheet_of(panels, kColumns);
 }
 
-Shown shown_of(const Examined& one, const Session& session, int64_t max_chars) {
+Shown shown_of(const Examined& one, const Session& session, const LabelMatch& labels, int64_t max_chars) {
   const auto num_truths = static_cast<int>(one.ground_truth.size());
   Shown shown{.image_path = one.sample->image_paths.front(),
               .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}", one.sample->sample_id + 1, num_truths,
@@ -86,6 +112,16 @@ Shown shown_of(const Examined& one, const Session& session, int64_t max_chars) {
   const std::string answer = session.tokenizer->decode_bytes(one.parsed.response_token_ids);
   const SegmentResult target = target_of(one, session.vocab, session.settings.match, session.settings.target);
   const size_t kept = answer.rfind(one.parsed.prefix_text, 0) == 0 ? one.parsed.prefix_text.size() : 0;
+  const auto num_objects = static_cast<double>(one.ground_truth.size() + one.parsed.objects.size());
+  shown.f1 = num_objects == 0 ? 1 : 2 * static_cast<double>(one.matching.pairs.size()) / num_objects;
+  const auto is_named_right = [&](const std::pair<int, int>& pair) {
+    return labels.canonical(one.parsed.objects[static_cast<size_t>(pair.first)].desc) ==
+           labels.canonical(one.ground_truth[static_cast<size_t>(pair.second)].desc);
+  };
+  const auto num_right = std::count_if(one.matching.pairs.begin(), one.matching.pairs.end(), is_named_right);
+  shown.f1_labels = num_objects == 0 ? 1 : 2 * static_cast<double>(num_right) / num_objects;
+  shown.prompt = session.prompts->user_prompt();
+  shown.answer = lossy_utf8(answer);
   shown.kept = cut(lossy_utf8(answer.substr(0, kept)), max_chars);
   shown.dropped = cut(lossy_utf8(answer.substr(kept)), max_chars);
   shown.taught = cut(target.append_text, max_chars);
@@ -96,8 +132,12 @@ Shown shown_of(const Examined& one, const Session& session, int64_t max_chars) {
 
 /// The thread that draws and writes.
 struct MonitorDump::Writer {
-  Writer(std::string directory_, bool markdown_, Terminal& terminal_)
-      : directory(std::move(directory_)), markdown(markdown_), terminal(terminal_) {
+  Writer(std::string directory_, const Options& options, Terminal& terminal_)
+      : directory(std::move(directory_)),
+        completions(options.run_dir + "/completions"),
+        markdown(options.settings.write_markdown),
+        tensorboard(options.tensorboard),
+        terminal(terminal_) {
     thread = std::thread([this] { run(); });
   }
   ~Writer() {
@@ -128,9 +168,7 @@ struct MonitorDump::Writer {
         waiting.pop_front();
       }
       try {
-        const std::string base = fmt::format("{}/step_{:06}", directory, event.step);
-        write_file_atomic(base + ".png", encode_png(sheet_for(event).image()));
-        if (markdown) write_file_atomic(base + ".md", markdown_of(event));
+        write(event);
       } catch (const UserError& error) {
         terminal.warn(
             fmt::format("a monitor dump was not written: {} ({})", error.problems().front().error, error.problems().front().what));
@@ -138,8 +176,21 @@ struct MonitorDump::Writer {
     }
   }
 
-  const std::string directory;
+  void write(const Event& event) const {
+    const std::string base = fmt::format("{}/step_{:06}", directory, event.step);
+    const Image sheet = sheet_for(event).image();
+    const PngPicture picture{.bytes = encode_png(sheet), .width_px = sheet.width_px, .height_px = sheet.height_px};
+    write_file_atomic(base + ".png", picture.bytes);
+    if (markdown) write_file_atomic(base + ".md", markdown_of(event));
+    write_file_atomic(fmt::format("{}/step_{:06}.parquet", completions, event.step), table_of(event));
+    if (tensorboard == nullptr) return;
+    tensorboard->image(event.step, "monitor/answers", picture);
+    tensorboard->text(event.step, "monitor/texts", texts_of(event));
+  }
+
+  const std::string directory, completions;
   const bool markdown;
+  TensorboardSink* const tensorboard;
   Terminal& terminal;
   std::mutex mutex;
   std::condition_variable wake;
@@ -148,10 +199,12 @@ struct MonitorDump::Writer {
   std::thread thread;
 };
 
-MonitorDump::MonitorDump(const Session& session, Options options) : session_(session), options_(std::move(options)) {
+MonitorDump::MonitorDump(const Session& session, Options options)
+    : session_(session), options_(std::move(options)), labels_(LabelMatch::from(session.settings.match.label_match)) {
   const std::string directory = options_.settings.out_dir.value_or(options_.run_dir + "/monitor");
   make_directories(directory);
-  writer_ = std::make_unique<Writer>(directory, options_.settings.write_markdown, session.terminal);
+  make_directories(options_.run_dir + "/completions");
+  writer_ = std::make_unique<Writer>(directory, options_, session.terminal);
 }
 
 MonitorDump::~MonitorDump() = default;
@@ -165,11 +218,13 @@ bool MonitorDump::is_due(int64_t step) const {
 void MonitorDump::operator()(const std::vector<Examined>& examined) {
   const int64_t step = options_.step();
   if (examined.empty() || !is_due(step)) return;
+  const auto start = std::chrono::steady_clock::now();
   ++num_events_;
   Event event{.step = step, .samples = {}};
   const auto count = std::min(examined.size(), static_cast<size_t>(options_.settings.max_samples));
-  for (size_t i = 0; i < count; ++i) event.samples.push_back(shown_of(examined[i], session_, options_.settings.max_text_chars));
+  for (size_t i = 0; i < count; ++i) event.samples.push_back(shown_of(examined[i], session_, labels_, options_.settings.max_text_chars));
   writer_->push(std::move(event));
+  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace rematch

@@ -13,11 +13,12 @@
 #include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
 #include "assembly/monitor_dump.h"
-#include "text/stored_prompt.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "assembly/skipping.h"
+#include "assembly/start_lines.h"
 #include "assembly/vllm_setup.h"
+#include "assembly/wandb_follower.h"
 #include "base/file.h"
 #include "checkpoint/peft.h"
 #include "dist/agreement.h"
@@ -31,6 +32,7 @@
 #include "resume/abandoned.h"
 #include "resume/resume.h"
 #include "resume/run_lock.h"
+#include "text/stored_prompt.h"
 #include "train/loop.h"
 #include "train/restore.h"
 
@@ -93,14 +95,26 @@ Packer make_packer(const Session& session) {
                  }});
 }
 
-/// On rank 0; the others write none.
+/// Where rank 0 logs; the others log nowhere.
+struct Sinks {
+  std::vector<std::unique_ptr<MetricSink>> all;
+  TensorboardSink* tensorboard = nullptr;  ///< one of them, if wanted
+};
+
 /// @param first_step  later lines were written by a killed run after its last checkpoint, and are dropped; none keeps all
-std::vector<std::unique_ptr<MetricSink>> make_sinks(const OutputSettings& output, std::optional<int64_t> first_step) {
+Sinks make_sinks(const ConfigResult& result, std::optional<int64_t> first_step) {
+  const OutputSettings& output = result.settings.output;
   const std::string path = output.run_dir + "/logging.jsonl";
   if (first_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *first_step);
-  std::vector<std::unique_ptr<MetricSink>> sinks;
-  sinks.push_back(make_jsonl_sink(path));
-  if (output.wants_tensorboard()) sinks.push_back(make_tensorboard_sink(output.logging_dir, first_step));
+  Sinks sinks;
+  sinks.all.push_back(make_jsonl_sink(path));
+  if (!output.wants_tensorboard()) return sinks;
+  std::unique_ptr<TensorboardSink> tensorboard = make_tensorboard_sink(output.logging_dir, first_step);
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const EffectiveValue& value : result.effective) values.emplace_back(value.key, value.value);
+  tensorboard->settings(values);
+  sinks.tensorboard = tensorboard.get();
+  sinks.all.push_back(std::move(tensorboard));
   return sinks;
 }
 
@@ -217,6 +231,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   std::unique_ptr<const RunLock> lock;
   together(group, [&] {
     if (!is_first) return;
+    if (settings.output.wants_wandb()) check_wandb();
     // The run directory first: an unwritable disk must be found before the model is loaded.
     make_directories(settings.output.run_dir);
     lock = std::make_unique<const RunLock>(settings.output.run_dir);
@@ -274,15 +289,29 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                                   resume->trainer.global_step, *aside));
     }
   });
-  terminal.say(fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path()));
-
   TrainerState state = initial_state(settings, cadence.total_steps());
+  // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
+  const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
+  Sinks sinks;
+  together(group, [&] {
+    if (is_first) sinks = make_sinks(result, is_same_run ? std::optional(resume ? resume->trainer.global_step : kNoStep) : std::nullopt);
+  });
+  RunLog log(terminal, std::move(sinks.all),
+             {.memory_bytes = [&session] { return memory_in_use(session.device); },
+              .step_tokens = [&buffer] { return buffer.last_num_tokens(); },
+              .num_ranks = group.size()});
+  std::unique_ptr<const WandbFollower> wandb;
+  together(group, [&] {
+    if (is_first && settings.output.wants_wandb())
+      wandb = std::make_unique<const WandbFollower>(settings.output.run_dir, settings.output.run_name.value_or("rematch"));
+  });
   std::unique_ptr<MonitorDump> monitor;
   if (settings.monitor.enabled && settings.is_stage_2() && is_first) {
     monitor = std::make_unique<MonitorDump>(session, MonitorDump::Options{.settings = settings.monitor,
                                                                           .run_dir = settings.output.run_dir,
                                                                           .logging_steps = settings.cadence.logging_steps,
-                                                                          .step = [&state] { return state.global_step + 1; }});
+                                                                          .step = [&state] { return state.global_step + 1; },
+                                                                          .tensorboard = sinks.tensorboard});
   }
   std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session, group);
   if (rollouts.engine) source = std::make_unique<TurnSource>(std::move(source), *rollouts.engine);
@@ -293,17 +322,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                            .save_only_model = settings.checkpoints.save_only_model,
                            .group = &group},
                           [&session](const std::string& directory) { save_weights(session, directory); });
-  // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
-  const bool is_same_run = settings.checkpoints.resume_from_checkpoint.has_value();
-  std::vector<std::unique_ptr<MetricSink>> sinks;
-  together(group, [&] {
-    if (is_first)
-      sinks = make_sinks(settings.output, is_same_run ? std::optional(resume ? resume->trainer.global_step : kNoStep) : std::nullopt);
-  });
-  RunLog log(terminal, std::move(sinks));
-  terminal.say(fmt::format("{}: {} optimizer steps, logs and checkpoints in {}",
-                           settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning", cadence.total_steps(),
-                           settings.output.run_dir));
+  for (const std::string& line : start_lines(session, group, resume ? resume->trainer.global_step : 0, cadence.total_steps()))
+    terminal.say(line);
 
   const auto start = std::chrono::steady_clock::now();
   TrainParts parts{.windows = windows,
@@ -335,9 +355,13 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   if (!dropped.empty()) terminal.say(dropped);
   if (session.num_long_dropped > 0)
     terminal.say(fmt::format("{} samples longer than global_max_length were not trained on", session.num_long_dropped));
-  const int64_t num_steps = state.global_step - first_step;
-  terminal.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
-                           seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
+  if (monitor)
+    terminal.say(fmt::format("pictures: steps waited {:.3f} s for them, {:.2f} % of the time", monitor->waited_s(),
+                             100 * monitor->waited_s() / seconds));
+  if (wandb) {
+    if (const std::optional<std::string> text = wandb->problem()) terminal.warn(*text);
+  }
+  log.note_done(state.global_step - first_step, seconds, settings.output.run_dir);
 }
 
 }  // namespace rematch

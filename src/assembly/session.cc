@@ -7,6 +7,7 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/long_samples.h"
 #include "assembly/sample_pixels.h"
+#include "assembly/session_checks.h"
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "checkpoint/model_dir.h"
@@ -19,9 +20,7 @@
 #include "text/chat_template.h"
 
 namespace rematch {
-namespace {
 
-// Everything that can be rejected without reading a data file (BEHAVIOUR 4.3).
 at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs, const Group& group) {
   const at::Device device = choose_device(name);
   const std::string& backend = settings.backend;
@@ -31,6 +30,8 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   require_model_dir(settings.model.directory);
   return device;
 }
+
+namespace {
 
 // A sample whose image the processor rejects by its size has no prompt that could be skipped later.
 Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& patches, Terminal& terminal) {
@@ -49,7 +50,8 @@ Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& pat
   return dataset.without(impossible);
 }
 
-/// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the first are named
+}  // namespace
+
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image, const Tokenizer& tokenizer,
                      const PatchOptions& patches, OnBadSample on_bad, Terminal& terminal) {
   DatasetOptions options{.limit = limit, .require_single_image = single_image, .check_image_files = on_bad == OnBadSample::kStop};
@@ -83,6 +85,8 @@ std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, std::share
       std::move(tokenizer), std::move(chat_template),
       PromptEncoder::Options{.texts = settings.prompt, .ordering = settings.data.object_ordering, .merge_size = patches.merge_size});
 }
+
+namespace {
 
 /// @param directory  of the weights
 std::shared_ptr<Model> load_model(const Settings& settings, const std::string& directory, const at::Device& device, Terminal& terminal) {

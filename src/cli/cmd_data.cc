@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command_set.h"
+#include "cli/sample_lengths.h"
 #include "data/dataset.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
@@ -88,12 +89,20 @@ void print_findings(const Review& review, size_t most) {
   }
 }
 
-struct CheckArguments {
-  std::string path, fixed;
+/// Lengths as a model sees them, of a file that training can use.
+void print_lengths(const std::string& path, const std::string& model_dir) {
+  const Dataset dataset = Dataset::load(path, {.require_single_image = false, .check_image_files = false});
+  const SampleLengths lengths = measure_lengths(dataset, model_dir);
+  std::cout << fmt::format("tokens with {}: prompts up to {} (images included), answers {} … {} (median … most), together up to {}\n",
+                           model_dir, lengths.longest_prompt, lengths.median_answer, lengths.longest_answer, lengths.longest);
+}
+
+struct DataCheckArguments {
+  std::string path, fixed, model_dir;
   bool decode = false, all = false;
 };
 
-int run_data_check(const CheckArguments& arguments) {
+int run_data_check(const DataCheckArguments& arguments) {
   const Review review = review_jsonl(arguments.path, arguments.decode);
   const auto spread = [](const Spread& spread) { return fmt::format("{} … {} … {}", spread.least, spread.median, spread.most); };
   std::cout << fmt::format("{}: {} records, {} objects ({} boxes, {} polygons), {} empty scenes\n", arguments.path, review.num_records,
@@ -102,14 +111,16 @@ int run_data_check(const CheckArguments& arguments) {
                            spread(review.height_px), spread(review.objects_per_image));
   print_classes(review.classes);
   print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
-  const bool usable = review.num_records > 0 && review.of(FindingKind::kRefused).empty() &&
-                      review.of(FindingKind::kUnreadableImage).empty() && review.of(FindingKind::kWrongSize).empty();
+  bool usable = review.num_records > 0;
+  for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize, FindingKind::kInverted})
+    usable = usable && review.of(kind).empty();
   if (!arguments.fixed.empty()) {
     for (const auto& [what, count] : write_repaired(arguments.path, arguments.fixed, review))
       std::cout << fmt::format("  {:6}  {}\n", count, what);
     std::cout << fmt::format("wrote {}\n", arguments.fixed);
     return 0;
   }
+  if (usable && !arguments.model_dir.empty()) print_lengths(arguments.path, arguments.model_dir);
   std::cout << (usable ? "training can use it\n"
                        : "training refuses it as it is: `rematch data check … --fix OUT` writes a copy with what can be repaired\n");
   return usable ? 0 : exit_code(ErrorKind::kData);
@@ -117,13 +128,15 @@ int run_data_check(const CheckArguments& arguments) {
 
 Command add_check(CLI::App& data) {
   CLI::App* app = data.add_subcommand("check", "counts, sizes, classes and everything odd about a JSONL, with line numbers");
-  const auto arguments = std::make_shared<CheckArguments>();
+  const auto arguments = std::make_shared<DataCheckArguments>();
   app->add_option("JSONL", arguments->path, "records as training reads them")->required();
   app->add_option("--fix", arguments->fixed, "write a repaired copy here");
+  app->add_option("--model", arguments->model_dir, "model directory: lengths in tokens, as its tokenizer and image processor give them");
   app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
   app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
   app->footer(
-      "Examples:\n  rematch data check data/train.jsonl\n  rematch data check raw.jsonl --fix data/train.jsonl\nExit code 3 when training "
+      "Examples:\n  rematch data check data/train.jsonl\n  rematch data check raw.jsonl --fix data/train.jsonl\n  rematch data check "
+      "data/train.jsonl --model base\nExit code 3 when training "
       "would refuse the file.");
   return {app, [arguments] { return run_data_check(*arguments); }};
 }

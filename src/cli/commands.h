@@ -14,8 +14,21 @@ struct RunArguments {
   std::string device = "auto";         ///< --device
 };
 
-/// `rematch check CONFIG`: prints every effective value and where it came from. @return exit code; @throws UserError
+/// `rematch check CONFIG --config-only`: prints every effective value and where it came from. @return exit code; @throws UserError
 int run_check(const std::string& config_path, const std::vector<std::string>& overrides, std::ostream& out);
+
+/// Arguments of `rematch check`.
+struct CheckArguments {
+  RunArguments run;
+  std::optional<double> gpu_memory_gib = {};  ///< of the GPU it is meant for; none = this machine
+  int num_ranks = 1;
+  bool config_only = false;  ///< the configuration alone, for a machine without model and data
+  bool json = false;
+};
+
+/// `rematch check CONFIG`: everything that `train` would refuse, found from headers; then the values, what was found and the memory needed.
+/// @throws UserError with all problems, unless as JSON. @return exit code
+int run_preflight(const CheckArguments& arguments, std::ostream& out);
 
 /// Arguments of `rematch plan`, and of the memory check of `rematch check`.
 struct PlanArguments {

@@ -51,12 +51,16 @@ int guarded(const std::function<int()>& action) {
 }
 
 // CLI11's errors, in the same four lines as every other error.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first, const std::string& second) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   if (first.empty()) std::cerr << app.help();
   const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
   const bool is_unknown = !first.empty() && first[0] != '-' && app.get_subcommands(is_named).empty();
-  const std::string meant = first.empty() ? "" : meant_command(app, first);
+  std::string meant = first.empty() ? "" : meant_command(app, first);
+  if (meant.empty() && !is_unknown && !second.empty()) {
+    const CLI::App* parent = app.get_subcommands(is_named).empty() ? &app : app.get_subcommands(is_named).front();
+    if (const std::string inner = parent == &app ? "" : meant_command(*parent, second); !inner.empty()) meant = first + " " + inner;
+  }
   std::cerr << format_problem({.error = "the command line is invalid",
                                .where = "rematch …",
                                .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
@@ -66,12 +70,11 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
   return exit_code(ErrorKind::kConfig);
 }
 
-void add_config_arguments(CLI::App& command, RunArguments& arguments, bool with_device) {
+void add_config_arguments(CLI::App& command, RunArguments& arguments) {
   command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
   command.add_option("--set", arguments.overrides, "override a YAML key by its own name: --set a.b.c=value (repeatable)")
       ->allow_extra_args(false);
-  if (with_device)
-    command.add_option("--device", arguments.device, "auto (CUDA when there is one), cpu, cuda or cuda:N")->capture_default_str();
+  command.add_option("--device", arguments.device, "auto (CUDA when there is one), cpu, cuda or cuda:N")->capture_default_str();
 }
 
 void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
@@ -94,12 +97,23 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command.add_flag("--json", arguments.json, "print one JSON object instead of tables");
 }
 
+void add_check_arguments(CLI::App& command, CheckArguments& arguments) {
+  add_config_arguments(command, arguments.run);
+  command.add_option("--gpu-memory", arguments.gpu_memory_gib, "refuse a run that cannot fit a GPU with this many GiB")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--ranks", arguments.num_ranks, "ranks that will train together")->check(CLI::Range(1, 65536))->capture_default_str();
+  CLI::Option* json = command.add_flag("--json", arguments.json, "print one JSON object: problems, warnings, plan, configuration");
+  command.add_flag("--config-only", arguments.config_only, "look at the configuration alone: model and data may be elsewhere")
+      ->excludes(json);
+}
+
 // A run that cannot fit is refused before its values are shown.
-int check_all(const RunArguments& run, PlanArguments memory) {
-  memory.path = run.config_path;
-  memory.overrides = run.overrides;
-  const std::string warning = check_memory(memory);
-  const int code = run_check(run.config_path, run.overrides, std::cout);
+int check_config_only(const CheckArguments& arguments) {
+  const std::string warning = check_memory({.path = arguments.run.config_path,
+                                            .overrides = arguments.run.overrides,
+                                            .gpu_memory_gib = arguments.gpu_memory_gib,
+                                            .num_ranks = arguments.num_ranks});
+  const int code = run_check(arguments.run.config_path, arguments.run.overrides, std::cout);
   if (!warning.empty()) std::cout << "warning: " << warning << "\n";
   return code;
 }
@@ -166,7 +180,7 @@ int main_command(int argc, char** argv) {
 
   RunArguments run;
   CLI::App* train = app.add_subcommand("train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
-  add_config_arguments(*train, run, true);
+  add_config_arguments(*train, run);
   LaunchArguments launch_arguments;
   CLI::App* launch = app.add_subcommand("launch", "start `train CONFIG …` once for each of several ranks on this host");
   launch->add_option("--nproc", launch_arguments.num_ranks, "number of ranks, each a process")->required()->check(CLI::Range(1, 1024));
@@ -175,22 +189,21 @@ int main_command(int argc, char** argv) {
       ->capture_default_str();
   launch->prefix_command();
   CLI::App* eval = app.add_subcommand("eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
-  add_config_arguments(*eval, run, true);
-  CLI::App* check = app.add_subcommand("check", "check a configuration; print every effective value and where it came from");
-  add_config_arguments(*check, run, false);
+  add_config_arguments(*eval, run);
+  CheckArguments check_arguments;
+  CLI::App* check = app.add_subcommand("check", "find everything that `train` would refuse, in seconds; print every value and its origin");
+  add_check_arguments(*check, check_arguments);
   PlanArguments plan_arguments;
-  check->add_option("--gpu-memory", plan_arguments.gpu_memory_gib, "refuse a run that cannot fit a GPU with this many GiB")
-      ->check(CLI::PositiveNumber);
   CLI::App* plan = app.add_subcommand("plan", "say how much memory a run takes, phase by phase, and whether it fits; needs no weights");
   add_plan_arguments(*plan, plan_arguments);
   CLI::App* rollout = app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
-  add_config_arguments(*rollout, run, true);
+  add_config_arguments(*rollout, run);
   std::string split, rollout_output;
   rollout->add_option("--split", split, "val or train; default: val if the configuration has validation data")
       ->check(CLI::IsMember({"val", "train"}));
   rollout->add_option("--output", rollout_output, "file to write; default: rollouts.jsonl in the run directory");
   CLI::App* probe = app.add_subcommand("probe", "measure whether stage 2 can help a checkpoint, and say what to do");
-  add_config_arguments(*probe, run, true);
+  add_config_arguments(*probe, run);
   int num_draws = 8;
   bool probe_as_json = false;
   probe->add_option("--samples", num_draws, "sampled answers for each image whose greedy answer misses an object")
@@ -223,7 +236,7 @@ int main_command(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, argc > 1 ? argv[1] : "");
+    return report_usage(app, error, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
   }
   return guarded([&] {
     // What these leave behind outlives a terminal; every other command only prints, and ends with its reader.
@@ -235,7 +248,8 @@ int main_command(int argc, char** argv) {
       return run_launch(launch_arguments);
     }
     if (eval->parsed()) return run_eval(run);
-    if (check->parsed()) return check_all(run, plan_arguments);
+    if (check->parsed())
+      return check_arguments.config_only ? check_config_only(check_arguments) : run_preflight(check_arguments, std::cout);
     if (probe->parsed()) return run_probe(run, num_draws, probe_as_json);
     if (plan->parsed()) return run_plan(plan_arguments, std::cout);
     if (rollout->parsed()) return run_rollout(run, split, rollout_output);

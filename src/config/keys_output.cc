@@ -15,9 +15,8 @@ std::vector<KeySpec> directory_keys() {
       key("logging_dir", &OutputSettings::logging_dir).says("directory of TensorBoard events; null: `runs` in the run directory"),
       key("report_to", &OutputSettings::report_to)
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
-          .warns("=wandb", log_instead)
           .warns("=swanlab", log_instead)
-          .says("`tensorboard`, `none` (ms-swift)"),
+          .says("`tensorboard`, `wandb` (a process of the `python3` of the PATH, which has it), `none` (ms-swift)"),
   };
 }
 

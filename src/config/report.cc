@@ -85,7 +85,7 @@ std::string effective_text(const ConfigResult& result) {
 std::string config_markdown() {
   std::string text =
       "# Configuration keys\n\n"
-      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values of a file and their origins "
+      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values of a file and where they come "
       "from.\n\n"
       "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names "
       "them,\n"

@@ -57,6 +57,7 @@ class TokenRows;
 class Model {
  public:
   /// Loads a Hugging Face directory (single or sharded safetensors) of a known family (model/families/family.h).
+  /// With device `meta` only headers are read: everything is checked, and the tensors have shapes but no values.
   /// @throws UserError for a family or a layer that is not implemented, and for a missing or misshapen tensor, naming it
   static std::shared_ptr<Model> load(const std::string& model_dir, const ModelOptions& options);
 

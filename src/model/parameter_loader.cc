@@ -25,7 +25,8 @@ at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& 
                                        .what = at::toString(stored),
                                        .fix = "use weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
   }
-  const at::Tensor tensor = dir_->tensor(name).to(options_.dtype).to(options_.device);
+  const at::Tensor tensor = options_.device.is_meta() ? at::empty(shape, at::TensorOptions(options_.dtype).device(options_.device))
+                                                      : dir_->tensor(name).to(options_.dtype).to(options_.device);
   parameters_.push_back({as, tensor});
   used_.push_back(name);
   return tensor;

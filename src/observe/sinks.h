@@ -23,9 +23,25 @@ class MetricSink {
 /// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run loses nothing. Appends.
 std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
 
-/// TensorBoard event file in a directory (created): scalars under the metrics' names.
+/// A picture and its size.
+struct PngPicture {
+  std::string bytes;  ///< of a PNG file, RGB
+  int width_px = 0, height_px = 0;
+};
+
+/// TensorBoard's event file: scalars under the metrics' names, and what has no place in a log line. Thread-safe.
+class TensorboardSink : public MetricSink {
+ public:
+  virtual void image(int64_t step, const std::string& tag, const PngPicture& picture) = 0;
+  /// @param text  Markdown
+  virtual void text(int64_t step, const std::string& tag, const std::string& text) = 0;
+  /// The configuration of the run, for the tab HPARAMS.
+  virtual void settings(const std::vector<std::pair<std::string, std::string>>& settings) = 0;
+};
+
+/// An event file in a directory (created).
 /// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier files hold after it
-std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
+std::unique_ptr<TensorboardSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
 
 /// Drops the lines of a logging.jsonl whose step is after `step` (resume).
 void truncate_jsonl_after(const std::string& path, int64_t step);

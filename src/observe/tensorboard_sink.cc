@@ -1,6 +1,5 @@
 // TensorBoard's event files, written by hand: a record is framed as TFRecord (length, masked CRC-32C of the length, bytes, masked CRC-32C
-// of the bytes) and holds a protobuf `Event`. We need seven of its fields, so a protobuf library would be a large dependency for thirty
-// lines.
+// of the bytes) and holds a protobuf `Event`, of which we need a few fields.
 // @source tensorboard/compat/proto/event.proto and summary.proto (field numbers), tensorflow/core/lib/hash/crc32c.h (the mask)
 #include <fmt/core.h>
 #include <unistd.h>
@@ -9,13 +8,18 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 
 #include "base/file.h"
 #include "observe/append_file.h"
+#include "observe/protobuf.h"
 #include "observe/sinks.h"
+#include "observe/tensorboard_values.h"
 
 namespace rematch {
 namespace {
+
+using namespace protobuf;  // NOLINT(google-build-using-namespace): this file is about nothing else
 
 constexpr std::array<uint32_t, 256> make_crc_table() {
   std::array<uint32_t, 256> table{};
@@ -33,33 +37,6 @@ uint32_t masked_crc32c(std::string_view bytes) {
   for (const char byte : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFFu];
   crc = ~crc;
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
-}
-
-/// Appends a number's bytes, lowest first.
-template <typename Number>
-void put_fixed(std::string& out, Number value) {
-  std::array<char, sizeof(Number)> bytes{};
-  std::memcpy(bytes.data(), &value, sizeof value);  // every supported machine is little-endian
-  out.append(bytes.data(), bytes.size());
-}
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>((value & 0x7F) | 0x80);
-  out += static_cast<char>(value);
-}
-
-// Wire types of protobuf.
-constexpr int kVarint = 0;
-constexpr int kFixed64 = 1;
-constexpr int kBytes = 2;
-constexpr int kFixed32 = 5;
-
-void put_tag(std::string& out, int field, int wire_type) { put_varint(out, static_cast<uint64_t>(field << 3 | wire_type)); }
-
-void put_bytes(std::string& out, int field, std::string_view bytes) {
-  put_tag(out, field, kBytes);
-  put_varint(out, bytes.size());
-  out += bytes;
 }
 
 /// Event{wall_time = 1}, to which one of the payloads below is appended.
@@ -99,9 +76,9 @@ std::string start_event(int64_t step) {
   return event;
 }
 
-class TensorboardSink : public MetricSink {
+class EventFile : public TensorboardSink {
  public:
-  TensorboardSink(const std::string& directory, std::optional<int64_t> keep_until) : file_(join_path(directory, file_name())) {
+  EventFile(const std::string& directory, std::optional<int64_t> keep_until) : file_(join_path(directory, file_name())) {
     std::string event = begin_event();
     put_bytes(event, 3, "brain.Event:2");  // Event.file_version
     file_.append(framed(event));
@@ -109,29 +86,32 @@ class TensorboardSink : public MetricSink {
   }
 
   void write(int64_t step, const MetricValues& values) override {
-    std::string summary;
-    for (const auto& [name, value] : values) {
-      std::string scalar;
-      put_bytes(scalar, 1, name);    // Summary.Value.tag
-      put_tag(scalar, 2, kFixed32);  // Summary.Value.simple_value
-      put_fixed(scalar, static_cast<float>(value));
-      put_bytes(summary, 1, scalar);  // Summary.value
-    }
-    std::string event = begin_event();
-    put_tag(event, 2, kVarint);  // Event.step
-    put_varint(event, static_cast<uint64_t>(step));
-    put_bytes(event, 5, summary);  // Event.summary
+    std::vector<std::string> scalars;
+    for (const auto& [name, value] : values) scalars.push_back(scalar_value(name, static_cast<float>(value)));
+    append(step, scalars);
+  }
+  void image(int64_t step, const std::string& tag, const PngPicture& picture) override { append(step, {image_value(tag, picture)}); }
+  void text(int64_t step, const std::string& tag, const std::string& text) override { append(step, {text_value(tag, text)}); }
+  void settings(const std::vector<std::pair<std::string, std::string>>& settings) override { append(0, {hparams_value(settings)}); }
+
+ private:
+  void append(int64_t step, const std::vector<std::string>& values) {
+    std::string summary, event = begin_event();
+    for (const std::string& value : values) put_bytes(summary, 1, value);  // Summary.value
+    put_number(event, 2, static_cast<uint64_t>(step));                     // Event.step
+    put_bytes(event, 5, summary);                                          // Event.summary
+    const std::lock_guard lock(mutex_);
     file_.append(framed(event));
   }
 
- private:
+  std::mutex mutex_;
   AppendFile file_;
 };
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until) {
-  return std::make_unique<TensorboardSink>(directory, keep_until);
+std::unique_ptr<TensorboardSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until) {
+  return std::make_unique<EventFile>(directory, keep_until);
 }
 
 }  // namespace rematch

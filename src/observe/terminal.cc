@@ -26,6 +26,12 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+/// The same in at most five columns: "12:10", "1h12".
+std::string short_duration(double seconds) {
+  return seconds < 3600 - 0.5 ? duration_text(seconds)
+                              : fmt::format("{}h{:02}", static_cast<int64_t>(seconds / 3600), static_cast<int64_t>(seconds / 60) % 60);
+}
+
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 /// Characters of UTF-8 text (each taken as one column wide).
@@ -79,24 +85,41 @@ struct Terminal::Impl {
   Impl(std::ostream& out_stream, std::ostream& err_stream, Options terminal_options)
       : out(out_stream), err(err_stream), options(terminal_options) {}
 
-  std::string times(const Progress& state, Clock::time_point now) const {
+  /// Seconds since the phase began, and those it will take from now on (negative: unknown).
+  std::pair<double, double> times_s(const Progress& state, Clock::time_point now) const {
     const Phase& phase = phases.at(state.phase);
     const double elapsed = seconds_between(phase.start, now);
-    std::string text = duration_text(elapsed);
     const int64_t moved = state.done - phase.done_at_start;
-    if (moved > 0 && state.done < state.total) {
-      text += fmt::format(", {} left", duration_text(elapsed / static_cast<double>(moved) * static_cast<double>(state.total - state.done)));
-    }
-    return text;
+    if (moved <= 0 || state.done >= state.total) return {elapsed, -1};
+    return {elapsed, elapsed / static_cast<double>(moved) * static_cast<double>(state.total - state.done)};
   }
 
-  std::string bar(const Progress& state, Clock::time_point now) const {
-    constexpr int kBarColumns = 24;
+  std::string times(const Progress& state, Clock::time_point now) const {
+    const auto [elapsed, left] = times_s(state, now);
+    return duration_text(elapsed) + (left < 0 ? "" : fmt::format(", {} left", duration_text(left)));
+  }
+
+  std::string bar(const Progress& state, Clock::time_point now, size_t columns) const {
     const double part = state.total > 0 ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0) : 0.0;
-    const int filled = static_cast<int>(part * kBarColumns);
-    return fmt::format("{} [{}{}] {}/{} {:3.0f}%{}  {}", state.phase, std::string(static_cast<size_t>(filled), '#'),
-                       std::string(static_cast<size_t>(kBarColumns - filled), '.'), state.done, state.total, part * 100, fields_text(state),
-                       times(state, now));
+    const auto filled = static_cast<size_t>(part * static_cast<double>(columns));
+    return fmt::format("{} [{}{}] {}/{} {:3.0f}%{}  {}", state.phase, std::string(filled, '#'), std::string(columns - filled, '.'),
+                       state.done, state.total, part * 100, fields_text(state), times(state, now));
+  }
+
+  /// The state in one line of at most `width` columns: with a bar where there is room for one, else closer together, and with as many
+  /// fields as fit.
+  std::string line(const Progress& state, Clock::time_point now, size_t width) const {
+    constexpr size_t kMostBar = 24, kLeastBar = 8;
+    const size_t bare = width_of(bar(state, now, 0));
+    if (bare + kLeastBar <= width) return bar(state, now, std::min(kMostBar, width - bare));
+    const auto [elapsed, left] = times_s(state, now);
+    const std::string end = " " + short_duration(elapsed) + (left < 0 ? "" : "<" + short_duration(left));
+    std::string text = fmt::format("{} {}/{}", state.phase, state.done, state.total);
+    for (const auto& [name, value] : state.fields) {
+      const std::string field = " " + name + " " + value;
+      if (width_of(text) + width_of(field) + width_of(end) <= width) text += field;
+    }
+    return clipped(text + end, width);
   }
 
   void clear_line() {
@@ -107,7 +130,7 @@ struct Terminal::Impl {
   void show(Clock::time_point now) {
     if (options.is_tty) {
       // One column stays free: a full line would wrap and could not be redrawn.
-      err << "\r\033[K" << clipped(bar(latest, now), static_cast<size_t>(std::max(options.width - 1, 1))) << std::flush;
+      err << "\r\033[K" << line(latest, now, static_cast<size_t>(std::max(options.width - 1, 1))) << std::flush;
       line_is_open = true;
     } else {
       err << fmt::format("{} {}/{}{}  {}\n", latest.phase, latest.done, latest.total, fields_text(latest), times(latest, now))

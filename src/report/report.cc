@@ -16,14 +16,15 @@ constexpr size_t kShownClasses = 40;
 struct Fact {
   const char* name;
   const char* key;
+  bool of_rollouts = false;  ///< says nothing of a stage that trains on the truth alone
 };
 constexpr Fact kFacts[] = {{"model", "model.model"},
                            {"trained on", "custom.train_jsonl"},
                            {"validated on", "custom.val_jsonl"},
                            {"trainer", "custom.trainer_variant"},
-                           {"target policy", "custom.extra.rollout_matching.target_policy"},
-                           {"rollouts by", "custom.extra.rollout_matching.rollout_backend"},
-                           {"adapter", "tuner.train_type"},
+                           {"target policy", "custom.extra.rollout_matching.target_policy", true},
+                           {"rollouts by", "custom.extra.rollout_matching.rollout_backend", true},
+                           {"tuning", "tuner.train_type"},
                            {"learning rate", "training.learning_rate"},
                            {"samples a step", "training.effective_batch_size"},
                            {"seed", "training.seed"}};
@@ -38,7 +39,10 @@ std::string facts_html(const std::vector<RunData>& runs) {
       if (!value.empty() && value != "null") facts += fmt::format("<dt>{}</dt><dd>{}</dd>", name, html_text(value));
     };
     if (!run.log.empty()) {
-      for (const auto& [name, key] : kFacts) add(name, run.setting(key));
+      const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
+      for (const Fact& fact : kFacts) {
+        if (rolls_out || !fact.of_rollouts) add(fact.name, run.setting(fact.key));
+      }
       add("steps", fmt::format("{}", run.log.back().step));
     }
     for (const EvaluationFile& file : run.evaluations) {

@@ -16,6 +16,7 @@ struct OutputSettings {
   std::vector<std::string> report_to{"tensorboard"};
   std::string run_dir;  ///< output_dir[/vN-date-time][/run_name]; has no key of its own, see run_directory()
 
+  bool wants_wandb() const { return std::find(report_to.begin(), report_to.end(), "wandb") != report_to.end(); }
   bool wants_tensorboard() const { return std::find(report_to.begin(), report_to.end(), "tensorboard") != report_to.end(); }
   bool operator==(const OutputSettings&) const = default;
 };

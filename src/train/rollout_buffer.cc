@@ -6,6 +6,8 @@ namespace rematch {
 
 bool RolloutBuffer::finish_step(MetricsBag& metrics) {
   REMATCH_CHECK(open_.has_value(), "a step without a window");
+  last_num_tokens_ = 0;
+  for (const PackedRow& row : open_->window.rows) last_num_tokens_ += row.total_len();
   if (settings_.enabled) {
     metrics.add("rollout/buffer_reuse", is_reuse() ? 1 : 0);
     metrics.add("rollout/buffer_window_step0", static_cast<double>(open_->step0));

@@ -39,10 +39,13 @@ class RolloutBuffer {
   /// Counts a finished optimizer step, adds the rollout/buffer_* metrics and closes the window after its last use.
   /// @return true when the step was the last of its epoch
   bool finish_step(MetricsBag& metrics);
+  /// Tokens of the rows that the last finished step was trained on.
+  int64_t last_num_tokens() const { return last_num_tokens_; }
 
  private:
   RolloutBufferSettings settings_;
   std::optional<OpenWindow> open_;
+  int64_t last_num_tokens_ = 0;
 };
 
 }  // namespace rematch

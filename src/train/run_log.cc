@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "observe/catalog.h"
 #include "train/run_health.h"
@@ -10,15 +11,23 @@
 namespace rematch {
 namespace {
 
+// Of the live line only.
+constexpr const char* kTokensPerSecond = "tokens_per_s";
+constexpr const char* kMemoryGib = "memory_gib";
+
 // The metrics shown in the bar, with their short names.
 constexpr std::pair<const char*, const char*> kBarFields[] = {
-    {"loss", "loss"}, {"rollout/f1", "f1"}, {"rollout/f1_labels", "label f1"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
+    {"loss", "loss"},    {"rollout/f1", "f1"},    {"rollout/f1_labels", "label f1"}, {kTokensPerSecond, "tok/s"},
+    {kMemoryGib, "GiB"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
 constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"},
                                                                      {"eval_rollout_f1_labels", "label f1"},
                                                                      {"eval_rollout_precision", "precision"},
                                                                      {"eval_rollout_recall", "recall"},
                                                                      {"eval_loss", "loss"},
                                                                      {"eval_token_acc", "token acc"}};
+
+/// Three digits, of whole numbers all: "0.812", "1.2e-05", "12345".
+std::string short_number(double value) { return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value); }
 
 const double* find(const MetricValues& values, const std::string& name) {
   const auto found = std::find_if(values.begin(), values.end(), [&](const auto& item) { return item.first == name; });
@@ -27,15 +36,21 @@ const double* find(const MetricValues& values, const std::string& name) {
 
 }  // namespace
 
-RunLog::RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks) : terminal_(terminal), sinks_(std::move(sinks)) {}
+RunLog::RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks, Live live)
+    : terminal_(terminal), sinks_(std::move(sinks)), live_(std::move(live)) {}
 
 void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) {
   MetricValues values = reduce_metrics(metrics);
   Progress bar{.phase = "train", .done = state.global_step, .total = state.max_steps};
+  MetricValues shown = values;
+  const double seconds = metrics.sum("time/step_s");
+  if (seconds > 0) shown.emplace_back(kTokensPerSecond, std::round(static_cast<double>(live_.step_tokens() * live_.num_ranks) / seconds));
+  shown.emplace_back(kMemoryGib, static_cast<double>(live_.memory_bytes()) / (1024.0 * 1024.0 * 1024.0));
   for (const auto& [name, label] : kBarFields) {
-    if (const double* value = find(values, name)) bar.fields.emplace_back(label, fmt::format("{:.3g}", *value));
+    if (const double* value = find(shown, name)) bar.fields.emplace_back(label, short_number(*value));
   }
   terminal_.progress(bar);
+  time_split_.add(metrics);
   if (state.global_step == state.max_steps) terminal_.finish_progress();
   if (!log_due) return;
   values.emplace_back("epoch", state.epoch);
@@ -79,7 +94,18 @@ void RunLog::note_partial_window() {
       "gradient_accumulation_steps so that it divides the number of samples (custom.train_sample_limit can drop the remainder)");
 }
 
-void RunLog::note_saved(const std::string& path) { terminal_.say(fmt::format("saved {}", path)); }
+void RunLog::note_saved(const std::string& path) {
+  last_saved_ = path;
+  terminal_.say(fmt::format("saved {}", path));
+}
+
+void RunLog::note_done(int64_t num_steps, double seconds, const std::string& run_dir) {
+  terminal_.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
+                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
+  if (const std::string text = time_split_.text(seconds); !text.empty()) terminal_.say("time: " + text);
+  terminal_.say(fmt::format("next: rematch report {}{}", run_dir,
+                            last_saved_.empty() ? "" : fmt::format("; rematch predict {} IMAGES --draw drawn", last_saved_)));
+}
 
 void RunLog::sync() {
   for (const auto& sink : sinks_) sink->sync();

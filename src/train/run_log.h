@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,13 +9,20 @@
 #include "observe/sinks.h"
 #include "observe/terminal.h"
 #include "resume/trainer_state.h"
+#include "train/time_split.h"
 
 namespace rematch {
 
 /// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of trainer_state.json.
 class RunLog {
  public:
-  RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks);
+  /// What the live line shows beside the metrics.
+  struct Live {
+    std::function<int64_t()> memory_bytes;  ///< in use now, of this rank's device
+    std::function<int64_t()> step_tokens;   ///< that this rank trained on in the last step
+    int num_ranks = 1;                      ///< that train on about as many
+  };
+  RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks, Live live);
 
   Terminal& terminal() { return terminal_; }
 
@@ -40,10 +48,17 @@ class RunLog {
   /// Reports where a checkpoint is saved.
   void note_saved(const std::string& path);
 
+  /// At the end of a run: how long it took and for what, and what to do next.
+  /// @param num_steps  of this process. @param seconds  from the first step on, evaluations and saving included
+  void note_done(int64_t num_steps, double seconds, const std::string& run_dir);
+
  private:
   void write(TrainerState& state, MetricValues values);
   Terminal& terminal_;
   std::vector<std::unique_ptr<MetricSink>> sinks_;
+  Live live_;
+  TimeSplit time_split_;
+  std::string last_saved_;  ///< checkpoint; empty = none yet
 };
 
 }  // namespace rematch

@@ -136,7 +136,6 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
                                               "template.truncation_strategy: right",
                                               "training.eval_packing",
                                               "training.gradient_accumulation_steps: 4",
-                                              "training.report_to: wandb",
                                               "training.save_safetensors",
                                               "tuner.use_swift_lora"}));
   const Settings& settings = result.settings;

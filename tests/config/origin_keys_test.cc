@@ -33,7 +33,7 @@ TEST(OriginKeys, IgnoredKeysWarnOnceWithTheReason) {
                                         stage2("desc_monitor={enabled: true, every: 5}"),
                                         std::string("template.truncation_strategy=right"),
                                         std::string("template.truncation_strategy=left"),
-                                        std::string("training.report_to=wandb"),
+                                        std::string("training.report_to=swanlab"),
                                         std::string("training.report_to=[tensorboard, swanlab]")}) {
     const ConfigResult result = test::load_set({assignment});
     ASSERT_EQ(result.warnings.size(), 1u) << assignment;

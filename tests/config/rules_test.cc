@@ -362,7 +362,9 @@ TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
   EXPECT_FALSE(load_set({"training.report_to=[]"}).settings.output.wants_tensorboard());
   EXPECT_FALSE(load_set({"training.report_to=wandb"}).settings.output.wants_tensorboard());
   EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_tensorboard());
-  const ConfigResult result = load_set({"training.report_to=wandb"});
+  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_wandb());
+  EXPECT_TRUE(load_set({"training.report_to=wandb"}).warnings.empty());
+  const ConfigResult result = load_set({"training.report_to=swanlab"});
   EXPECT_NE(warning_of(result).text.find("logging.jsonl"), std::string::npos);
   EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` cannot be `mlflow`");
 }

@@ -70,6 +70,27 @@ TEST(DataCommands, CheckListsLinesAndRepairsThem) {
   EXPECT_EQ(program.run("data check fixed.jsonl").exit_code, 0);
 }
 
+TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
+  test::Program program;
+  std::filesystem::copy(test::Program::golden("images"), program.dir().file("images"));
+  program.dir().write(
+      "raw.jsonl",
+      "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [300, 2, "
+      "30, 40]}]}\n");
+  const test::ProcessResult checked = program.run("data check raw.jsonl");
+  EXPECT_EQ(checked.exit_code, 3) << checked.out;
+  EXPECT_NE(checked.out.find("boxes with swapped corners: 1"), std::string::npos) << checked.out;
+}
+
+TEST(DataCommands, CheckMeasuresTokensWithAModel) {
+  test::Program program;
+  const std::string check = "data check " + test::Program::golden("train.jsonl") + " --model ";
+  const test::ProcessResult result = program.run(check + test::Program::model());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find(": prompts up to "), std::string::npos) << result.out;
+  EXPECT_EQ(program.run(check + "nowhere").exit_code, 4);
+}
+
 TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   test::Program program;
   program.dir().write("empty.json", "{}");

@@ -17,7 +17,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST(HelpCommands, HelpOfEveryCommandShowsTwoExamples) {
   test::Program program;
   for (const std::string name : {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage", "predict", "compare",
-                                 "report", "init", "explain", "schema", "completions", "data"}) {
+                                 "report", "init", "explain", "schema", "completions", "data", "launch", "plan", "probe"}) {
     const test::ProcessResult result = program.run(name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -40,6 +40,9 @@ TEST(HelpCommands, AMistypedCommandIsGuessed) {
   const test::ProcessResult result = program.run("trian my.yaml");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_TRUE(has(result.err, "did you mean `rematch train`?")) << result.err;
+  const test::ProcessResult inner = program.run("data chekc my.jsonl");
+  EXPECT_EQ(inner.exit_code, 2);
+  EXPECT_TRUE(has(inner.err, "did you mean `rematch data check`?")) << inner.err;
 }
 
 TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {

@@ -33,6 +33,19 @@ TEST(Monitor, DumpsPicturesAndTextsWithoutChangingTheRun) {
   EXPECT_EQ(read_file(monitor + "/step_000001.png").substr(1, 3), "PNG");
   const std::string text = read_file(monitor + "/step_000002.md");
   for (const char* part : {"step_000002.png", "```diff", "+ ", "line "}) EXPECT_NE(text.find(part), std::string::npos) << part;
+  EXPECT_EQ(files_in(program.run_dir() + "/completions"), 2);
+  EXPECT_NE(result.err.find("pictures: steps waited"), std::string::npos) << result.err;
+}
+
+// Skipped where the Python of the oracles lacks a reader.
+TEST(Monitor, PandasAndTensorboardReadWhatItWrites) {
+  test::Program program;
+  const test::ProcessResult result = program.run("train " + program.config(std::string("training: {max_steps: 3}\n") + kMonitor));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const test::ProcessResult read = test::run_command(test::source_path(".venv/bin/python") + " " +
+                                                     test::source_path("tests/e2e/read_monitor.py") + " " + program.run_dir());
+  if (read.exit_code == 77) GTEST_SKIP() << read.out;
+  EXPECT_EQ(read.exit_code, 0) << read.out << read.err;
 }
 
 TEST(Monitor, StopsAtItsLimitAndWritesWhereItIsTold) {

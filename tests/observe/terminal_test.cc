@@ -67,8 +67,23 @@ TEST(Terminal, NeverWritesALineWiderThanTheScreen) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = true, .width = 40});
   terminal.progress({.phase = "train", .done = 1, .total = 3, .fields = {{"a long field", std::string(100, 'x')}}});
-  const std::string shown = screen.err.str();
-  EXPECT_EQ(shown.size(), std::string("\r\033[K").size() + 39);
+  EXPECT_EQ(screen.err.str(), "\r\033[Ktrain 1/3 0:00") << "a field that does not fit is left out whole";
+  Screen narrow;
+  Terminal(narrow.out, narrow.err, {.is_tty = true, .width = 10}).progress({.phase = "evaluate", .done = 1, .total = 3});
+  EXPECT_EQ(narrow.err.str().substr(0, 13), "\r\033[Kevaluate ");
+}
+
+TEST(Terminal, FitsTheWholeStateOfATrainingIntoEightyColumns) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true, .width = 80});
+  const std::vector<std::pair<std::string, std::string>> fields{
+      {"loss", "1.23"}, {"f1", "0.812"}, {"label f1", "0.321"}, {"tok/s", "12345"}, {"GiB", "21.4"}, {"lr", "1e-05"}, {"s/step", "3.61"}};
+  terminal.progress({.phase = "train", .done = 998, .total = 2000, .fields = fields});
+  terminal.progress({.phase = "train", .done = 999, .total = 2000, .fields = fields});
+  terminal.finish_progress();
+  const std::string shown = screen.err.str().substr(screen.err.str().rfind('\r') + 4);
+  EXPECT_EQ(shown, "train 999/2000 loss 1.23 f1 0.812 label f1 0.321 tok/s 12345 GiB 21.4 0:00<0:00\n");
+  EXPECT_LE(shown.size() - 1, 79u);
 }
 
 TEST(Terminal, KeepsTheBarOfAPhaseWhenAnotherBegins) {

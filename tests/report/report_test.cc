@@ -59,6 +59,14 @@ class ReportTest : public testing::Test {
   std::string image_;
 };
 
+TEST_F(ReportTest, NamesTheTargetPolicyOnlyOfARunThatRollsOut) {
+  const std::string rest = R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", "rollout_backend": "native"}}}})";
+  directory_.write("after/args.json", R"({"custom": {"trainer_variant": "sft")" + rest);
+  EXPECT_EQ(report_html(runs(), {}).find("target policy"), std::string::npos);
+  directory_.write("after/args.json", R"({"custom": {"trainer_variant": "rollout_matching_sft")" + rest);
+  EXPECT_NE(report_html(runs(), {}).find("target policy"), std::string::npos);
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace

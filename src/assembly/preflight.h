@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "config/config.h"
+
+namespace rematch {
+
+/// What `train` would find out before its first step, without loading the model.
+struct Preflight {
+  std::vector<std::pair<ErrorKind, Problem>> problems;     ///< what it would refuse; ranks, devices and backends first
+  std::vector<std::string> warnings;                       ///< beside those of the configuration
+  std::vector<std::pair<std::string, std::string>> facts;  ///< what is there: "model", "train_jsonl", …
+};
+
+/// Checks a configuration against what it names: device, rollout backend, every header of the model, adapter targets, records and image
+/// headers of the data, lengths, the checkpoint to resume from and the run directory. One part that fails does not hide the others.
+/// Writes nothing. Cost: linear in the data; one read of a checkpoint that is resumed.
+/// @param device  value of --device
+Preflight preflight(const ConfigResult& config, const std::string& device);
+
+}  // namespace rematch

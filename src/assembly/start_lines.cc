@@ -1,0 +1,82 @@
+#include "assembly/start_lines.h"
+
+#include <ATen/DeviceAccelerator.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "assembly/plan_request.h"
+#include "base/host_memory.h"
+#include "plan/advice.h"
+#include "plan/plan.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+
+std::string count_text(int64_t count) {
+  return count >= 1'000'000'000 ? fmt::format("{:.2f} B", static_cast<double>(count) / 1e9)
+                                : fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
+}
+
+int64_t device_memory(const at::Device& device) {
+  return device.is_cpu() ? host_memory().total : static_cast<int64_t>(at::accelerator::getMemoryInfo(device.index()).second);
+}
+
+/// Of each phase, and of the whole device.
+std::string memory_text(const MemoryPlan& plan) {
+  std::string text = "planned GiB:";
+  for (const PlanPhase& phase : plan.phases)
+    text += fmt::format("{} {} {:.3g}", &phase == &plan.phases.front() ? "" : ",", phase.name, static_cast<double>(phase.total()) / kGib);
+  if (plan.usable_bytes > 0) text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes), plan.fits ? "" : ": DOES NOT FIT");
+  return text;
+}
+
+std::string data_text(const Session& session) {
+  std::string text = fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path());
+  if (session.val_data) text += fmt::format("; {} validation samples from {}", session.val_data->size(), session.val_data->path());
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> start_lines(const Session& session, const Group& group, int64_t first_step, int64_t last_step) {
+  const Settings& settings = session.settings;
+  const MemoryPlan plan = make_plan(plan_request(settings, {.on_gpu = !session.device.is_cpu(),
+                                                            .memory_bytes = device_memory(session.device),
+                                                            .num_ranks = group.size(),
+                                                            .zero_stage = settings.optim.zero_stage}));
+  const int64_t samples =
+      int64_t{settings.batches.per_device_train_batch_size} * settings.batches.gradient_accumulation_steps * group.size();
+  std::vector<std::pair<std::string, std::string>> rows{
+      {"training",
+       fmt::format("{}; {} of {} parameters{}", settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning",
+                   count_text(plan.parameters.trainable), count_text(plan.parameters.total),
+                   settings.tuner.train_type == TrainType::kLora ? fmt::format(" (adapter of rank {})", settings.tuner.lora.rank) : "")},
+      {"data", data_text(session)},
+      {"steps", fmt::format("{}{} optimizer steps of {} sample{}", first_step > 0 ? fmt::format("{} to ", first_step) : "", last_step,
+                            samples, samples == 1 ? "" : "s")}};
+  if (settings.is_stage_2()) {
+    rows.emplace_back("rollouts", fmt::format("{}, up to {} tokens, target policy {}", settings.backend, settings.generation.max_new_tokens,
+                                              settings.target.policy));
+  }
+  rows.emplace_back("memory", memory_text(plan));
+  rows.emplace_back("where", "logs and checkpoints in " + settings.output.run_dir);
+  std::vector<std::string> lines;
+  for (const auto& [name, text] : rows) lines.push_back(fmt::format("{:9} {}", name, text));
+  return lines;
+}
+
+int64_t memory_in_use(const at::Device& device) {
+  if (!device.is_cpu()) {
+    const auto stats = at::accelerator::getDeviceStats(device.index());
+    return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].current;
+  }
+  std::ifstream file("/proc/self/statm");  // pages: size, resident, …
+  int64_t size = 0, resident = 0;
+  return file >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+}  // namespace rematch

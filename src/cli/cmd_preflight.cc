@@ -1,0 +1,118 @@
+// `rematch check CONFIG`: everything that `train` would refuse, at once and before anything is loaded, and what the run needs.
+#include <fmt/core.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "assembly/plan_request.h"
+#include "assembly/preflight.h"
+#include "base/host_memory.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "config/config.h"
+#include "plan/advice.h"
+#include "plan/report.h"
+
+namespace rematch {
+namespace {
+
+Json json_of(ErrorKind kind, const Problem& problem) {
+  return {{"kind", kind_name(kind)}, {"error", problem.error}, {"where", problem.where}, {"what", problem.what}, {"fix", problem.fix}};
+}
+
+/// The device of `rematch plan`: a GPU where --gpu-memory names one, else this machine.
+PlanDevice device_of(const CheckArguments& arguments, const Settings& settings) {
+  const bool on_gpu = arguments.gpu_memory_gib.has_value();
+  return {.on_gpu = on_gpu,
+          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * 1024.0 * 1024.0 * 1024.0) : host_memory().total,
+          .num_ranks = arguments.num_ranks,
+          .zero_stage = settings.optim.zero_stage};
+}
+
+/// All that was found, and the values and needs of a run that can start.
+struct Found {
+  std::vector<std::pair<ErrorKind, Problem>> problems;
+  std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> facts;
+  Json plan;              ///< null when it cannot be made
+  std::string needs;      ///< the plan in a line
+  std::string effective;  ///< text of the values
+  Json config;
+};
+
+void add_problems(Found& found, const UserError& error) {
+  for (const Problem& problem : error.problems()) found.problems.emplace_back(error.kind(), problem);
+}
+
+Found look(const CheckArguments& arguments) {
+  Found found;
+  ConfigResult result;
+  try {
+    result = load_config(arguments.run.config_path, arguments.run.overrides, arguments.num_ranks);
+  } catch (const UserError& error) {
+    add_problems(found, error);
+    return found;
+  }
+  found.effective = effective_text(result);
+  found.config = effective_json(result);
+  for (const Warning& warning : result.warnings) found.warnings.push_back(warning.text + " (" + warning.where + ")");
+  Preflight checked = preflight(result, arguments.run.device);
+  found.problems = std::move(checked.problems);
+  found.facts = std::move(checked.facts);
+  found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
+  try {
+    const std::string warning = check_memory({.path = arguments.run.config_path,
+                                              .overrides = arguments.run.overrides,
+                                              .gpu_memory_gib = arguments.gpu_memory_gib,
+                                              .num_ranks = arguments.num_ranks});
+    if (!warning.empty()) found.warnings.push_back(warning);
+    const PlanRequest request = plan_request(result.settings, device_of(arguments, result.settings));
+    const MemoryPlan plan = make_plan(request);
+    found.plan = plan_json(request, plan);
+    found.needs = fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
+    if (arguments.num_ranks > 1) found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
+  } catch (const UserError& error) {
+    // A model without a readable config.json has been found already.
+    if (found.problems.empty()) add_problems(found, error);
+  }
+  return found;
+}
+
+void print_json(const Found& found, std::ostream& out) {
+  Json root{{"ok", found.problems.empty()}, {"problems", Json::array()}, {"warnings", found.warnings}};
+  for (const auto& [kind, problem] : found.problems) root["problems"].push_back(json_of(kind, problem));
+  for (const auto& [name, text] : found.facts) root["found"][name] = text;
+  if (!found.plan.is_null()) root["plan"] = found.plan;
+  if (!found.config.is_null()) root["config"] = found.config;
+  out << root.dump(2) << "\n";
+}
+
+void print_text(const Found& found, std::ostream& out) {
+  out << found.effective << "\n";
+  for (const auto& [name, text] : found.facts) out << fmt::format("{:14} {}\n", name, text);
+  if (!found.needs.empty()) out << fmt::format("{:14} {} (`rematch plan` shows every part)\n", "memory", found.needs);
+  for (const std::string& text : found.warnings) {
+    // Those of the configuration are in its text.
+    if (found.effective.find("warning: " + text) == std::string::npos) out << "warning: " << text << "\n";
+  }
+  out << "`rematch train` can start\n";
+}
+
+}  // namespace
+
+int run_preflight(const CheckArguments& arguments, std::ostream& out) {
+  const Found found = look(arguments);
+  if (arguments.json) {
+    print_json(found, out);
+    return found.problems.empty() ? 0 : exit_code(found.problems.front().first);
+  }
+  if (!found.problems.empty()) {
+    std::vector<Problem> problems;
+    for (const auto& [kind, problem] : found.problems) problems.push_back(problem);
+    throw UserError(found.problems.front().first, std::move(problems));
+  }
+  print_text(found, out);
+  return 0;
+}
+
+}  // namespace rematch

@@ -1,0 +1,71 @@
+// `rematch check`: what `train` would refuse, before anything is loaded.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+}  // namespace
+
+TEST(Check, SaysWhatItFoundAndWritesNothing) {
+  test::Program program;
+  const test::ProcessResult result = program.run("check " + program.config());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"train_jsonl", "8 samples", "parameters", "memory", "`rematch train` can start"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  EXPECT_FALSE(fs::exists(program.run_dir()));
+  const test::ProcessResult help = program.run("check --help");
+  for (const char* option : {"--device", "--ranks", "--json", "--config-only", "--gpu-memory"}) EXPECT_THAT(help.out, HasSubstr(option));
+}
+
+TEST(Check, NamesAllProblemsAtOnceAndTheDeviceFirst) {
+  test::Program program;
+  const std::string wrong = program.config() + " --set model.model=nowhere --set custom.train_jsonl=none.jsonl --device cuda:99";
+  const test::ProcessResult result = program.run("check " + wrong);
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_EQ(result.out, "");
+  for (const char* part : {"nowhere", "none.jsonl"}) {
+    EXPECT_THAT(result.err, HasSubstr(part));
+    EXPECT_LT(result.err.find("cuda"), result.err.find(part));
+  }
+  const test::ProcessResult as_json = program.run("check --json " + wrong);
+  EXPECT_EQ(as_json.exit_code, 4);
+  const Json json = parse_json(as_json.out, "check");
+  EXPECT_FALSE(json["ok"].get<bool>());
+  EXPECT_EQ(json["problems"].size(), 3u) << as_json.out;
+  EXPECT_EQ(program.run("check --config-only " + program.config() + " --set model.model=nowhere").exit_code, 0);
+}
+
+TEST(Check, ReadsTheHeadersOfTheWeights) {
+  test::Program program;
+  fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
+  Json config = parse_json(read_file(program.dir().file("model/config.json")), "config.json");
+  config["text_config"]["num_hidden_layers"] = config["text_config"]["num_hidden_layers"].get<int>() + 1;
+  program.dir().write("model/config.json", config.dump());
+  const test::ProcessResult result = program.run("check " + program.config() + " --set model.model=model");
+  EXPECT_EQ(result.exit_code, 3) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("layers"));
+}
+
+TEST(Check, AsJsonHoldsThePlanAndTheConfiguration) {
+  test::Program program;
+  const test::ProcessResult result = program.run("check --json " + program.config());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = parse_json(result.out, "check");
+  EXPECT_TRUE(json["ok"].get<bool>());
+  EXPECT_GT(json["plan"]["peak_bytes"].get<int64_t>(), 0);
+  EXPECT_EQ(json["config"]["model"]["model"], test::Program::model());
+  EXPECT_TRUE(json["found"].contains("train_jsonl"));
+}
+
+}  // namespace rematch
