@@ -72,7 +72,7 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
     Terminal terminal(out, err, {});
     std::vector<std::unique_ptr<MetricSink>> sinks;
     sinks.push_back(std::make_unique<RecordingSink>(record));
-    RunLog log(terminal, std::move(sinks));
+    RunLog log(terminal, std::move(sinks), {.memory_bytes = [] { return int64_t{0}; }, .step_tokens = [] { return int64_t{0}; }});
     TrainerState state;
     state.max_steps = options.num_steps;
     TrainParts parts{.windows = windows,

@@ -51,8 +51,8 @@ class FakePlugin : public VllmPlugin {
   bool has_unfinished() override { return !waiting.empty(); }
   std::vector<VllmAnswer> step() override {
     ++num_steps;
-    if (!step_error.empty()) throw PythonError(step_error);
     if (on_step) on_step();
+    if (!step_error.empty()) throw PythonError(step_error);
     std::vector<VllmAnswer> answers;
     for (const VllmRequest& request : waiting) {
       if (lost.count(request.id) == 0) answers.push_back(answer(request));

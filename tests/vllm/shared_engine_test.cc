@@ -123,14 +123,19 @@ TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
       EngineParts parts = asked.parts;
       parts.vllm.ranks = &group;
       parts.vllm.tensor_parallel_size = parts.vllm.world_size = 2;
-      const auto break_later_here = [&](std::string& error) {
+      // Both fail, rank 0 later: because rank 1 did.
+      const std::string error = group.rank() == 0 ? "RuntimeError: closed" : "ValueError: mine";
+      const auto lag = [&] {
         if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        error = group.rank() == 0 ? "RuntimeError: closed" : "ValueError: mine";
       };
       const std::string end = end_of(group, [&] {
-        if (at_start) break_later_here(plugin.start_error);
+        if (at_start) {
+          plugin.start_error = error;
+          lag();
+        }
         VllmEngine engine(plugin, parts, asked.options(8), PatchOptions::from_model_dir(model_dir));
-        break_later_here(plugin.step_error);
+        plugin.step_error = error;
+        plugin.on_step = lag;
         engine.generate(asked.prompts, {});
       });
       const std::string what = at_start ? "the vLLM engine cannot start" : "vLLM failed while generating";
