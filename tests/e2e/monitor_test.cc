@@ -40,7 +40,8 @@ TEST(Monitor, DumpsPicturesAndTextsWithoutChangingTheRun) {
 // Skipped where the Python of the oracles lacks a reader.
 TEST(Monitor, PandasAndTensorboardReadWhatItWrites) {
   test::Program program;
-  const test::ProcessResult result = program.run("train " + program.config(std::string("training: {max_steps: 3}\n") + kMonitor));
+  const test::ProcessResult result =
+      program.run("train " + program.config(std::string("training: {max_steps: 3, report_to: tensorboard}\n") + kMonitor));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const test::ProcessResult read = test::run_command(test::source_path(".venv/bin/python") + " " +
                                                      test::source_path("tests/e2e/read_monitor.py") + " " + program.run_dir());
