@@ -19,14 +19,31 @@ constexpr std::array<std::pair<const char*, int64_t>, 6> kNames{
 
 bool ends_with_json(const std::string& text) { return text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0; }
 
-std::optional<int64_t> stage_in(const Json& value, const std::string& where);
+/// None when a configuration of DeepSpeed does not say.
+std::optional<int64_t> stage_of_config(const Json& config, const std::string& where) {
+  if (config.is_null()) return std::nullopt;
+  if (!config.is_object()) {
+    throw UserError(ErrorKind::kConfig, {.error = "`deepspeed` is not a configuration of DeepSpeed",
+                                         .where = where,
+                                         .what = fmt::format("it is {}, not a mapping", config.type_name()),
+                                         .fix = fmt::format("remove it and set `{}: 0`, 1 or 2, or name zero0, zero1 or zero2", kStage)});
+  }
+  const auto zero = config.find("zero_optimization");
+  if (zero == config.end() || !zero->is_object() || !zero->contains("stage")) return std::nullopt;
+  const Json& stage = (*zero)["stage"];
+  if (stage.is_number_integer() && stage.get<int64_t>() >= 0 && stage.get<int64_t>() <= 3) return stage.get<int64_t>();
+  throw UserError(ErrorKind::kConfig, {.error = "`zero_optimization.stage` is not a ZeRO stage",
+                                       .where = where,
+                                       .what = fmt::format("it is {}", stage.dump()),
+                                       .fix = fmt::format("make it 0, 1 or 2, or remove `deepspeed` and set `{}`", kStage)});
+}
 
 std::optional<int64_t> stage_of_text(const std::string& text, const std::string& where) {
   for (const auto& [name, stage] : kNames) {
     if (text == name) return stage;
   }
-  if (!text.empty() && text.front() == '{') return stage_in(parse_json(text, where), where);
-  if (ends_with_json(text)) return stage_in(read_json_file(text), text);
+  if (!text.empty() && text.front() == '{') return stage_of_config(parse_json(text, where), where);
+  if (ends_with_json(text)) return stage_of_config(read_json_file(text), text);
   throw UserError(ErrorKind::kConfig,
                   {.error = fmt::format("`deepspeed: {}` is not known", text),
                    .where = where,
@@ -34,19 +51,10 @@ std::optional<int64_t> stage_of_text(const std::string& text, const std::string&
                    .fix = fmt::format("remove it and set `{}: 0`, 1 or 2, or name zero0, zero1, zero2 or a .json file", kStage)});
 }
 
-/// None when the value does not say. @param value  a name, a file, a configuration of DeepSpeed, or {enabled, config: one of them}
+/// @param value  a name, a file, a configuration of DeepSpeed, or {enabled, config: one of them}
 std::optional<int64_t> stage_in(const Json& value, const std::string& where) {
-  if (value.is_string()) return stage_of_text(value.get<std::string>(), where);
-  if (!value.is_object()) return std::nullopt;
-  if (value.contains("config")) return stage_in(value["config"], where);
-  const auto zero = value.find("zero_optimization");
-  if (zero == value.end() || !zero->is_object() || !zero->contains("stage")) return std::nullopt;
-  const Json& stage = (*zero)["stage"];
-  if (stage.is_number_integer() && stage.get<int64_t>() >= 0 && stage.get<int64_t>() <= 3) return stage.get<int64_t>();
-  throw UserError(ErrorKind::kConfig, {.error = "`zero_optimization.stage` is not a ZeRO stage",
-                                       .where = where,
-                                       .what = fmt::format("it is {}", stage.dump()),
-                                       .fix = fmt::format("make it 0, 1 or 2, or remove `deepspeed` and set `{}`", kStage)});
+  const Json& config = value.is_object() && value.contains("config") ? value["config"] : value;
+  return config.is_string() ? stage_of_text(config.get<std::string>(), where) : stage_of_config(config, where);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct MergedAdapter {
 };
 
 /// Writes base model and adapter as one full Hugging Face checkpoint; the other files come from the base model.
-/// @throws UserError (config) when there is no base model, or the output directory is not empty; (data) when the adapter does not match the
+/// @throws UserError (config) without a base model, or when the output directory is not empty; (data) when the adapter does not fit the
 ///         base model
 /// Cost: one read and one write of the weights; memory for one weights file.
 MergedAdapter merge_adapter(const MergeOptions& options);

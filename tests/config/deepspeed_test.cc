@@ -35,6 +35,14 @@ TEST(Deepspeed, AJsonFileIsRead) {
   EXPECT_NE(test::problem_of_set({"deepspeed=" + dir.file("other.json")}).where.find("other.json"), std::string::npos);
 }
 
+TEST(Deepspeed, WhatIsNoConfigurationIsRefused) {
+  const test::TempDir dir;
+  const std::string itself = dir.write("itself.json", '"' + dir.file("itself.json") + '"');
+  for (const std::string& value : {itself, std::string("3"), std::string("[zero2]")}) {
+    EXPECT_EQ(test::problem_of_set({"deepspeed=" + value}).error, "`deepspeed` is not a configuration of DeepSpeed") << value;
+  }
+}
+
 TEST(Deepspeed, StageThreeIsRefusedByName) {
   for (const char* assignment : {"deepspeed=zero3", "training.deepspeed=zero3_offload", "deepspeed={zero_optimization: {stage: 3}}"}) {
     const Problem problem = test::problem_of_set({assignment});

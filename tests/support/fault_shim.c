@@ -7,10 +7,8 @@
 //   FAULT_STAYS  1: every later call fails too, as on a disk that stays full
 //   FAULT_COUNT  file that gets the number of such calls when the program ends
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim.h"
+
 static atomic_long num_calls;
 
-static const char* setting(const char* name) {
-  const char* value = getenv(name);
-  return value == NULL ? "" : value;
-}
-
-static int is_under(const char* path) {
-  const char* directory = setting("FAULT_UNDER");
-  return *directory != '\0' && strncmp(path, directory, strlen(directory)) == 0;
-}
+static int is_under(const char* path) { return is_below("FAULT_UNDER", path); }
 
 static int is_path_under(const char* path) {
   char whole[8192], directory[4096];
@@ -66,7 +58,6 @@ static int fail(void) {
   return -1;
 }
 
-#define NEXT(type, name) ((type)dlsym(RTLD_NEXT, name))
 
 ssize_t write(int fd, const void* data, size_t size) {
   if (fd > 2 && is_descriptor_under(fd) && fails("write")) {
@@ -94,22 +85,6 @@ int renameat2(int from_dir, const char* from, int to_dir, const char* to, unsign
 static int opened(const char* name, const char* path, int flags, mode_t mode) {
   if ((flags & O_ACCMODE) != O_RDONLY && is_path_under(path) && fails("open")) return fail();
   return NEXT(int (*)(const char*, int, ...), name)(path, flags, mode);
-}
-
-int open(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return opened("open", path, flags, mode);
-}
-
-int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return opened("open64", path, flags, mode);
 }
 
 __attribute__((destructor)) static void write_count(void) {

@@ -9,33 +9,24 @@
 //   rename    to SECOND PATH                 exchange  with SECOND PATH
 // tests/e2e/file_journal.h reads it.
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NEXT(type, name) ((type)dlsym(RTLD_NEXT, name))
+#include "shim.h"
+
 enum { kPathSize = 4096 };
 
 // Held around an operation and its record, so that their orders agree.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static const char* setting(const char* name) {
-  const char* value = getenv(name);
-  return value == NULL ? "" : value;
-}
-
-static int is_under(const char* path) {
-  const char* directory = setting("JOURNAL_UNDER");
-  return *directory != '\0' && strncmp(path, directory, strlen(directory)) == 0;
-}
+static int is_under(const char* path) { return is_below("JOURNAL_UNDER", path); }
 
 // The absolute path of `path` relative to the open directory `fd`; false when it is not below the directory.
 static int below(int fd, const char* path, char* whole) {
@@ -147,22 +138,6 @@ static int opened(const char* name, const char* path, int flags, mode_t mode) {
   if (!was_there) RECORDED(1, NEXT(int (*)(const char*, int, ...), name)(path, flags, mode), "create", whole, "")
   const int is_cut = (flags & O_TRUNC) != 0 && info.st_size > 0;
   RECORDED(is_cut, NEXT(int (*)(const char*, int, ...), name)(path, flags, mode), "truncate", whole, "")
-}
-
-int open(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return opened("open", path, flags, mode);
-}
-
-int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return opened("open64", path, flags, mode);
 }
 
 int mkdir(const char* path, mode_t mode) {
