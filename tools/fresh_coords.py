@@ -95,7 +95,7 @@ def main():
         rematch("merge", adapter, "--model", out / "base", "--output", out / "merged_float32", "--dtype", "float32")
         rematch("rollout", config, *full, "--set", f"model.model={out}/merged_float32", "--set", "model.torch_dtype=float32", "--output", out / "rollouts.jsonl")
         rollouts = [json.loads(line) for line in (out / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()]
-        print(f"{compare(out / 'base', adapter, rollouts, args.compare)} of {args.compare} answers by PEFT are those of the merged model")
+        print(f"{compare(out / 'base', adapter, rollouts, args.compare)} of {min(args.compare, len(rollouts))} answers by PEFT are those of the merged model")
 
 
 if __name__ == "__main__":

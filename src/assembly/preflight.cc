@@ -13,8 +13,8 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/carry_optimizer.h"
 #include "assembly/long_samples.h"
-#include "assembly/session.h"
 #include "assembly/session_checks.h"
+#include "assembly/vllm_setup.h"
 #include "assembly/wandb_follower.h"
 #include "base/text.h"
 #include "checkpoint/model_dir.h"
@@ -24,6 +24,7 @@
 #include "model/model.h"
 #include "model/patch_fit.h"
 #include "resume/resume.h"
+#include "rollout/engine_factory.h"
 
 namespace rematch {
 namespace {
@@ -33,13 +34,13 @@ namespace fs = std::filesystem;
 /// The parts of a run that are built from headers, each as far as it can be.
 class Checks {
  public:
-  Checks(const Settings& settings, std::string device) : settings_(settings), device_(std::move(device)) {}
+  Checks(const Settings& settings, std::string device, int num_ranks)
+      : settings_(settings), device_(std::move(device)), num_ranks_(num_ranks) {}
 
   Preflight run() {
     const bool evaluates = settings_.data.val_jsonl && settings_.cadence.eval_when != When::kNever;
     if (!attempt([&] { choose_device(device_); })) device_ = "cpu";
-    const bool rollouts = settings_.is_stage_2() || (evaluates && settings_.rollouts);
-    attempt([&] { check_first(settings_, device_, {.rollouts = rollouts}, alone()); });
+    if (settings_.is_stage_2() || (evaluates && settings_.rollouts)) attempt([&] { check_backend(); });
     if (settings_.output.wants_wandb()) attempt([] { check_wandb(); });
     attempt([&] { LabelMatch::from(settings_.match.label_match); });
     if (attempt([&] { require_model_dir(settings_.model.directory); })) check_model();
@@ -67,6 +68,13 @@ class Checks {
       }
       return false;
     }
+  }
+
+  void check_backend() {
+    VllmOptions vllm;
+    if (settings_.backend == "vllm") vllm = vllm_options_of(settings_, choose_device(device_), alone());
+    vllm.world_size = vllm.ranks_on_host = num_ranks_;
+    check_backend_available(settings_.backend, vllm);
   }
 
   void check_model() {
@@ -122,12 +130,14 @@ class Checks {
     }
     attempt([&] {
       fs::path nearest = fs::absolute(settings_.output.run_dir).lexically_normal();
-      while (!fs::exists(nearest)) nearest = nearest.parent_path();
-      if (fs::is_directory(nearest) && ::access(nearest.c_str(), W_OK) == 0) return;
+      std::error_code unseen;  // a directory that cannot be searched
+      while (!fs::exists(nearest, unseen) && nearest.has_relative_path()) nearest = nearest.parent_path();
+      const bool is_directory = fs::is_directory(nearest, unseen);
+      if (is_directory && ::access(nearest.c_str(), W_OK | X_OK) == 0) return;
       throw UserError(ErrorKind::kEnvironment,
                       {.error = "the run directory cannot be written",
                        .where = settings_.output.run_dir,
-                       .what = fmt::format("{} is {}", nearest.string(), fs::is_directory(nearest) ? "not writable" : "not a directory"),
+                       .what = fmt::format("{} is {}", nearest.string(), is_directory ? "not writable" : "not a directory"),
                        .fix = "set training.output_dir to a place you can write to"});
     });
     result_.facts.emplace_back("run directory", settings_.output.run_dir);
@@ -135,6 +145,7 @@ class Checks {
 
   const Settings& settings_;
   std::string device_;
+  int num_ranks_;
   Preflight result_;
   std::ostringstream nowhere_, warnings_;
   Terminal terminal_{nowhere_, warnings_, {}};
@@ -147,6 +158,8 @@ class Checks {
 
 }  // namespace
 
-Preflight preflight(const ConfigResult& config, const std::string& device) { return Checks(config.settings, device).run(); }
+Preflight preflight(const ConfigResult& config, const std::string& device, int num_ranks) {
+  return Checks(config.settings, device, num_ranks).run();
+}
 
 }  // namespace rematch

@@ -18,7 +18,7 @@ struct Preflight {
 /// Checks a configuration against what it names: device, rollout backend, every header of the model, adapter targets, records and image
 /// headers of the data, lengths, the checkpoint to resume from and the run directory. One part that fails does not hide the others.
 /// Writes nothing. Cost: linear in the data; one read of a checkpoint that is resumed.
-/// @param device  value of --device
-Preflight preflight(const ConfigResult& config, const std::string& device);
+/// @param device  value of --device. @param num_ranks  that will train, on one host
+Preflight preflight(const ConfigResult& config, const std::string& device, int num_ranks);
 
 }  // namespace rematch

@@ -21,6 +21,9 @@
 
 namespace rematch {
 
+namespace {
+
+// Everything that can be rejected without reading a data file (BEHAVIOUR 4.3).
 at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs, const Group& group) {
   const at::Device device = choose_device(name);
   const std::string& backend = settings.backend;
@@ -30,6 +33,8 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   require_model_dir(settings.model.directory);
   return device;
 }
+
+}  // namespace
 
 namespace {
 

@@ -15,13 +15,7 @@
 
 namespace rematch {
 
-struct SessionNeeds;
-
 // The first steps of a session, which `rematch check` takes one by one. In session.cc.
-
-/// Everything that can be rejected without reading a data file (BEHAVIOUR 4.3): device, rollout backend, synonyms, the model directory.
-/// @param device  value of --device. @throws UserError
-at::Device check_first(const Settings& settings, const std::string& device, const SessionNeeds& needs, const Group& group);
 
 /// Reads a JSONL and checks its records and the headers of its images; warns on the terminal.
 /// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the first are named. @throws UserError

@@ -56,7 +56,7 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
                    count_text(plan.parameters.trainable), count_text(plan.parameters.total),
                    settings.tuner.train_type == TrainType::kLora ? fmt::format(" (adapter of rank {})", settings.tuner.lora.rank) : "")},
       {"data", data_text(session)},
-      {"steps", fmt::format("{}{} optimizer steps of {} sample{}", first_step > 0 ? fmt::format("{} to ", first_step) : "", last_step,
+      {"steps", fmt::format("{} optimizer steps{} of {} sample{}", last_step, first_step > 0 ? fmt::format(" ({} done)", first_step) : "",
                             samples, samples == 1 ? "" : "s")}};
   if (settings.is_stage_2()) {
     rows.emplace_back("rollouts", fmt::format("{}, up to {} tokens, target policy {}", settings.backend, settings.generation.max_new_tokens,

@@ -56,7 +56,7 @@ Found look(const CheckArguments& arguments) {
   found.effective = effective_text(result);
   found.config = effective_json(result);
   for (const Warning& warning : result.warnings) found.warnings.push_back(warning.text + " (" + warning.where + ")");
-  Preflight checked = preflight(result, arguments.run.device);
+  Preflight checked = preflight(result, arguments.run.device, arguments.num_ranks);
   found.problems = std::move(checked.problems);
   found.facts = std::move(checked.facts);
   found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());

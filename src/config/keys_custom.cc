@@ -78,7 +78,7 @@ std::vector<KeySpec> custom_keys() {
 
 std::vector<KeySpec> foreign_keys() {
   return {
-      ignored("deepspeed", "all but its ZeRO stage, which stands for `training.zero_stage`"),
+      ignored("deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
       refused("quantization", "training is in bfloat16 or float32: remove the section and choose `model.torch_dtype`"),
       refused("rlhf", "this trainer is `custom.trainer_variant: rollout_matching_sft` (stage 2) or supervised: remove the section"),
       refused("prompts", "use `template.system` and `custom.user_prompt`"),

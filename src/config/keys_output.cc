@@ -16,7 +16,7 @@ std::vector<KeySpec> directory_keys() {
       key("report_to", &OutputSettings::report_to)
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
           .warns("=swanlab", log_instead)
-          .says("`tensorboard`, `wandb` (a process of the `python3` of the PATH, which has it), `none` (ms-swift)"),
+          .says("`tensorboard`, `wandb` (by the `python3` on PATH, which must have wandb), `none` (ms-swift)"),
   };
 }
 

@@ -90,7 +90,7 @@ std::vector<KeySpec> run_keys() {
       key("ddp_timeout", &Settings::ddp_timeout)
           .within(1, 1e8)
           .says("several ranks: seconds that they wait for one that lives but does not go on (transformers)"),
-      ignored("training.deepspeed", "all but its ZeRO stage, which stands for `training.zero_stage`"),
+      ignored("training.deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
   };
 }
 

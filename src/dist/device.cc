@@ -39,7 +39,8 @@ std::string device_of_rank(const std::string& wish, const World& world, int num_
        .where = fmt::format("rank {} of {}, LOCAL_RANK={}", world.rank, world.size, world.local_rank),
        .what = fmt::format("{} GPU{} found{}, {} ranks on this host", num_gpus, num_gpus == 1 ? "" : "s",
                            visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=" + visible, std::max(world.local_size, world.local_rank + 1)),
-       .fix = "start as many ranks as there are GPUs, correct CUDA_VISIBLE_DEVICES, or use --device cpu"});
+       .fix = "start as many ranks as there are GPUs, correct CUDA_VISIBLE_DEVICES, use --device cuda:0 where each rank sees only its own "
+              "GPU, or use --device cpu"});
 }
 
 std::string physical_gpu(int index) {

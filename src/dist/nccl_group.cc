@@ -21,6 +21,7 @@ class NcclGroup : public Group {
   template <typename Call>
   auto waited(Call&& call) {
     const auto start = Clock::now();
+    words_->enter(phase());  // for the errors of Gloo
     begin_wait();
     struct End {
       NcclGroup& group;

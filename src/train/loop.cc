@@ -28,10 +28,8 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   Window window;
   try {
     parts.group.enter("rollout");
-    together(parts.group, [&] {
-      plan = parts.windows.next();
-      segments = parts.source.build(plan, metrics);
-    });
+    together(parts.group, [&] { plan = parts.windows.next(); });  // before build(), in which ranks talk to each other
+    together(parts.group, [&] { segments = parts.source.build(plan, metrics); });
     for (const auto& of_micro_batch : segments) micro_batches.push_back(of_micro_batch.size());
     parts.group.enter("pack");
     const Span pack_time(metrics, "time/post_rollout_pack_s");

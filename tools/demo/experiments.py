@@ -10,6 +10,7 @@ run again. Scores are those of `rematch eval` on the validation scenes, which ch
 """
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -65,10 +66,12 @@ def main():
     parser.add_argument("--model", default="demo/model", help="the checkpoint all variants start from")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="for every variant")
     args = parser.parse_args()
+    # Another start or another setting is another experiment.
+    tag = hashlib.sha1(repr((args.model, args.overrides)).encode()).hexdigest()[:8]
     columns = []
     for title, config, overrides in SUITES[args.suite]:
         plain = "".join(letter if letter.isalnum() else "_" for letter in title)
-        columns.append((title, [run(config, f"{args.suite}_{plain}_{seed}", [f"model.model={args.model}", f"training.seed={seed}", *overrides,
+        columns.append((title, [run(config, f"{args.suite}_{plain}_{seed}_{tag}", [f"model.model={args.model}", f"training.seed={seed}", *overrides,
                                                                            *args.overrides]) for seed in args.seeds]))
         print(f"{title}: F1 {cell([scores['eval_rollout_f1_iou50'] for scores in columns[-1][1]])}", file=sys.stderr)
     print("| | " + " | ".join(title for title, _ in columns) + " |")

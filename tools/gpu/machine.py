@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 # Dense bfloat16 TFLOP/s and GB/s by what nvidia-smi calls the device; the first name that occurs counts. From the vendor's data sheets.
-PEAKS = {"H200": (989, 4800), "H100 PCIe": (756, 2000), "H100": (989, 3350), "GH200": (989, 4000), "B200": (2250, 8000), "A100": (312, 2039),
+PEAKS = {"GH200": (989, 4000), "H200": (989, 4800), "H100 PCIe": (756, 2000), "H100": (989, 3350), "B200": (2250, 8000), "A100": (312, 2039),
          "L40S": (362, 864), "L4": (121, 300), "A10": (125, 600), "4090": (165, 1008), "5090": (210, 1792), "3090": (71, 936)}
 
 
