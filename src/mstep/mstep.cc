@@ -184,7 +184,10 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
       });
       if (turns_) turns_->give();
     }
-    rows.attempt([&] { settle_losses(window, losses); });
+    rows.attempt([&] {
+      const Span span(metrics, "time/backward_s");  // a GPU is waited for here
+      settle_losses(window, losses);
+    });
     rows.conclude();
     const Span span(metrics, "time/optimizer_s");
     norm = update(window, factor);

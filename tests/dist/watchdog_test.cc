@@ -71,11 +71,11 @@ TEST(Watchdog, NamesARankThatStandsStillWhileOthersWaitForIt) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> warned, gave_up;
   std::atomic<int64_t> num_moves = 0;
-  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .warn_when_stuck = milliseconds(200)};
-  options.give_up_when_stuck = milliseconds(600);
+  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .warn_when_stuck = milliseconds(2000)};
+  options.give_up_when_stuck = milliseconds(4000);
   options.phase = [] { return "update"; };
-  options.warn = [&](const std::string& text) { warned.set_value(text); };
-  std::once_flag once;
+  std::once_flag once, once_warned;
+  options.warn = [&](const std::string& text) { std::call_once(once_warned, [&] { warned.set_value(text); }); };
   options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
   Watchdog::Options of_first = options, of_second = options;
   of_first.progress = [] { return Watchdog::Progress{.is_waiting = true}; };

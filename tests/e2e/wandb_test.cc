@@ -1,4 +1,4 @@
-// `report_to: wandb` with a stand-in for the package, in a Python that is found on the PATH; with the real one where it is installed.
+// `report_to: wandb` with a stand-in for the package, in a Python that is found on the PATH.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

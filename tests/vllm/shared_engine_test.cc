@@ -126,7 +126,7 @@ TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
       // Both fail, rank 0 later: because rank 1 did.
       const std::string error = group.rank() == 0 ? "RuntimeError: closed" : "ValueError: mine";
       const auto lag = [&] {
-        if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
       };
       const std::string end = end_of(group, [&] {
         if (at_start) {
