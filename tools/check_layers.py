@@ -19,7 +19,7 @@ ALLOWED = {
     "vision": {"flow"},
     "draw": {"flow", "vision"},
     "import": {"flow", "vision"},
-    "review": {"flow", "data", "vision"},
+    "review": {"flow", "data", "vision", "estep/match"},
     "report": {"flow", "vision", "draw"},
     "observe": set(),
     "estep/parse": {"flow", "text"},

@@ -118,6 +118,7 @@ int run_data_check(const DataCheckArguments& arguments) {
     for (const auto& [what, count] : write_repaired(arguments.path, arguments.fixed, review))
       std::cout << fmt::format("  {:6}  {}\n", count, what);
     std::cout << fmt::format("wrote {}\n", arguments.fixed);
+    if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
     return 0;
   }
   if (usable && !arguments.model_dir.empty()) print_lengths(arguments.path, arguments.model_dir);
@@ -131,7 +132,8 @@ Command add_check(CLI::App& data) {
   const auto arguments = std::make_shared<DataCheckArguments>();
   app->add_option("JSONL", arguments->path, "records as training reads them")->required();
   app->add_option("--fix", arguments->fixed, "write a repaired copy here");
-  app->add_option("--model", arguments->model_dir, "model directory: lengths in tokens, as its tokenizer and image processor give them");
+  app->add_option("--model", arguments->model_dir,
+                  "model directory: lengths in tokens (of the copy with --fix), as its tokenizer and image processor give them");
   app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
   app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
   app->footer(

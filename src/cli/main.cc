@@ -55,12 +55,11 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   if (first.empty()) std::cerr << app.help();
   const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
-  const bool is_unknown = !first.empty() && first[0] != '-' && app.get_subcommands(is_named).empty();
+  const std::vector<const CLI::App*> named = app.get_subcommands(is_named);
+  const bool is_unknown = !first.empty() && first[0] != '-' && named.empty();
   std::string meant = first.empty() ? "" : meant_command(app, first);
-  if (meant.empty() && !is_unknown && !second.empty()) {
-    const CLI::App* parent = app.get_subcommands(is_named).empty() ? &app : app.get_subcommands(is_named).front();
-    if (const std::string inner = parent == &app ? "" : meant_command(*parent, second); !inner.empty()) meant = first + " " + inner;
-  }
+  if (meant.empty() && !named.empty() && !second.empty())
+    if (const std::string inner = meant_command(*named.front(), second); !inner.empty()) meant = first + " " + inner;
   std::cerr << format_problem({.error = "the command line is invalid",
                                .where = "rematch …",
                                .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),

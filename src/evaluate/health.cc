@@ -25,18 +25,22 @@ struct Sign {
 
 constexpr Sign kSigns[] = {
     {"precision", "eval_rollout_precision", "eval_rollout_pred_objects", Worse::kLower, 0.02,
-     "it sees what is not there: `target_policy: rewrite` teaches without false positives (append keeps them); else lower the learning "
+     "it sees what is not there: `target_policy: rewrite` teaches no false positives (append keeps them); with rewrite, lower the learning "
      "rate"},
     {"label_accuracy", "eval_rollout_label_accuracy", "eval_rollout_matched", Worse::kLower, 0.02,
-     "it forgets names: `target_policy: rewrite` with `teach_matched_text: true` teaches them (append never does)"},
+     "it forgets names: `rewrite` with `teach_matched_text: true` teaches them (append never does), if the training data has the names "
+     "of the validation data (`rematch data check` lists them)"},
     {"duplicates", "eval_rollout_duplicates", "eval_rollout_pred_objects", Worse::kHigher, 0.01,
-     "it writes objects twice: `target_policy: rewrite` shows each object once, `dedup_iou` also keeps repeats out of the matching"},
+     "it writes objects twice: `rematch data check` finds objects that the truth has twice; `rewrite` shows each object once, `dedup_iou` "
+     "also keeps repeats out of the matching"},
     {"truncated", "eval_rollout_parse_truncated_rate", "", Worse::kHigher, 0.01,
      "answers do not end: `rollout_share: 0.5` mixes in whole truths with their end, and `max_new_tokens` must hold the longest truth"},
     {"malformed", "eval_rollout_parse_malformed_rate", "", Worse::kHigher, 0.01,
      "answers break the format: lower the learning rate, or mix in whole truths with `rollout_share: 0.5`"},
     {"pred_per_gt", "eval_rollout_pred_per_gt", "eval_rollout_gt_objects", Worse::kFartherFromOne, 0.1,
-     "it writes more objects than there are: `target_policy: rewrite` teaches where an answer ends (append teaches to go on)",
+     "it writes more objects than there are: `target_policy: rewrite` teaches where an answer ends (append teaches to go on); with "
+     "rewrite, "
+     "look for objects that the truth has twice (`rematch data check`)",
      "it stops before every object is named: check that the truth is complete, since rewrite and stage 1 teach that nothing else is there"},
 };
 

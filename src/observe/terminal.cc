@@ -19,17 +19,19 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
 
+int64_t whole_seconds(double seconds) { return static_cast<int64_t>(std::clamp(seconds, 0.0, 359999.0) + 0.5); }
+
 /// 75 → "1:15", 3675 → "1:01:15".
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(std::clamp(seconds, 0.0, 359999.0) + 0.5);
+  const int64_t whole = whole_seconds(seconds);
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 /// The same in at most five columns: "12:10", "1h12".
 std::string short_duration(double seconds) {
-  return seconds < 3600 - 0.5 ? duration_text(seconds)
-                              : fmt::format("{}h{:02}", static_cast<int64_t>(seconds / 3600), static_cast<int64_t>(seconds / 60) % 60);
+  const int64_t whole = whole_seconds(seconds);
+  return whole < 3600 ? duration_text(seconds) : fmt::format("{}h{:02}", whole / 3600, whole / 60 % 60);
 }
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }

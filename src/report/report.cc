@@ -125,7 +125,12 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
     const std::vector<ScoreRow> none;
     body += section("By class", rows_html("class", last.file->per_class, before ? before->per_class : none));
     body += section("By number of objects in the image", rows_html("objects", last.file->per_count, before ? before->per_count : none));
-    if (!last.file->samples_path.empty()) body += section("Samples of " + html_text(last.name), gallery_html(*last.file, before, gallery));
+    body +=
+        section("Samples of " + html_text(last.name),
+                last.file->samples_path.empty()
+                    ? "<p class=\"soft\">Pictures of its answers come from <code>rematch eval CONFIG --set model.model=CHECKPOINT</code>: "
+                      "make this page again afterwards.</p>"
+                    : gallery_html(*last.file, before, gallery));
   } else {
     body += section("Curves", curves_html(runs)) + section("Where the time went", time_split_html(runs));
   }

@@ -78,13 +78,14 @@ std::vector<LoggedStep> read_log(const std::string& path) {
   return steps;
 }
 
-/// The scores of the last evaluation in a log, if it has one.
-std::optional<EvaluationFile> last_evaluation(const std::vector<LoggedStep>& log) {
-  for (auto step = log.rbegin(); step != log.rend(); ++step) {
-    if (step->values.count("eval_rollout_f1") == 0 && step->values.count("eval_loss") == 0) continue;
-    return EvaluationFile{.name = fmt::format("step {}", step->step), .scores = step->values};
+/// Every evaluation in a log.
+std::vector<EvaluationFile> logged_evaluations(const std::vector<LoggedStep>& log) {
+  std::vector<EvaluationFile> files;
+  for (const auto& [step, values] : log) {
+    if (values.count("eval_rollout_f1") > 0 || values.count("eval_loss") > 0)
+      files.push_back({.name = fmt::format("step {}", step), .scores = values});
   }
-  return std::nullopt;
+  return files;
 }
 
 std::vector<EvaluationFile> evaluations_in(const fs::path& directory) {
@@ -145,7 +146,9 @@ RunData read_run(const std::string& path) {
   if (fs::exists(place / "effective_config.txt")) run.effective = read_file((place / "effective_config.txt").string());
   run.evaluations = evaluations_in(place);
   if (run.evaluations.empty()) {
-    if (const std::optional<EvaluationFile> last = last_evaluation(run.log)) run.evaluations.push_back(*last);
+    const std::vector<EvaluationFile> logged = logged_evaluations(run.log);
+    if (!logged.empty()) run.evaluations.push_back(logged.back());
+    if (logged.size() > 1) run.first_logged = logged.front();
   }
   if (run.log.empty() && run.evaluations.empty()) {
     throw UserError(ErrorKind::kData, {.error = "this directory holds no run",

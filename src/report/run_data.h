@@ -37,7 +37,8 @@ struct RunData {
   std::vector<std::pair<std::string, std::string>> config;  ///< flattened args.json: a.b.c → value
   std::string effective;                                    ///< effective_config.txt: values with their origins; may be empty
   std::vector<LoggedStep> log;
-  std::vector<EvaluationFile> evaluations;  ///< one for each checkpoint that was evaluated
+  std::vector<EvaluationFile> evaluations;     ///< one for each checkpoint that was evaluated; without any, the last one of the log
+  std::optional<EvaluationFile> first_logged;  ///< the log's first evaluation, when `evaluations` is its last and another one
 
   /// Value of a configuration key, or "".
   std::string setting(const std::string& key) const;

@@ -63,6 +63,10 @@ const std::vector<ScoreKind>& score_kinds() {
 
 std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs) {
   std::vector<NamedEvaluation> all;
+  if (runs.size() == 1 && runs[0].first_logged) {
+    return {{runs[0].name + "/" + runs[0].first_logged->name, &*runs[0].first_logged},
+            {runs[0].name + "/" + runs[0].evaluations[0].name, runs[0].evaluations.data()}};
+  }
   for (const RunData& run : runs) {
     for (const EvaluationFile& file : run.evaluations)
       all.push_back({run.evaluations.size() > 1 ? run.name + "/" + file.name : run.name, &file});

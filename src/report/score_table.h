@@ -22,7 +22,7 @@ struct NamedEvaluation {
   const EvaluationFile* file = nullptr;
 };
 
-/// All evaluations of the runs, in order. The runs outlive them.
+/// All evaluations of the runs, in order; of a run alone whose scores come from its log also the first one. The runs outlive them.
 std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs);
 
 /// A table: header, then a row for each score that any evaluation has; the best value of a row is marked with '*'. With two evaluations or

@@ -66,7 +66,9 @@ TEST(DataCommands, CheckListsLinesAndRepairsThem) {
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3);
   EXPECT_NE(checked.out.find("line 1: object 1"), std::string::npos) << checked.out;
-  EXPECT_EQ(program.run("data check raw.jsonl --fix fixed.jsonl").exit_code, 0);
+  const test::ProcessResult repaired = program.run("data check raw.jsonl --fix fixed.jsonl --model " + test::Program::model());
+  EXPECT_EQ(repaired.exit_code, 0) << repaired.err;
+  EXPECT_NE(repaired.out.find(": prompts up to "), std::string::npos) << repaired.out;
   EXPECT_EQ(program.run("data check fixed.jsonl").exit_code, 0);
 }
 

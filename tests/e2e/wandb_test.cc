@@ -62,6 +62,10 @@ TEST(Wandb, ItsDeathIsNotTheRuns) {
   const test::ProcessResult result = train(program, "BREAKS=1 PYTHONPATH=" + program.dir().file("site"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));
+  const std::string log = program.run_dir() + "/wandb.log";
+  for (int i = 0; i < 300 && (!std::filesystem::exists(log) || read_file(log).find("no network") == std::string::npos); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_THAT(read_file(log), HasSubstr("no network"));
 }
 
 TEST(Wandb, IsRefusedBeforeTheRunWherePythonHasNone) {

@@ -118,6 +118,19 @@ TEST_F(ReportTest, CallsARunThatGotWorseSo) {
   EXPECT_TRUE(judge_health({}, nullptr).empty());
 }
 
+TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
+  directory_.write("alone/logging.jsonl",
+                   "{\"step\": 0, \"eval_rollout_f1\": 0.5, \"eval_rollout_label_accuracy\": 0.9}\n"
+                   "{\"step\": 5, \"loss\": 1.5}\n"
+                   "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_rollout_label_accuracy\": 0.1}\n");
+  const std::vector<RunData> alone{read_run(directory_.file("alone"))};
+  EXPECT_EQ(score_table(evaluations_of(alone))[0], (std::vector<std::string>{"score", "alone/step 0", "alone/step 10", "last - first"}));
+  EXPECT_TRUE(has(report_html(alone, {}), "Labels are being forgotten"));
+  std::vector<RunData> several = runs();
+  several.push_back(alone[0]);
+  EXPECT_EQ(evaluations_of(several).size(), 3u);
+}
+
 TEST_F(ReportTest, ThePageNeedsNothingElse) {
   const std::string html = report_html(runs(), {});
   EXPECT_LT(html.size(), size_t{5} * 1024 * 1024);

@@ -55,6 +55,16 @@ TEST_F(ReviewTest, FindsEveryKindWithItsLine) {
   EXPECT_FALSE(review.looks_like_pixels);
 }
 
+TEST_F(ReviewTest, FindsAnObjectThatIsThereTwiceWithSlightlyDifferentSides) {
+  const std::string dog = R"({"desc": "dog", "bbox_2d": [101, 101, 501, 501]})";
+  const Review review = review_jsonl(write(record(box("100, 100, 500, 500") + ", " + dog + ", " + box("300, 100, 500, 500")) +
+                                           record(box("100, 100, 500, 500") + ", " + dog + ", " + box("110, 100, 500, 490"))),
+                                     false);
+  EXPECT_EQ(line_of(review, FindingKind::kNearRepeat), 2);
+  EXPECT_NE(review.of(FindingKind::kNearRepeat)[0].what.find("objects[2] \"cat\" [110, 100, 500, 490], as objects[0]"), std::string::npos);
+  EXPECT_TRUE(review.of(FindingKind::kRepeatedObject).empty());
+}
+
 TEST_F(ReviewTest, FindsImagesOfSixteenBitGrey) {
   directory_.write("deep.png", read_file(test::source_path("tests/golden/vision_images/grey16.png")));
   EXPECT_EQ(line_of(review_jsonl(write(record("") + record("", "deep.png")), true), FindingKind::kDeepGrey), 2);
