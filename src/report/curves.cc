@@ -153,7 +153,7 @@ std::string curves_html(const std::vector<RunData>& runs) {
   for (const Chart& chart : kCharts) charts += chart_html(chart, runs);
   if (charts.empty()) return "";
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].log.empty()) legend += fmt::format("<span class=\"key f{}\"></span>{}", series_class(i), html_text(runs[i].name));
+    if (!runs[i].log.empty()) legend += legend_item(fmt::format("class=\"f{}\"", series_class(i)), html_text(runs[i].name));
   }
   return fmt::format("<p class=\"soft\">Lines are training steps, dots evaluations.{}</p><div class=\"grid\">{}</div>\n", legend, charts);
 }
@@ -170,16 +170,18 @@ std::string time_split_html(const std::vector<RunData>& runs) {
       const double percent = 100 * seconds / whole;
       if (percent < 0.05) return;
       bar += fmt::format("<span class=\"{}\" style=\"width:{:.2f}%\" title=\"{} {:.1f} %\"></span>", fill, percent, name, percent);
-      legend += fmt::format("<span class=\"key {}\"></span>{} {:.1f} %", fill, name, percent);
+      legend += legend_item(fmt::format("class=\"{}\"", fill), fmt::format("{} {:.1f} %", name, percent));
     };
     for (const auto& [key, name] : kTimeParts) {
       const double seconds = mean_of(run, key);
       known += seconds;
       add(name, seconds, "f" + series_class(part++));
     }
-    add("other", std::max(0.0, whole - known), "");
-    html += fmt::format("<div class=\"card\"><b>{}</b>: {:.3g} s a step<div class=\"split\">{}</div><span class=\"soft\">{}</span></div>\n",
-                        html_text(run.name), whole, bar, legend);
+    add("other", std::max(0.0, whole - known), "rest");
+    html += fmt::format(
+        "<div class=\"card\" style=\"margin-bottom:10px\"><b>{}</b>: {:.3g} s a step<div class=\"split\">{}</div><span "
+        "class=\"soft\">{}</span></div>\n",
+        html_text(run.name), whole, bar, legend);
   }
   return html;
 }

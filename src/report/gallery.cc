@@ -15,6 +15,8 @@
 namespace rematch {
 namespace {
 
+constexpr double kCharacterPx = 7;  // of a label, about
+
 /// An object's outline and label. @param kind  class of the style: t(ruth), b(efore), a(fter)
 std::string object_svg(const SceneObject& object, char kind, int width, int height) {
   std::string points;
@@ -27,8 +29,9 @@ std::string object_svg(const SceneObject& object, char kind, int width, int heig
   }
   // Labels of the truth stand above, those of answers below, so that they can be compared.
   const double y = kind == 't' ? std::max(10.0, top - 3) : std::min(height - 3.0, bottom + 11);
-  return fmt::format("<polygon class=\"o {0}\" points=\"{1}\"/><text class=\"{0}\" x=\"{2:.1f}\" y=\"{3:.1f}\">{4}</text>", kind, points,
-                     std::max(1.0, left), y, html_text(object.desc));
+  const bool fits = left + kCharacterPx * static_cast<double>(object.desc.size()) < width;
+  return fmt::format("<polygon class=\"o {0}\" points=\"{1}\"/><text class=\"{0}\" x=\"{2:.1f}\" y=\"{3:.1f}\"{4}>{5}</text>", kind, points,
+                     fits ? std::max(1.0, left) : width - 2.0, y, fits ? "" : " text-anchor=\"end\"", html_text(object.desc));
 }
 
 std::string layer_svg(const std::vector<SceneObject>& objects, const char* name, int width, int height) {
@@ -93,10 +96,9 @@ std::string gallery_html(const EvaluationFile& now, const EvaluationFile* before
   const auto num_even = std::min(order.size(), static_cast<size_t>(options.num_even));
   std::vector<size_t> even;
   for (size_t k = 0; k < num_even; ++k) even.push_back(k * samples.size() / num_even);
-  std::string html =
-      "<p class=\"soft\"><span class=\"key\" style=\"background:var(--truth)\"></span>truth (dashed)"
-      "<span class=\"key\" style=\"background:var(--after)\"></span>answer";
-  if (!by_image.empty()) html += "<span class=\"key\" style=\"background:var(--before)\"></span>answer before: move the slider";
+  std::string html = "<p class=\"soft\">" + legend_item("style=\"background:var(--truth)\"", "truth (dashed)") +
+                     legend_item("style=\"background:var(--after)\"", "answer");
+  if (!by_image.empty()) html += legend_item("style=\"background:var(--before)\"", "answer before: move the slider");
   html += "</p>\n<h3>Worst</h3>" + figures({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(num_worst)});
   return html + "<h3>Evenly spaced, not chosen by score</h3>" + figures(even);
 }

@@ -23,7 +23,7 @@ ul.health b{font-variant-numeric:tabular-nums}ul.health .advice{display:block;co
 svg.curve{width:100%;height:auto;display:block}svg.curve text{font:11px system-ui,sans-serif;fill:var(--soft)}svg.curve .axis{stroke:var(--line);fill:none}
 svg.curve polyline{fill:none;stroke-width:1.8}.s0{stroke:var(--s0)}.s1{stroke:var(--s1)}.s2{stroke:var(--s2)}.s3{stroke:var(--s3)}.s4{stroke:var(--s4)}.s5{stroke:var(--s5)}
 .f0{fill:var(--s0);background:var(--s0)}.f1{fill:var(--s1);background:var(--s1)}.f2{fill:var(--s2);background:var(--s2)}.f3{fill:var(--s3);background:var(--s3)}
-.f4{fill:var(--s4);background:var(--s4)}.f5{fill:var(--s5);background:var(--s5)}.key{display:inline-block;width:11px;height:11px;border-radius:3px;margin:0 5px 0 12px}
+.f4{fill:var(--s4);background:var(--s4)}.f5{fill:var(--s5);background:var(--s5)}.rest{background:var(--soft)}.key{white-space:nowrap;margin-right:14px}.key i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:5px}
 .split{display:flex;height:22px;border-radius:5px;overflow:hidden;margin:4px 0}.split span{display:block}
 figure{margin:0}figure figcaption{font-size:13px;margin-top:6px}figure.card{align-self:start}.shot{position:relative;line-height:0;overflow:hidden;border-radius:5px}
 .shot img,.shot svg{width:100%;height:auto}.shot svg{position:absolute;left:0;top:0}.shot .o{fill:none;stroke-width:2;vector-effect:non-scaling-stroke}
@@ -80,6 +80,10 @@ std::string html_table(const std::vector<std::vector<std::string>>& rows) {
     html += "</tr>\n";
   }
   return html + "</table></div>\n";
+}
+
+std::string legend_item(const std::string& color, const std::string& name) {
+  return fmt::format(" <span class=\"key\"><i {}></i>{}</span>", color, name);
 }
 
 std::string series_class(size_t index) { return std::to_string(index % 6); }
