@@ -69,7 +69,8 @@ class Loader {
     std::error_code error;
     if (!fs::exists(path, error) || fs::is_directory(path, error)) {
       const bool directory = fs::is_directory(path, error);
-      problems_.push_back({directory ? "the configuration is a directory" : "no such configuration file", named_at, path,
+      problems_.push_back({directory ? "the configuration is a directory" : "no such configuration file", named_at,
+                           directory ? path + " is a directory" : "there is no file " + path,
                            "use the path of a YAML file; `extends` is relative to the file that names it"});
       return {};
     }
