@@ -98,7 +98,7 @@ std::shared_ptr<Model> load_model(const Settings& settings, const std::string& d
   std::shared_ptr<Model> model = Model::load(
       directory,
       {.dtype = dtype_on(device, settings.model.dtype), .device = device, .gradient_checkpointing = settings.model.gradient_checkpointing});
-  terminal.say(fmt::format("model {} ({}, {})", settings.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
+  terminal.say(fmt::format("model     {} ({}, {})", settings.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
                            describe_device(device)));
   for (const std::string& name : model->unused_tensors())
     terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
