@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "estep/estep.h"
 #include "estep/sample_lengths.h"
+#include "estep/target/truth_segment.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "text/chat_template.h"
@@ -69,6 +72,39 @@ TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
   const std::vector<SampleLength> again = measure(5);
   ASSERT_EQ(again.size(), lengths_.size());
   for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].total(), lengths_[i].total()) << "with five threads";
+}
+
+// Without a token for the end of an outline that is followed by an object, an answer that ends with the outline is the shorter one.
+TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
+  Json file = read_json_file(model_ + "/tokenizer.json");
+  Json kept = Json::array();
+  for (const Json& merge : file["model"]["merges"]) {
+    if (merge != Json::array({"\"]]}", ","})) kept.push_back(merge);
+  }
+  ASSERT_LT(kept.size(), file["model"]["merges"].size());
+  file["model"]["merges"] = kept;
+  const test::TempDir directory;
+  const auto tokenizer = Tokenizer::load(directory.write("tokenizer.json", file.dump()));
+  const CoordVocab coords = CoordVocab::from(*tokenizer, "x");
+  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, "x");
+
+  Sample sample = dataset_.samples()[0];  // an outline and two boxes
+  std::vector<int> order{0, 1, 2};
+  ASSERT_EQ(sample.objects.size(), order.size());
+  int longest = 0, shortest = 1 << 20;
+  const Prompt prompt = make_prompt(sample, 0, prompts_, patches_);
+  do {
+    std::vector<SceneObject> objects;
+    for (const int i : order) objects.push_back(sample.objects[static_cast<size_t>(i)]);
+    const int length = build_ground_truth_segment(prompt, objects, vocab).encoded_len();
+    longest = std::max(longest, length);
+    shortest = std::min(shortest, length);
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_GT(longest, shortest) << "the order matters";
+  for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+    const MeasureOptions options{.ordering = ObjectOrdering::kRandom, .seed = seed, .any_order = true, .patches = patches_};
+    EXPECT_EQ(measure_samples(dataset_, prompts_, vocab, options, [](int64_t) {})[0].total(), longest) << seed;
+  }
 }
 
 TEST_F(LongSamplesTest, AreListedTogetherWithALengthThatHoldsThemAll) {
