@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -32,11 +30,7 @@ void expect_pixels(const std::string& path, const Json& row) {
   EXPECT_EQ(read_image_size(path), (ImageSize{image.width_px, image.height_px})) << path;
   const std::string expected = read_file(path + ".rgb");
   ASSERT_EQ(image.rgb.size(), expected.size()) << path;
-  int largest = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    largest = std::max(largest, std::abs(image.rgb[i] - static_cast<unsigned char>(expected[i])));
-  }
-  EXPECT_LE(largest, row["tolerance"].get<int>()) << path;
+  EXPECT_EQ(std::memcmp(image.rgb.data(), expected.data(), expected.size()), 0) << path;
 }
 
 void expect_pixel_values(const std::string& directory, const std::string& name, const PatchOptions& options) {

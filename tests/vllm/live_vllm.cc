@@ -1,6 +1,7 @@
 #include "vllm/live_vllm.h"
 
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -9,6 +10,7 @@
 #include "rollout/vllm/plugin_loader.h"
 #include "model/row.h"
 #include "model/tiny_checkpoint.h"
+#include "support/capture.h"
 #include "support/paths.h"
 #include "text/chat_template.h"
 #include "text/prompt.h"
@@ -53,6 +55,32 @@ at::Tensor next_logits(const Questions& asked, const Prompt& prompt, const std::
   return asked.model->head_KV(hidden.slice(0, hidden.size(0) - 1)).flatten().to(at::kFloat);
 }
 
+// @param load  the picture behind a prompt's path
+Questions make_questions(const std::string& model_dir, const std::vector<std::string>& paths, Image (*load)(const std::string&)) {
+  Questions asked;
+  asked.model = Model::load(model_dir, {});
+  const auto tokenizer = Tokenizer::load(model_dir);
+  const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
+  const PromptEncoder encoder(
+      tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+      {.texts = {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}, .merge_size = patches.merge_size});
+  asked.stop_ids = read_stop_ids(model_dir, *tokenizer);
+  asked.parts = {.model = asked.model, .tokenizer = tokenizer, .pixels = [patches, load](const ImageRef& image) {
+                   return std::make_shared<const Patches>(patchify(load(image.path), patches, image.path));
+                 }};
+  asked.parts.vllm = {{.tensor_parallel_size = 1, .gpu_memory_utilization = 0.1, .max_model_len = 512, .max_num_seqs = 64}};
+  asked.parts.vllm.model_dir = model_dir;
+  for (const std::string& path : paths) {
+    const Image image = load(path);
+    const GridThw grid = processed_grid({.height_px = image.height_px, .width_px = image.width_px}, patches, path);
+    asked.prompts.push_back({.sample_id = static_cast<int64_t>(asked.prompts.size()),
+                             .token_ids = encoder.encode({grid}),
+                             .images = {{.path = path, .grid_thw = grid}},
+                             .where = "questions:" + path});
+  }
+  return asked;
+}
+
 bool nearly_tie(const at::Tensor& logits) {
   const at::Tensor best = std::get<0>(logits.topk(2));
   return (best[0] - best[1]).item<double>() < 1e-5 * logits.abs().max().item<double>();
@@ -73,28 +101,20 @@ const std::string& why_no_vllm() {
 }
 
 Questions questions(const std::string& model_dir, int num_prompts) {
-  Questions asked;
-  asked.model = Model::load(model_dir, {});
-  const auto tokenizer = Tokenizer::load(model_dir);
-  const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
-  const PromptEncoder encoder(
-      tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-      {.texts = {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}, .merge_size = patches.merge_size});
-  asked.stop_ids = read_stop_ids(model_dir, *tokenizer);
-  asked.parts = {.model = asked.model, .tokenizer = tokenizer, .pixels = [patches](const ImageRef& image) {
-                   return std::make_shared<const Patches>(patchify(picture(std::stoull(image.path)), patches, image.path));
-                 }};
-  asked.parts.vllm = {{.tensor_parallel_size = 1, .gpu_memory_utilization = 0.1, .max_model_len = 512, .max_num_seqs = 64}};
-  asked.parts.vllm.model_dir = model_dir;
-  for (int i = 0; i < num_prompts; ++i) {
-    const Image image = picture(static_cast<uint64_t>(i));
-    Prompt prompt{.sample_id = i,
-                  .images = {{.path = std::to_string(i), .grid_thw = grid_of(image.width_px, image.height_px, patches)}},
-                  .where = "questions:" + std::to_string(i)};
-    prompt.token_ids = encoder.encode({prompt.images.front().grid_thw});
-    asked.prompts.push_back(std::move(prompt));
-  }
-  return asked;
+  std::vector<std::string> numbers;
+  for (int i = 0; i < num_prompts; ++i) numbers.push_back(std::to_string(i));
+  return make_questions(model_dir, numbers, [](const std::string& number) { return picture(std::stoull(number)); });
+}
+
+Questions questions_about(const std::string& model_dir, const std::vector<std::string>& paths) {
+  return make_questions(model_dir, paths, [](const std::string& path) { return load_image(path); });
+}
+
+void make_goldens(const std::string& arguments) {
+  // The plug-in has set the variable for the Python in this process.
+  const ProcessResult result = run_command("env -u PYTHONSAFEPATH OMP_NUM_THREADS=1 " + source_path(".venv/bin/python") + " " +
+                                           source_path("tools/goldens/" + arguments));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
 }
 
 std::vector<std::vector<int>> Questions::answers(RolloutEngine& engine) const {
@@ -117,10 +137,21 @@ const std::string& random_model() {
       config["text_config"]["tie_word_embeddings"] = false;
       config["dtype"] = "float32";
     });
+    made->edit_json("preprocessor_config.json",
+                    [](Json& processor) { processor["size"] = {{"shortest_edge", 4096}, {"longest_edge", 32768}}; });
     made->write_weights();
     return made;
   }();
   return copy->path();
+}
+
+const std::string& windows_model() {
+  static const std::string path = [] {
+    static const TempDir directory;
+    make_goldens("model_qwen2_5vl.py serve " + directory.file("model") + " 3");
+    return directory.file("model");
+  }();
+  return path;
 }
 
 Differences compare(const Questions& asked, const std::vector<std::vector<int>>& hf, const std::vector<std::vector<int>>& vllm) {

@@ -27,9 +27,18 @@ struct Questions {
 
 /// Pictures of many sizes asked about. @param model_dir  with tokenizer and image processor
 Questions questions(const std::string& model_dir, int num_prompts);
+/// The same of image files.
+Questions questions_about(const std::string& model_dir, const std::vector<std::string>& paths);
 
-/// The demonstration's architecture with random weights and a head of its own; made once, in a temporary directory.
+/// Runs a recipe of tools/goldens with the Python of .venv; a failure fails the test.
+void make_goldens(const std::string& arguments);
+
+/// The demonstration's architecture with random weights and a head of its own, whose processor resizes to areas of 4096 to 32768 pixels;
+/// made once, in a temporary directory.
 const std::string& random_model();
+
+/// A random Qwen2.5-VL checkpoint as transformers writes it, with the same areas; made once.
+const std::string& windows_model();
 
 /// How two lists of greedy answers differ: rows that differ where the two best logits of `model` do not nearly tie, and rows that do.
 struct Differences {

@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "dist/agreement.h"
 #include "rollout/engine_failure.h"
+#include "rollout/vllm/engine_ranks.h"
 #include "rollout/vllm/vllm_engine.h"
 #include "support/paths.h"
 #include "support/ranks.h"
@@ -146,7 +147,26 @@ TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
   }
 }
 
-TEST(SharedEngine, AnInterruptEndsTheStepsOfAllAndLeavesTheEngineEmpty) {
+TEST(EngineRanks, AnInterruptOfOneRankEndsAllAtTheSameStep) {
+  test::run_ranks(3, [](Group& group) {
+    int num_steps = 0, num_failures = 0;
+    EngineRanks ranks(&group, [&] { ++num_failures; }, [&] { return group.rank() == 1 && num_steps >= 5; });
+    const auto generate = [&](int count) {
+      for (num_steps = 0; num_steps < count;) {
+        ranks.before_step();
+        ranks.attempt([&] { ++num_steps; });
+      }
+      ranks.after_last_step();
+    };
+    EXPECT_THROW(generate(100), Interrupted);
+    EXPECT_EQ(num_steps, 16) << "the word after the next";
+    generate(4);
+    EXPECT_EQ(num_steps, 4) << "and the next generation starts afresh";
+    EXPECT_EQ(num_failures, 0);
+  });
+}
+
+TEST(SharedEngine, AnInterruptLeavesTheEngineOfEveryRankEmpty) {
   const std::string model_dir = test::source_path("demo/model");
   const test::Questions asked = test::questions(model_dir, 2);
   test::run_ranks(2, [&](Group& group) {

@@ -100,6 +100,19 @@ TEST(VllmLive, GreedyIdsAreThoseOfHfOnARandomModelWithAHeadOfItsOwn) {
   expect_equal_answers(asked, *engine, "random model");
 }
 
+TEST(VllmLive, GreedyIdsAreThoseOfHfOnATowerWithWindowsAlsoAfterAStep) {
+  REMATCH_NEEDS_VLLM();
+  const test::Questions asked = test::questions(test::windows_model(), kNumPrompts);
+  const auto engine = make_engine("vllm", asked.parts, asked.options(kNewTokens));
+  engine->sync_weights(0);
+  expect_equal_answers(asked, *engine, "windows");
+  const auto before = asked.answers(*engine);
+  learn(asked);
+  engine->sync_weights(1);
+  expect_equal_answers(asked, *engine, "windows after a step and a sync");
+  EXPECT_NE(asked.answers(*engine), before);
+}
+
 TEST(VllmLive, ASamplesAnswerDependsOnItsSeedNotOnItsBatch) {
   REMATCH_NEEDS_VLLM();
   test::Questions asked = test::questions(test::source_path("demo/model"), 6);

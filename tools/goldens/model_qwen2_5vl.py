@@ -3,6 +3,7 @@ rollout_generate.py.
 
 model_qwen2_5vl.py golden            rewrites tests/golden/model/windows_tied and windows_untied
 model_qwen2_5vl.py live OUT [SEED]   writes checkpoints and their answers below OUT, with greedy answers for OUT/model in OUT/generate.json
+model_qwen2_5vl.py serve OUT SEED    writes a checkpoint to OUT whose heads vLLM's kernels for the CPU know
 model_qwen2_5vl.py check MODEL ADAPTER ANSWERS   as lora.py check, for an adapter of this family
 
 The tied one has patches of 16 pixels, so that it reads the scenes of the other tests; windows are 2 x 2 visual tokens.
@@ -84,8 +85,8 @@ def rename(directory, prefixes):
     save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
 
 
-def edit(directory, change):
-    path = directory / "config.json"
+def edit(directory, change, name="config.json"):
+    path = directory / name
     config = json.loads(path.read_text())
     change(config)
     path.write_text(json.dumps(config, indent=2) + "\n")
@@ -117,13 +118,30 @@ def live(out, seed):
 def greedy(base, seed):
     """Widths and grids of rollout_generate's prompts."""
     write(base / "model", configuration(tie_word_embeddings=False), seed + 6, companions=True)
-    model = model_tiny.AutoModelForImageTextToText.from_pretrained(base / "model", dtype=torch.float32)
-    with torch.no_grad():  # as in rollout_generate: the next token depends on more than the last one
+    strengthen(base / "model")
+    rollout_generate.answers(base / "model", base / "generate.json", 0)
+
+
+def strengthen(directory):
+    """As in rollout_generate: the next token depends on more than the last one."""
+    model = model_tiny.AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32)
+    with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "language_model" in name and ("o_proj" in name or "down_proj" in name):
                 parameter.mul_(2)
-    model.save_pretrained(base / "model")
-    rollout_generate.answers(base / "model", base / "generate.json", 0)
+    model.save_pretrained(directory)
+
+
+AREAS = {"shortest_edge": 4096, "longest_edge": 1 << 15}
+
+
+def serve(directory, seed):
+    """Heads of 32 values, patches of 14 pixels, and a processor that resizes to the areas of vision_suite.py."""
+    rope = {"rope_type": "default", "rope_theta": 1000000.0, "mrope_section": [4, 6, 6]}
+    text, vision = dict(hidden_size=64, rope_parameters=rope), dict(patch_size=14, window_size=56, out_hidden_size=64)
+    write(directory, configuration(tie_word_embeddings=False, text=text, vision=vision), seed, companions=True)
+    edit(directory, lambda values: values.update(do_resize=True, patch_size=14, size=AREAS), "preprocessor_config.json")
+    strengthen(directory)
 
 
 if __name__ == "__main__":
@@ -132,6 +150,8 @@ if __name__ == "__main__":
         golden()
     elif len(sys.argv) >= 3 and sys.argv[1] == "live":
         live(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    elif len(sys.argv) == 4 and sys.argv[1] == "serve":
+        serve(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
     elif len(sys.argv) == 5 and sys.argv[1] == "check":
         import lora
         lora.check(*sys.argv[2:])

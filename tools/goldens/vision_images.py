@@ -225,7 +225,7 @@ def main():
         picture.load()
         rgb = convert_to_rgb(picture, return_numpy=True)
         (args.out / f"{name}.rgb").write_bytes(rgb.tobytes())
-        rows.append({"file": name, "width": rgb.shape[1], "height": rgb.shape[0], "tolerance": 1 if name.endswith("jpg") else 0})
+        rows.append({"file": name, "width": rgb.shape[1], "height": rgb.shape[0]})
     for name, (content, words) in refused.items():
         (args.out / name).write_bytes(content)
         rows.append({"file": name, "refused": words})

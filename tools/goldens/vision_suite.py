@@ -2,7 +2,7 @@
 
 Usage: vision_suite.py OUT_DIR
 OUT_DIR gets the pictures; MODEL/, a processor as `save_pretrained` writes it; NAME.MODEL.BACKEND.f32, the pixel values; and manifest.jsonl:
-{"file", "model", "backend", "grid", "tokens", "levels"} or {"file", "refused"}, the words of our error for what Pillow shows but we refuse.
+{"file", "model", "backend", "grid", "tokens"} or {"file", "refused"}, the words of our error for what Pillow shows but we refuse.
 Pictures are given to the processor as a server gives them: opened by Pillow. With a torchvision (find_torchvision.py) the processor
 is AutoProcessor's; without, AutoProcessor refuses to load: its image processor is built by hand, on stand-ins (vision_images.py).
 """
@@ -145,7 +145,7 @@ def main():
         for (model, backend), processor in processors.items():
             values, grid, tokens = answer_of(processor, Image.open(io.BytesIO(content)))
             values.astype("<f4").tofile(args.out / f"{name}.{model}.{backend}.f32")
-            rows.append({"file": name, "model": model, "backend": backend, "grid": grid, "tokens": tokens, "levels": 1 if name.endswith("jpg") else 0})
+            rows.append({"file": name, "model": model, "backend": backend, "grid": grid, "tokens": tokens})
     for name, (content, words) in refused_pictures(rng).items():
         (args.out / name).write_bytes(content)
         rows.append({"file": name, "refused": words})

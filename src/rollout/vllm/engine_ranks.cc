@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "dist/agreement.h"
 #include "rollout/engine_failure.h"
 #include "rollout/vllm/vllm_errors.h"
@@ -26,8 +25,8 @@ int64_t now_ns() {
 
 }  // namespace
 
-EngineRanks::EngineRanks(Group* group, std::function<void()> on_failure)
-    : group_(group != nullptr ? *group : alone()), on_failure_(std::move(on_failure)) {}
+EngineRanks::EngineRanks(Group* group, std::function<void()> on_failure, std::function<bool()> is_interrupted)
+    : group_(group != nullptr ? *group : alone()), on_failure_(std::move(on_failure)), is_interrupted_(std::move(is_interrupted)) {}
 
 void EngineRanks::together(const std::function<void()>& part) const { rematch::together(group_, part); }
 
@@ -58,7 +57,7 @@ void EngineRanks::after_last_step() {
 }
 
 void EngineRanks::exchange(bool has_finished) {
-  std::array<int64_t, 3> word{interrupt_requested() ? 1 : 0, 0, has_finished ? 1 : 0};
+  std::array<int64_t, 3> word{is_interrupted_() ? 1 : 0, 0, has_finished ? 1 : 0};
   group_.all_reduce(word);
   const auto [num_interrupted, num_failed, num_finished] = word;
   if (num_failed > 0) settle(nullptr, 0);

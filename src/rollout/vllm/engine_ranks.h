@@ -3,6 +3,7 @@
 #include <exception>
 #include <functional>
 
+#include "base/interrupt.h"
 #include "dist/group.h"
 
 namespace rematch {
@@ -14,7 +15,8 @@ class EngineRanks {
  public:
   /// @param group     null: the engine is this rank's own; else on one host, whose clock tells which failure came first
   /// @param on_failure  ends vLLM on this rank, so that the others do not wait for it there
-  EngineRanks(Group* group, std::function<void()> on_failure);
+  /// @param is_interrupted  whether this rank is, where there are several; tests have flags of their own, as their ranks are one process
+  EngineRanks(Group* group, std::function<void()> on_failure, std::function<bool()> is_interrupted = interrupt_requested);
   bool is_alone() const { return group_.is_alone(); }
 
   /// Work of a rank on its own: done by all, or all throw.
@@ -32,6 +34,7 @@ class EngineRanks {
 
   Group& group_;
   std::function<void()> on_failure_;
+  std::function<bool()> is_interrupted_;
   int64_t num_steps_ = 0;
 };
 
