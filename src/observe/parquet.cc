@@ -1,14 +1,13 @@
-// Parquet, written by hand: plainly encoded pages of a small table and the description at its end, in Thrift's compact protocol. Arrow's C++
-// library is the usual way and weighs more than all of Rematch.
+// Parquet, written by hand: plainly encoded pages of a small table and the description at its end, in Thrift's compact protocol.
+// Arrow's C++ library is the usual way and weighs more than all of Rematch.
 // @source apache/parquet-format: README.md (layout), Encodings.md (PLAIN), parquet.thrift (field numbers);
 //         apache/thrift: doc/specs/thrift-compact-protocol.md
 #include "observe/parquet.h"
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "base/error.h"
+#include "observe/bytes.h"
 
 namespace rematch {
 namespace {
@@ -23,7 +22,7 @@ class Fields {
  public:
   Fields& integer(int id, int64_t value, int type = kI32) {
     begin(id, type);
-    put_varint((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
+    put_varint(bytes_, (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
     return *this;
   }
   Fields& text(int id, const std::string& value) {
@@ -38,7 +37,7 @@ class Fields {
   }
   Fields& integers(int id, const std::vector<int64_t>& values) {
     begin_list(id, kI32, values.size());
-    for (const int64_t value : values) put_varint(static_cast<uint64_t>(value) << 1);
+    for (const int64_t value : values) put_varint(bytes_, static_cast<uint64_t>(value) << 1);
     return *this;
   }
   Fields& texts(int id, const std::vector<std::string>& values) {
@@ -63,27 +62,16 @@ class Fields {
   void begin_list(int id, int type, size_t size) {
     begin(id, kList);
     bytes_ += static_cast<char>(size < 15 ? size << 4 | static_cast<size_t>(type) : 0xF0u | static_cast<size_t>(type));
-    if (size >= 15) put_varint(size);
-  }
-  void put_varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>((value & 0x7F) | 0x80);
-    bytes_ += static_cast<char>(value);
+    if (size >= 15) put_varint(bytes_, size);
   }
   void put_text(const std::string& value) {
-    put_varint(value.size());
+    put_varint(bytes_, value.size());
     bytes_ += value;
   }
 
   std::string bytes_;
   int last_id_ = 0;
 };
-
-template <typename Number>
-void put_fixed(std::string& out, Number value) {
-  std::array<char, sizeof(Number)> bytes{};
-  std::memcpy(bytes.data(), &value, sizeof value);  // every supported machine is little-endian
-  out.append(bytes.data(), bytes.size());
-}
 
 std::string plain(const ParquetColumn& column) {
   std::string bytes;

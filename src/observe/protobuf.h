@@ -1,25 +1,13 @@
 #pragma once
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
-// Messages of protobuf, appended field by field: TensorBoard's events are the only ones, so a library would be a large dependency for a page.
+#include "observe/bytes.h"
+
+// Messages of protobuf, appended field by field. TensorBoard's events are the only ones: a library would be a large dependency for one
+// page.
 namespace rematch::protobuf {
-
-/// Appends a number's bytes, lowest first.
-template <typename Number>
-inline void put_fixed(std::string& out, Number value) {
-  std::array<char, sizeof(Number)> bytes{};
-  std::memcpy(bytes.data(), &value, sizeof value);  // every supported machine is little-endian
-  out.append(bytes.data(), bytes.size());
-}
-
-inline void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>((value & 0x7F) | 0x80);
-  out += static_cast<char>(value);
-}
 
 // Wire types of protobuf.
 inline constexpr int kVarint = 0;
