@@ -17,10 +17,13 @@ FIELD = re.compile(r"^  (?!using |static |friend |return |bool operator|enum )[A
 
 
 def fields(header):
-    """(line number, name) of every data member in a header of settings/."""
+    """(line number, name) of every data member in a header of settings/. A struct NAMEKey describes settings and holds none."""
+    struct = ""
     for number, line in enumerate(header.read_text().splitlines(), 1):
+        opened = re.match(r"struct (\w+)", line)
+        struct = opened[1] if opened else struct
         found = FIELD.match(line.split("//")[0].rstrip())
-        if found:
+        if found and not struct.endswith("Key"):
             yield number, found[1]
 
 

@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// Describes the settings of every loss term for which config/ has no key: NAME becomes `custom.loss.NAME`, in both stages.
+/// Adds the keys of all loss terms but those on coord slots, which config/ has itself: NAME becomes `custom.loss.NAME`, in both stages.
 /// Call before a configuration is read, and once only.
 void add_loss_keys();
 

@@ -10,6 +10,7 @@
 
 namespace rematch {
 
+struct LossKey;
 struct Settings;
 enum class TrainerVariant;
 
@@ -90,6 +91,8 @@ KeySpec integer(std::string path, std::string fallback = "");
 KeySpec number(std::string path, std::string fallback = "");
 KeySpec boolean(std::string path, std::string fallback = "");
 KeySpec mapping(std::string path);
+/// The key of a setting of a loss; its value becomes an entry of Settings::losses.
+KeySpec loss_key(std::string path, const LossKey& key);
 /// A key (with everything below it) that is accepted and ignored.
 KeySpec ignored(std::string path, std::string reason);
 /// A key (with everything below it) that is refused unless its value means "off".

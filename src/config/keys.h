@@ -20,6 +20,8 @@ std::vector<KeySpec> model_keys();
 std::vector<KeySpec> training_keys();
 std::vector<KeySpec> output_keys();
 std::vector<KeySpec> custom_keys();
+std::vector<KeySpec> coord_loss_keys();       ///< custom.coord_soft_ce_w1
+std::vector<KeySpec> coord_loss_overrides();  ///< stage 2's own
 std::vector<KeySpec> rollout_keys();
 std::vector<KeySpec> vllm_keys();
 std::vector<KeySpec> monitor_keys();

@@ -4,17 +4,9 @@
 namespace rematch {
 namespace {
 
-constexpr TrainerVariant kStage1 = TrainerVariant::kSft;
-
-}  // namespace
-
-std::vector<KeySpec> custom_keys() {
-  const std::string always_logged = "logs are always written, and a non-finite loss always stops the run";
-  const std::string not_ours = "it is not part of this program: remove it, or set it to null or false";
-  const KeysOf key("custom.", part<>);
+std::vector<KeySpec> data_keys() {
   const KeysOf data("custom.", part<&Settings::data>);
   const KeysOf prompt("custom.", part<&Settings::prompt>);
-  const KeysOf loss("custom.coord_soft_ce_w1.", part<&Settings::loss>);
   return {
       data("train_jsonl", &DataSettings::train_jsonl).is_required().says("training records"),
       data("val_jsonl", &DataSettings::val_jsonl).says("validation records"),
@@ -29,22 +21,14 @@ std::vector<KeySpec> custom_keys() {
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
       boolean("custom.coord_tokens.enabled", "true").says("coordinates are coord tokens; stage 2 needs true"),
       ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
-      boolean("custom.coord_soft_ce_w1.enabled", "true").says("false: weights not given are 0 instead of 1"),
-      loss("soft_ce_weight", &CoordLossSettings::soft_ce_weight)
-          .within(0, 1e6)
-          .in(kStage1)
-          .says("weight of the soft cross-entropy of a coord slot"),
-      loss("w1_weight", &CoordLossSettings::w1_weight).within(0, 1e6).in(kStage1).says("weight of the Wasserstein-1 distance"),
-      loss("gate_weight", &CoordLossSettings::gate_weight)
-          .within(0, 1e6)
-          .in(kStage1)
-          .says("weight of the gate loss (mass outside the coord tokens)"),
-      loss("temperature", &CoordLossSettings::temperature_coord).within(1e-3, 1e3).in(kStage1).says("divides the coord logits"),
-      loss("target_sigma", &CoordLossSettings::target_sigma).within(1e-2, 1e4).in(kStage1).says("width of the target in bins"),
-      loss("target_truncate", &CoordLossSettings::target_truncate)
-          .at_least(0)
-          .in(kStage1)
-          .says("the target is truncated beyond this many bins; null: nowhere"),
+  };
+}
+
+std::vector<KeySpec> other_keys() {
+  const std::string always_logged = "logs are always written, and a non-finite loss always stops the run";
+  const std::string not_ours = "it is not part of this program: remove it, or set it to null or false";
+  const KeysOf key("custom.", part<>);
+  return {
       key("trainer_variant", &Settings::variant)
           .null_by_default()
           .refuses("=gkd_monitor", not_ours)
@@ -75,6 +59,10 @@ std::vector<KeySpec> custom_keys() {
       ignored("custom.extra.rollout_backend_bench", "benches are separate programs"),
   };
 }
+
+}  // namespace
+
+std::vector<KeySpec> custom_keys() { return joined_keys({data_keys(), coord_loss_keys(), other_keys()}); }
 
 std::vector<KeySpec> foreign_keys() {
   return {

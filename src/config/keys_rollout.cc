@@ -96,27 +96,6 @@ std::vector<KeySpec> matching_keys() {
   };
 }
 
-std::vector<KeySpec> loss_keys() {
-  const std::string from = "stage-2 override; null: from `custom.coord_soft_ce_w1.";
-  const KeysOf loss(path(""), part<&Settings::loss>);
-  return {
-      loss("target_sigma", &CoordLossSettings::target_sigma).null_by_default().within(1e-2, 1e4).in(kStage2).says(from + "target_sigma`"),
-      loss("target_truncate", &CoordLossSettings::target_truncate).at_least(0).in(kStage2).says(from + "target_truncate`"),
-      loss("temperature_coord", &CoordLossSettings::temperature_coord)
-          .null_by_default()
-          .within(1e-3, 1e3)
-          .in(kStage2)
-          .says(from + "temperature`"),
-      loss("soft_ce_weight", &CoordLossSettings::soft_ce_weight)
-          .null_by_default()
-          .within(0, 1e6)
-          .in(kStage2)
-          .says(from + "soft_ce_weight`"),
-      loss("w1_weight", &CoordLossSettings::w1_weight).null_by_default().within(0, 1e6).in(kStage2).says(from + "w1_weight`"),
-      loss("gate_weight", &CoordLossSettings::gate_weight).null_by_default().within(0, 1e6).in(kStage2).says(from + "gate_weight`"),
-  };
-}
-
 std::vector<KeySpec> window_keys() {
   const KeysOf all(path(""), part<>);
   const KeysOf pack(path(""), part<&Settings::pack>);
@@ -147,7 +126,7 @@ std::vector<KeySpec> window_keys() {
 
 }  // namespace
 
-std::vector<KeySpec> rollout_keys() { return joined_keys({generation_keys(), matching_keys(), loss_keys(), window_keys()}); }
+std::vector<KeySpec> rollout_keys() { return joined_keys({generation_keys(), matching_keys(), coord_loss_overrides(), window_keys()}); }
 
 std::vector<KeySpec> monitor_keys() {
   const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);

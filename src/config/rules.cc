@@ -12,6 +12,7 @@
 #include "config/prompt_file.h"
 #include "model/families/family.h"
 #include "observe/catalog.h"
+#include "settings/loss.h"
 
 namespace rematch {
 namespace {
@@ -314,15 +315,11 @@ class CrossRules {
                 "custom.coord_tokens.enabled", fmt::format("this version of Rematch does not have {}", row.name), row.meanwhile);
       }
     }
-    const std::string shared = "custom.coord_soft_ce_w1.";
-    for (const char* weight : {"soft_ce_weight", "w1_weight", "gate_weight"}) {
-      if (!values_.boolean(shared + "enabled") && !values_.given(shared + weight))
-        values_.derive(shared + weight, 0.0, shared + "enabled: false");
-    }
-    for (const auto& [own, general] : {std::pair{"target_sigma", "target_sigma"}, std::pair{"target_truncate", "target_truncate"},
-                                       std::pair{"temperature_coord", "temperature"}, std::pair{"soft_ce_weight", "soft_ce_weight"},
-                                       std::pair{"w1_weight", "w1_weight"}, std::pair{"gate_weight", "gate_weight"}}) {
-      if (values_.is_null(rollout(own))) values_.derive(rollout(own), values_.json(shared + general), shared + general);
+    const std::string enabled = kCoordLosses + ".enabled";
+    for (const CoordLossKey& one : kCoordLossKeys) {
+      const std::string own = rollout(one.key.name), shared = kCoordLosses + "." + one.shared_name;
+      if (one.is_weight && !values_.boolean(enabled) && !values_.given(shared)) values_.derive(shared, 0.0, enabled + ": false");
+      if (values_.is_null(own)) values_.derive(own, values_.json(shared), shared);
     }
   }
 

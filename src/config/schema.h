@@ -22,5 +22,7 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
 
 /// Prefix of every stage-2 key.
 inline const std::string kRolloutMatching = "custom.extra.rollout_matching";
+/// Section of the losses on coord slots.
+inline const std::string kCoordLosses = "custom.coord_soft_ce_w1";
 
 }  // namespace rematch

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "settings/cadence.h"
@@ -31,7 +30,8 @@ inline constexpr EnumName<TrainerVariant> kTrainerVariants[] = {{TrainerVariant:
 constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) { return kTrainerVariants; }
 
 /// Everything a configuration says, checked and resolved. Each part takes its own struct; only assembly/ and cli/ see the whole.
-/// The initialisers of the structs ARE the defaults; the keys that fill them are described in config/keys_*.cc.
+/// The initialisers of the structs ARE the defaults (of losses, LossKey::fallback); the keys that fill them are described in
+/// config/keys_*.cc.
 struct Settings {
   TrainerVariant variant = TrainerVariant::kSft;
   uint64_t seed = 42;  ///< of all random numbers
@@ -50,10 +50,9 @@ struct Settings {
   CheckpointSettings checkpoints;
   EvaluationSettings evaluation;
   OutputSettings output;
-  CoordLossSettings loss;
+  LossSettings losses;
   LossNormalization loss_normalization = LossNormalization::kWindow;
-  std::map<std::string, double> further_losses;  ///< `custom.loss.NAME`: settings of loss terms that have no field
-  bool rollouts = false;                         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
+  bool rollouts = false;         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
   std::string backend = "vllm";  ///< `rollout_backend`: "vllm", "hf", "native"; whether it exists is checked when it is created
   GenerationSettings generation;
   VllmSettings vllm;

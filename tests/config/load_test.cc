@@ -147,7 +147,7 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
   EXPECT_EQ(settings.batches.gradient_accumulation_steps, 8);  // 64 over 4 ranks of 2
   EXPECT_EQ(settings.evaluation.metric_for_best_model, "eval_rollout_f1");
   EXPECT_EQ(settings.optim.aligner_lr, 2e-6);
-  EXPECT_EQ(settings.loss.target_sigma, 2.5);
+  EXPECT_EQ(settings.losses.at("target_sigma"), 2.5);
   EXPECT_TRUE(settings.generation.repeat_terminate.enabled);
   EXPECT_TRUE(settings.tuner.freeze.vit);
   EXPECT_THAT(settings.output.run_dir, testing::MatchesRegex("output/stage2/v0-[0-9-]+/coord_4b_rollout"));

@@ -245,19 +245,19 @@ TEST(CoordTokens, AreNeededInStage2) {
 TEST(CoordLoss, Stage2FallsBackToTheSharedValues) {
   const std::string shared = "custom.coord_soft_ce_w1={target_sigma: 8, temperature: 2, w1_weight: 0.5, target_truncate: 16}";
   const Settings both = load_set({kStage2, shared, stage2("target_sigma=3"), stage2("gate_weight=0.25")}).settings;
-  EXPECT_EQ(both.loss.target_sigma, 3);
-  EXPECT_EQ(both.loss.temperature_coord, 2);
-  EXPECT_EQ(both.loss.w1_weight, 0.5);
-  EXPECT_EQ(both.loss.gate_weight, 0.25);
-  EXPECT_EQ(both.loss.target_truncate, 16);
+  EXPECT_EQ(both.losses.at("target_sigma"), 3);
+  EXPECT_EQ(both.losses.at("temperature_coord"), 2);
+  EXPECT_EQ(both.losses.at("w1_weight"), 0.5);
+  EXPECT_EQ(both.losses.at("gate_weight"), 0.25);
+  EXPECT_EQ(both.losses.at("target_truncate"), 16);
   const Settings stage_1 = load_set({shared, stage2("target_sigma=3")}).settings;
-  EXPECT_EQ(stage_1.loss.target_sigma, 8);
+  EXPECT_EQ(stage_1.losses.at("target_sigma"), 8);
 }
 
 TEST(CoordLoss, DisabledMeansWeightsOfZeroWhereNoneIsGiven) {
   const Settings settings = load_set({"custom.coord_soft_ce_w1={enabled: false, w1_weight: 0.5}"}).settings;
-  EXPECT_EQ(settings.loss.soft_ce_weight, 0);
-  EXPECT_EQ(settings.loss.w1_weight, 0.5);
+  EXPECT_EQ(settings.losses.at("soft_ce_weight"), 0);
+  EXPECT_EQ(settings.losses.at("w1_weight"), 0.5);
 }
 
 TEST(Evaluation, FollowsSavingWhenThereAreData) {

@@ -214,7 +214,7 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.target.dedup_iou, std::nullopt);
   EXPECT_EQ(settings.target.rollout_share, 1);
   EXPECT_EQ(settings.data.coord_input_noise, 0);
-  EXPECT_EQ(settings.loss.target_sigma, 2);
+  EXPECT_EQ(settings.losses.at("target_sigma"), 2);
   EXPECT_EQ(settings.pack.selector, PackingSelector::kBinpacking);
   EXPECT_EQ(settings.pack.scope, PackScope::kCarry);
   EXPECT_EQ(settings.loss_normalization, LossNormalization::kWindow);

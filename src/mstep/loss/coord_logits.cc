@@ -1,7 +1,6 @@
 #include "mstep/loss/coord_logits.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "flow/sample.h"
@@ -12,30 +11,24 @@ namespace {
 
 constexpr double kLogitLimit = 1e4;
 
-constexpr LossKey kTemperature{.name = "temperature_coord", .fallback = 1, .excludes_low = true, .meaning = "divides the coord logits"};
-constexpr LossKey kSigma{.name = "target_sigma", .fallback = 2, .excludes_low = true, .meaning = "width of the target in bins"};
-constexpr LossKey kTruncate{.name = "target_truncate",
-                            .fallback = std::numeric_limits<double>::infinity(),
-                            .meaning = "the target is truncated beyond this many bins"};
-
 at::Tensor sanitised(const at::Tensor& logits) {
   return at::nan_to_num(logits.to(at::kFloat), 0.0, kLogitLimit, -kLogitLimit).clamp_(-kLogitLimit, kLogitLimit);
 }
 
 }  // namespace
 
-std::vector<LossKey> coord_keys() { return {kTemperature, kSigma, kTruncate}; }
+std::vector<LossKey> coord_keys() { return {kCoordTemperature, kTargetSigma, kTargetTruncate}; }
 
 at::Tensor coord_targets_KB(const at::Tensor& bins_K, const LossOptions& options) {
-  const double truncate = options.value(kTruncate);
+  const double truncate = options.value(kTargetTruncate);
   const at::Tensor bins_B = at::arange(kNumBins, bins_K.options().dtype(at::kDouble));
   const at::Tensor distance_KB = bins_B.unsqueeze(0) - bins_K.to(at::kDouble).unsqueeze(1);
-  at::Tensor weights_KB = at::div(distance_KB, options.value(kSigma)).square_().mul_(-0.5).exp_();
+  at::Tensor weights_KB = at::div(distance_KB, options.value(kTargetSigma)).square_().mul_(-0.5).exp_();
   if (std::isfinite(truncate)) weights_KB.masked_fill_(distance_KB.abs().gt(truncate), 0.0);
   return weights_KB.div_(weights_KB.sum(1, true));
 }
 
-CoordLogits::CoordLogits(const LossChunk& chunk) : temperature_(chunk.options.value(kTemperature)) {
+CoordLogits::CoordLogits(const LossChunk& chunk) : temperature_(chunk.options.value(kCoordTemperature)) {
   const auto& ids = chunk.options.coord_token_ids;
   ids_B_ = upload_index({ids.begin(), ids.end()}, chunk.logits_KV.device());
   at::Tensor s_KV = sanitised(chunk.logits_KV);

@@ -19,12 +19,6 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm gate_term() {
-  return {.name = "gate",
-          .kind = kCoordSlots,
-          .weight = LossKey{.name = "gate_weight", .fallback = 1, .meaning = "weight of the gate loss (mass outside the coord tokens)"},
-          .keys = coord_keys(),
-          .values_K = values_K};
-}
+LossTerm gate_term() { return {.name = "gate", .kind = kCoordSlots, .weight = kGateWeight, .keys = coord_keys(), .values_K = values_K}; }
 
 }  // namespace rematch

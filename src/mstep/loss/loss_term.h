@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,23 +11,15 @@
 #include <vector>
 
 #include "flow/token.h"
+#include "settings/loss.h"
 
 namespace rematch {
 
 // Shapes: K positions of a chunk, V vocabulary.
 
-/// A setting of a loss: a number under its name in the configuration.
-struct LossKey {
-  const char* name = "";
-  double fallback = 0;
-  double low = 0;             ///< least legal value
-  bool excludes_low = false;  ///< `low` itself is not legal
-  const char* meaning = "";   ///< one line
-};
-
 /// The composition of a run's loss (BEHAVIOUR 8) and how it is computed.
 struct LossOptions {
-  std::map<std::string, double> settings;       ///< by LossKey::name; absent ones have their defaults
+  LossSettings settings;
   std::array<TokenId, 1000> coord_token_ids{};  ///< in bin order
   int64_t chunk_positions = 1024;               ///< most positions per head call
   int64_t chunk_bytes = int64_t{64} << 20;      ///< most bytes of a call's logits in float32; about four times that is alive at once

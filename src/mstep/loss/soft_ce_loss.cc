@@ -15,11 +15,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 }  // namespace
 
 LossTerm soft_cross_entropy_term() {
-  return {.name = "soft_ce",
-          .kind = kCoordSlots,
-          .weight = LossKey{.name = "soft_ce_weight", .fallback = 1, .meaning = "weight of the soft cross-entropy of a coord slot"},
-          .keys = coord_keys(),
-          .values_K = values_K};
+  return {.name = "soft_ce", .kind = kCoordSlots, .weight = kSoftCeWeight, .keys = coord_keys(), .values_K = values_K};
 }
 
 }  // namespace rematch

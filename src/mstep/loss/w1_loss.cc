@@ -20,12 +20,6 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm wasserstein_term() {
-  return {.name = "w1",
-          .kind = kCoordSlots,
-          .weight = LossKey{.name = "w1_weight", .fallback = 1, .meaning = "weight of the Wasserstein-1 distance"},
-          .keys = coord_keys(),
-          .values_K = values_K};
-}
+LossTerm wasserstein_term() { return {.name = "w1", .kind = kCoordSlots, .weight = kW1Weight, .keys = coord_keys(), .values_K = values_K}; }
 
 }  // namespace rematch

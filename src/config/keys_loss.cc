@@ -1,0 +1,38 @@
+// Keys of losses, from their descriptions (settings/loss.h).
+#include <cmath>
+
+#include "config/keys.h"
+
+namespace rematch {
+
+KeySpec loss_key(std::string path, const LossKey& key) {
+  const KeyValue fallback = std::isfinite(key.fallback) ? KeyValue(key.fallback) : KeyValue();
+  KeySpec spec = number(std::move(path), yaml_text(fallback)).says(key.meaning);
+  spec.low = key.closer ? key.closer->low : key.low;
+  spec.low_open = key.excludes_low && !key.closer;
+  if (key.closer) spec.high = key.closer->high;
+  spec.fill = [name = key.name](Settings& all, const KeyValue& value) {
+    if (const auto* given = std::get_if<double>(&value)) all.losses[name] = *given;
+  };
+  return spec;
+}
+
+std::vector<KeySpec> coord_loss_keys() {
+  std::vector<KeySpec> keys{boolean(kCoordLosses + ".enabled", "true").says("false: weights not given are 0 instead of 1")};
+  for (const CoordLossKey& one : kCoordLossKeys)
+    keys.push_back(loss_key(kCoordLosses + "." + one.shared_name, one.key).in(TrainerVariant::kSft));
+  return keys;
+}
+
+std::vector<KeySpec> coord_loss_overrides() {
+  std::vector<KeySpec> keys;
+  for (const CoordLossKey& one : kCoordLossKeys) {
+    keys.push_back(loss_key(kRolloutMatching + "." + one.key.name, one.key)
+                       .null_by_default()
+                       .in(TrainerVariant::kRolloutMatching)
+                       .says("stage-2 override; null: from `" + kCoordLosses + "." + one.shared_name + "`"));
+  }
+  return keys;
+}
+
+}  // namespace rematch
