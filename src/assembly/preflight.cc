@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "checkpoint/model_dir.h"
 #include "dist/device.h"
+#include "dist/nccl_group.h"
 #include "estep/match/labels.h"
 #include "model/families/family.h"
 #include "model/model.h"
@@ -40,6 +41,7 @@ class Checks {
   Preflight run() {
     const bool evaluates = settings_.data.val_jsonl && settings_.cadence.eval_when != When::kNever;
     if (!attempt([&] { choose_device(device_); })) device_ = "cpu";
+    if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl) attempt([&] { require_nccl(choose_device(device_)); });
     if (settings_.is_stage_2() || (evaluates && settings_.rollouts)) attempt([&] { check_backend(); });
     if (settings_.output.wants_wandb()) attempt([] { check_wandb(); });
     attempt([&] { LabelMatch::from(settings_.match.label_match); });

@@ -282,12 +282,14 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
     if (!checkpoint) return;
     resume = read_checkpoint(*checkpoint, session.model->description().text.vocab_size, {group.rank(), group.size()});
     for (const std::string& text : compare_fingerprints(resume->run.fingerprint, fingerprint, *checkpoint)) terminal.warn(text);
-    drop_bad_segments(resume->run, session);
-    if (is_first && resume->trainer.global_step < cadence.total_steps()) {
-      if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
-        terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
-                                  resume->trainer.global_step, *aside));
-    }
+  });
+  Skipping skipping(session, group);
+  if (resume) skipping.drop_from(resume->run);
+  together(group, [&] {
+    if (!is_first || !resume || resume->trainer.global_step >= cadence.total_steps()) return;
+    if (const auto aside = move_later_checkpoints_aside(settings.output.run_dir, resume->trainer.global_step))
+      terminal.warn(fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
+                                resume->trainer.global_step, *aside));
   });
   TrainerState state = initial_state(settings, cadence.total_steps());
   // `latest` without a checkpoint starts the same run again: what it logged before its first checkpoint is dropped as well.
@@ -313,7 +315,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                                                                           .step = [&state] { return state.global_step + 1; },
                                                                           .tensorboard = sinks.tensorboard});
   }
-  std::unique_ptr<SegmentSource> source = skipping_bad_samples(make_source(session, rollouts, monitor.get()), session, group);
+  std::unique_ptr<SegmentSource> source = skipping.source(make_source(session, rollouts, monitor.get()));
   if (rollouts.engine) source = std::make_unique<TurnSource>(std::move(source), *rollouts.engine);
   Packer packer = make_packer(session);
   const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group) : nullptr;

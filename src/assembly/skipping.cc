@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -29,19 +30,6 @@ Json hash_of(const std::string& path) {
   }
 }
 
-/// `skipped.jsonl`: warns about each bad sample of a run and lists it, once.
-class SkippedList {
- public:
-  explicit SkippedList(const Session& session)
-      : file_(join_path(session.settings.output.run_dir, "skipped.jsonl")), terminal_(session.terminal) {}
-  void note(const Sample& sample, const UserError& error);
-
- private:
-  AppendFile file_;
-  Terminal& terminal_;
-  std::set<int64_t> noted_;
-};
-
 std::string line_of(const Sample& sample, const UserError& error) {
   const Problem& problem = error.problems().front();
   Json line;
@@ -55,13 +43,6 @@ std::string line_of(const Sample& sample, const UserError& error) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void SkippedList::note(const Sample& sample, const UserError& error) {
-  if (!noted_.insert(sample.sample_id).second) return;
-  const Problem& problem = error.problems().front();
-  terminal_.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where, problem.what));
-  file_.append(line_of(sample, error));
-}
-
 /// What the list says of a segment's sample, which need not be among the data any more.
 Sample sample_of(const Segment& segment) {
   Sample sample{.sample_id = segment.sample_id, .image_paths = {}, .objects = {}, .where = segment.where};
@@ -71,41 +52,71 @@ Sample sample_of(const Segment& segment) {
 
 }  // namespace
 
-std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session, Group& group) {
-  if (session.settings.data.on_bad_sample != OnBadSample::kSkip) return source;
-  const auto on_skip = [list = std::make_shared<SkippedList>(session)](const Sample& sample, const UserError& error) {
-    list->note(sample, error);
-  };
-  const auto gather = [&group](const std::function<std::string()>& mine) {
+/// `skipped.jsonl`: warns about each bad sample of a run and lists it, once.
+class Skipping::List {
+ public:
+  explicit List(const Session& session) : file_(join_path(session.settings.output.run_dir, "skipped.jsonl")), terminal_(session.terminal) {}
+  void note(const Sample& sample, const UserError& error);
+
+ private:
+  AppendFile file_;
+  Terminal& terminal_;
+  std::set<int64_t> noted_;
+};
+
+void Skipping::List::note(const Sample& sample, const UserError& error) {
+  if (!noted_.insert(sample.sample_id).second) return;
+  const Problem& problem = error.problems().front();
+  terminal_.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where, problem.what));
+  file_.append(line_of(sample, error));
+}
+
+Skipping::Skipping(const Session& session, Group& group) : session_(session), group_(group) {
+  if (session.settings.data.on_bad_sample != OnBadSample::kSkip) return;
+  together(group, [&] { list_ = std::make_unique<List>(session); });
+}
+
+Skipping::~Skipping() = default;
+
+std::unique_ptr<SegmentSource> Skipping::source(std::unique_ptr<SegmentSource> source) {
+  if (!list_) return source;
+  const auto on_skip = [this](const Sample& sample, const UserError& error) { list_->note(sample, error); };
+  const auto gather = [&group = group_](const std::function<std::string()>& mine) {
     std::string text;
     together(group, [&] { text = mine(); });
     return group.all_gather(std::move(text));
   };
-  return std::make_unique<SkippingSource>(std::move(source), *session.train_data, *session.pixels, session.patches, on_skip,
-                                          SkippingSource::Ranks{.rank = group.rank(), .gather = gather});
+  return std::make_unique<SkippingSource>(std::move(source), *session_.train_data, *session_.pixels, session_.patches, on_skip,
+                                          SkippingSource::Ranks{.rank = group_.rank(), .gather = gather});
 }
 
-void drop_bad_segments(RunState& run, const Session& session) {
-  if (session.settings.data.on_bad_sample != OnBadSample::kSkip) return;
-  SkippedList list(session);
-  const auto is_bad = [&](const std::shared_ptr<const Segment>& segment) {
-    try {
-      for (const ImageRef& image : segment->images) session.pixels->get(image);
-      return false;
-    } catch (const UserError& error) {
-      list.note(sample_of(*segment), error);
-      return true;
-    }
-  };
-  std::erase_if(run.waiting, is_bad);
-  if (!run.open) return;
-  std::vector<PackedRow>& rows = run.open->window.rows;
-  const bool had_rows = !rows.empty();
-  for (PackedRow& row : rows) std::erase_if(row.segments, is_bad);
-  std::erase_if(rows, [](const PackedRow& row) { return row.segments.empty(); });
-  if (!rows.empty() || !had_rows) return;
+bool Skipping::is_bad(const Segment& segment) {
+  try {
+    for (const ImageRef& image : segment.images) session_.pixels->get(image);
+    return false;
+  } catch (const UserError& error) {
+    list_->note(sample_of(segment), error);
+    return true;
+  }
+}
+
+void Skipping::drop_from(RunState& run) {
+  if (!list_) return;
+  std::array<int64_t, 2> num_rows{};  // of the open window on all ranks, before and after
+  together(group_, [&] {
+    const auto is_dropped = [this](const std::shared_ptr<const Segment>& segment) { return is_bad(*segment); };
+    std::erase_if(run.waiting, is_dropped);
+    if (!run.open) return;
+    std::vector<PackedRow>& rows = run.open->window.rows;
+    num_rows[0] = std::ssize(rows);
+    for (PackedRow& row : rows) std::erase_if(row.segments, is_dropped);
+    std::erase_if(rows, [](const PackedRow& row) { return row.segments.empty(); });
+    num_rows[1] = std::ssize(rows);
+  });
+  group_.all_reduce(num_rows);
+  if (num_rows[1] > 0 || num_rows[0] == 0) return;
   throw UserError(ErrorKind::kData, {.error = "no sample of the window that the run continues can be used",
-                                     .where = session.train_data->path(),
+                                     .where = session_.train_data->path(),
                                      .what = fmt::format("all samples of window {} are bad", run.open->window.window_idx),
                                      .fix = "check that the images are still there (is a disk unmounted?), then resume"});
 }

@@ -8,12 +8,29 @@
 
 namespace rematch {
 
-/// With `data.on_bad_sample: skip` a source that leaves bad samples out, warns about each and lists it with a hash of its image files in
-/// `skipped.jsonl` of the run directory; otherwise `source` itself. Session and group outlive it. @throws UserError (environment)
-std::unique_ptr<SegmentSource> skipping_bad_samples(std::unique_ptr<SegmentSource> source, const Session& session, Group& group);
+/// What `data.on_bad_sample: skip` does to a run; with `stop`, nothing. Every bad sample is warned about once, and listed with a hash of its
+/// image files in `skipped.jsonl` of the run directory.
+class Skipping {
+ public:
+  /// Session and group outlive it. Every rank makes one. @throws UserError (environment) when the list cannot be written
+  Skipping(const Session& session, Group& group);
+  ~Skipping();
+  Skipping(const Skipping&) = delete;
 
-/// With `data.on_bad_sample: skip` leaves the segments of bad images out of a resumed run's open window and of those that wait for a row,
-/// warned about and listed likewise. @throws UserError (data) when nothing is left of the window; (environment)
-void drop_bad_segments(RunState& run, const Session& session);
+  /// A source that leaves bad samples out, which this object outlives; or `source` itself. @throws UserError (environment)
+  std::unique_ptr<SegmentSource> source(std::unique_ptr<SegmentSource> source);
+  /// Leaves the segments of bad images out of a resumed run's open window and of those that wait for a row. Every rank calls it.
+  /// @throws UserError (data) when no rank keeps a row of the window; (environment)
+  void drop_from(RunState& run);
+
+ private:
+  class List;
+
+  bool is_bad(const Segment& segment);
+
+  const Session& session_;
+  Group& group_;
+  std::unique_ptr<List> list_;  ///< null: bad samples are not skipped
+};
 
 }  // namespace rematch

@@ -50,8 +50,9 @@ void install_training_signals() {
 bool interrupt_requested() { return g_requested.load(std::memory_order_relaxed); }
 void set_interrupt_requested(bool requested) { g_requested = requested; }
 bool take_save_request() { return g_save_requested.exchange(false); }
+void count_interrupt_check() { g_num_checks.fetch_add(1, std::memory_order_relaxed); }
 void throw_if_interrupted() {
-  g_num_checks.fetch_add(1, std::memory_order_relaxed);
+  count_interrupt_check();
   if (interrupt_requested()) throw Interrupted{};
 }
 int64_t num_interrupt_checks() { return g_num_checks.load(std::memory_order_relaxed); }

@@ -29,7 +29,10 @@ struct Interrupted {};
 /// Throws Interrupted when the flag is set. Long-running work calls it at least once for each thing that it finishes.
 void throw_if_interrupted();
 
-/// How often throw_if_interrupted() has been called: work whose number stands still is stuck.
+/// Counts as a call of throw_if_interrupted(), for work that asks the other ranks before it throws.
+void count_interrupt_check();
+
+/// How often work has got as far as a check: work whose number stands still is stuck.
 int64_t num_interrupt_checks();
 
 }  // namespace rematch

@@ -6,21 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <vector>
 
 #include "base/error.h"
-#include "base/text.h"
 
 namespace rematch {
-namespace {
-
-std::string visible_devices() {
-  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
-  return text == nullptr ? "" : text;
-}
-
-}  // namespace
-
 int num_gpus() {
   // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
@@ -32,7 +21,8 @@ std::string device_of_rank(const std::string& wish, const World& world, int num_
   const bool is_open = wish.empty() || wish == "auto" || wish == "cuda";
   if (world.is_alone() || !is_open || num_gpus == 0) return wish;
   if (world.local_rank < num_gpus) return fmt::format("cuda:{}", world.local_rank);
-  const std::string visible = visible_devices();
+  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string visible = variable == nullptr ? "" : variable;
   throw UserError(
       ErrorKind::kEnvironment,
       {.error = "this host has fewer GPUs than ranks",
@@ -41,13 +31,6 @@ std::string device_of_rank(const std::string& wish, const World& world, int num_
                            visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=" + visible, std::max(world.local_size, world.local_rank + 1)),
        .fix = "start as many ranks as there are GPUs, correct CUDA_VISIBLE_DEVICES, use --device cuda:0 where each rank sees only its own "
               "GPU, or use --device cpu"});
-}
-
-std::string physical_gpu(int index) {
-  const std::string visible = visible_devices();
-  const std::vector<std::string> entries = split(visible, ',');
-  if (visible.empty() || index >= std::ssize(entries)) return std::to_string(index);
-  return python_strip(entries[static_cast<size_t>(index)]);
 }
 
 at::Device choose_device(const std::string& wish) {

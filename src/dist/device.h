@@ -18,8 +18,6 @@ at::Device choose_device(const std::string& wish);
 std::string device_of_rank(const std::string& wish, const World& world, int num_gpus);
 /// How many CUDA devices this process sees; 0 without a CUDA build of torch.
 int num_gpus();
-/// A GPU as its host knows it: its entry in CUDA_VISIBLE_DEVICES, else its index. @param index  as this process numbers it
-std::string physical_gpu(int index);
 
 /// One line for the log: "cpu, 2 threads" or "cuda:0 of 4".
 std::string describe_device(const at::Device& device);

@@ -17,9 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In a part of a run ranks are never far apart.
-constexpr std::chrono::minutes kPatienceOfParts{30};
-
 // Gloo throws types of its own from its threads, torch one with a back trace.
 std::string first_line(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
@@ -118,7 +115,7 @@ class GlooGroup : public Group {
     GlooOptions options = options_;
     options.first_rank = run_rank(part * size);
     options.run_size = options_.run_size > 0 ? options_.run_size : size_;
-    options.timeout = std::min<std::chrono::seconds>(options_.timeout, kPatienceOfParts);
+    options.timeout = options_.patience_of_parts;
     return std::make_unique<GlooGroup>(c10::make_intrusive<c10d::PrefixStore>(prefix, store_), rank_ % size, size, std::move(options));
   }
 

@@ -16,9 +16,10 @@ namespace rematch {
 
 /// How a group of several ranks talks.
 struct GlooOptions {
-  std::string interface_name;              ///< network interface ("eth0"); empty: the one that this host's name belongs to
-  bool one_host = false;                   ///< all ranks are on this host: the loopback interface is enough
-  std::chrono::seconds timeout{6 * 3600};  ///< of one call: a rank waits for the others' rollouts in it
+  std::string interface_name;                    ///< network interface ("eth0"); empty: the one that this host's name belongs to
+  bool one_host = false;                         ///< all ranks are on this host: the loopback interface is enough
+  std::chrono::seconds timeout{6 * 3600};        ///< of one call: a rank waits for the others' rollouts in it
+  std::chrono::seconds patience_of_parts{1800};  ///< of one call in a part of a run, where ranks are never far apart
   /// Called when a call cannot be finished: what is known of the other ranks, as a sentence, or nothing. May take seconds.
   std::function<std::string()> explain = {};
   int first_rank = 0;  ///< of a part of a run: its rank 0 in the run

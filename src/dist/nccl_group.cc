@@ -3,6 +3,8 @@
 #define USE_CUDA 1
 #include "dist/nccl_group.h"
 
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAStream.h>
 #include <fmt/core.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -15,6 +17,14 @@ namespace rematch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Of the card itself: ranks that see one GPU each all call it 0.
+std::string uuid_of(const at::Device& device) {
+  std::string text = "GPU-";
+  for (const char byte : at::cuda::getDeviceProperties(device.index())->uuid.bytes)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
 
 class NcclGroup : public Group {
  private:
@@ -97,7 +107,7 @@ class NcclGroup : public Group {
       std::vector<at::Tensor> tensors{values};
       c10d::BroadcastOptions to;
       to.rootRank = root;
-      nccl_->broadcast(tensors, to)->wait();
+      finish(*nccl_->broadcast(tensors, to));
     });
   }
 
@@ -112,11 +122,16 @@ class NcclGroup : public Group {
       std::vector<int64_t> from_counts = send_counts, to_counts = receive_counts;
       work = nccl_->alltoall_base(to, from, to_counts, from_counts);
     });
-    // The stream waits, not this thread.
-    return [this, work] { guarded([&] { work->wait(); }); };
+    return [this, work] { guarded([&] { finish(*work); }); };
   }
 
  private:
+  /// wait() makes the stream wait; this thread does too, so that its waiting is seen.
+  void finish(c10d::Work& work) {
+    work.wait();
+    c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
+  }
+
   std::unique_ptr<Group> words_;
   at::Device device_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
@@ -128,6 +143,7 @@ bool has_nccl() { return true; }
 
 std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, at::Device device,
                                        std::chrono::seconds timeout) {
+  require_own_gpus(*words, uuid_of(device));
   return std::make_unique<NcclGroup>(std::move(words), std::move(store), device, timeout);
 }
 

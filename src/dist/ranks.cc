@@ -48,19 +48,6 @@ std::string problem_of(const std::string& what) {
        .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on from the last checkpoint"});
 }
 
-std::unique_ptr<Group> over_nccl(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, const std::string& device,
-                                 std::chrono::seconds timeout) {
-  const at::Device own = choose_device(device);
-  if (!own.is_cuda()) {
-    throw UserError(ErrorKind::kConfig, {.error = "`training.ddp_backend: nccl` needs a GPU for each rank",
-                                         .where = "training.ddp_backend",
-                                         .what = "this rank computes on " + describe_device(own),
-                                         .fix = "set `training.ddp_backend: gloo`"});
-  }
-  require_own_gpus(*words, physical_gpu(own.index()));
-  return make_nccl_group(std::move(words), std::move(store), own, timeout);
-}
-
 }  // namespace
 
 struct Ranks::Impl {
@@ -81,13 +68,17 @@ struct Ranks::Impl {
 };
 
 void Ranks::Impl::connect(const Options& options) {
-  const std::chrono::seconds timeout = std::max(kLongestCall, options.patience);
-  group = make_gloo_group(
-      store, world.rank, world.size,
-      {.interface_name = text_of("GLOO_SOCKET_IFNAME"), .one_host = world.local_size == world.size, .timeout = timeout, .explain = [this] {
-         return watchdog->explain();
-       }});
-  if (options.backend == DdpBackend::kNccl) group = over_nccl(std::move(group), store, options.device, timeout);
+  group = make_gloo_group(store, world.rank, world.size,
+                          {.interface_name = text_of("GLOO_SOCKET_IFNAME"),
+                           .one_host = world.local_size == world.size,
+                           .timeout = std::max(kLongestCall, options.patience),
+                           .patience_of_parts = options.patience,
+                           .explain = [this] { return watchdog->explain(); }});
+  if (options.backend == DdpBackend::kNccl) {
+    const at::Device own = choose_device(options.device);
+    require_nccl(own);
+    group = make_nccl_group(std::move(group), store, own, options.patience);
+  }
   is_connected = true;
   const std::string program = content_hash_of(MappedFile("/proc/self/exe").bytes());
   meet(*group, {{"the build of Rematch", fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});

@@ -15,8 +15,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Two watchdogs on one store; what that of rank 0 says.
+/// Two watchdogs on one store; what that of rank 0 says. Where nothing must be said they are `slower`: a crowded machine lets threads wait.
 struct Pair {
+  explicit Pair(int slower = 1) : slower(slower) {}
+
+  const int slower;
   c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> warned, gave_up;
   std::unique_ptr<Watchdog> first = make(0), second = make(1);
@@ -27,9 +30,9 @@ struct Pair {
     };
     return std::make_unique<Watchdog>(store, Watchdog::Options{.rank = rank,
                                                                .size = 2,
-                                                               .interval = milliseconds(20),
-                                                               .warn_after = milliseconds(200),
-                                                               .give_up_after = milliseconds(400),
+                                                               .interval = milliseconds(20 * slower),
+                                                               .warn_after = milliseconds(200 * slower),
+                                                               .give_up_after = milliseconds(400 * slower),
                                                                .phase = [] { return "rollout"; },
                                                                .warn = [this, note](const std::string& text) { note(warned, text); },
                                                                .give_up = [this, note](const std::string& text) { note(gave_up, text); }});
@@ -54,14 +57,14 @@ TEST(Watchdog, NamesASilentRankThenGivesUp) {
 }
 
 TEST(Watchdog, IsContentWithRanksThatBeatOrHaveLeft) {
-  Pair pair;
+  Pair pair(/*slower=*/5);
   auto warned = pair.warned.get_future();
   pair.first->start();
   pair.second->start();
-  EXPECT_FALSE(has(warned, milliseconds(300)));
+  EXPECT_FALSE(has(warned, milliseconds(1200)));
   EXPECT_EQ(pair.first->explain(), "");
   pair.second->stop(true);
-  EXPECT_FALSE(has(warned, milliseconds(300)));
+  EXPECT_FALSE(has(warned, milliseconds(1200)));
   EXPECT_NE(pair.first->explain().find("has left, with an error"), std::string::npos);
   pair.first->stop(false);
   pair.first->wait_for_others(milliseconds(5000));

@@ -111,6 +111,41 @@ TEST(Ranks, LeaveOutBadSamplesAsOneProcessDoes) {
   }
 }
 
+TEST(Ranks, AWindowGoesOnWhileAnyRankKeepsARowOfIt) {
+  test::Program program;
+  fs::copy(test::Program::golden("images"), program.dir().file("images"));
+  fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
+  const std::string config = program.config(
+      "training: {max_steps: 4, save_strategy: steps, save_steps: 3, per_device_train_batch_size: 1, lr_scheduler_type: constant}\n"
+      "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4, rollout_buffer: {enabled: true, m_steps: 2}}}}\n");
+  ASSERT_EQ(run(program, {2, 1}, config).exit_code, 0);
+  // Each rank has one row of the window that is open after step 3.
+  const auto break_image_of = [&](int rank) {
+    const std::string path = fmt::format("{}/checkpoint-3/training_state/state-0000{}-of-00002.json", program.run_dir(), rank);
+    const Json segment = parse_json(read_file(path), path)["segments"].at(0);
+    program.dir().write(segment["images"][0]["path"].get<std::string>(), "broken");
+    return "skipped " + segment["where"].get<std::string>();
+  };
+  const std::string resume = config + " --set training.resume_from_checkpoint=latest --set data.on_bad_sample=skip";
+  const auto resumed = [&](const World& world, const std::string& more = "") {
+    for (const int later : {4, 6, 9, 12, 15, 16}) fs::remove_all(fmt::format("{}/checkpoint-{}", program.run_dir(), later));
+    return run(program, world, resume + more);
+  };
+  const std::string skipped = break_image_of(1);
+  const test::ProcessResult without_one = resumed({2, 1});
+  EXPECT_EQ(without_one.exit_code, 0) << without_one.err;
+  EXPECT_THAT(read_file(program.run_dir() + "/logs/rank-1.log"), HasSubstr(skipped));
+  const test::ProcessResult into_next_epoch = resumed({1, 2}, " --set training.max_steps=16");
+  EXPECT_EQ(into_next_epoch.exit_code, 0) << into_next_epoch.err;
+  const size_t first = into_next_epoch.err.find(skipped);
+  ASSERT_NE(first, std::string::npos) << into_next_epoch.err;
+  EXPECT_EQ(into_next_epoch.err.find(skipped, first + 1), std::string::npos) << "warned of twice";
+  break_image_of(0);
+  const test::ProcessResult without_any = resumed({2, 1});
+  EXPECT_EQ(without_any.exit_code, 3) << without_any.err;
+  EXPECT_THAT(without_any.err, HasSubstr("no sample of the window that the run continues can be used"));
+}
+
 TEST(Ranks, PackedWindowsAndCarryBuffersAreOfEachRank) {
   for (const char* scope : {"micro", "window"}) {
     test::Program program;
@@ -213,7 +248,13 @@ TEST(Ranks, NcclIsRefusedWhereItCannotBe) {
   const test::ProcessResult result =
       run(program, {2, 1}, program.config("training: {ddp_backend: nccl}\n") + " --device cpu", "--restarts 0");
   EXPECT_EQ(result.exit_code, 2) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("`training.ddp_backend: nccl` needs a GPU for each rank"));
+  const std::string refusal = "`training.ddp_backend: nccl` needs a GPU for each rank";
+  EXPECT_THAT(result.err, HasSubstr(refusal));
+  const std::string check = "check --device cpu " + program.config("training: {ddp_backend: nccl}\n");
+  const test::ProcessResult checked = program.run(check + " --ranks 2");
+  EXPECT_EQ(checked.exit_code, 2) << checked.err;
+  EXPECT_THAT(checked.err, HasSubstr(refusal));
+  EXPECT_EQ(program.run(check).exit_code, 0) << "one rank needs no messages";
 }
 
 TEST(Ranks, TheProgramDefinesNothingOfGloo) {

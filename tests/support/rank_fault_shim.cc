@@ -1,7 +1,7 @@
 // Plants one fault in one rank: LD_PRELOAD=…/librematch_rank_fault_shim.so with
 //
 //   PLANT_RANK   which rank (RANK); its first attempt only (TORCHELASTIC_RESTART_COUNT is not above 0)
-//   PLANT_PHASE  start (its first connection), rollout, backward, exchange, update, evaluate, save
+//   PLANT_PHASE  start (its first connection), rollout, parse (of an answer that is no JSON), backward, exchange, update, evaluate, save
 //   PLANT_AT     how often the phase is entered until then, from 1
 //   PLANT_FAULT  kill, stop, hang (lives and does not go on), interrupt, throw, nan (in backward), full (from then on the disk under PLANT_UNDER is full)
 //   PLANT_UNDER  the directory of runs
@@ -27,7 +27,7 @@
 
 namespace {
 
-std::atomic<bool> g_is_full{false}, g_is_evaluating{false};
+std::atomic<bool> g_is_full{false}, g_has_rolled_out{false}, g_is_evaluating{false};
 std::atomic<int> g_num_entered{0};
 
 std::string setting(const char* name) {
@@ -113,6 +113,14 @@ int connect(int fd, const struct sockaddr* address, socklen_t size) {
 }
 }
 
+// An answer that is no JSON becomes "{", in tokens; nothing else that is encoded after a rollout is this text.
+extern "C" int pcre2_match_8(const void* code, const unsigned char* text, size_t size, size_t start, uint32_t options, void* data,
+                             void* context) {
+  if (size == 1 && text[0] == '{' && g_has_rolled_out && !g_is_evaluating) enter("parse");
+  using Match = int (*)(const void*, const unsigned char*, size_t, size_t, uint32_t, void*, void*);
+  return next<Match>("pcre2_match_8")(code, text, size, start, options, data, context);
+}
+
 // A member function: its object is the first argument.
 using Counts = std::vector<int64_t>;
 using Exchange = c10::intrusive_ptr<c10d::Work> (*)(void*, at::Tensor&, at::Tensor&, Counts&, Counts&, const void*);
@@ -140,6 +148,7 @@ void backward(const variable_list& tensors, const variable_list& gradients, std:
 namespace at::_ops {
 // Only cached decoding makes masks with it.
 at::Tensor bitwise_or_Tensor::call(const at::Tensor& self, const at::Tensor& other) {
+  g_has_rolled_out = true;
   enter(g_is_evaluating ? "evaluate" : "rollout");
   return next<at::Tensor (*)(const at::Tensor&, const at::Tensor&)>("_ZN2at4_ops17bitwise_or_Tensor4callERKNS_6TensorES4_")(self, other);
 }

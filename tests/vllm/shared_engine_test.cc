@@ -166,6 +166,16 @@ TEST(EngineRanks, AnInterruptOfOneRankEndsAllAtTheSameStep) {
   });
 }
 
+TEST(SharedEngine, StepsCountAsProgressForTheWatchdog) {
+  test::run_ranks(2, [](Group& group) {
+    EngineRanks ranks(&group, [] {});
+    const int64_t before = num_interrupt_checks();
+    for (int step = 0; step < 8; ++step) ranks.before_step();
+    EXPECT_GE(num_interrupt_checks() - before, 8);
+    ranks.after_last_step();
+  });
+}
+
 TEST(SharedEngine, AnInterruptLeavesTheEngineOfEveryRankEmpty) {
   const std::string model_dir = test::source_path("demo/model");
   const test::Questions asked = test::questions(model_dir, 2);

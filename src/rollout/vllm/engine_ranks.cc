@@ -48,6 +48,7 @@ void EngineRanks::attempt(const std::function<void()>& part) {
 
 void EngineRanks::before_step() {
   if (is_alone()) return throw_if_interrupted();
+  count_interrupt_check();
   if (num_steps_++ % kStepsPerWord == 0) exchange(false);
 }
 
