@@ -96,7 +96,9 @@ class Reviewer {
                            sample.height_px));
         }
       } catch (const UserError& error) {
-        note(FindingKind::kUnreadableImage, number, fmt::format("{}: {}", path, error.problems().front().error));
+        const Problem& problem = error.problems().front();
+        const bool is_new = told_.insert(problem.error).second;
+        note(FindingKind::kUnreadableImage, number, fmt::format("{}: {}{}", path, problem.error, is_new ? "; " + problem.fix : ""));
       }
     }
   }
@@ -153,7 +155,7 @@ class Reviewer {
   bool decode_;
   Review review_;
   std::vector<int64_t> widths_, heights_, counts_;
-  std::set<std::string> seen_;
+  std::set<std::string> seen_, told_;  // images; errors whose way out is told once
   int64_t num_small_ = 0, num_beyond_ = 0;
 };
 

@@ -70,6 +70,16 @@ TEST_F(ReviewTest, FindsImagesOfSixteenBitGrey) {
   EXPECT_EQ(line_of(review_jsonl(write(record("") + record("", "deep.png")), true), FindingKind::kDeepGrey), 2);
 }
 
+TEST_F(ReviewTest, TellsOnceHowRotatedImagesAreTurned) {
+  directory_.write("turned.jpg", read_file(test::source_path("tests/golden/vision_images/rotated.jpg")));
+  const Review review = review_jsonl(write(record("", "turned.jpg") + record("") + record("", "turned.jpg")), false);
+  const std::vector<Finding>& found = review.of(FindingKind::kUnreadableImage);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].line, 3);
+  EXPECT_NE(found[0].what.find("exif_transpose"), std::string::npos) << found[0].what;
+  EXPECT_EQ(found[1].what.find("exif_transpose"), std::string::npos) << found[1].what;
+}
+
 TEST_F(ReviewTest, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += record(box(fmt::format("{}, 10, 199, 99", i)));

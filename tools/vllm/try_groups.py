@@ -40,7 +40,11 @@ def begin(directory, config, ranks, *more, environment=None):
 
 
 def end(process, code):
-    text = process.communicate(timeout=560)[1]
+    try:
+        text = process.communicate(timeout=1800)[1]
+    except BaseException:
+        process.terminate()
+        raise
     assert process.returncode == code, f"exit code {process.returncode}, not {code}:\n{text}"
     return text
 
