@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds references that lead nowhere: citations of the contract, links between pages, file names in comments and pages.
+"""Finds references that lead nowhere: citations of the contract, links between pages, names of files and tests.
 
 usage: check_references.py [ROOT]     exit 0 when everything resolves; prints each breach as path:line: reason
 
@@ -8,6 +8,7 @@ Checked are
 - `[text](path#heading)` in a page: the file exists, and the heading in it
 - paths below a folder of the repository (docs/, tests/, scripts/, …) in comments and pages, and in src/ in the texts that users read
 - names of source files in comments and pages, by path or by the name alone
+- `Suite.Case` and `Suite.*` in pages: tests/ has such a test
 A name with NAME in it is a pattern for others to follow.
 """
 import fnmatch
@@ -31,6 +32,8 @@ OLD_SOURCE = re.compile(r"\bseeds \d{3}\b|\.\./shared|\bcontract_\d")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 REPO_PATH = re.compile(rf"(?<![\w/.-])((?:{'|'.join(re.escape(name) for name in FOLDERS)})/[\w./*{{}},-]*[\w*}}])")
 SOURCE_NAME = re.compile(r"(?<![\w/.*<…-])((?:[\w-]+/)*[\w*-]+\.(?:h|cc|py|cmake))\b(?![\w(/])")
+TEST_NAME = re.compile(r"`([A-Z]\w+\.(?:[A-Z]\w+|\*))`")
+TEST = re.compile(r"\b(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)|\badd_test\(NAME (\w+)\.(\w+)")
 COMMENT = {".h": "//", ".cc": "//", ".py": "#", ".cmake": "#", ".sh": "#", ".txt": "#", ".yaml": "#", ".yml": "#", "": "#"}
 
 
@@ -63,6 +66,16 @@ class Repository:
         if "/" not in name:
             return name in self.names or ("*" in name and bool(fnmatch.filter(self.names, name)))
         return any(file == name or file.endswith("/" + name) or fnmatch.fnmatch(file, "*/" + name) for file in self.files)
+
+    @functools.cached_property
+    def tests(self):
+        """Names of all tests, as Suite.Case and as Suite.*."""
+        found = set()
+        for name in self.files:
+            if name.startswith("tests/") and name.endswith((".cc", "CMakeLists.txt")):
+                for suite, case, added_suite, added_case in TEST.findall((self.root / name).read_text()):
+                    found |= {f"{suite or added_suite}.{case or added_case}", f"{suite or added_suite}.*"}
+        return found
 
     @functools.lru_cache(maxsize=None)
     def sections(self, page):
@@ -135,6 +148,12 @@ def paths(repository, prose, comment):
             yield f"there is no {source}"
 
 
+def tests(repository, line):
+    for name in TEST_NAME.findall(line):
+        if name not in repository.tests:
+            yield f"there is no test {name}"
+
+
 def comment_of(suffix, line):
     """The comment of a source line, all of a page's line."""
     if suffix in (".md", ".how"):
@@ -153,6 +172,7 @@ def breaches(repository):
                 found += paths(repository, line if name.startswith("src/") else comment, comment)
             if suffix == ".md":
                 found += links(repository, name, line)
+                found += tests(repository, line)
             for reason in found:
                 yield name, number, reason
 

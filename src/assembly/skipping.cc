@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/out_of_resources.h"
 #include "dist/agreement.h"
 #include "estep/skipping_source.h"
 #include "observe/append_file.h"
@@ -94,6 +95,8 @@ bool Skipping::is_bad(const Segment& segment) {
   try {
     for (const ImageRef& image : segment.images) session_.pixels->get(image);
     return false;
+  } catch (const OutOfResources&) {
+    throw;
   } catch (const UserError& error) {
     list_->note(sample_of(segment), error);
     return true;

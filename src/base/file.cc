@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "base/out_of_resources.h"
 
 namespace rematch {
 namespace {
@@ -28,12 +28,16 @@ constexpr size_t kReadBlock = size_t{1} << 12;
   const char* fix = error_number == ENOENT                             ? "check the path; relative paths start at the current directory"
                     : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
                     : error_number == ENOMEM ? "raise the memory limit (ulimit -v, the container's), or close other programs"
-                    : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
+                    : error_number == EMFILE || error_number == ENFILE
+                        ? "raise the limit of open files (ulimit -n), or close other programs"
+                    : error_number == EFBIG ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
                     : error_number == EACCES || error_number == EROFS || error_number == EPERM
                         ? "check the permissions, or choose a directory you can write to"
                         : "check the file and the disk it is on";
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number), .fix = fix});
+  const Problem problem = {
+      .error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number), .fix = fix};
+  if (error_number == ENOMEM || error_number == EMFILE || error_number == ENFILE) throw OutOfResources(ErrorKind::kEnvironment, problem);
+  throw UserError(ErrorKind::kEnvironment, problem);
 }
 
 struct OpenFile {

@@ -12,6 +12,7 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/out_of_resources.h"
 #include "base/text.h"
 #include "data/box_census.h"
 #include "data/foreign_format.h"
@@ -161,6 +162,8 @@ int64_t Dataset::validate_images(const PatchOptions& options) const {
     if (problems.full()) break;
     try {
       num_deep_grey += check_image_sizes(sample, options);
+    } catch (const OutOfResources&) {
+      throw;
     } catch (const UserError& error) {
       problems.add(at_record(error, sample));
     }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/out_of_resources.h"
 
 namespace rematch {
 
@@ -16,6 +17,8 @@ bool SkippingSource::is_good(int64_t sample_idx) const {
   try {
     for (const ImageRef& image : image_refs(sample, patches_)) pixels_.get(image);
     return true;
+  } catch (const OutOfResources&) {
+    throw;
   } catch (const UserError& error) {
     on_skip_(sample, error);
     return false;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/out_of_resources.h"
 #include "base/text.h"
 #include "data/foreign_format.h"
 #include "data/record.h"
@@ -95,6 +96,8 @@ class Reviewer {
                fmt::format("{} is {} x {}, the record says {} x {}", path, size.width_px, size.height_px, sample.width_px,
                            sample.height_px));
         }
+      } catch (const OutOfResources&) {
+        throw;
       } catch (const UserError& error) {
         const Problem& problem = error.problems().front();
         const bool is_new = told_.insert(problem.error).second;

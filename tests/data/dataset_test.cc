@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/out_of_resources.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "vision/patches.h"
@@ -108,6 +110,19 @@ TEST_F(DatasetTest, CountsDeepGreyImages) {
   resizing.do_resize = true;
   const Dataset dataset = Dataset::load(write(record("images/deep.png", 4, 4) + "\n" + record()), {});
   EXPECT_EQ(dataset.validate_images(resizing), 1);
+}
+
+TEST_F(DatasetTest, TakesAMachineWithoutDescriptorsForNoFaultOfAnImage) {
+  const Dataset dataset = Dataset::load(write(record()), {});
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_THROW(dataset.validate_images({}), OutOfResources);
+  const UserError error = test::catch_user_error([&] { dataset.validate_images({}); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+  EXPECT_NE(error.problems()[0].fix.find("ulimit -n"), std::string::npos);
 }
 
 TEST_F(DatasetTest, ValidatesThatSidesAreMultiples) {

@@ -52,6 +52,12 @@ class References(unittest.TestCase):
         self.assertEqual(self.breaches("docs/a.md", "[b](contract/BEHAVIOUR.md#6-x)\n"),
                          ["docs/a.md:1: contract/BEHAVIOUR.md has no heading #6-x"])
 
+    def test_names_of_tests_in_pages_are_looked_for(self):
+        self.write("tests/a_test.cc", "TEST_F(Row, HasASum) {\n")
+        self.write("tests/CMakeLists.txt", "add_test(NAME Soak.EndsAlike COMMAND x)\n")
+        self.assertEqual(self.breaches("docs/a.md", "`Row.HasASum`, `Row.*`, `Soak.EndsAlike`\n"), [])
+        self.assertEqual(self.breaches("docs/a.md", "`Row.HasNone`\n"), ["docs/a.md:1: there is no test Row.HasNone"])
+
     def test_file_names_in_comments_and_pages_are_looked_for(self):
         self.assertEqual(self.breaches("src/a.cc", "// as model/row.h and row.h do\n#include \"gone.h\"\n"), [])
         self.assertEqual(self.breaches("src/a.cc", "// as model/column.h does\n"), ["src/a.cc:1: there is no model/column.h"])
