@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""One rank with two threads against two ranks with one thread each, on the same windows: steps per second, seconds that ranks wait for each
-other, and the peak memory of a rank under zero 0, 1 and 2.
+"""One rank with two threads against two ranks with one thread each, on the same windows of stage 2: steps per second, the share of the
+exchange of gradients that is hidden behind computations, bytes that travel, and the peak memory of a rank under zero 0, 1 and 2.
 
-usage: bench/ranks.py build/release/bin/rematch [--steps 6] [--samples 8] [--model DIR --data JSONL] [--json OUT]
+usage: bench/ranks.py build/release/bin/rematch [--case demo|small] [--steps 4] [--rounds 3] [--json OUT]
 
-Without --model and --data: the model of the demonstration, if it is there, on the images of the tests. Wants a quiet machine. The first step of each
-run is left out. Sent by a rank in a step, by arithmetic: the gradients of every row once and the values that it does not own once, in float32.
+demo: configs/demo/stage2.yaml, 24 scenes in a window. small: the random model of that name of bench/rollout.py (31 M values), 8 scenes and short
+answers. Sides take turns; the first step of each run is left out. Times are medians of all other steps, ratios those of the rounds, which
+were in the same weather. Bytes are what the loopback interface of a network namespace has carried, start included; the least is every gradient of a
+step to its owner and every value back once. An exchange is hidden as far as a rank waits less for it than when it waits where it starts.
 """
 import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -19,39 +22,44 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SIDES = [("1 rank x 2 threads", 1, 2, 0), ("2 ranks x 1 thread, zero 0", 2, 1, 0), ("2 ranks x 1 thread, zero 1", 2, 1, 1),
-         ("2 ranks x 1 thread, zero 2", 2, 1, 2)]
+sys.path.insert(0, str(ROOT / "bench"))
+SIDES = {"1 rank x 2 threads": (1, 2, 0, ""), "2 ranks, zero 0": (2, 1, 0, ""), "2 ranks, zero 1": (2, 1, 1, "overlapped"),
+         "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking"), "2 ranks, zero 2": (2, 1, 2, "")}  # ranks, threads, zero, clock
+CASES = {"demo": dict(micro_batch=12, max_new_tokens=180), "small": dict(micro_batch=4, max_new_tokens=32)}
+IN_NAMESPACE = ["unshare", "-n", "sh", "-c", 'ip link set lo up; "$@"; code=$?; grep lo: /proc/net/dev >&2; exit $code', "sh"]
 
 
-def peaks_of(program, parent, found, stop):
-    """Collects the largest resident memory of every process of this program below `parent`, by pid, until told to stop."""
+def peaks_of(program, session, found, stop):
+    """Collects the largest resident memory of every rank in a session, by pid, until told to stop."""
     while not stop.wait(0.1):
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                status = (entry / "status").read_text()
-                fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-                mine = int(fields["PPid"]) == parent or int(entry.name) == parent
-                if mine and os.path.realpath(entry / "exe") == program and "VmHWM" in fields:
-                    found[entry.name] = int(fields["VmHWM"].split()[0])
-            except (OSError, ValueError, KeyError):
+                if os.getsid(int(entry.name)) != session or os.path.realpath(entry / "exe") != program:
+                    continue
+                if b"launch" not in (entry / "cmdline").read_bytes().split(b"\0"):
+                    found[entry.name] = int(re.search(r"VmHWM:\s*(\d+)", (entry / "status").read_text()).group(1))
+            except (OSError, AttributeError):
                 continue  # ended meanwhile
 
 
-def train(arguments, side, directory):
-    name, ranks, threads, zero = side
-    accumulation = arguments.samples // ranks
-    (directory / "run.yaml").write_text(f"""
-global_max_length: 4096
-model: {{model: {arguments.model}, torch_dtype: float32}}
-training: {{output_dir: out, run_name: run, max_steps: {arguments.steps}, per_device_train_batch_size: 1,
-  gradient_accumulation_steps: {accumulation}, learning_rate: 1.0e-6, logging_steps: 1, eval_strategy: "no", save_strategy: "no",
-  report_to: none, zero_stage: {zero}}}
-custom: {{trainer_variant: sft, train_jsonl: {arguments.data}}}
-""")
+def train(arguments, case, model, scenes, side, directory):
+    ranks, threads, zero, clock = SIDES[side]
+    micro_batch = CASES[case]["micro_batch"]
+    settings = {"model.model": model, "custom.train_jsonl": scenes / "train.jsonl", "custom.val_jsonl": scenes / "val.jsonl",
+                "training.output_dir": directory, "training.run_name": "run", "training.max_steps": arguments.steps + 1,
+                "training.per_device_train_batch_size": micro_batch, "training.effective_batch_size": 2 * micro_batch,
+                "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.eval_strategy": "no", "training.eval_on_start": "false",
+                "training.report_to": "none", "training.save_strategy": "no", "training.save_last_epoch": "false", "training.zero_stage": zero,
+                "custom.extra.rollout_matching.max_new_tokens": CASES[case]["max_new_tokens"]}
     program = os.path.realpath(arguments.program)
     launch = ["launch", "--nproc", str(ranks)] if ranks > 1 else []
-    process = subprocess.Popen([program, *launch, "train", "run.yaml"], cwd=directory, stderr=subprocess.PIPE, text=True,
-                               env=dict(os.environ, OMP_NUM_THREADS=str(threads)))
+    command = [program, *launch, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    if clock:
+        library = pathlib.Path(program).parent.parent / "bench/libbench_exchange_clock.so"
+        environment.update(LD_PRELOAD=str(library), EXCHANGE_CLOCK=clock)
+    process = subprocess.Popen(IN_NAMESPACE + command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
+                               start_new_session=True)
     peaks, stop = {}, threading.Event()
     watch = threading.Thread(target=peaks_of, args=(program, process.pid, peaks, stop))
     watch.start()
@@ -59,38 +67,78 @@ custom: {{trainer_variant: sft, train_jsonl: {arguments.data}}}
     stop.set()
     watch.join()
     if process.returncode != 0:
-        sys.exit(f"{name} ends with exit code {process.returncode}:\n{error}")
-    if ranks > 1:
-        peaks.pop(str(process.pid), None)  # the launcher
-    steps = [json.loads(line) for line in (directory / "out/run/logging.jsonl").read_text().splitlines()]
-    steps = [step for step in steps if "time/step_s" in step][1:]
-    return {"side": name, "step_s": statistics.median(step["time/step_s"] for step in steps),
-            "wait_s": statistics.median(step.get("time/rank_wait_s", 0.0) for step in steps),
-            "losses": [step["loss"] for step in steps], "peak_mib": max(peaks.values(), default=0) / 1024}
+        sys.exit(f"{side} ends with exit code {process.returncode}:\n{error}")
+    steps = [json.loads(line) for line in (directory / "run/logging.jsonl").read_text().splitlines()]
+    steps = [step for step in steps if "time/step_s" in step]
+    waits = [float(wait) for wait in re.findall(r"exchange clock: \d+ exchanges, ([\d.]+) s", error)]
+    return {"step_s": [step["time/step_s"] for step in steps[1:]], "losses": [step["loss"] for step in steps],
+            "peak_mib": max(peaks.values(), default=0) / 1024, "exchange_wait_s": sum(waits) / len(waits) / len(steps) if waits else None,
+            "mib_per_step": int(re.search(r"lo:\s*(\d+)", error).group(1)) / len(steps) / 2**20}
+
+
+def num_values(model):
+    total = 0
+    for path in pathlib.Path(model).glob("*.safetensors"):
+        data = path.read_bytes()
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        for name, entry in header.items():
+            values = 1
+            for size in entry["shape"] if name != "__metadata__" else [0]:
+                values *= size
+            total += values
+    return total
+
+
+def measure(arguments, case, scratch):
+    model = ROOT / "demo/model"
+    if case == "small":
+        from rollout import make_checkpoint
+        model = scratch / "model"
+        model.mkdir()
+        make_checkpoint(model, "small")
+    rounds = {side: [] for side in SIDES}
+    for _ in range(arguments.rounds):
+        for side in SIDES:
+            with tempfile.TemporaryDirectory(dir=scratch) as directory:
+                rounds[side].append(train(arguments, case, model, scratch / "scenes", side, pathlib.Path(directory)))
+    first = rounds["1 rank x 2 threads"]
+    losses = {side: {str(one["losses"]) for one in ones} for side, ones in rounds.items() if SIDES[side][0] > 1}
+    if len(set.union(*losses.values())) != 1:
+        sys.exit(f"{case}: the sides with two ranks have other losses: {losses}")
+    least = 2 * num_values(model) * 4 / 2**20
+    rows = []
+    for side, ones in rounds.items():
+        step_s = statistics.median(s for one in ones for s in one["step_s"])
+        ratio = statistics.median(statistics.median(a["step_s"]) / statistics.median(b["step_s"]) for a, b in zip(first, ones))
+        row = {"side": side, "step_s": step_s, "ratio": ratio, "peak_mib": statistics.median(one["peak_mib"] for one in ones),
+               "mib_per_step": statistics.median(one["mib_per_step"] for one in ones), "exchange_wait_s": ones[0]["exchange_wait_s"] and
+               statistics.median(one["exchange_wait_s"] for one in ones)}
+        rows.append(row)
+        wait = f"{row['exchange_wait_s']:.3f}" if row["exchange_wait_s"] is not None else ""
+        travels = f"{row['mib_per_step']:.0f} ({row['mib_per_step'] / least:.1f} x)" if SIDES[side][0] > 1 else ""
+        print(f"| {case} | {side} | {1 / step_s:.3f} | {ratio:.2f} | {wait} | {travels} | {row['peak_mib']:.0f} |", flush=True)
+    waits = {row["side"]: row["exchange_wait_s"] for row in rows}
+    hidden = 1 - waits["2 ranks, zero 1"] / waits["2 ranks, zero 1, nothing hidden"]
+    print(f"{case}: {100 * hidden:.0f} % of the exchange is hidden; the least is {least:.0f} MiB a step\n", flush=True)
+    return {"case": case, "rows": rows, "hidden": hidden, "least_mib": least}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("program")
-    parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--samples", type=int, default=8, help="in a window; even")
-    demo = ROOT / "demo/model"
-    parser.add_argument("--model", default=str(demo if (demo / "config.json").exists() else ROOT / "tests/golden/model/tiny_tied"))
-    parser.add_argument("--data", default=str(ROOT / "tests/golden/e2e/train.jsonl"))
+    parser.add_argument("--case", choices=CASES)
+    parser.add_argument("--steps", type=int, default=4, help="that count, of each run")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    rows = []
-    for side in SIDES:
-        with tempfile.TemporaryDirectory(prefix="bench-ranks-") as directory:
-            rows.append(train(arguments, side, pathlib.Path(directory)))
-        row = rows[-1]
-        print(f"{row['side']:28} {1 / row['step_s']:7.3f} steps/s  {rows[0]['step_s'] / row['step_s']:5.2f} x  "
-              f"waits {row['wait_s']:.3f} s  {row['peak_mib']:6.0f} MiB", flush=True)
-    for row in rows[2:]:
-        if row["losses"] != rows[1]["losses"]:
-            sys.exit(f"{row['side']}: other losses than {rows[1]['side']}")
+    print("| case | side | steps/s | of 1 rank | exchange waited for, s a step | MiB a step (of the least) | peak MiB |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="bench-ranks-") as name:
+        scratch = pathlib.Path(name)
+        subprocess.run([sys.executable, str(ROOT / "tools/demo/make_scenes.py"), str(scratch / "scenes"), "--split", "hard", "--num-train", "128",
+                        "--num-val", "8", "--seed", "0"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        results = [measure(arguments, case, scratch) for case in CASES if arguments.case in (None, case)]
     if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps({"when": time.strftime("%F"), "rows": rows}, indent=2) + "\n")
+        pathlib.Path(arguments.json).write_text(json.dumps({"when": time.strftime("%F"), "cases": results}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

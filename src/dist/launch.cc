@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "dist/store.h"
 
 namespace rematch {
 namespace {
@@ -137,7 +138,9 @@ int launch_ranks(const LaunchOptions& options) {
   store_options.port = 0;
   store_options.isServer = true;
   store_options.waitWorkers = false;
-  const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options);
+  reserve_descriptors(options.num_ranks);
+  c10::intrusive_ptr<c10d::TCPStore> store;
+  with_store("the launcher", [&] { store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options); });
   for (int restart = 0;; ++restart) {
     std::vector<std::string> command = options.command;
     if (restart > 0) command.insert(command.end(), options.on_restart.begin(), options.on_restart.end());

@@ -90,15 +90,18 @@ Ranks::Ranks(const World& world, Listener listener, Options options) : impl_(std
   quieten_torch();
   Impl* const impl = impl_.get();
   impl->store = open_store(world);
-  impl->watchdog = std::make_unique<Watchdog>(
-      impl->store, Watchdog::Options{.rank = world.rank,
-                                     .size = world.size,
-                                     .give_up_when_stuck = options.patience,
-                                     .phase = [impl] { return impl->connected() ? impl->group->phase() : "start"; },
-                                     .progress = [impl] { return impl->progress(); },
-                                     .warn = std::move(listener.warn),
-                                     .give_up = [lost = std::move(listener.lost)](const std::string& what) { lost(problem_of(what)); }});
-  impl->watchdog->wait_for_first_beats(kArrival);
+  const std::string where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}", world.host, world.port, world.rank, world.size);
+  with_store(where, [&] {
+    impl->watchdog = std::make_unique<Watchdog>(
+        impl->store, Watchdog::Options{.rank = world.rank,
+                                       .size = world.size,
+                                       .give_up_when_stuck = options.patience,
+                                       .phase = [impl] { return impl->connected() ? impl->group->phase() : "start"; },
+                                       .progress = [impl] { return impl->progress(); },
+                                       .warn = std::move(listener.warn),
+                                       .give_up = [lost = std::move(listener.lost)](const std::string& what) { lost(problem_of(what)); }});
+    impl->watchdog->wait_for_first_beats(kArrival);
+  });
   impl->watchdog->start();
   try {
     impl->connect(options);

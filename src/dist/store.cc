@@ -1,9 +1,12 @@
 #include "dist/store.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
+
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -11,8 +14,34 @@
 
 namespace rematch {
 
+void with_store(const std::string& where, const std::function<void()>& part) {
+  try {
+    part();
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    throw UserError(ErrorKind::kEnvironment, {.error = "the ranks' store cannot be used",
+                                              .where = where,
+                                              .what = text.substr(0, text.find('\n')),
+                                              .fix = "look at the messages of the process that hosts it, which is the launcher or rank 0"});
+  }
+}
+
+// With too few, torch retries for minutes and then tells that a peer has reset the connection.
+void reserve_descriptors(int num_ranks) {
+  const rlim_t needed = 16 + 4 * static_cast<rlim_t>(num_ranks);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (limit.rlim_cur == needed && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
+  throw UserError(ErrorKind::kEnvironment, {.error = "too few files may be open for the ranks' store",
+                                            .where = "the process that hosts it: the launcher or rank 0",
+                                            .what = fmt::format("limit {}, needed {} for {} ranks", limit.rlim_max, needed, num_ranks),
+                                            .fix = "raise the limit (ulimit -n), or start fewer ranks"});
+}
+
 c10::intrusive_ptr<c10d::Store> open_store(const World& world, std::chrono::seconds patience) {
   const bool hosts = world.rank == 0 && !world.store_is_hosted;
+  if (hosts) reserve_descriptors(world.size);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(world.port);
   options.isServer = hosts;

@@ -2,6 +2,8 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <functional>
+#include <string>
 
 #include "dist/world.h"
 
@@ -10,6 +12,11 @@ class Store;
 }
 
 namespace rematch {
+
+/// Does `part`, which talks to the ranks' store. @throws UserError (environment) in place of torch's errors
+void with_store(const std::string& where, const std::function<void()>& part);
+/// Sees that this process may open the files that hosting the store takes. @throws UserError (environment) naming limit and need
+void reserve_descriptors(int num_ranks);
 
 /// The key-value store of the ranks, over TCP: rank 0 hosts it unless the launcher does. Its keys begin with the launcher's run id, its
 /// count of restarts and the world's size, so that those of an earlier attempt in the same store are never seen.

@@ -67,7 +67,10 @@ int opened(const char* name, const char* path, int flags, mode_t mode) {
   const std::string text(path);
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   if (!writes && text.find("/val_images/") != std::string::npos) g_is_evaluating = true;
-  if (writes && text.find("/.tmp-checkpoint-") != std::string::npos) enter("save");
+  if (writes && text.find("/.tmp-checkpoint-") != std::string::npos) {
+    g_is_evaluating = false;
+    enter("save");
+  }
   return next<int (*)(const char*, int, ...)>(name)(path, flags, mode);
 }
 
