@@ -16,6 +16,7 @@
 #include "model/families/family.h"
 #include "model/patch_fit.h"
 #include "model/row.h"
+#include "nn/attention_choice.h"
 #include "rollout/engine_factory.h"
 #include "text/chat_template.h"
 
@@ -100,6 +101,10 @@ std::shared_ptr<Model> load_model(const Settings& settings, const std::string& d
       {.dtype = dtype_on(device, settings.model.dtype), .device = device, .gradient_checkpointing = settings.model.gradient_checkpointing});
   terminal.say(fmt::format("model     {} ({}, {})", settings.model.directory, model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
                            describe_device(device)));
+  if (!device.is_cpu()) {
+    const ModelDescription& parts = model->description();
+    terminal.say("attention: " + describe_attention(device, model->dtype(), {parts.text.head_dim, parts.vision.head_dim()}));
+  }
   for (const std::string& name : model->unused_tensors())
     terminal.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
   return model;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
+#include "cli/out_of_memory.h"
 #include "config/config.h"
 #include "dist/device.h"
 #include "dist/error_file.h"
@@ -68,7 +69,14 @@ int run_train(const RunArguments& arguments) {
   RankTerminal terminal(result.settings.output.run_dir, world.rank);
   for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
   say_threads(*terminal, world, device);
-  run_training(result, device, *terminal, ranks.group());
+  try {
+    run_training(result, device, *terminal, ranks.group());
+  } catch (const UserError&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    throw UserError(ErrorKind::kEnvironment, out_of_memory(error, ranks.group().phase()));
+  }
   return 0;
 }
 

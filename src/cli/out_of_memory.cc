@@ -41,6 +41,25 @@ std::optional<double> bytes_in(std::string_view message) {
   return bytes;
 }
 
+/// What a training does, and what makes it take less.
+struct PhaseAdvice {
+  std::string_view phase;
+  const char* during;
+  const char* lower;
+};
+
+constexpr PhaseAdvice kPhases[] = {
+    {"start", "before the first step: model, optimizer and engine",
+     "set model.torch_dtype: bfloat16 or tuner.train_type: lora, or lower native.kv_cache_gib or vllm.gpu_memory_utilization"},
+    {"rollout", "in a rollout",
+     "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or max_new_tokens, or set offload.enabled: true"},
+    {"update", "in forward, backward or update",
+     "lower training.per_device_train_batch_size or global_max_length, or set training.gradient_checkpointing: true or "
+     "tuner.train_type: lora"},
+    {"evaluate", "in an evaluation",
+     "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or max_new_tokens, or set offload.enabled: true"},
+};
+
 std::string asked(const std::exception& error) {
   const std::string message = first_line(error.what());
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "an allocation failed";
@@ -48,11 +67,12 @@ std::string asked(const std::exception& error) {
   return message;
 }
 
-std::string there() {
+std::string there(std::string_view message) {
+  if (message.find(" has a total capacity of ") != std::string_view::npos) return "";  // a GPU's own message says it
   const MemoryBytes memory = host_memory();
-  std::string text = memory.total > 0 ? fmt::format("{} of {} were free on this machine (or in its container)",
+  std::string text = memory.total > 0 ? fmt::format("; {} of {} were free on this machine (or in its container)",
                                                     gib(static_cast<double>(memory.available)), gib(static_cast<double>(memory.total)))
-                                      : "how much there was is unknown";
+                                      : "; how much there was is unknown";
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     text += fmt::format("; ulimit -v allows this process {}", gib(static_cast<double>(limit.rlim_cur)));
@@ -73,13 +93,16 @@ bool is_out_of_memory(const std::exception& error) {
                      [&](const char* part) { return text.find(part) != std::string_view::npos; });
 }
 
-Problem out_of_memory(const std::exception& error) {
+Problem out_of_memory(const std::exception& error, std::string_view phase) {
+  const auto* known = std::find_if(std::begin(kPhases), std::end(kPhases), [&](const PhaseAdvice& one) { return one.phase == phase; });
+  const bool is_known = known != std::end(kPhases);
   return {.error = "out of memory",
-          .where = "this machine",
-          .what = fmt::format("{}; {}", asked(error), there()),
-          .fix =
-              "lower training.per_device_train_batch_size, global_max_length, rollout_generate_batch_size (hf), native.max_num_seqs or "
-              "native.kv_cache_gib, or set training.gradient_checkpointing: true; or raise the limit"};
+          .where = is_known ? fmt::format("this machine, {}", known->during) : "this machine",
+          .what = asked(error) + there(error.what()),
+          .fix = fmt::format("{}; `rematch plan` shows what takes how much; or raise the limit",
+                             is_known ? known->lower
+                                      : "lower training.per_device_train_batch_size, global_max_length, rollout_generate_batch_size (hf), "
+                                        "native.max_num_seqs or native.kv_cache_gib, or set training.gradient_checkpointing: true")};
 }
 
 }  // namespace rematch

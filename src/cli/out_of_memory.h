@@ -1,5 +1,6 @@
 #pragma once
 #include <exception>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -9,7 +10,8 @@ namespace rematch {
 /// of their own.
 bool is_out_of_memory(const std::exception& error);
 
-/// What was asked for, as far as the message says it, what was there (machine, container, ulimit), and what to lower.
-Problem out_of_memory(const std::exception& error);
+/// What was asked for, as far as the message says it, what was there (device; machine, container, ulimit), and what to lower.
+/// @param phase  of a training (Group::phase); empty = another command
+Problem out_of_memory(const std::exception& error, std::string_view phase = "");
 
 }  // namespace rematch

@@ -66,13 +66,13 @@ at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const 
 }
 
 at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
-                                      const std::vector<int64_t>& lens) const {
+                                      SegmentAttention& attention) const {
   const int64_t num_heads = vision_.num_heads;
   const at::Tensor qkv = linear(normed(hidden_ND, block.norm1), block.qkv).reshape({hidden_ND.size(0), 3, num_heads, -1});
   const at::ScalarType dtype = qkv.scalar_type();
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
   const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rope).to(dtype);
-  const at::Tensor attended = block_full_attention(q, k, qkv.select(1, 2), lens).flatten(1);
+  const at::Tensor attended = attention.attend(q, k, qkv.select(1, 2)).flatten(1);
   const at::Tensor hidden = hidden_ND + linear(attended, block.proj);
   return hidden + feed_forward(normed(hidden, block.norm2), block);
 }
@@ -86,14 +86,17 @@ VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const 
     const at::Tensor tokens = merger.forward(hidden);
     return rows.token_M.defined() ? tokens.index_select(0, rows.token_M) : tokens;
   };
+  const auto in_frames = std::make_shared<SegmentAttention>(rows.frame_lens, /*is_causal=*/false);
+  const auto in_windows = std::make_shared<SegmentAttention>(rows.window_lens, /*is_causal=*/false);
   VisionTowerOutput output;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    const std::vector<int64_t>& lens = vision_.blocks[i].window > 0 ? rows.window_lens : rows.frame_lens;
-    hidden = !checkpointing_
-                 ? block_forward(blocks_[i], hidden, rows.rope, lens)
-                 : checkpointed([this, i, rope = rows.rope,
-                                 lens](const std::vector<at::Tensor>& inputs) { return block_forward(blocks_[i], inputs[0], rope, lens); },
-                                {hidden});
+    const std::shared_ptr<SegmentAttention>& attention = vision_.blocks[i].window > 0 ? in_windows : in_frames;
+    hidden = !checkpointing_ ? block_forward(blocks_[i], hidden, rows.rope, *attention)
+                             : checkpointed(
+                                   [this, i, rope = rows.rope, attention](const std::vector<at::Tensor>& inputs) {
+                                     return block_forward(blocks_[i], inputs[0], rope, *attention);
+                                   },
+                                   {hidden});
     const int64_t merger = vision_.blocks[i].deepstack_merger;
     if (merger >= 0) output.deepstack_MH.push_back(merged(deepstack_mergers_[static_cast<size_t>(merger)]));
   }

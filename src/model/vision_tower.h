@@ -5,6 +5,7 @@
 
 #include "flow/grid.h"
 #include "model/layer_source.h"
+#include "nn/attention.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
 
@@ -56,9 +57,8 @@ class VisionTower {
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;
-  /// @param lens  rows that attend to each other: frames or windows
-  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
-                           const std::vector<int64_t>& lens) const;
+  /// @param attention  of the rows that attend to each other: frames or windows
+  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope, SegmentAttention& attention) const;
 
   const VisionDescription& vision_;
   LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]

@@ -35,14 +35,20 @@ at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND, c
 
 }  // namespace
 
-at::Tensor VarlenCausalAttention::attend(int64_t, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) {
-  if (!plan_) plan_ = std::make_shared<SegmentPlan>(segment_lens_, SegmentPlan::Options{.may_pad = true}, q_TND.device());
-  return grouped_attention(*plan_, q_TND, k_TND, v_TND, /*is_causal=*/true);
-}
-
-at::Tensor block_full_attention(const at::Tensor& q_NHD, const at::Tensor& k_NHD, const at::Tensor& v_NHD,
-                                const std::vector<int64_t>& block_lens) {
-  return grouped_attention(SegmentPlan(block_lens, {}, q_NHD.device()), q_NHD, k_NHD, v_NHD, /*is_causal=*/false);
+at::Tensor SegmentAttention::attend(const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) {
+  const at::Device device = q_TND.device();
+  const AttentionKernel kernel = choose_attention({.device = device, .dtype = q_TND.scalar_type(), .head_dim = q_TND.size(-1)});
+  if (kernel == AttentionKernel::kVarlen && q_TND.size(0) > 0) {
+    if (!bounds_) {
+      // Flash attention takes a shortcut for segments of one row each, in which empty ones would be in the way.
+      std::vector<int64_t> lens = segment_lens_;
+      std::erase(lens, 0);
+      bounds_ = SegmentBounds::of(lens, device);
+    }
+    return varlen_attention(q_TND, k_TND, v_TND, *bounds_, *bounds_, is_causal_);
+  }
+  if (!plan_) plan_ = std::make_shared<SegmentPlan>(segment_lens_, SegmentPlan::Options{.may_pad = is_causal_}, device);
+  return grouped_attention(*plan_, q_TND, k_TND, v_TND, is_causal_);
 }
 
 at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) {

@@ -2,7 +2,10 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
+
+#include "nn/attention_choice.h"
 
 namespace rematch {
 
@@ -23,22 +26,35 @@ class AttentionContext {
   virtual std::shared_ptr<AttentionContext> for_recomputing() const { return nullptr; }
 };
 
-/// Block-causal attention of a varlen row: each segment attends to itself only, causally. Cost Σ len², no [T, T] mask.
-class VarlenCausalAttention : public AttentionContext {
+/// Attention inside each segment of a varlen row, by the kernel of choose_attention(). Cost Σ len², no [T, T] mask. What a kernel needs to
+/// know about the segments is made by the first layer and used by all.
+class SegmentAttention {
  public:
-  /// @param segment_lens  lengths of the row's segments, in order, each ≥ 0
-  explicit VarlenCausalAttention(std::vector<int64_t> segment_lens) : segment_lens_(std::move(segment_lens)) {}
-  at::Tensor attend(int64_t layer_idx, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) override;
-  std::shared_ptr<AttentionContext> for_recomputing() const override { return std::make_shared<VarlenCausalAttention>(*this); }
+  /// @param segment_lens  lengths of consecutive segments, each ≥ 0. @param is_causal  else full (vision frames)
+  SegmentAttention(std::vector<int64_t> segment_lens, bool is_causal) : segment_lens_(std::move(segment_lens)), is_causal_(is_causal) {}
+  /// q [T, nq, D], k,v [T, nkv, D] → [T, nq, D].
+  at::Tensor attend(const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND);
 
  private:
   std::vector<int64_t> segment_lens_;
-  std::shared_ptr<const SegmentPlan> plan_;  ///< made by the first layer, used by all
+  bool is_causal_;
+  std::shared_ptr<const SegmentPlan> plan_;  ///< of kGroups
+  std::optional<SegmentBounds> bounds_;      ///< of kVarlen
 };
 
-/// Full attention inside each block of rows (vision frames). q,k,v [N, heads, D] → [N, heads, D].
-at::Tensor block_full_attention(const at::Tensor& q_NHD, const at::Tensor& k_NHD, const at::Tensor& v_NHD,
-                                const std::vector<int64_t>& block_lens);
+/// Block-causal attention of a varlen row: each segment attends to itself only, causally.
+class VarlenCausalAttention : public AttentionContext {
+ public:
+  /// @param segment_lens  lengths of the row's segments, in order, each ≥ 0
+  explicit VarlenCausalAttention(std::vector<int64_t> segment_lens) : segments_(std::move(segment_lens), /*is_causal=*/true) {}
+  at::Tensor attend(int64_t, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) override {
+    return segments_.attend(q_TND, k_TND, v_TND);
+  }
+  std::shared_ptr<AttentionContext> for_recomputing() const override { return std::make_shared<VarlenCausalAttention>(*this); }
+
+ private:
+  SegmentAttention segments_;
+};
 
 /// Attention of a padded batch over a cache with an additive mask.
 /// q [B, nq, Tq, D], k,v [B, nkv, Tk, D], mask [B, 1, Tq, Tk] → [B, nq, Tq, D].

@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
+#include "cli/commands.h"
 #include "e2e/program.h"
+#include "model/stock_checkpoint.h"
 #include "support/pretend_device.h"
 
 namespace rematch {
@@ -79,6 +81,24 @@ void compare(const std::string& lines, const std::string& weights) {
   expect_equal(there, here, weights);
 }
 
+/// `rematch eval` in this process.
+struct Evaluated {
+  Evaluated(const std::string& lines, const std::string& device) {
+    const test::Program program;
+    run_eval({.config_path = program.config(lines), .overrides = {"training.output_dir=" + program.dir().file("out")}, .device = device});
+    const Json results = parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
+    for (const auto& item : results.items()) {
+      if (item.value().is_number() && item.key().find("time") == std::string::npos && item.key().find("per_s") == std::string::npos)
+        scores[item.key()] = item.value().get<double>();
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(program.run_dir())) {
+      if (entry.path().string().ends_with(".samples.jsonl")) answers = read_file(entry.path().string());
+    }
+  }
+  std::map<std::string, double> scores;
+  std::string answers;  ///< of every sample; empty without rollouts
+};
+
 const char* const kStage2 =
     "training: {packing: true, learning_rate: 1.0e-4, max_steps: 3, eval_strategy: steps, eval_steps: 3, save_strategy: steps, save_steps: "
     "1}\n"
@@ -101,6 +121,32 @@ TEST(DeviceTraining, StageTwoWithNativeAndDoraEqualsTheCpu) {
       "training: {learning_rate: 1.0e-4, eval_strategy: steps, eval_steps: 2, gradient_checkpointing: true}\n"
       "custom: {extra: {rollout_matching: {rollout_backend: native}}}\n",
       "checkpoint-2/adapter_model.safetensors");
+}
+
+TEST(DeviceTraining, StageTwoWithNativeAndLoraEqualsTheCpu) {
+  compare(
+      "tuner: {train_type: lora, lora_rank: 3, lora_alpha: 6, target_modules: [all-linear]}\n"
+      "training: {packing: true, learning_rate: 1.0e-4}\n"
+      "custom: {extra: {rollout_matching: {rollout_backend: native}}}\n",
+      "checkpoint-2/adapter_model.safetensors");
+}
+
+TEST(DeviceTraining, AFamilyThatAttendsInWindowsEqualsTheCpu) {
+  const test::CheckpointCopy stock = test::stock_checkpoint(400, test::windows_tied(), "model.embed_tokens.weight");
+  const test::TempDir dir;
+  run_add_coord_tokens(stock.path(), dir.file("base"), /*untie=*/false);
+  compare("model: {model: " + dir.file("base") + "}\ntraining: {learning_rate: 1.0e-4}\n", "checkpoint-2/model.safetensors");
+}
+
+TEST(DeviceEval, AnswersAndScoresAreThoseOfTheCpu) {
+  test::pretend_device();
+  for (const std::string lines : {"custom: {extra: {rollout_matching: {rollout_backend: native}}}\n", "custom: {trainer_variant: sft}\n"}) {
+    const Evaluated here(lines, "cpu"), there(lines, test::kPretendName);
+    EXPECT_EQ(there.answers, here.answers);
+    ASSERT_EQ(there.scores.size(), here.scores.size());
+    for (const auto& [name, value] : here.scores)
+      EXPECT_NEAR(there.scores.at(name), value, kTolerance * std::max(1.0, std::abs(value))) << name;
+  }
 }
 
 TEST(DeviceTraining, AResumedRunEndsWithTheBitsOfAnUninterruptedOne) {

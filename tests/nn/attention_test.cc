@@ -89,12 +89,12 @@ TEST(VarlenCausalAttention, NaNInOneSegmentStaysThere) {
   EXPECT_TRUE(x.v.grad().narrow(0, 8, 12).isfinite().all().item<bool>());
 }
 
-TEST(BlockFullAttention, EqualsTheDefinitionForEqualAndMixedBlocks) {
+TEST(SegmentAttention, EqualsTheDefinitionForEqualAndMixedBlocks) {
   for (const std::vector<int64_t>& lens : {std::vector<int64_t>{4, 4, 4}, {6, 4, 6, 1, 4}}) {
     int64_t num_rows = 0;
     for (const int64_t len : lens) num_rows += len;
     const Qkv x = make_qkv(num_rows, 3, 3);
-    expect_same(block_full_attention(x.q, x.k, x.v, lens), by_definition(x, lens, false), x);
+    expect_same(SegmentAttention(lens, /*is_causal=*/false).attend(x.q, x.k, x.v), by_definition(x, lens, false), x);
   }
 }
 

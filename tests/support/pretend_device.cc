@@ -1,5 +1,6 @@
 #include "support/pretend_device.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -67,6 +68,11 @@ struct Hooks : at::PrivateUse1HooksInterface {
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return 1; }
+  // at::manual_seed() seeds the generators of all devices.
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    static const at::Generator generator = at::detail::createCPUGenerator();
+    return generator;
+  }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
   c10::Device getDeviceFromPtr(void*) const override { return {kPretend, 0}; }
   bool isPinnedPtr(const void* data) const override { return PinnedAllocator::holds(data); }

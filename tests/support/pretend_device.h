@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace rematch::test {
@@ -13,6 +14,9 @@ inline constexpr const char* kPretendName = "pretend";
 /// the host cannot read. What fails on a GPU fails here: an operator that is given tensors of both devices throws, a pointer to the
 /// device's memory that the host follows ends the process, and what makes the host wait is counted. Registers it at the first call.
 at::Device pretend_device();
+
+/// From now on the device has no memory left while `is_full` answers true: what allocates throws what CUDA's allocator throws. Null: never.
+void set_pretend_full(std::function<bool()> is_full);
 
 /// What passed between host and device.
 struct Traffic {

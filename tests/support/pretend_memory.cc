@@ -20,9 +20,15 @@ constexpr size_t kAlignment = 64;
 void* far_of(void* near) { return near == nullptr ? nullptr : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(near) | kFarAway); }
 void* near_of(const void* far) { return far == nullptr ? nullptr : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(far) & ~kFarAway); }
 
+std::function<bool()> is_full;
+
 class Allocator : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size) override {
+    if (size > 0 && is_full && is_full()) {
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "pretend out of memory. Tried to allocate ", size,
+                       " bytes. Device 0 has a total capacity of ", "1.00 GiB of which 0 bytes is free.");
+    }
     void* near = size > 0 ? std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment) : nullptr;
     return {far_of(near), near, &std::free, c10::Device(kPretend, 0)};
   }
@@ -72,6 +78,8 @@ void count_wait(const char* why) {
 void count_upload() { ++num_uploads; }
 
 Traffic traffic() { return {num_waits.load(), num_uploads.load()}; }
+
+void set_pretend_full(std::function<bool()> now) { is_full = std::move(now); }
 
 void register_pretend_memory() { c10::SetAllocator(kPretend, &pretend_allocator()); }
 

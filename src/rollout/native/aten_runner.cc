@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +31,12 @@ struct AttentionPlan {
     at::Tensor mask;  ///< [1, 1, rows, L]
   };
   std::vector<Prefill> prefills;
+  /// The same sequences in one call, where attention goes by cumulative lengths; then `prefills` is empty.
+  struct VarlenPrefill {
+    at::Tensor rows_P, slots_L;  ///< of all of them, one after the other
+    SegmentBounds queries, keys;
+  };
+  std::optional<VarlenPrefill> varlen;
 };
 
 at::Tensor additive(const at::Tensor& visible, const at::TensorOptions& options) {
@@ -48,6 +56,7 @@ class PagedAttention : public AttentionContext {
     values.index_copy_(0, plan_.slots_T, v_TND);
     at::Tensor out = at::empty_like(q_TND);
     if (plan_.decode_slots_SL.defined()) decode(q_TND, keys, values, out);
+    if (plan_.varlen) prefill(*plan_.varlen, q_TND, keys, values, out);
     for (const AttentionPlan::Prefill& prefill : plan_.prefills) {
       const at::Tensor q = q_TND.narrow(0, prefill.first_row, prefill.num_rows).transpose(0, 1).unsqueeze(0);
       const at::Tensor k = keys.index_select(0, prefill.slots_L).transpose(0, 1).unsqueeze(0);
@@ -58,6 +67,13 @@ class PagedAttention : public AttentionContext {
   }
 
  private:
+  static void prefill(const AttentionPlan::VarlenPrefill& plan, const at::Tensor& q_TND, const at::Tensor& keys, const at::Tensor& values,
+                      at::Tensor& out) {
+    out.index_copy_(0, plan.rows_P,
+                    varlen_attention(q_TND.index_select(0, plan.rows_P), keys.index_select(0, plan.slots_L),
+                                     values.index_select(0, plan.slots_L), plan.queries, plan.keys, /*is_causal=*/true));
+  }
+
   void decode(const at::Tensor& q_TND, const at::Tensor& keys, const at::Tensor& values, at::Tensor& out) const {
     const int64_t num_sequences = plan_.decode_slots_SL.size(0), num_kv_heads = keys.size(1), head_dim = keys.size(2);
     const auto gathered = [&](const at::Tensor& pages) {
@@ -221,21 +237,44 @@ class AtenRunner : public StepRunner {
     return inputs;
   }
 
+  // Sequences with several rows, each over all that it has cached then.
+  void plan_prefills(const std::vector<const StepSequence*>& sequences, AttentionPlan& plan) const {
+    if (sequences.empty()) return;
+    const AttentionCase attention{.device = model_->device(), .dtype = model_->dtype(), .head_dim = model_->description().text.head_dim};
+    const bool is_varlen = choose_attention(attention) == AttentionKernel::kVarlen;
+    std::vector<int64_t> rows, slots, query_lens, key_lens;
+    for (const StepSequence* sequence : sequences) {
+      const int64_t end = sequence->num_cached + sequence->num_rows;
+      for (int64_t i = 0; i < end; ++i) slots.push_back(slot_of(*sequence, i));
+      if (is_varlen) {
+        for (int64_t i = 0; i < sequence->num_rows; ++i) rows.push_back(sequence->first_row + i);
+        query_lens.push_back(sequence->num_rows);
+        key_lens.push_back(end);
+        continue;
+      }
+      const at::Tensor query = at::arange(sequence->num_cached, end, at::kLong).unsqueeze(1);
+      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options()).view({1, 1, sequence->num_rows, end});
+      plan.prefills.push_back({sequence->first_row, sequence->num_rows, index(std::exchange(slots, {})), mask});
+    }
+    if (!is_varlen) return;
+    const at::Device device = model_->device();
+    plan.varlen = {.rows_P = index(rows),
+                   .slots_L = index(slots),
+                   .queries = SegmentBounds::of(query_lens, device),
+                   .keys = SegmentBounds::of(key_lens, device)};
+  }
+
   AttentionPlan plan_attention(const Step& step) const {
     AttentionPlan plan;
     std::vector<int64_t> slots(step.token_ids.size());
+    std::vector<const StepSequence*> several;
     for (const StepSequence& sequence : step.sequences) {
-      const int64_t end = sequence.num_cached + sequence.num_rows;
       for (int64_t i = 0; i < sequence.num_rows; ++i) {
         slots[static_cast<size_t>(sequence.first_row + i)] = slot_of(sequence, sequence.num_cached + i);
       }
-      if (sequence.num_rows == 1) continue;
-      std::vector<int64_t> cached;
-      for (int64_t i = 0; i < end; ++i) cached.push_back(slot_of(sequence, i));
-      const at::Tensor query = at::arange(sequence.num_cached, end, at::kLong).unsqueeze(1);
-      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options()).view({1, 1, sequence.num_rows, end});
-      plan.prefills.push_back({sequence.first_row, sequence.num_rows, index(cached), mask});
+      if (sequence.num_rows > 1) several.push_back(&sequence);
     }
+    plan_prefills(several, plan);
     plan.slots_T = index(slots);
     const std::vector<const StepSequence*> decodes = decoding(step);
     if (decodes.empty()) return plan;

@@ -1,0 +1,62 @@
+// A device without memory left, in each phase of a training.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "assembly/run.h"
+#include "cli/out_of_memory.h"
+#include "dist/group.h"
+#include "e2e/program.h"
+#include "support/pretend_device.h"
+
+namespace rematch {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What a user is told when the device is full in a phase.
+Problem told_in(const std::string& phase, const std::string& backend = "hf") {
+  test::Program program;
+  const std::string config = program.config(
+      "training: {max_steps: 1, eval_strategy: steps, eval_steps: 1}\n"
+      "custom: {extra: {rollout_matching: {rollout_backend: " +
+      backend + ", max_new_tokens: 8}}}\n");
+  test::set_pretend_full([&] { return alone().phase() == phase; });
+  std::ostringstream out, err;
+  Terminal terminal(out, err, {});
+  Problem problem;
+  alone().enter("start");
+  try {
+    run_training(load_config(config, {"training.output_dir=" + program.dir().file("out")}), test::kPretendName, terminal);
+    ADD_FAILURE() << "nothing is allocated in the phase " << phase;
+  } catch (const UserError& error) {
+    problem = error.problems().front();
+  } catch (const std::exception& error) {
+    EXPECT_TRUE(is_out_of_memory(error)) << error.what();
+    problem = out_of_memory(error, alone().phase());
+  }
+  test::set_pretend_full(nullptr);
+  return problem;
+}
+
+}  // namespace
+
+TEST(DeviceOutOfMemory, NamesThePhaseWhatWasAskedForAndWhatToLower) {
+  test::pretend_device();
+  const std::pair<const char*, const char*> wanted[] = {{"start", "model.torch_dtype: bfloat16"},
+                                                        {"rollout", "native.max_num_seqs"},
+                                                        {"update", "training.gradient_checkpointing: true"},
+                                                        {"evaluate", "max_new_tokens"}};
+  for (const auto& [phase, lower] : wanted) {
+    SCOPED_TRACE(phase);
+    const Problem problem = told_in(phase);
+    EXPECT_THAT(problem.where, HasSubstr("this machine, "));
+    EXPECT_THAT(problem.what, HasSubstr("Tried to allocate"));
+    EXPECT_THAT(problem.what, HasSubstr("has a total capacity of"));
+    EXPECT_THAT(problem.fix, HasSubstr(lower));
+  }
+  EXPECT_THAT(told_in("rollout", "native").what, HasSubstr("Tried to allocate")) << "its cache has a message of its own";
+}
+
+}  // namespace rematch
