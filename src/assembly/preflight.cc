@@ -40,7 +40,7 @@ class Checks {
 
   Preflight run() {
     const bool evaluates = settings_.data.val_jsonl && settings_.cadence.eval_when != When::kNever;
-    if (!attempt([&] { choose_device(device_); })) device_ = "cpu";
+    if (!attempt([&] { dtype_on(choose_device(device_), settings_.model.dtype); })) device_ = "cpu";
     if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl) attempt([&] { require_nccl(choose_device(device_)); });
     if (settings_.is_stage_2() || (evaluates && settings_.rollouts)) attempt([&] { check_backend(); });
     if (settings_.output.wants_wandb()) attempt([] { check_wandb(); });

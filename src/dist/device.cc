@@ -1,6 +1,7 @@
 #include "dist/device.h"
 
 #include <ATen/Parallel.h>
+#include <c10/core/DeviceGuard.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/core.h>
 
@@ -8,6 +9,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "dist/cuda_state.h"
 
 namespace rematch {
 int num_gpus() {
@@ -49,21 +52,26 @@ at::Device choose_device(const std::string& wish) {
         ErrorKind::kConfig,
         {.error = "unknown device", .where = "--device", .what = fmt::format("\"{}\"", wish), .fix = "use auto, cpu, cuda or cuda:N"});
   }
-  const int available = num_gpus();
-  if (index >= available) {
-    throw UserError(
-        ErrorKind::kEnvironment,
-        {.error = "the requested CUDA device does not exist",
-         .where = fmt::format("--device {}", wish),
-         .what = fmt::format("{}; CUDA devices found: {}", at::hasCUDA() ? "torch has CUDA" : "this torch build has no CUDA", available),
-         .fix = "use --device cpu or auto, or install a CUDA build of torch and a working driver"});
-  }
+  if (index >= num_gpus()) throw UserError(ErrorKind::kEnvironment, missing_device(wish, cuda_state()));
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
 }
 
-at::ScalarType dtype_on(const at::Device& device, ModelDtype wish) {
-  if (wish == ModelDtype::kAuto) return device.is_cuda() ? at::kBFloat16 : at::kFloat;
-  return wish == ModelDtype::kBfloat16 ? at::kBFloat16 : at::kFloat;
+bool computes_bfloat16(const at::Device& device) {
+  if (!device.is_cuda()) return true;
+  // The one question about a GPU's age that torch answers without the CUDA runtime: true from compute capability 8.0 on.
+  const c10::DeviceGuard on_device(device);
+  return at::detail::getCUDAHooks().supportsBFloat16ConvolutionWithCuDNNv8();
+}
+
+at::ScalarType dtype_on(const at::Device& device, ModelDtype wish, const std::function<bool(const at::Device&)>& computes) {
+  if (wish == ModelDtype::kFloat32 || (wish == ModelDtype::kAuto && !device.is_cuda())) return at::kFloat;
+  if (computes(device)) return at::kBFloat16;
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = "this GPU does not compute in bfloat16",
+       .where = fmt::format("{}, model.torch_dtype: {}", describe_device(device), wish == ModelDtype::kAuto ? "auto" : "bfloat16"),
+       .what = "its compute capability is below 8.0; auto means bfloat16 on a GPU",
+       .fix = "set model.torch_dtype: float32, which takes twice the memory, or use a GPU from the Ampere generation on"});
 }
 
 std::string describe_device(const at::Device& device) {

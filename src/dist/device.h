@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <string>
 
 #include "dist/world.h"
@@ -22,8 +23,13 @@ int num_gpus();
 /// One line for the log: "cpu, 2 threads" or "cuda:0 of 4".
 std::string describe_device(const at::Device& device);
 
+/// False for GPUs before compute capability 8.0, which would emulate it.
+bool computes_bfloat16(const at::Device& device);
+
 /// What a model computes in: `auto` is bfloat16 on a GPU and float32 on a CPU.
-at::ScalarType dtype_on(const at::Device& device, ModelDtype wish);
+/// @throws UserError (environment) when that is bfloat16 and the device does not compute in it
+at::ScalarType dtype_on(const at::Device& device, ModelDtype wish,
+                        const std::function<bool(const at::Device&)>& computes = computes_bfloat16);
 
 /// True when this libtorch has a CUDA backend and a device is available.
 bool cuda_is_available();
