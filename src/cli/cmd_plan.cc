@@ -81,9 +81,12 @@ std::string check_memory(const PlanArguments& arguments) {
   std::error_code ignored;
   if (!fs::is_regular_file(join_path(settings.model.directory, "config.json"), ignored)) return "";
   const PlanRequest request = request_of(settings, arguments);
-  if (request.device.memory_bytes == 0) return "";
+  return check_memory(request, make_plan(request), arguments);
+}
+
+std::string check_memory(const PlanRequest& request, const MemoryPlan& plan, const PlanArguments& arguments) {
   const int64_t least = least_bytes(request), memory = request.device.memory_bytes;
-  const MemoryPlan plan = make_plan(request);
+  if (memory == 0) return "";
   const bool asked_for = arguments.gpu_memory_gib.has_value();
   if (least > memory && asked_for) {
     const std::vector<std::string> advice = advice_for(request, plan);

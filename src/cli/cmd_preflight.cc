@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "assembly/plan_request.h"
 #include "assembly/preflight.h"
@@ -44,6 +45,30 @@ void add_problems(Found& found, const UserError& error) {
   for (const Problem& problem : error.problems()) found.problems.emplace_back(error.kind(), problem);
 }
 
+// Refused beside whatever else was found: who mends the rest should not learn of this afterwards.
+void look_at_memory(Found& found, const Settings& settings, const CheckArguments& arguments) {
+  std::optional<PlanRequest> request;
+  MemoryPlan plan;
+  try {
+    request = plan_request(settings, device_of(arguments, settings));
+    plan = make_plan(*request);
+  } catch (const UserError& error) {
+    // A model without a readable config.json has been found already.
+    if (found.problems.empty()) add_problems(found, error);
+    return;
+  }
+  found.plan = plan_json(*request, plan);
+  found.needs = fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
+  if (arguments.num_ranks > 1) found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
+  try {
+    const std::string warning =
+        check_memory(*request, plan, {.path = arguments.run.config_path, .gpu_memory_gib = arguments.gpu_memory_gib});
+    if (!warning.empty()) found.warnings.push_back(warning);
+  } catch (const UserError& error) {
+    add_problems(found, error);
+  }
+}
+
 Found look(const CheckArguments& arguments) {
   Found found;
   ConfigResult result;
@@ -60,21 +85,7 @@ Found look(const CheckArguments& arguments) {
   found.problems = std::move(checked.problems);
   found.facts = std::move(checked.facts);
   found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
-  try {
-    const std::string warning = check_memory({.path = arguments.run.config_path,
-                                              .overrides = arguments.run.overrides,
-                                              .gpu_memory_gib = arguments.gpu_memory_gib,
-                                              .num_ranks = arguments.num_ranks});
-    if (!warning.empty()) found.warnings.push_back(warning);
-    const PlanRequest request = plan_request(result.settings, device_of(arguments, result.settings));
-    const MemoryPlan plan = make_plan(request);
-    found.plan = plan_json(request, plan);
-    found.needs = fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
-    if (arguments.num_ranks > 1) found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
-  } catch (const UserError& error) {
-    // A model without a readable config.json has been found already.
-    if (found.problems.empty()) add_problems(found, error);
-  }
+  look_at_memory(found, result.settings, arguments);
   return found;
 }
 

@@ -7,6 +7,9 @@
 
 namespace rematch {
 
+struct MemoryPlan;
+struct PlanRequest;
+
 /// Arguments of a command that takes a CONFIG.
 struct RunArguments {
   std::string config_path;
@@ -48,6 +51,8 @@ int run_plan(const PlanArguments& arguments, std::ostream& out);
 /// Whether a configuration fits, for `rematch check`. @return a warning for people; empty when it fits, or nothing is known
 /// @throws UserError (config) when what every step holds is more than all memory of the GPU that was asked for
 std::string check_memory(const PlanArguments& arguments);
+/// The same for a plan that is made already. @param arguments  where it came from
+std::string check_memory(const PlanRequest& request, const MemoryPlan& plan, const PlanArguments& arguments);
 
 /// `rematch train CONFIG`
 int run_train(const RunArguments& arguments);

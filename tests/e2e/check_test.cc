@@ -46,6 +46,18 @@ TEST(Check, NamesAllProblemsAtOnceAndTheDeviceFirst) {
   EXPECT_EQ(program.run("check --config-only " + program.config() + " --set model.model=nowhere").exit_code, 0);
 }
 
+TEST(Check, RefusesWhatCannotFitBesideWhateverElseIsWrong) {
+  test::Program program;
+  const std::string wrong = program.config() + " --gpu-memory 0.001 --set custom.train_jsonl=none.jsonl";
+  const test::ProcessResult result = program.run("check " + wrong);
+  EXPECT_EQ(result.out, "");
+  for (const char* part : {"none.jsonl", "this run cannot fit the device", "--gpu-memory 0.001", "parameters"})
+    EXPECT_THAT(result.err, HasSubstr(part));
+  const Json json = parse_json(program.run("check --json " + wrong).out, "check");
+  EXPECT_EQ(json["problems"].size(), 2u);
+  EXPECT_FALSE(json["plan"]["fits"].get<bool>());
+}
+
 TEST(Check, ReadsTheHeadersOfTheWeights) {
   test::Program program;
   fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
