@@ -5,13 +5,15 @@ Every function releases the interpreter's lock while it works and may be called 
 """
 
 import os
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
 try:
     from rematch import _stages
 except ImportError as error:
-    raise ImportError(f"rematch has no module for this Python ({error}); the wheel serves the Python that made it and all from 3.12 on, "
-                      "docs/python.md tells how to make one") from error
+    _modules = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("_stages.*.so"))) or "none"
+    raise ImportError(f"rematch has no module for this Python ({error}); here are: {_modules} (abi3 serves all from 3.12 on); docs/python.md tells "
+                      "how to make one") from error
 
 Model = Union[str, "os.PathLike[str]"]
 """A model directory; of it only tokenizer.json and, where it lies there, generation_config.json are read, once a process."""

@@ -103,13 +103,18 @@ class StagesTest(unittest.TestCase):
 
         thread = threading.Thread(target=tick)
         thread.start()
-        begin = time.monotonic()
-        rematch.match(truth, truth, maskiou_resolution=2048, candidate_top_k=100)
-        end = time.monotonic()
+
+        def ticked_amid_a_call():
+            begin = time.monotonic()
+            rematch.match(truth, truth, maskiou_resolution=2048, candidate_top_k=100)
+            tenth = (time.monotonic() - begin) / 10
+            return any(begin + tenth < tick < begin + 9 * tenth for tick in ticks)
+
+        # On a busy machine one call may be too short for the other thread; a call that kept the lock would be so every time.
+        ticked = any(ticked_amid_a_call() for _ in range(10))
         done.set()
         thread.join()
-        longest = max(b - a for a, b in zip([begin, *ticks], [*ticks, end]))
-        self.assertLess(longest, max(0.1, (end - begin) / 2), f"of {end - begin:.2f} s")
+        self.assertTrue(ticked)
 
     def test_answer_from_several_threads_what_they_answer_from_one(self):
         rows = [json.loads(line) for line in (VECTORS / "parse.jsonl").read_text().splitlines()]

@@ -49,6 +49,16 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("planted", parts["lora"]["reason"])
         self.assertEqual(parts["doctor"]["result"], "passed")
 
+    def test_knows_devices_by_whole_words(self):
+        sys.path.insert(0, str(ROOT / "tools"))
+        from gpu.machine import PEAKS, peaks_of
+
+        for name, key in {"NVIDIA H100 80GB HBM3": "H100", "NVIDIA H100 PCIe": "H100 PCIe", "NVIDIA GH200 480GB": "GH200", "NVIDIA L4": "L4",
+                          "NVIDIA A100-SXM4-80GB": "A100", "NVIDIA A10": "A10", "NVIDIA GeForce RTX 4090": "4090"}.items():
+            self.assertEqual(peaks_of(name), PEAKS[key], name)
+        for name in ("NVIDIA L40", "NVIDIA A10G", "NVIDIA A100-PCIE-40GB", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 NVL", ""):
+            self.assertIsNone(peaks_of(name), name)
+
     def test_refuses_what_it_does_not_know(self):
         self.assertEqual(self.check("everything")[0].returncode, 2)
         done, _ = self.check("--rematch", "/nowhere")

@@ -1,6 +1,7 @@
 """The machine that scripts/gpu-check examines: what it has, and programs run on it with their peak memory."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,9 +9,11 @@ import threading
 import time
 from pathlib import Path
 
-# Dense bfloat16 TFLOP/s and GB/s by what nvidia-smi calls the device; the first name that occurs counts. From the vendor's data sheets.
+# Dense bfloat16 TFLOP/s and GB/s by what nvidia-smi calls the device; the first whose words occur counts. From the vendor's data sheets.
 PEAKS = {"GH200": (989, 4000), "H200": (989, 4800), "H100 PCIe": (756, 2000), "H100": (989, 3350), "B200": (2250, 8000), "A100": (312, 2039),
          "L40S": (362, 864), "L4": (121, 300), "A10": (125, 600), "4090": (165, 1008), "5090": (210, 1792), "3090": (71, 936)}
+# Others that share a word with one of them: slower.
+OTHERS = {"Laptop", "NVL", "D", "40GB"}
 
 
 class Failed(Exception):
@@ -27,6 +30,14 @@ def python_with_torch(root):
         if python.exists() and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
             return python
     return None
+
+
+def peaks_of(name):
+    """(TFLOP/s, GB/s) of a device by its name, or None: an A10G is no A10, an L40 no L4."""
+    words = re.split("[ -]", name)
+    if OTHERS.intersection(words):
+        return None
+    return next((peak for key, peak in PEAKS.items() if set(key.split()) <= set(words)), None)
 
 
 class Machine:
@@ -63,8 +74,7 @@ class Machine:
 
     def peaks(self):
         """(TFLOP/s, GB/s) of the device, or None where it is not known."""
-        name = self.smi("name") or ""
-        return next((peak for key, peak in PEAKS.items() if key in name), None)
+        return peaks_of(self.smi("name") or "")
 
     def run(self, command, name, text=None, codes=(0,)):
         """Runs a program to the part's deadline; its output goes to OUT/NAME.log.
