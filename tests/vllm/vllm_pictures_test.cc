@@ -18,7 +18,7 @@ namespace rematch {
 TEST(VllmPictures, AwkwardOnesGiveTheTokensAndAnswersOfTheOtherBackendsInBothFamilies) {
   REMATCH_NEEDS_VLLM();
   const test::TempDir directory;
-  test::make_goldens("vision_suite.py " + directory.path());
+  test::make_goldens("vision_suite.py --pictures " + directory.path());
   std::set<std::string> files;
   for (const std::string& line : split(read_file(directory.file("manifest.jsonl")), '\n')) {
     if (line.empty()) continue;

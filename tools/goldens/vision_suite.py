@@ -1,8 +1,9 @@
 """Writes sixty pictures of every awkward kind and what AutoProcessor makes of them for both families of models.
 
-Usage: vision_suite.py OUT_DIR
+Usage: vision_suite.py OUT_DIR [--pictures]
 OUT_DIR gets the pictures; MODEL/, a processor as `save_pretrained` writes it; NAME.MODEL.BACKEND.f32, the pixel values; and manifest.jsonl:
 {"file", "model", "backend", "grid", "tokens"} or {"file", "refused"}, the words of our error for what Pillow shows but we refuse.
+With --pictures only these and their names: {"file"}, {"file", "refused"}.
 Pictures are given to the processor as a server gives them: opened by Pillow. With a torchvision (find_torchvision.py) the processor
 is AutoProcessor's; without, AutoProcessor refuses to load: its image processor is built by hand, on stand-ins (vision_images.py).
 """
@@ -135,13 +136,16 @@ def answer_of(processor, picture):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--pictures", action="store_true")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(18)
-    processors = make_processors(args.out)
+    processors = {} if args.pictures else make_processors(args.out)
     rows = []
     for name, content in (opaque_pictures(rng) | transparent_pictures(rng)).items():
         (args.out / name).write_bytes(content)
+        if args.pictures:
+            rows.append({"file": name})
         for (model, backend), processor in processors.items():
             values, grid, tokens = answer_of(processor, Image.open(io.BytesIO(content)))
             values.astype("<f4").tofile(args.out / f"{name}.{model}.{backend}.f32")
