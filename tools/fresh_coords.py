@@ -6,6 +6,7 @@
 OUT gets the scenes, the stock model, the base of `add-coord-tokens`, a run of stage 1 with `trainable_token_indices: [coord_tokens]` and
 the merged model; `rematch eval` measures base and merged (docs/adapters.md has the numbers). With --compare the adapter is loaded by PEFT,
 unmerged, and its greedy answers are compared with those of `rematch rollout` for the model merged in float32 (needs transformers and peft).
+Exit code 1 when F1 has not risen or an answer differs.
 """
 import argparse
 import json
@@ -85,17 +86,28 @@ def main():
     write_stock(out / "stock")
     rematch("add-coord-tokens", out / "stock", out / "base")
     config = configuration(out, args.steps)
+
+    def f1():
+        return json.loads((out / "run/eval_results.json").read_text(encoding="utf-8"))["eval_rollout_f1_iou50"]
+
     full = ("--set", "tuner.train_type=full", "--set", "tuner.trainable_token_indices=[]")
     rematch("eval", config, *full)
+    before = f1()
     rematch("train", config)
     adapter = out / f"run/checkpoint-{args.steps}"
     rematch("merge", adapter, "--model", out / "base", "--output", out / "merged")
     rematch("eval", config, *full, "--set", f"model.model={out}/merged")
+    print(f"F1 @ IoU 0.5 from {before:.3f} to {f1():.3f}")
+    good = f1() > before
     if args.compare:
         rematch("merge", adapter, "--model", out / "base", "--output", out / "merged_float32", "--dtype", "float32")
         rematch("rollout", config, *full, "--set", f"model.model={out}/merged_float32", "--set", "model.torch_dtype=float32", "--output", out / "rollouts.jsonl")
         rollouts = [json.loads(line) for line in (out / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()]
-        print(f"{compare(out / 'base', adapter, rollouts, args.compare)} of {min(args.compare, len(rollouts))} answers by PEFT are those of the merged model")
+        asked = min(args.compare, len(rollouts))
+        num_equal = compare(out / "base", adapter, rollouts, asked)
+        print(f"{num_equal} of {asked} answers by PEFT are those of the merged model")
+        good = good and num_equal == asked
+    sys.exit(0 if good else 1)
 
 
 if __name__ == "__main__":
