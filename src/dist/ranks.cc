@@ -29,7 +29,7 @@ namespace {
 constexpr std::chrono::seconds kArrival{120}, kFarewell{10};
 constexpr std::chrono::seconds kLongestCall{6 * 3600};  // others' rollouts are waited for in it; the watchdog ends what is stuck
 
-std::string text_of(const char* variable) {
+std::string environment_text(const char* variable) {
   const char* text = std::getenv(variable);
   return text == nullptr ? "" : text;
 }
@@ -69,7 +69,7 @@ struct Ranks::Impl {
 
 void Ranks::Impl::connect(const Options& options) {
   group = make_gloo_group(store, world.rank, world.size,
-                          {.interface_name = text_of("GLOO_SOCKET_IFNAME"),
+                          {.interface_name = environment_text("GLOO_SOCKET_IFNAME"),
                            .one_host = world.local_size == world.size,
                            .timeout = std::max(kLongestCall, options.patience),
                            .patience_of_parts = options.patience,

@@ -17,7 +17,6 @@ constexpr uint64_t kRows = 0x726f7773;  // stream of the keys of training rows
 const char* const kA = ".lora_A.weight";
 const char* const kB = ".lora_B.weight";
 const char* const kMagnitude = ".lora_magnitude_vector";
-const char* const kTokenRows = ".token_adapter.trainable_tokens_delta";
 
 BaseShape shapes_of(const Model& model) {
   return [&model](const std::string& name) -> std::optional<std::vector<int64_t>> {

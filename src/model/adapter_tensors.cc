@@ -13,8 +13,6 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-const char* const kTokenRows = ".token_adapter.trainable_tokens_delta";
-
 bool cut_suffix(const std::string& name, const std::string& suffix, std::string& rest) {
   if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) return false;
   rest = name.substr(0, name.size() - suffix.size());

@@ -13,6 +13,9 @@
 
 namespace rematch {
 
+/// What follows a module's name in the name of its rows of tokens.
+inline constexpr const char* kTokenRows = ".token_adapter.trainable_tokens_delta";
+
 /// Rows of tokens that an adapter trains.
 struct TokenRowTensors {
   std::vector<int64_t> token_ids;

@@ -27,16 +27,17 @@ class Parrot : public RolloutEngine {
   std::vector<int> answer_;
 };
 
-const bool added = rollout_backends().add({.name = "toy_parrot",
-                                           .meaning = "says the same for every image",
-                                           .make = [](const EngineParts& parts, const GenerateOptions&) -> std::unique_ptr<RolloutEngine> {
-                                             return std::make_unique<Parrot>(*parts.tokenizer);
-                                           }});
+const bool backend_added =
+    rollout_backends().add({.name = "toy_parrot",
+                            .meaning = "says the same for every image",
+                            .make = [](const EngineParts& parts, const GenerateOptions&) -> std::unique_ptr<RolloutEngine> {
+                              return std::make_unique<Parrot>(*parts.tokenizer);
+                            }});
 
 }  // namespace
 
 TEST(ToyBackend, IsChosenByYamlAndAnswersEveryPrompt) {
-  ASSERT_TRUE(added);
+  ASSERT_TRUE(backend_added);
   const auto log = test::trained_with("rollout_backend: toy_parrot");
   ASSERT_EQ(log.size(), 2u);
   for (const auto& line : log) {

@@ -18,12 +18,12 @@ Matching in_order(const std::vector<SceneObject>& predictions, const std::vector
   return matching;
 }
 
-const bool added = match_policies().add({"toy_in_order", "by position in the answer", in_order});
+const bool match_added = match_policies().add({"toy_in_order", "by position in the answer", in_order});
 
 }  // namespace
 
 TEST(ToyMatchPolicy, IsChosenByYamlAndDecidesThePairs) {
-  ASSERT_TRUE(added);
+  ASSERT_TRUE(match_added);
   for (const auto& line : test::trained_with("match_policy: toy_in_order, rollout_backend: toy_parrot")) {
     EXPECT_EQ(line.at("rollout/valid_pred_objects"), 4);
     EXPECT_GE(line.at("rollout/matched_for_supervision"), 3) << "one in each sample that holds an object, wherever it lies";

@@ -17,12 +17,12 @@ SegmentResult nothing_is_there(const TargetInput& input, const AnswerVocab& voca
   return result;
 }
 
-const bool added = target_policies().add({"toy_empty", "teaches an empty scene", nothing_is_there});
+const bool target_added = target_policies().add({"toy_empty", "teaches an empty scene", nothing_is_there});
 
 }  // namespace
 
 TEST(ToyTargetPolicy, IsChosenByYamlAndTeachesItsSegments) {
-  ASSERT_TRUE(added);
+  ASSERT_TRUE(target_added);
   const auto log = test::trained_with("target_policy: toy_empty");
   ASSERT_EQ(log.size(), 2u);
   for (const auto& line : log) {

@@ -6,13 +6,14 @@
 
 #include "model/model.h"
 #include "model/stock_checkpoint.h"
+#include "model/tiny_checkpoint.h"
 #include "support/capture.h"
 
 namespace rematch {
 namespace {
 
-constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
-constexpr const char* kHead = "lm_head.weight";
+using test::kEmbedding;
+using test::kHead;
 
 // Old rows keep their bits, new ones are near the mean of the rows in use and differ from each other.
 void expect_coord_rows(const at::Tensor& before, const at::Tensor& after) {

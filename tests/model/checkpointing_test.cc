@@ -33,7 +33,7 @@ void take(const std::vector<NamedParameter>& parameters, Gradients& found) {
   }
 }
 
-Gradients gradients(const Model& model) {
+Gradients gradients_of(const Model& model) {
   const at::Tensor hidden_TH = forward(model);
   torch::autograd::backward({(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()}, {});
   Gradients found;
@@ -59,10 +59,10 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack
     const at::NoGradGuard no_grad;
     EXPECT_TRUE(at::equal(forward(*lean), forward(*plain)));
   }
-  const Gradients wanted = gradients(*plain);
+  const Gradients wanted = gradients_of(*plain);
   EXPECT_TRUE(wanted.contains("model.visual.patch_embed.proj.weight") &&
               wanted.contains("model.visual.deepstack_merger_list.0.linear_fc1.weight"));
-  expect_same_bits(gradients(*lean), wanted);
+  expect_same_bits(gradients_of(*lean), wanted);
 }
 
 TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
@@ -71,7 +71,7 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
     for (const auto& model : {plain, lean}) {
       for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(!parameter.name.starts_with(frozen));
     }
-    expect_same_bits(gradients(*lean), gradients(*plain));
+    expect_same_bits(gradients_of(*lean), gradients_of(*plain));
   }
 }
 
@@ -93,7 +93,7 @@ TEST(GradientCheckpointing, DropsTheSameInputsOfAdaptersWhenItComputesAgain) {
   for (const bool use_dora : {false, true}) {
     const auto plain = adapted(false, use_dora), lean = adapted(true, use_dora);
     const auto training = plain->adapter()->training_row(3, 1), lean_training = lean->adapter()->training_row(3, 1);
-    expect_same_bits(gradients(*lean), gradients(*plain));
+    expect_same_bits(gradients_of(*lean), gradients_of(*plain));
   }
 }
 

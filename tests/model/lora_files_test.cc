@@ -12,9 +12,9 @@
 namespace rematch {
 namespace {
 
-std::string golden(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
+std::string golden_adapter(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
 
-PeftAdapter dora() { return read_peft_adapter(golden("dora")); }
+PeftAdapter dora() { return read_peft_adapter(golden_adapter("dora")); }
 
 TensorEntry& entry_of(PeftAdapter& adapter, const std::string& part) {
   for (TensorEntry& entry : adapter.tensors) {
@@ -80,7 +80,7 @@ TEST(AdapterFiles, WhatIsSavedIsWhatWasLoaded) {
   const auto adapter = Adapter::load(*model, dora(), "golden");
   test::TempDir dir;
   write_peft_adapter(dir.path(), adapter->files());
-  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")), read_file(golden("dora/adapter_model.safetensors")));
+  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")), read_file(golden_adapter("dora/adapter_model.safetensors")));
 }
 
 TEST(AdapterFiles, TheScaleFollowsRslora) {
@@ -91,12 +91,12 @@ TEST(AdapterFiles, TheScaleFollowsRslora) {
 TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
   for (const char* name : {"lora", "dora"}) {
     test::TempDir dir;
-    const MergedAdapter merged =
-        merge_adapter({.adapter_dir = golden(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
+    const MergedAdapter merged = merge_adapter(
+        {.adapter_dir = golden_adapter(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
     EXPECT_EQ(merged.num_layers, 14);
     EXPECT_EQ(merged.num_replaced, std::string(name) == "dora" ? 2 : 0);
     const auto base = Model::load(test::tiny_tied(), {});
-    Adapter::load(*base, read_peft_adapter(golden(name)), golden(name));
+    Adapter::load(*base, read_peft_adapter(golden_adapter(name)), golden_adapter(name));
     const at::Tensor expected = test::recipe_logits(*base);
     const auto model = Model::load(dir.file("out"), {});
     EXPECT_LT((test::recipe_logits(*model) - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>()) << name;
@@ -109,7 +109,8 @@ TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
 
 TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
   test::TempDir dir;
-  merge_adapter({.adapter_dir = golden("dora"), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = std::nullopt});
+  merge_adapter(
+      {.adapter_dir = golden_adapter("dora"), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = std::nullopt});
   const auto base = HfDir::open(test::tiny_tied());
   const auto merged = HfDir::open(dir.file("out"));
   EXPECT_EQ(merged->names(), base->names());
@@ -122,7 +123,7 @@ TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
 TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
   test::TempDir dir;
   const auto merge = [&](const std::string& base, const std::string& output) {
-    const MergeOptions options{.adapter_dir = golden("dora"), .base_dir = base, .output_dir = output, .dtype = std::nullopt};
+    const MergeOptions options{.adapter_dir = golden_adapter("dora"), .base_dir = base, .output_dir = output, .dtype = std::nullopt};
     return test::catch_user_error([&] { merge_adapter(options); });
   };
   dir.write("full/file", "x");

@@ -9,8 +9,8 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
-constexpr const char* kHead = "lm_head.weight";
+using test::kEmbedding;
+using test::kHead;
 
 RowInput text_row(std::vector<int64_t> token_ids) {
   RowInput row;

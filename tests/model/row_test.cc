@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-constexpr int kPad = 366;
+constexpr int kImagePad = 366;
 
 // Images by path "HxW" (in patches), each with pixels of its own.
 std::shared_ptr<const Patches> make_pixels(const ImageRef& image) {
@@ -28,7 +28,7 @@ std::shared_ptr<const Segment> make_segment(int first, int length, const std::ve
   for (const std::string& path : images) {
     const int num_pads = (path[0] - '0') * (path[2] - '0') / 4;
     segment->token_ids.push_back(363);
-    segment->token_ids.insert(segment->token_ids.end(), static_cast<size_t>(num_pads), kPad);
+    segment->token_ids.insert(segment->token_ids.end(), static_cast<size_t>(num_pads), kImagePad);
     segment->token_ids.push_back(364);
     segment->images.push_back({.path = path});
   }

@@ -16,6 +16,9 @@
 
 namespace rematch::test {
 
+inline constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
+inline constexpr const char* kHead = "lm_head.weight";
+
 inline std::string tiny_tied() { return source_path("tests/golden/model/tiny_tied"); }
 inline std::string tiny_untied() { return source_path("tests/golden/model/tiny_untied"); }
 inline std::string windows_tied() { return source_path("tests/golden/model/windows_tied"); }

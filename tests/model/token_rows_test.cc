@@ -9,13 +9,15 @@
 #include "model/coord_rows.h"
 #include "model/merge_adapter.h"
 #include "model/stock_checkpoint.h"
+#include "model/tiny_checkpoint.h"
 #include "support/capture.h"
 
 namespace rematch {
 namespace {
 
-constexpr const char* kEmbedding = "model.language_model.embed_tokens.weight";
-constexpr const char* kHead = "lm_head.weight";
+using test::kEmbedding;
+using test::kHead;
+
 const std::vector<int64_t> kTokens{9, 12, 30};
 
 AdapterSelection select(const Model& model, const AdapterTargets& targets) {

@@ -10,13 +10,13 @@ namespace {
 
 using Axes = std::vector<int64_t>;
 
-ModelDescription with(const std::function<void(Json&)>& change) { return test::described_with(test::windows_tied(), change); }
-Problem refusal(const std::function<void(Json&)>& change) { return test::refusal_of(test::windows_tied(), change); }
+ModelDescription windows_with(const std::function<void(Json&)>& change) { return test::described_with(test::windows_tied(), change); }
+Problem windows_refusal(const std::function<void(Json&)>& change) { return test::refusal_of(test::windows_tied(), change); }
 
 }  // namespace
 
 TEST(Qwen25VLFamily, ReadsTheNewSpelling) {
-  const ModelDescription config = with([](Json&) {});
+  const ModelDescription config = windows_with([](Json&) {});
   EXPECT_EQ(config.text.rope.theta, 1000000.0);
   EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 0, 1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(config.text.head_dim, 16);
@@ -32,8 +32,8 @@ TEST(Qwen25VLFamily, ReadsTheNewSpelling) {
 }
 
 TEST(Qwen25VLFamily, ReadsTheFlatSpellingOfPublishedFiles) {
-  const ModelDescription wanted = with([](Json&) {});
-  const ModelDescription found = with([](Json& root) {
+  const ModelDescription wanted = windows_with([](Json&) {});
+  const ModelDescription found = windows_with([](Json& root) {
     const Json text = root["text_config"];
     root.erase("text_config");
     for (const auto& member : text.items()) {
@@ -51,7 +51,7 @@ TEST(Qwen25VLFamily, ReadsTheFlatSpellingOfPublishedFiles) {
 
 TEST(Qwen25VLFamily, TheTieFlagMayStandInTheTextTower) {
   const auto flag = [](bool top, bool text) {
-    return with([&](Json& root) {
+    return windows_with([&](Json& root) {
              root["tie_word_embeddings"] = top;
              root["text_config"]["tie_word_embeddings"] = text;
            })
@@ -63,7 +63,7 @@ TEST(Qwen25VLFamily, TheTieFlagMayStandInTheTextTower) {
 }
 
 TEST(Qwen25VLFamily, TheMergerIsTheAlignerAndTheRestOfVisualIsTheVit) {
-  const ParameterParts part_of = with([](Json&) {}).part_of;
+  const ParameterParts part_of = windows_with([](Json&) {}).part_of;
   EXPECT_EQ(part_of("model.visual.merger.mlp.0.weight"), ParameterPart::kAligner);
   EXPECT_EQ(part_of("model.visual.merger.ln_q.weight"), ParameterPart::kAligner);
   EXPECT_EQ(part_of("model.visual.blocks.3.mlp.gate_proj.lora_A.weight"), ParameterPart::kVit);
@@ -71,18 +71,23 @@ TEST(Qwen25VLFamily, TheMergerIsTheAlignerAndTheRestOfVisualIsTheVit) {
 }
 
 TEST(Qwen25VLFamily, RefusesWhatItDoesNotComputeByName) {
-  const auto text = [](const char* key, Json value) { return refusal([&](Json& root) { root["text_config"][key] = value; }).error; };
+  const auto text = [](const char* key, Json value) {
+    return windows_refusal([&](Json& root) { root["text_config"][key] = value; }).error;
+  };
   EXPECT_NE(text("use_sliding_window", true).find("use_sliding_window"), std::string::npos);
   EXPECT_NE(text("layer_types", {"full_attention", "sliding_attention"}).find("layer_types"), std::string::npos);
   EXPECT_NE(text("hidden_act", "gelu").find("hidden_act"), std::string::npos);
   EXPECT_NE(text("head_dim", 32).find("head_dim"), std::string::npos);
   EXPECT_NE(text("num_attention_heads", 5).find("num_attention_heads"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {2, 3, 2}; }).error.find("mrope_section"),
+  EXPECT_NE(windows_refusal([](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"),
             std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["hidden_act"] = "gelu"; }).error.find("hidden_act"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["window_size"] = 16; }).error.find("window_size"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["out_hidden_size"] = 16; }).error.find("out_hidden_size"), std::string::npos);
+  EXPECT_NE(
+      windows_refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {2, 3, 2}; }).error.find("mrope_section"),
+      std::string::npos);
+  EXPECT_NE(windows_refusal([](Json& root) { root["vision_config"]["hidden_act"] = "gelu"; }).error.find("hidden_act"), std::string::npos);
+  EXPECT_NE(windows_refusal([](Json& root) { root["vision_config"]["window_size"] = 16; }).error.find("window_size"), std::string::npos);
+  EXPECT_NE(windows_refusal([](Json& root) { root["vision_config"]["out_hidden_size"] = 16; }).error.find("out_hidden_size"),
+            std::string::npos);
 }
 
 TEST(Qwen25VLFamily, ParametersHaveTheModulesNamesWhateverTheFileCallsThem) {

@@ -5,23 +5,21 @@
 #include "base/error.h"
 #include "mstep/loss/losses.h"
 #include "mstep/loss_targets.h"
+#include "mstep/toy_rows.h"
 #include "nn/memory_meter.h"
 
 namespace rematch {
 namespace {
 
-constexpr int64_t kTokens = 420, kHidden = 24, kVocab = 5000;
-constexpr int64_t kLogitBytes = (kTokens - 1) * kVocab * 4;
+using test::random_tensor;
 
-at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  return at::randn(shape, generator, at::kFloat);
-}
+constexpr int64_t kTokens = 420, kHidden = 24, kWideVocab = 5000;
+constexpr int64_t kLogitBytes = (kTokens - 1) * kWideVocab * 4;
 
 LossOptions options_of(int64_t positions_per_chunk) {
   LossOptions options;
-  for (int i = 0; i < kNumBins; ++i) options.coord_token_ids[static_cast<size_t>(i)] = static_cast<int>(kVocab) - 1 - i;
-  options.chunk_bytes = positions_per_chunk * kVocab * 4;
+  for (int i = 0; i < kNumBins; ++i) options.coord_token_ids[static_cast<size_t>(i)] = static_cast<int>(kWideVocab) - 1 - i;
+  options.chunk_bytes = positions_per_chunk * kWideVocab * 4;
   return options;
 }
 
@@ -36,7 +34,7 @@ RowSupervision supervise_all() {
       coord.is_prefix.push_back(i % 2 == 0);
     } else {
       ce.positions.push_back(i);
-      ce.values.push_back(i * 11 % kVocab);
+      ce.values.push_back(i * 11 % kWideVocab);
     }
   }
   return supervision;
@@ -49,8 +47,8 @@ struct Gradients {
 
 // One matrix is embedding and head, as in checkpoints with tied weights.
 Gradients tied_gradients(const LossOptions& options, const RowSupervision& supervision, at::ScalarType dtype = at::kFloat) {
-  at::Tensor weight_VH = (random_tensor({kVocab, kHidden}, 1) / 4).to(dtype).requires_grad_();
-  const at::Tensor ids = at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab);
+  at::Tensor weight_VH = (random_tensor({kWideVocab, kHidden}, 1) / 4).to(dtype).requires_grad_();
+  const at::Tensor ids = at::arange(kTokens, at::kLong).mul_(7).remainder_(kWideVocab);
   const at::Tensor hidden_TH = at::embedding(weight_VH, ids).tanh();
   hidden_TH.retain_grad();
   const RowLoss loss = row_loss(hidden_TH, supervision, test::product_with(weight_VH), options, {{kLabels, 0.01}, {kCoordSlots, 0.02}});
@@ -78,11 +76,11 @@ TEST(LossChunks, GiveTheGradientOfPlainCrossEntropyOverAllLogits) {
   KindTargets& ce = supervision.by_kind[kLabels];
   for (int64_t i = 1; i < kTokens; ++i) {
     ce.positions.push_back(i);
-    ce.values.push_back(i * 11 % kVocab);
+    ce.values.push_back(i * 11 % kWideVocab);
   }
   const Gradients chunked = tied_gradients(options_of(10), supervision);
-  at::Tensor weight_VH = (random_tensor({kVocab, kHidden}, 1) / 4).requires_grad_();
-  const at::Tensor hidden_TH = at::embedding(weight_VH, at::arange(kTokens, at::kLong).mul_(7).remainder_(kVocab)).tanh();
+  at::Tensor weight_VH = (random_tensor({kWideVocab, kHidden}, 1) / 4).requires_grad_();
+  const at::Tensor hidden_TH = at::embedding(weight_VH, at::arange(kTokens, at::kLong).mul_(7).remainder_(kWideVocab)).tanh();
   const at::Tensor logits = at::linear(hidden_TH.narrow(0, 0, kTokens - 1), weight_VH);
   const at::Tensor sum = at::cross_entropy_loss(logits, at::tensor(ce.values, at::kLong), {}, at::Reduction::Sum);
   torch::autograd::backward({sum * 0.01}, {});
@@ -106,7 +104,7 @@ TEST(LossChunks, SumTheHeadsGradientInFloat32WhateverItsType) {
 }
 
 TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
-  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(),
+  const at::Tensor weight_VH = random_tensor({kWideVocab, kHidden}, 3).requires_grad_(),
                    hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
   const RowSupervision supervision = supervise_all();
   const Head head = test::product_with(weight_VH);
@@ -118,23 +116,23 @@ TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
     hidden_TH.mutable_grad().reset();
     return meter.peak_bytes();
   };
-  const int64_t weight_bytes = kVocab * kHidden * 4, first_chunk_bytes = 64 * kVocab * 4;
+  const int64_t weight_bytes = kWideVocab * kHidden * 4, first_chunk_bytes = 64 * kWideVocab * 4;
   // The head's gradient once, and of the longest chunk (the first, of 64 positions) four copies and the work over bins.
   EXPECT_LE(peak_of(8), weight_bytes + 5 * first_chunk_bytes);
   EXPECT_GT(peak_of(kTokens), kLogitBytes);  // the meter sees logits
 }
 
 TEST(LossChunks, KeepNothingWithoutAGradient) {
-  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4);
+  const at::Tensor weight_VH = random_tensor({kWideVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4);
   const test::MemoryMeter meter;
   const RowLoss loss = row_loss(hidden_TH, supervise_all(), test::product_with(weight_VH), options_of(8), {});
   EXPECT_FALSE(loss.total.requires_grad());
-  EXPECT_LE(meter.peak_bytes(), 5 * 64 * kVocab * 4);
+  EXPECT_LE(meter.peak_bytes(), 5 * 64 * kWideVocab * 4);
 }
 
 TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
   const auto gradients_of = [&](bool is_plain) {
-    const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3).requires_grad_(),
+    const at::Tensor weight_VH = random_tensor({kWideVocab, kHidden}, 3).requires_grad_(),
                      hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
     const Head other{
         .logits_KV = [&](const at::Tensor& h) { return at::linear(h * 1.0, weight_VH) * 1.0; }, .weight_VH = {}, .parameters = {weight_VH}};
@@ -149,7 +147,7 @@ TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
 
 /// x·(W + B·A)ᵀ
 struct LowRank : LinearAdapter {
-  at::Tensor a_rH = random_tensor({2, kHidden}, 6).requires_grad_(), b_Vr = random_tensor({kVocab, 2}, 7).requires_grad_();
+  at::Tensor a_rH = random_tensor({2, kHidden}, 6).requires_grad_(), b_Vr = random_tensor({kWideVocab, 2}, 7).requires_grad_();
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override {
     return at::linear(x, base.weight) + at::linear(at::linear(x, a_rH), b_Vr);
   }
@@ -157,7 +155,7 @@ struct LowRank : LinearAdapter {
 };
 
 TEST(LossChunks, GiveAnAdapterOnTheHeadItsGradientAndTheFrozenBaseNone) {
-  const at::Tensor weight_VH = random_tensor({kVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
+  const at::Tensor weight_VH = random_tensor({kWideVocab, kHidden}, 3), hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
   const auto adapter = std::make_shared<const LowRank>();
   const Head head = Head::of({.weight = weight_VH, .bias = {}, .adapter = adapter});
   torch::autograd::backward({row_loss(hidden_TH, supervise_all(), head, options_of(10), {}).total}, {});
@@ -172,7 +170,7 @@ TEST(LossChunks, GiveAnAdapterOnTheHeadItsGradientAndTheFrozenBaseNone) {
 }
 
 TEST(LossChunks, RefuseASecondBackwardPass) {
-  at::Tensor hidden_TH = random_tensor({3, kVocab}, 5).requires_grad_();
+  at::Tensor hidden_TH = random_tensor({3, kWideVocab}, 5).requires_grad_();
   const RowLoss loss = row_loss(hidden_TH, {{test::labels({1}, {2})}}, test::identity(), options_of(8), {});
   torch::autograd::backward({loss.total}, {}, /*retain_graph=*/true);
   EXPECT_THROW(torch::autograd::backward({loss.total}, {}), InternalError);

@@ -9,9 +9,12 @@
 #include "base/error.h"
 #include "mstep/loss/coord_logits.h"
 #include "mstep/loss_targets.h"
+#include "mstep/toy_rows.h"
 
 namespace rematch {
 namespace {
+
+using test::random_tensor;
 
 constexpr int64_t kVocab = 1040;
 
@@ -19,11 +22,6 @@ LossOptions options_with_ids() {
   LossOptions options;
   for (int i = 0; i < kNumBins; ++i) options.coord_token_ids[static_cast<size_t>(i)] = kVocab - 1 - i;  // not ordered as the vocabulary
   return options;
-}
-
-at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  return at::randn(shape, generator, at::kFloat);
 }
 
 RowSupervision mixed_supervision() {

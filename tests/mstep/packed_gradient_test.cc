@@ -15,13 +15,13 @@ namespace {
 
 using Rows = std::vector<PackedRow>;
 
-struct StepResult {
+struct PackedStep {
   std::map<std::string, at::Tensor> gradients;
   double loss = 0, ce = 0, coord = 0;
 };
 
 // One real step of the M-step; with beta1 = 0 the first moment is the gradient.
-StepResult step_of(const Rows& rows, LossNormalization normalization) {
+PackedStep step_of(const Rows& rows, LossNormalization normalization) {
   const auto model = Model::load(test::source_path("tests/golden/model/tiny_tied"), {});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
@@ -36,7 +36,7 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);
   const auto value = [&](const char* name) { return metrics.values(name).at(0); };
-  StepResult result{.loss = value("loss"), .ce = value("loss/ce"), .coord = value("loss/coord")};
+  PackedStep result{.loss = value("loss"), .ce = value("loss/ce"), .coord = value("loss/coord")};
   for (const auto& [name, tensor] : step.optimizer().state()) {
     if (name.ends_with(".exp_avg")) result.gradients[name] = tensor.clone();
   }
@@ -44,7 +44,7 @@ StepResult step_of(const Rows& rows, LossNormalization normalization) {
   return result;
 }
 
-void expect_same(const StepResult& found, const StepResult& wanted, double tolerance = 1e-5) {
+void expect_same(const PackedStep& found, const PackedStep& wanted, double tolerance = 1e-5) {
   EXPECT_NEAR(found.loss, wanted.loss, tolerance * wanted.loss);
   EXPECT_NEAR(found.ce, wanted.ce, tolerance * wanted.ce);
   EXPECT_NEAR(found.coord, wanted.coord, tolerance * wanted.coord);
@@ -108,7 +108,7 @@ TEST(PackedGradient, OneRowGivesWhatTheSegmentsOneByOneGive) {
 TEST(PackedGradient, AnyPartitionIntoRowsGivesTheSame) {
   constexpr int64_t kCount = 9;
   for (const uint64_t seed : {21, 22}) {
-    const StepResult alone = step_of(one_row_each(seed, kCount), LossNormalization::kWindow);
+    const PackedStep alone = step_of(one_row_each(seed, kCount), LossNormalization::kWindow);
     for (uint64_t draw = 0; draw < 4; ++draw) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << " draw " << draw);
       expect_same(step_of(random_partition(seed, kCount, draw), LossNormalization::kWindow), alone);
@@ -118,9 +118,9 @@ TEST(PackedGradient, AnyPartitionIntoRowsGivesTheSame) {
 
 TEST(PackedGradient, ByRowItIsTheMeanOfTheRows) {
   const Rows rows{row_of(31, {0, 1, 2}), row_of(31, {3}), row_of(31, {4, 5})};
-  StepResult mean;
+  PackedStep mean;
   for (const PackedRow& row : rows) {
-    const StepResult alone = step_of({row}, LossNormalization::kRow);
+    const PackedStep alone = step_of({row}, LossNormalization::kRow);
     // A window of one row is normalised alike either way.
     expect_same(alone, step_of({row}, LossNormalization::kWindow));
     const double share = 1.0 / static_cast<double>(rows.size());
@@ -137,8 +137,8 @@ TEST(PackedGradient, ByRowItIsTheMeanOfTheRows) {
 
 TEST(PackedGradient, ByRowItDependsOnThePacking) {
   // Which is why `window` is the default; and the comparisons above can fail.
-  const StepResult one = step_of({row_of(41, {0, 1, 2, 3})}, LossNormalization::kRow);
-  const StepResult two = step_of({row_of(41, {0}), row_of(41, {1, 2, 3})}, LossNormalization::kRow);
+  const PackedStep one = step_of({row_of(41, {0, 1, 2, 3})}, LossNormalization::kRow);
+  const PackedStep two = step_of({row_of(41, {0}), row_of(41, {1, 2, 3})}, LossNormalization::kRow);
   double difference = 0, norm = 0;
   for (const auto& [name, gradient] : one.gradients) {
     difference += (two.gradients.at(name) - gradient).norm().item<double>();

@@ -45,7 +45,7 @@ struct Recorder {
   };
 };
 
-const test::GenerateGolden& golden() {
+const test::GenerateGolden& greedy_golden() {
   static const test::GenerateGolden loaded = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
   return loaded;
 }
@@ -57,7 +57,7 @@ NativeEngine engine_with(Recorder& recorder, const NativeSettings& native = {}) 
                        .pixels = test::synthetic_pixels,
                        .runner = make_aten_runner(model, recorder.maker()),
                        .encoder = make_aten_encoder(model)},
-                      {{.max_new_tokens = golden().new_tokens, .native = native}});
+                      {{.max_new_tokens = greedy_golden().new_tokens, .native = native}});
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ TEST(DecodeGraphs, AnswersWithReplaysAreThoseWithout) {
        {NativeSettings{}, NativeSettings{.max_num_seqs = 3}, NativeSettings{.max_num_seqs = 5, .max_step_rows = 7}}) {
     Recorder recorder;
     NativeEngine engine = engine_with(recorder, native);
-    EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain) << native.max_num_seqs;
+    EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain) << native.max_num_seqs;
     EXPECT_GT(recorder.num_captures, 0);
     EXPECT_GT(recorder.num_replays, 2 * recorder.num_captures) << "a recording is worth it";
   }
@@ -77,10 +77,10 @@ TEST(DecodeGraphs, AnswersWithReplaysAreThoseWithout) {
 TEST(DecodeGraphs, AreRecordedAnewWhenTheCacheHasMoved) {
   Recorder recorder;
   NativeEngine engine = engine_with(recorder);
-  engine.generate(golden().prompts, {});
+  engine.generate(greedy_golden().prompts, {});
   const int first = recorder.num_captures;
   engine.release();
-  EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain);
+  EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain);
   EXPECT_EQ(recorder.num_captures, 2 * first);
 }
 
@@ -89,7 +89,7 @@ TEST(DecodeGraphs, GiveUpWhereADeviceRefusesToRecord) {
   recorder.in_capture = [] { TORCH_CHECK(false, "operation not permitted when stream is capturing"); };
   NativeEngine engine = engine_with(recorder);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain);
+  EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("operation not permitted when stream is capturing"), std::string::npos) << said;
   EXPECT_EQ(said.find("kernel by kernel"), said.rfind("kernel by kernel")) << "said once";
@@ -101,7 +101,7 @@ TEST(DecodeGraphs, GiveUpWhenAReplayDiffersFromItsStep) {
   recorder.in_replay = [](const auto&) {};  // leaves the output as it was
   NativeEngine engine = engine_with(recorder);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain);
+  EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("a replay differs"), std::string::npos);
   EXPECT_EQ(recorder.num_replays, 1);
 }

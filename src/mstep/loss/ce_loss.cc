@@ -6,7 +6,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor values_K(LossChunk& chunk, double weight) {
+at::Tensor cross_entropy_K(LossChunk& chunk, double weight) {
   const at::Tensor x_KV = chunk.logits_KV.to(at::kFloat);
   const auto [max_K, argmax_K] = x_KV.max(1);
   const at::Tensor labels_K1 = chunk.targets_K.unsqueeze(1);
@@ -27,6 +27,6 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm cross_entropy_term() { return {.name = "ce", .kind = kLabels, .weight = {}, .values_K = values_K}; }
+LossTerm cross_entropy_term() { return {.name = "ce", .kind = kLabels, .weight = {}, .values_K = cross_entropy_K}; }
 
 }  // namespace rematch

@@ -6,7 +6,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor values_K(LossChunk& chunk, double weight) {
+at::Tensor gate_loss_K(LossChunk& chunk, double weight) {
   CoordLogits& coord = chunk.shared<CoordLogits>();
   at::Tensor gate_K = at::sub(coord.logsumexp_all_K, coord.logsumexp_K).clamp_min_(0.0);
   if (chunk.needs_gradient) {
@@ -19,6 +19,6 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm gate_term() { return {.name = "gate", .kind = kCoordSlots, .weight = kGateWeight, .keys = coord_keys(), .values_K = values_K}; }
+LossTerm gate_term() { return {.name = "gate", .kind = kCoordSlots, .weight = kGateWeight, .keys = coord_keys(), .values_K = gate_loss_K}; }
 
 }  // namespace rematch

@@ -6,7 +6,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor values_K(LossChunk& chunk, double weight) {
+at::Tensor soft_cross_entropy_K(LossChunk& chunk, double weight) {
   CoordLogits& coord = chunk.shared<CoordLogits>();
   if (chunk.needs_gradient) coord.add_to_bins(at::sub(coord.p_KB, coord.target_KB), weight);
   return at::mul(coord.target_KB, coord.log_p_KB).sum(1).neg();
@@ -15,7 +15,7 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 }  // namespace
 
 LossTerm soft_cross_entropy_term() {
-  return {.name = "soft_ce", .kind = kCoordSlots, .weight = kSoftCeWeight, .keys = coord_keys(), .values_K = values_K};
+  return {.name = "soft_ce", .kind = kCoordSlots, .weight = kSoftCeWeight, .keys = coord_keys(), .values_K = soft_cross_entropy_K};
 }
 
 }  // namespace rematch

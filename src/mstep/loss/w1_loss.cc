@@ -6,7 +6,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor values_K(LossChunk& chunk, double weight) {
+at::Tensor wasserstein_K(LossChunk& chunk, double weight) {
   CoordLogits& coord = chunk.shared<CoordLogits>();
   const at::Tensor cdf_gap_KB = at::sub(coord.p_KB, coord.target_KB).cumsum(1);
   if (chunk.needs_gradient) {
@@ -20,6 +20,8 @@ at::Tensor values_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm wasserstein_term() { return {.name = "w1", .kind = kCoordSlots, .weight = kW1Weight, .keys = coord_keys(), .values_K = values_K}; }
+LossTerm wasserstein_term() {
+  return {.name = "w1", .kind = kCoordSlots, .weight = kW1Weight, .keys = coord_keys(), .values_K = wasserstein_K};
+}
 
 }  // namespace rematch

@@ -5,14 +5,15 @@
 namespace rematch {
 namespace {
 
-CpuVisionNorm take_norm(const CpuParameters& parameters, const NormDescription& norm) {
+CpuVisionNorm take_vision_norm(const CpuParameters& parameters, const NormDescription& norm) {
   CpuVisionNorm taken{.weight = parameters.vector(norm.module + ".weight"), .bias = {}, .eps = static_cast<float>(norm.eps)};
   if (norm.kind == NormKind::kLayer) taken.bias = parameters.vector(norm.module + ".bias");
   return taken;
 }
 
 CpuMerger take_merger(CpuParameters& parameters, const MergerDescription& merger) {
-  return {take_norm(parameters, merger.norm), parameters.linear(merger.fc1), parameters.linear(merger.fc2), merger.norm_after_shuffle};
+  return {take_vision_norm(parameters, merger.norm), parameters.linear(merger.fc1), parameters.linear(merger.fc2),
+          merger.norm_after_shuffle};
 }
 
 }  // namespace
@@ -25,8 +26,8 @@ CpuTower take_cpu_tower(const Model& model) {
   tower.patch_embed = parameters.linear(vision.patch_embed);
   if (!vision.position_table.empty()) tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
   for (const VisionBlockDescription& block : vision.blocks) {
-    tower.blocks.push_back({take_norm(parameters, block.norm1),
-                            take_norm(parameters, block.norm2),
+    tower.blocks.push_back({take_vision_norm(parameters, block.norm1),
+                            take_vision_norm(parameters, block.norm2),
                             parameters.linear(block.qkv),
                             parameters.linear(block.proj),
                             parameters.linear(block.mlp.up),
