@@ -90,7 +90,6 @@ class Value {
   double real() const { return is_float() ? std::get<double>(data_) : static_cast<double>(integer()); }
   const std::string& text() const { return *std::get<Text>(data_); }
   const List& list() const { return *std::get<ListPtr>(data_); }
-  std::shared_ptr<const List> list_ptr() const { return std::get<ListPtr>(data_); }
   const Dict& dict() const { return *std::get<DictPtr>(data_); }
   Namespace& space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
   const Loop& loop() const { return *std::get<std::shared_ptr<const Loop>>(data_); }
