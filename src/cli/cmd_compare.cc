@@ -62,14 +62,14 @@ int run_report(const ReportArguments& arguments) {
 }  // namespace
 
 std::vector<Command> add_report_commands(CLI::App& app) {
-  CLI::App* compare = app.add_subcommand("compare", "a table of what runs scored, and a warning for what got worse");
+  CLI::App* compare = app.add_subcommand("compare", "print a table of the scores of runs; warn about scores that got worse");
   const auto compared = std::make_shared<CompareArguments>();
   compare->add_option("RUN", compared->runs, "run directories or result files, the one to compare with first")->required();
   compare->add_option("--out", compared->out, "write the table as Markdown");
   compare->footer(
       "Examples:\n  rematch compare output/before output/first output/second\n"
       "  rematch compare output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out table.md");
-  CLI::App* report = app.add_subcommand("report", "one HTML page about runs: scores, health, curves, time, pictures, configuration");
+  CLI::App* report = app.add_subcommand("report", "write one HTML page about runs: scores, health, curves, time, pictures, configuration");
   const auto reported = std::make_shared<ReportArguments>();
   report->add_option("RUN", reported->runs, "run directories or result files, \"before\" first and \"after\" last")->required();
   report->add_option("--out", reported->out, "file to write")->capture_default_str();

@@ -66,9 +66,10 @@ Command add_import(CLI::App& data, const char* name, const char* summary, const 
   const auto arguments = std::make_shared<ImportArguments>();
   CLI::Option* sources = app->add_option(source, arguments->sources, source_help)->required();
   if (!several) sources->expected(1);
-  app->add_option("--images", arguments->options.images_dir, "where the images lie; default: beside the annotations, as the format has it");
+  app->add_option("--images", arguments->options.images_dir,
+                  "directory of the images; default: where the format puts them, beside the annotations");
   app->add_option("--out", arguments->out_dir, "directory for SPLIT.jsonl")->required();
-  app->add_option("--split", arguments->options.split, "name of the split where the data set does not say; default: from the file's name");
+  app->add_option("--split", arguments->options.split, "name of the split if the data set gives none; default: from the file's name");
   app->add_flag("--polygons", arguments->options.polygons, "outlines of one ring become \"poly\"; default: boxes only");
   app->footer(footer);
   return {app, [arguments, read = std::move(read)] { return write_imported(read(*arguments), arguments->out_dir); }};
@@ -189,12 +190,13 @@ Command add_show(CLI::App& data) {
 }  // namespace
 
 std::vector<Command> add_data_commands(CLI::App& app) {
-  CLI::App* data = app.add_subcommand("data", "bring in annotations of other programs; check and show a JSONL (docs/data.md)");
+  CLI::App* data = app.add_subcommand("data", "import annotations of other programs; check and show a JSONL (docs/data.md)");
   data->require_subcommand(1);
   data->footer(
       "Examples:\n  rematch data from-coco instances_train.json --images photos --out data\n  rematch data check data/train.jsonl");
   std::vector<Command> commands;
-  commands.push_back(add_import(*data, "from-coco", "COCO's instances → JSONL", "ANNOTATIONS", "instances_….json; one file a split", true,
+  commands.push_back(add_import(*data, "from-coco", "COCO's instances → JSONL", "ANNOTATIONS", "instances_….json; one file for each split",
+                                true,
                                 "Examples:\n  rematch data from-coco instances_train.json instances_val.json --images photos --out data\n"
                                 "  rematch data from-coco shapes.json --images . --out data --split train --polygons",
                                 [](const ImportArguments& a) { return read_coco_files(a.sources, a.options); }));
@@ -206,7 +208,7 @@ std::vector<Command> add_data_commands(CLI::App& app) {
       add_import(*data, "from-yolo", "a YOLO data set → JSONL", "YAML", "the data set's YAML (path, train, val, names)", false,
                  "Examples:\n  rematch data from-yolo coco8.yaml --out data\n  rematch data from-yolo segments.yaml --out data --polygons",
                  [](const ImportArguments& a) { return read_yolo_set(a.sources.front(), a.options); }));
-  commands.push_back(add_import(*data, "from-swift", "ms-swift's grounding records → JSONL", "JSONL", "one file a split", true,
+  commands.push_back(add_import(*data, "from-swift", "ms-swift's grounding records → JSONL", "JSONL", "one file for each split", true,
                                 "Examples:\n  rematch data from-swift train.jsonl val.jsonl --out data\n"
                                 "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
                                 [](const ImportArguments& a) { return read_swift_files(a.sources, a.options); }));

@@ -31,7 +31,7 @@ int run_explain(const std::string& name) {
 }  // namespace
 
 std::vector<Command> add_explain_commands(CLI::App& app) {
-  CLI::App* explain = app.add_subcommand("explain", "what a configuration key or a metric means");
+  CLI::App* explain = app.add_subcommand("explain", "print what a configuration key or a metric means");
   const auto name = std::make_shared<std::string>();
   explain->add_option("KEY", *name, "a key, the end of one, a section, or a metric")->required();
   explain->footer("Examples:\n  rematch explain training.learning_rate\n  rematch explain target_policy");

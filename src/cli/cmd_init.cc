@@ -81,7 +81,7 @@ int run_init(const InitArguments& arguments) {
 }  // namespace
 
 std::vector<Command> add_init_command(CLI::App& app) {
-  CLI::App* init = app.add_subcommand("init", "write a commented configuration for a model and data; asks nothing");
+  CLI::App* init = app.add_subcommand("init", "write a commented configuration for a model and data, without questions");
   const auto arguments = std::make_shared<InitArguments>();
   init->add_option("MODEL", arguments->model, "Hugging Face directory with coord tokens")->required();
   init->add_option("JSONL", arguments->train, "training records")->required();

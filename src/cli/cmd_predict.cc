@@ -136,8 +136,8 @@ std::vector<Command> add_predict_command(CLI::App& app) {
   predict->add_option("MODEL", arguments->predictor.model_dir, "checkpoint: a Hugging Face directory or a PEFT adapter")->required();
   predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")->required();
   predict->add_option("--adapter", arguments->predictor.adapter_dir, "PEFT adapter on top of MODEL");
-  predict->add_option("--draw", arguments->draw_dir, "directory for the images with what was found drawn in");
-  predict->add_option("--format", arguments->format, "jsonl: a line an image; coco: one COCO document with scores")
+  predict->add_option("--draw", arguments->draw_dir, "directory for copies of the images with the objects drawn in");
+  predict->add_option("--format", arguments->format, "jsonl: one line for each image; coco: one COCO document with scores")
       ->check(CLI::IsMember({"jsonl", "coco"}))
       ->capture_default_str();
   predict->add_option("--out", arguments->out, "file to write; default: standard output");

@@ -88,11 +88,12 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
       ->capture_default_str();
   command
       .add_option("--zero-stage", arguments.zero_stage,
-                  "default: training.zero_stage; 1 splits the optimizer over the ranks, 2 the sums of gradients too")
+                  "default: training.zero_stage; 1 shards the optimizer state over the ranks, 2 the gradient sums too")
       ->check(CLI::Range(0, 2));
   command.add_option("--row-tokens", arguments.row_tokens, "tokens of the longest sample; default: global_max_length, or 4096")
       ->check(CLI::Range(1, 1 << 24));
-  command.add_option("--image-tokens", arguments.image_tokens, "of them, image pads; default: half")->check(CLI::NonNegativeNumber);
+  command.add_option("--image-tokens", arguments.image_tokens, "how many of these are image pads; default: half")
+      ->check(CLI::NonNegativeNumber);
   command.add_flag("--json", arguments.json, "print one JSON object instead of tables");
 }
 
@@ -183,7 +184,9 @@ int main_command(int argc, char** argv) {
   LaunchArguments launch_arguments;
   CLI::App* launch = app.add_subcommand("launch", "start `train CONFIG …` once for each of several ranks on this host");
   launch->add_option("--nproc", launch_arguments.num_ranks, "number of ranks, each a process")->required()->check(CLI::Range(1, 1024));
-  launch->add_option("--restarts", launch_arguments.num_restarts, "times that all start again from the latest checkpoint after one failed")
+  launch
+      ->add_option("--restarts", launch_arguments.num_restarts,
+                   "how often all ranks restart from the latest checkpoint after one has failed")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   launch->prefix_command();
@@ -193,7 +196,8 @@ int main_command(int argc, char** argv) {
   CLI::App* check = app.add_subcommand("check", "find everything that `train` would refuse, in seconds; print every value and its origin");
   add_check_arguments(*check, check_arguments);
   PlanArguments plan_arguments;
-  CLI::App* plan = app.add_subcommand("plan", "say how much memory a run takes, phase by phase, and whether it fits; needs no weights");
+  CLI::App* plan =
+      app.add_subcommand("plan", "estimate how much memory a run takes, phase by phase, and whether it fits; needs no weights");
   add_plan_arguments(*plan, plan_arguments);
   CLI::App* rollout = app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
   add_config_arguments(*rollout, run);

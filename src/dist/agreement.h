@@ -34,7 +34,8 @@ class Agreement {
   bool has_failed() const { return failure_ != nullptr; }
   /// Every rank calls it. @throws on all ranks when a part failed on any: the rank's own exception where it is the run's failure; elsewhere
   /// Interrupted after an interrupt, else PeerFailure. The run's failure is the one of the lowest rank, but one that does not keep the
-  /// state goes before those that do (all ranks save, or none), and a PeerFailure comes last: its rank tells it better. Cost: one word over the ranks; nothing when alone.
+  /// state goes before those that do (all ranks save, or none), and a PeerFailure comes last: the rank it names reports its cause.
+  /// Cost: one word over the ranks; nothing when alone.
   void conclude();
 
  private:

@@ -14,9 +14,9 @@ struct LaunchOptions {
   std::function<void(const std::string&)> say;  ///< takes a line: which rank has failed, that all start again
 };
 
-/// Runs until all ranks have ended. A rank that fails ends the others: they have ten seconds to end by themselves, because they learn of it,
-/// and ten more after SIGTERM. SIGINT and SIGTERM are handed on to every rank once. Ranks end with this process. An interrupt and a wrong
-/// configuration (exit codes 130 and 2) are not started again.
+/// Runs until all ranks have ended. A rank that fails ends the others: they have ten seconds to end by themselves, because they learn of
+/// it, and ten more after SIGTERM. SIGINT and SIGTERM are handed on to every rank once. Ranks end with this process. An interrupt and a
+/// wrong configuration (exit codes 130 and 2) are not started again.
 /// @return 0, or the exit code of the rank that failed first (128 + signal)
 /// @throws UserError (environment) when no process can be started
 int launch_ranks(const LaunchOptions& options);

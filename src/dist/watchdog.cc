@@ -193,7 +193,7 @@ void Watchdog::wait_for_first_beats(milliseconds patience) {
     }
     if (missing.empty()) return;
     if (Clock::now() > warning && !std::exchange(is_warned, true))
-      impl_->options.warn(fmt::format("waiting for rank {}, which has not come", join(missing, ", ")));
+      impl_->options.warn(fmt::format("still waiting for rank {} to connect", join(missing, ", ")));
     std::this_thread::sleep_for(milliseconds(20));
   } while (Clock::now() < end);
   throw UserError(ErrorKind::kEnvironment,

@@ -63,8 +63,8 @@ struct ProbeVerdict {
   std::vector<std::string> steps;    ///< what to set, in order
 };
 
-/// Judges by the thresholds of docs/probe.md, the gravest finding first: broken answers, order, boxes, labels; then whether anything is left
-/// to gain, and whether the model's own samples hold it. Depends on its arguments only.
+/// Judges by the thresholds of docs/probe.md, the gravest finding first: broken answers, order, boxes, labels; then whether anything is
+/// left to gain, and whether the model's own samples hold it. Depends on its arguments only.
 /// @param sorted  `custom.object_ordering: sorted`
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted);
 

@@ -35,7 +35,7 @@ struct ImportOptions {
   std::string split;       ///< name of the split; empty: as the data set says
 };
 
-/// COCO's instances: one file a split; the name tells which ("…train…", "…val…", "…test…", else the file's own).
+/// COCO's instances: one file for each split; the name tells which ("…train…", "…val…", "…test…", else the file's own).
 /// Crowds are left out, masks and outlines of several rings become their boxes.
 /// @throws UserError (data) when a file is not COCO's; (environment) when it cannot be read
 ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options);
@@ -48,7 +48,7 @@ ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& optio
 /// @throws UserError as read_coco_files
 ForeignSet read_yolo_set(const std::string& yaml_path, const ImportOptions& options);
 
-/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one file a split.
+/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one file for each split.
 /// @throws UserError as read_coco_files, naming the line
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options);
 

@@ -115,7 +115,7 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir) {
     throw UserError(ErrorKind::kData, {.error = "no image of this data set can be used",
                                        .where = out_dir,
                                        .what = written.examples.empty() ? "it lists none" : written.examples.front(),
-                                       .fix = "say with --images where the images lie"});
+                                       .fix = "pass the directory of the images with --images"});
   }
   return written;
 }

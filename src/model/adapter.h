@@ -33,7 +33,8 @@ class Adapter {
   static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed = 42);
 
   /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`, `MODULE.lora_magnitude_vector` (float32), rows of tokens
-  /// as `MODULE.token_adapter.trainable_tokens_delta` (float32), then parameters trained in full under their checkpoint names. Leaves; storage never changes, only values.
+  /// as `MODULE.token_adapter.trainable_tokens_delta` (float32), then parameters trained in full under their checkpoint names. All are
+  /// leaves whose storage stays the same; only values change.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
   /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) when its layers or sizes differ
@@ -45,9 +46,8 @@ class Adapter {
   /// The tensor that gives a plain model this adapter's effect (PEFT's merge): a new one for adapted weights; else the parameter's own.
   at::Tensor merged(const NamedParameter& parameter) const;
 
-  /// Dropout is active until the returned object is destroyed: hold it over the forward
-  /// and the backward pass of one training row. Masks depend on the seed and the two
-  /// numbers only. @param step  finished optimizer steps. @param row  of the window
+  /// Dropout is active until the returned object is destroyed: hold it over the forward and the backward pass of one training row. Masks
+  /// depend on the seed and the two numbers only. @param step  finished optimizer steps. @param row  of the window
   [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
 
   /// The switch of all layers, for tests.

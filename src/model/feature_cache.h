@@ -19,9 +19,8 @@ class FeatureCache {
   FeatureCache() = default;
   explicit FeatureCache(const Options& options) : options_(options) {}
 
-  /// Features of a row's images, by the content of their pixels. Kept only in training
-  /// (gradients on) and only when no gradient flows through them; all are dropped
-  /// when a weight of the tower has changed. Cost of a hit: one pass over the pixels.
+  /// Features of a row's images, by the content of their pixels. Kept only in training (gradients on) and only when no gradient flows
+  /// through them; all are dropped when a weight of the tower has changed. Cost of a hit: one pass over the pixels.
   VisionFeatures features(const Model& model, const VisionInput& images);
   /// The window is closed: its rows will not recur.
   void clear();

@@ -37,8 +37,8 @@ LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options
 /// base's dtype. The base is not changed. Cost: one product of B and A, in slices of rows.
 at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling);
 
-/// The dropout state of adapters; shared by all of a model's. Masks depend only on this state and
-/// the name of the module, so a repeated or recomputed forward pass drops the same inputs.
+/// The dropout state of adapters; shared by all of a model's. Masks depend only on this state and the name of the module, so a repeated or
+/// recomputed forward pass drops the same inputs.
 struct LoraDropout {
   bool active = false;   ///< between the forward and the end of the backward pass of a training row
   uint64_t row_key = 0;  ///< of the training row: seed, optimizer step, row

@@ -28,13 +28,11 @@ struct RowModel {
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
 };
 
-/// Scales of this rank's rows of a window, from the
-/// targets of all ranks alone: known before the first
-/// forward pass. 0 if there is nothing to divide by.
+/// Scales of this rank's rows of a window. They follow from the targets of all ranks alone, so they are known before the first forward
+/// pass. 0 if there is nothing to divide by.
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group = alone());
 
-/// The loss of a step is NaN or infinite. Thrown before the optimizer step: weights, optimizer and schedule are as at the start of the
-/// step.
+/// The loss of a step is NaN or infinite. Thrown before anything is updated: weights, optimizer and schedule are as at the step's start.
 class NonFiniteLoss : public UserError, public KeepsState {
  public:
   NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids)
@@ -56,7 +54,7 @@ class MStep {
     double learning_rate = 0;    ///< logged, multiplied by the schedule's factor
     Group* group = &alone();     ///< ranks that share a window: their rows are counted and their gradients added together
     /// Over several ranks: 0 = each keeps the whole optimizer state; from 1 on only that of the parameters it owns. Gradients are never
-    /// whole beyond one row, so 2 is the same as 1. The bits do not depend on it.
+    /// whole for longer than one row, so 2 is the same as 1. The bits do not depend on it.
     int zero_stage = 0;
   };
   /// @param groups  trainable parameters (make_groups)

@@ -17,9 +17,8 @@ struct Progress {
 };
 
 /// Sole owner of the terminal: progress bars, warnings, tables. Progress and warnings go to the error stream, results to the output stream.
-/// On a TTY progress is one line redrawn in place (at most ten times a second), never wider than the screen: the bar shrinks and goes first,
-/// then fields that do not fit, last ones first. Elsewhere it is an occasional plain line.
-/// Thread-safe.
+/// On a TTY progress is one line redrawn in place (at most ten times a second), never wider than the screen: the bar shrinks and goes
+/// first, then fields that do not fit, last ones first. Elsewhere it is an occasional plain line. Thread-safe.
 class Terminal {
  public:
   struct Options {

@@ -16,8 +16,8 @@ struct GenerateOptions : GenerationSettings {
   std::vector<TokenId> stop_ids;
 };
 
-/// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation needs the current weights, at any point of a
-/// window.
+/// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation, which may come in the middle of a window, needs
+/// the current weights.
 inline constexpr int64_t kWeightsOfNow = -1;
 
 /// The rollout backend as the loop sees it. Which one runs is decided once, in assembly/rollouts.cc.
@@ -27,9 +27,8 @@ class RolloutEngine {
   /// True when the engine keeps its own copy of the weights: then offload makes room for it (BEHAVIOUR 11), and only
   /// sync_weights() gives it the new ones.
   virtual bool holds_own_weights() const { return false; }
-  /// Makes the engine use the training weights of this
-  /// version; a no-op for engines that share them. Offload
-  /// may have the model's parameters in host memory meanwhile.
+  /// Makes the engine use the training weights of this version; a no-op for engines that share them. Offload may have moved the model's
+  /// parameters to host memory.
   virtual void sync_weights(int64_t version) = 0;
   /// Answers every prompt, in order. No gradients, no packing. Polls for interrupts between tokens (throws Interrupted).
   /// @param on_progress  called with the number of finished prompts, may be empty
@@ -41,12 +40,12 @@ class RolloutEngine {
   virtual void begin_turn() {}
   /// Returns when all ranks have ended their turns; until then this rank answers the others' prompts with them.
   virtual void end_turn() {}
-  /// After a failure: the others stop too. Nothing outside of a turn.
+  /// Stops the other ranks after a failure; without effect outside a turn.
   virtual void abandon_turn() noexcept {}
 };
 
-/// The stretch of code in which this rank may generate, entered by all ranks that share an engine, or none. May be nested: the end of the
-/// innermost is the end. Left by an exception it makes the others stop.
+/// The scope in which this rank may generate. Either all ranks that share an engine enter it, or none. Scopes may be nested; the first
+/// end() ends the turn. When an exception leaves the scope, the other ranks stop too.
 class EngineTurn {
  public:
   explicit EngineTurn(RolloutEngine& engine) : engine_(engine) { engine_.begin_turn(); }

@@ -6,9 +6,8 @@
 
 namespace rematch {
 
-/// The stretch of code in which an engine answers with the weights of one version: training state makes room for an engine that
-/// holds its own weights, and the engine receives the training weights. finish() undoes both. On several
-/// ranks it is a turn (EngineTurn).
+/// The scope in which an engine answers with the weights of one version: training state makes room for an engine that holds its own
+/// weights, and the engine receives the training weights. finish() undoes both. On several ranks it is also a turn (EngineTurn).
 ///
 ///     GenerationScope scope(engine, maybe_null, version);
 ///     engine.generate(…);

@@ -14,8 +14,8 @@
 
 namespace rematch {
 
-/// Image pads of an image: t·h·w / merge². @throws UserError (data) when h or w is not a multiple of `merge_size`, or a side is not
-/// positive
+/// Image pads of an image: t·h·w / merge².
+/// @throws UserError (data) when h or w is not a multiple of `merge_size`, or a side is not positive
 int64_t num_image_pads(const GridThw& grid, int merge_size);
 
 /// Replaces the i-th `pad_id` of `token_ids` by as many as the i-th grid needs.
@@ -33,8 +33,8 @@ class PromptEncoder {
     int merge_size = 2;                                 ///< spatial merge of the vision tower
   };
 
-  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token; (data) when the tokenizer has no
-  /// `<|image_pad|>`
+  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token;
+  /// (data) when the tokenizer has no `<|image_pad|>`
   PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, const Options& options);
 
   /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then text), every pad expanded.

@@ -26,7 +26,7 @@ constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_roll
                                                                      {"eval_loss", "loss"},
                                                                      {"eval_token_acc", "token acc"}};
 
-/// Three digits, of whole numbers all: "0.812", "1.2e-05", "12345".
+/// Three significant digits, but from 1000 on the whole number: "0.812", "1.2e-05", "12345".
 std::string short_number(double value) { return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value); }
 
 const double* find(const MetricValues& values, const std::string& name) {

@@ -141,8 +141,8 @@ struct PixelStore::Impl {
   bool is_wanted(const Entry& entry) const { return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_; }
 
   // Workers pause when they are as far ahead as LoaderSettings allow, and while the cache is full of images that the last prefetch()
-  // requested and get() has not fetched: running further
-  // ahead would evict what is needed next. Cost: linear in the cached images, a few dozen.
+  // requested and get() has not fetched: running further ahead would evict what is needed next. Cost: linear in the cached images, a few
+  // dozen.
   bool has_room() const {
     size_t waiting_bytes = 0;
     int64_t num_ahead = num_loading_ahead_;

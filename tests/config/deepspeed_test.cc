@@ -8,7 +8,7 @@ int stage_of(const std::string& assignment) { return test::load_set({assignment}
 
 }  // namespace
 
-TEST(Deepspeed, ItsZeroStageStandsForOurs) {
+TEST(Deepspeed, ItsZeroStageSetsTrainingZeroStage) {
   for (const auto& [assignment, stage] : std::vector<std::pair<std::string, int>>{
            {"deepspeed=zero0", 0},
            {"deepspeed=zero1", 1},
@@ -35,7 +35,7 @@ TEST(Deepspeed, AJsonFileIsRead) {
   EXPECT_NE(test::problem_of_set({"deepspeed=" + dir.file("other.json")}).where.find("other.json"), std::string::npos);
 }
 
-TEST(Deepspeed, WhatIsNoConfigurationIsRefused) {
+TEST(Deepspeed, ValuesThatAreNoConfigurationAreRefused) {
   const test::TempDir dir;
   const std::string itself = dir.write("itself.json", '"' + dir.file("itself.json") + '"');
   for (const std::string& value : {itself, std::string("3"), std::string("[zero2]")}) {

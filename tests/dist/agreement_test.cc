@@ -71,7 +71,7 @@ TEST(Agreement, AllKeepTheStateOrNone) {
   });
 }
 
-TEST(Agreement, AFailureThatAnotherRankToldGivesWayToThatRanksOwn) {
+TEST(Agreement, AFailureReportedByAnotherRankGivesWayToThatRanksOwnError) {
   test::run_ranks(3, [](Group& group) {
     const auto part = [&] {
       if (group.rank() == 0) throw PeerFailure(ErrorKind::kEnvironment, kProblem);

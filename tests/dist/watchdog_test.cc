@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Two watchdogs on one store; what that of rank 0 says. Where nothing must be said they are `slower`: a crowded machine lets threads wait.
+/// Two watchdogs on one store, and the warnings of rank 0. Tests that expect none make them `slower`: a crowded machine delays threads.
 struct Pair {
   explicit Pair(int slower = 1) : slower(slower) {}
 
@@ -56,7 +56,7 @@ TEST(Watchdog, NamesASilentRankThenGivesUp) {
   pair.first->stop(false);
 }
 
-TEST(Watchdog, IsContentWithRanksThatBeatOrHaveLeft) {
+TEST(Watchdog, IsSilentAboutRanksThatBeatOrHaveLeft) {
   Pair pair(/*slower=*/5);
   auto warned = pair.warned.get_future();
   pair.first->start();
@@ -70,7 +70,7 @@ TEST(Watchdog, IsContentWithRanksThatBeatOrHaveLeft) {
   pair.first->wait_for_others(milliseconds(5000));
 }
 
-TEST(Watchdog, NamesARankThatStandsStillWhileOthersWaitForIt) {
+TEST(Watchdog, NamesAStalledRankThatOthersWaitFor) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> warned, gave_up;
   std::atomic<int64_t> num_moves = 0;
@@ -120,7 +120,7 @@ TEST(Watchdog, DoesNotWaitForARankThatHasLeft) {
   first.stop(false);
 }
 
-TEST(Watchdog, NamesTheRanksThatHaveNotCome) {
+TEST(Watchdog, NamesTheRanksThatHaveNotConnected) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   Watchdog only(store, {.rank = 0, .size = 3});
   const UserError error = test::catch_user_error([&] { only.wait_for_first_beats(milliseconds(50)); });

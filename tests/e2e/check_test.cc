@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-TEST(Check, SaysWhatItFoundAndWritesNothing) {
+TEST(Check, ReportsWhatItFoundAndWritesNothing) {
   test::Program program;
   const test::ProcessResult result = program.run("check " + program.config());
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -69,7 +69,7 @@ TEST(Check, ReadsTheHeadersOfTheWeights) {
   EXPECT_THAT(result.err, HasSubstr("layers"));
 }
 
-TEST(Check, AsJsonHoldsThePlanAndTheConfiguration) {
+TEST(Check, JsonOutputHoldsThePlanAndTheConfiguration) {
   test::Program program;
   const test::ProcessResult result = program.run("check --json " + program.config());
   ASSERT_EQ(result.exit_code, 0) << result.err;

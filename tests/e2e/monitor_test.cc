@@ -1,4 +1,4 @@
-// Pictures while it trains.
+// Pictures and texts that a training writes as it runs.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -49,7 +49,7 @@ TEST(Monitor, PandasAndTensorboardReadWhatItWrites) {
   EXPECT_EQ(read.exit_code, 0) << read.out << read.err;
 }
 
-TEST(Monitor, StopsAtItsLimitAndWritesWhereItIsTold) {
+TEST(Monitor, StopsAtItsLimitAndWritesToTheGivenDirectory) {
   test::Program program;
   const test::ProcessResult result =
       program.run("train " + program.config("custom: {extra: {rollout_matching: {monitor_dump: {enabled: true, every_steps: 1, max_events: "

@@ -1,7 +1,7 @@
-// Power is lost at any moment of a run that saves. What a disk may then hold follows from the journal of the run's file operations: bytes and
-// names that were synced are there, the others may be missing, and unsynced bytes may be zeros. From each such disk the next start finds
-// every checkpoint that was reported as saved, a log without a hole, and goes on to the same bits. REMATCH_POWER_POINTS sets how many disks
-// a whole run continues from, REMATCH_POWER_DRAWS how often each cut is drawn (scripts/check-faults).
+// Power is lost at any moment of a run that saves. What a disk may then hold follows from the journal of the run's file operations: bytes
+// and names that were synced are there, the others may be missing, and unsynced bytes may be zeros. From each such disk the next start
+// finds every checkpoint that was reported as saved, a log without a hole, and goes on to the same bits. REMATCH_POWER_POINTS sets how many
+// disks a whole run continues from, REMATCH_POWER_DRAWS how often each cut is drawn (scripts/check-faults).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ std::string config_of(const test::Program& program) {
       kSteps));
 }
 
-/// A loss of power, and what must be found after it.
+/// A loss of power and what must be found after it.
 struct Cut {
   size_t count = 0;  ///< operations before the loss
   const Loss* loss = nullptr;
@@ -158,7 +158,7 @@ std::string PowerLoss::log_;
 
 }  // namespace
 
-TEST_F(PowerLoss, WhatWasSavedIsFoundWithItsLog) {
+TEST_F(PowerLoss, SavedCheckpointsAreFoundWithTheirLog) {
   int num_failed = 0;
   std::set<size_t> seen;
   for (const Cut& cut : cuts()) {

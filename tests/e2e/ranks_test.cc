@@ -71,14 +71,14 @@ void expect_the_same(const Outcome& found, const Outcome& expected) {
 
 }  // namespace
 
-TEST(Ranks, OneTimesFourIsTwoTimesTwoIsFourTimesOne) {
+TEST(Ranks, OneTimesFourEqualsTwoTimesTwoEqualsFourTimesOne) {
   const Outcome one = train({1, 4}, kLora, 5);
   expect_the_same(train({2, 2, 0, true}, kLora, 5), one);
   expect_the_same(train({2, 2, 1}, kLora, 5), one);
   expect_the_same(train({4, 1, 2}, kLora, 5), one);
 }
 
-TEST(Ranks, TheNativeEngineAndAllWeightsToo) {
+TEST(Ranks, GiveTheSameBitsWithTheNativeEngineAndAllWeights) {
   const std::string lines = "training: {max_steps: 3}\ncustom: {extra: {rollout_matching: {rollout_backend: native, temperature: 0.7}}}\n";
   expect_the_same(train({2, 1, 1}, lines, 3), train({1, 2}, lines, 3));
 }
@@ -146,7 +146,7 @@ TEST(Ranks, AWindowGoesOnWhileAnyRankKeepsARowOfIt) {
   EXPECT_THAT(without_any.err, HasSubstr("no sample of the window that the run continues can be used"));
 }
 
-TEST(Ranks, PackedWindowsAndCarryBuffersAreOfEachRank) {
+TEST(Ranks, EachRankHasItsOwnPackedWindowsAndCarryBuffer) {
   for (const char* scope : {"micro", "window"}) {
     test::Program program;
     const std::string config =
@@ -163,7 +163,7 @@ TEST(Ranks, PackedWindowsAndCarryBuffersAreOfEachRank) {
   }
 }
 
-TEST(Ranks, AnotherNumberOfRanksGoesOnWithTheSameWindows) {
+TEST(Ranks, AnotherNumberOfRanksContinuesWithTheSameWindows) {
   const Outcome undisturbed = train({1, 4}, kLora, 5);
   test::Program program;
   const std::string config = program.config(kLora);
@@ -181,7 +181,7 @@ TEST(Ranks, AnotherNumberOfRanksGoesOnWithTheSameWindows) {
   EXPECT_THAT(other.err, HasSubstr("gradient_accumulation_steps"));
 }
 
-TEST(Ranks, StrangersAreRefusedByName) {
+TEST(Ranks, ARankWithOtherSettingsIsRefusedByName) {
   test::Program program;
   const std::string config = program.config();
   const std::string start = fmt::format(
@@ -194,7 +194,7 @@ TEST(Ranks, StrangersAreRefusedByName) {
   EXPECT_THAT(result.err, HasSubstr("there: 43"));
 }
 
-TEST(Ranks, WhatIsOneProcessSaysSo) {
+TEST(Ranks, CommandsThatAreOneProcessSaySo) {
   test::Program program;
   const std::string config = program.config(), model = test::Program::model();
   for (const std::string& command :
@@ -208,7 +208,7 @@ TEST(Ranks, WhatIsOneProcessSaysSo) {
   }
 }
 
-TEST(Ranks, AnInterruptSavesTheStateOfAll) {
+TEST(Ranks, AnInterruptSavesTheStateOfAllRanks) {
   test::Program program;
   const std::string config = program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
   const std::string log = program.run_dir() + "/logging.jsonl";
@@ -223,7 +223,7 @@ TEST(Ranks, AnInterruptSavesTheStateOfAll) {
   EXPECT_TRUE(has_checkpoint) << result.err;
 }
 
-TEST(Ranks, AKilledRankIsNamedAndARestartEndsAsIfNothingHadBeen) {
+TEST(Ranks, AKilledRankIsNamedAndARestartGivesTheSameResult) {
   const Outcome undisturbed = train({1, 4}, kLora, 5);
   test::Program program;
   const std::string config = program.config(kLora);
@@ -237,13 +237,13 @@ TEST(Ranks, AKilledRankIsNamedAndARestartEndsAsIfNothingHadBeen) {
   expect_the_same({weights_of(program, 5), program.log_without_times()}, undisturbed);
 }
 
-TEST(Ranks, TheLauncherMayHaveBeenStartedToIgnoreItsChildren) {
+TEST(Ranks, TheLauncherWorksWhereSigchldIsIgnored) {
   const test::ProcessResult result =
       test::run_command("timeout 60 env --ignore-signal=CHLD " + test::binary_path("bin/rematch") + " launch --nproc 2 train missing.yaml");
   EXPECT_EQ(result.exit_code, 2) << result.err;
 }
 
-TEST(Ranks, NcclIsRefusedWhereItCannotBe) {
+TEST(Ranks, NcclIsRefusedWhereItCannotRun) {
   test::Program program;
   const test::ProcessResult result =
       run(program, {2, 1}, program.config("training: {ddp_backend: nccl}\n") + " --device cpu", "--restarts 0");
@@ -257,7 +257,7 @@ TEST(Ranks, NcclIsRefusedWhereItCannotBe) {
   EXPECT_EQ(program.run(check).exit_code, 0) << "one rank needs no messages";
 }
 
-TEST(Ranks, TheProgramDefinesNothingOfGloo) {
+TEST(Ranks, TheProgramDefinesNoSymbolOfGloo) {
   const test::ProcessResult symbols =
       test::run_command("nm -D --defined-only -C " + test::binary_path("bin/rematch") + " | grep -E 'gloo::|GlooStore'");
   EXPECT_EQ(symbols.out, "");

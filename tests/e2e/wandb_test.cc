@@ -45,7 +45,7 @@ test::ProcessResult train(const test::Program& program, const std::string& envir
 
 }  // namespace
 
-TEST(Wandb, IsToldEveryLineByAProcessThatEndsAfterTheRun) {
+TEST(Wandb, ReceivesEveryLineFromAProcessThatOutlivesTheRun) {
   test::Program program;
   program.dir().write("site/wandb/__init__.py", kStandIn);
   const test::ProcessResult result = train(program, "PYTHONPATH=" + program.dir().file("site"));
@@ -56,7 +56,7 @@ TEST(Wandb, IsToldEveryLineByAProcessThatEndsAfterTheRun) {
   EXPECT_THAT(text, HasSubstr("finished"));
 }
 
-TEST(Wandb, ItsDeathIsNotTheRuns) {
+TEST(Wandb, TheRunSurvivesItsDeath) {
   test::Program program;
   program.dir().write("site/wandb/__init__.py", kStandIn);
   const test::ProcessResult result = train(program, "BREAKS=1 PYTHONPATH=" + program.dir().file("site"));
@@ -68,7 +68,7 @@ TEST(Wandb, ItsDeathIsNotTheRuns) {
   EXPECT_THAT(read_file(log), HasSubstr("no network"));
 }
 
-TEST(Wandb, IsRefusedBeforeTheRunWherePythonHasNone) {
+TEST(Wandb, IsRefusedBeforeTheRunIfPythonLacksIt) {
   test::Program program;
   std::filesystem::create_directories(program.dir().file("wandb"));  // what wandb leaves behind is no package
   program.dir().write("bin/python3", "#!/bin/sh\nexec /usr/bin/python3 -S \"$@\"\n");

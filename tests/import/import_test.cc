@@ -113,7 +113,7 @@ TEST_F(ImportTest, VocWithoutAnnotationsOrWithBrokenXmlIsAnError) {
   EXPECT_EQ(test::catch_user_error([&] { read_voc_dir(directory_.path(), {}); }).kind(), ErrorKind::kData);
 }
 
-TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsShares) {
+TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsFractions) {
   const std::string yaml = directory_.write("set.yaml", "path: .\ntrain: images/train\nval: images/val\nnames: {0: cat, 1: dog}\n");
   directory_.write("labels/train/a.txt", "0 0.35 0.35 0.5 0.5\n1 0.1 0.1 0.6 0.1 0.6 0.6\n");
   const WrittenSet written = write_records(read_yolo_set(yaml, {}), out());
@@ -133,7 +133,7 @@ TEST_F(ImportTest, YoloRefusesAClassWithoutANameAndALineThatIsNoShape) {
   EXPECT_NE(std::string(test::catch_user_error([&] { read_yolo_set(yaml, {}); }).what()).find("0.5 0.5"), std::string::npos);
 }
 
-TEST_F(ImportTest, SwiftPairsNamesWithBoxesInPixelsOrShares) {
+TEST_F(ImportTest, SwiftPairsNamesWithBoxesInPixelsOrFractions) {
   const std::string path = directory_.write(
       "train.jsonl",
       R"({"messages": [], "images": ["a.png"], "objects": {"ref": ["cat", "dog"], "bbox": [[20, 10, 120, 60], [0, 0, 200, 100]]}}

@@ -1,4 +1,4 @@
-// Sixty-four ranks without the other sixty-three: who owns what, and how large messages are.
+// One of sixty-four ranks, without the others: who owns what, and how large messages are.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -153,7 +153,7 @@ TEST(MStepOverRanks, ARowThatFailsOnOneRankEndsAllWithoutAStep) {
     EXPECT_EQ(mstep.num_steps(), 0);
     EXPECT_TRUE(toy.head_VH.detach().equal(Toy(at::kFloat).head_VH.detach()));
     EXPECT_FALSE(toy.head_VH.grad().defined());
-    mstep.run(share_of(4, group), metrics);  // and goes on as if nothing had been
+    mstep.run(share_of(4, group), metrics);  // and goes on as if nothing had happened
     EXPECT_EQ(mstep.num_steps(), 1);
   });
 }

@@ -72,7 +72,7 @@ std::vector<at::Tensor> by_turns(Group& group) {
 
 }  // namespace
 
-TEST(GradientTurnsOracle, TheSumsAreThoseOfTorchsReducerTimesTheRanks) {
+TEST(GradientTurnsOracle, SumsEqualThoseOfTorchsReducerTimesTheNumberOfRanks) {
   for (const int size : {2, 3}) {
     const auto store = c10::make_intrusive<c10d::HashStore>();
     test::run_ranks(size, [&](Group& group) {

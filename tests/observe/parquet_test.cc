@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-TEST(Parquet, HoldsItsValuesPlainlyBetweenTheMarks) {
+TEST(Parquet, StoresPlainValuesBetweenItsMagicBytes) {
   const std::string file = parquet_file({{"name", std::vector<std::string>{"a", "größe"}}, {"score", std::vector<double>{0.5, -1}}});
   EXPECT_EQ(file.substr(0, 4), "PAR1");
   EXPECT_EQ(file.substr(file.size() - 4), "PAR1");

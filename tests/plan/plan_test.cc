@@ -73,8 +73,8 @@ TEST(Plan, SeveralRanksHoldARowsGradientsAndThoseOnTheirWay) {
   EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
 }
 
-// By hand for the tiny model, a token of a layer in float32: input 32, normed 32, heads before their norms 64 + 32, rotated 64 + 32, values 32,
-// attended 64, second input 32, normed 32, gate, its activation, up and their product 4 · 64; statistics 1 + 6 + 4 + 1.
+// By hand for the tiny model, a token of a layer in float32: input 32, normed 32, heads before their norms 64 + 32, rotated 64 + 32, values
+// 32, attended 64, second input 32, normed 32, gate, its activation, up and their product 4 · 64; statistics 1 + 6 + 4 + 1.
 TEST(Plan, ActivationsOfALayerAreTheInputsOfItsOperators) {
   ModelDescription model = describe_model(test::tiny_dir());
   const TrainedParameters trained = trained_parameters(model, {});

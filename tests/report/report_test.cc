@@ -71,7 +71,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_F(ReportTest, ReadsWhatLiesInARun) {
+TEST_F(ReportTest, ReadsTheFilesOfARun) {
   const std::vector<RunData> all = runs();
   EXPECT_EQ(all[1].name, "after");
   EXPECT_EQ(all[1].log.size(), 2u);
@@ -82,14 +82,14 @@ TEST_F(ReportTest, ReadsWhatLiesInARun) {
   EXPECT_EQ(read_run(directory_.file("before/eval_results.json")).evaluations.size(), 1u);
 }
 
-TEST_F(ReportTest, RunsOfOneNameAreToldApartByTheirPaths) {
+TEST_F(ReportTest, RunsOfTheSameNameAreDistinguishedByTheirPaths) {
   std::filesystem::create_directories(directory_.file("other"));
   std::filesystem::copy(directory_.file("after"), directory_.file("other/after"), std::filesystem::copy_options::recursive);
   const std::vector<RunData> all = read_runs({directory_.file("after"), directory_.file("other/after")});
   EXPECT_NE(all[0].name, all[1].name);
 }
 
-TEST_F(ReportTest, WhatIsNoRunIsAnError) {
+TEST_F(ReportTest, ADirectoryThatIsNoRunIsAnError) {
   EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("none")); }).kind(), ErrorKind::kEnvironment);
   std::filesystem::create_directories(directory_.file("empty"));
   EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("empty")); }).kind(), ErrorKind::kData);
@@ -106,7 +106,7 @@ TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
   EXPECT_TRUE(has(markdown_table(table), "| F1 | 0.400 | 0.800* | +0.400 |"));
 }
 
-TEST_F(ReportTest, CallsARunThatGotWorseSo) {
+TEST_F(ReportTest, ReportsARunThatGotWorse) {
   const std::vector<RunData> all = runs();
   std::vector<std::string> bad;
   for (const HealthItem& item : judge_health(all[1].evaluations[0], &all[0].evaluations[0])) {
@@ -131,7 +131,7 @@ TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
   EXPECT_EQ(evaluations_of(several).size(), 3u);
 }
 
-TEST_F(ReportTest, ThePageNeedsNothingElse) {
+TEST_F(ReportTest, ThePageIsSelfContained) {
   const std::string html = report_html(runs(), {});
   EXPECT_LT(html.size(), size_t{5} * 1024 * 1024);
   for (const char* outside : {"http://", "https://", "<link", "src=\"/"}) EXPECT_FALSE(has(html, outside)) << outside;
@@ -155,6 +155,6 @@ TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
   EXPECT_EQ(missed.f1_labels(), 0.0);
 }
 
-TEST(Page, WritesTextAsText) { EXPECT_EQ(html_text("<b> & \"x\""), "&lt;b&gt; &amp; &quot;x&quot;"); }
+TEST(Page, EscapesText) { EXPECT_EQ(html_text("<b> & \"x\""), "&lt;b&gt; &amp; &quot;x&quot;"); }
 
 }  // namespace rematch

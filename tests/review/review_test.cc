@@ -31,7 +31,7 @@ int64_t line_of(const Review& review, FindingKind kind) { return review.of(kind)
 
 }  // namespace
 
-TEST_F(ReviewTest, FindsEveryKindWithItsLine) {
+TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
   const Review review = review_jsonl(write(record(box("1, 2, 999, 4")) +                                       //
                                            record(box("500, 0, 10, 999")) +                                    // swapped corners
                                            record(box("5, 5, 5, 900") + ", " + box("1, 1, 9, 9")) +            // no area; 1.6 x 0.8 px

@@ -40,8 +40,8 @@ class AssignmentSolver {
     flip_path(new_row, sink);
   }
 
-  // Dijkstra from `new_row` to the nearest unassigned column. The choice among equally near columns decides ties, and
-  // so the order matters in every detail: candidates start as n-1…0, a removed one is replaced by the last.
+  // Dijkstra from `new_row` to the nearest unassigned column. The choice among equally near columns decides ties, and so the order matters
+  // in every detail: candidates start as n-1…0, a removed one is replaced by the last.
   std::pair<int, double> find_path(int new_row) {
     for (size_t i = 0; i < n_; ++i) open_columns_[i] = static_cast<int>(n_ - 1 - i);
     size_t num_open = n_;

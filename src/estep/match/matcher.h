@@ -15,8 +15,8 @@ void check_match_options(const MatchSettings& options);
 /// Cost: O(G log top_k).
 std::vector<int> candidates_of(const Geometry& prediction, const std::vector<Geometry>& ground_truth, int top_k);
 
-/// Pairs predictions with ground truths: candidates by bounding box, the maskIoU gate, then the assignment
-/// of least cost with `fp_cost` and `fn_cost` for unmatched ones.
+/// Pairs predictions with ground truths: candidates by bounding box, the maskIoU gate, then the assignment of least cost with `fp_cost` and
+/// `fn_cost` for unmatched ones.
 /// @param predictions,ground_truth  geometries with ≥ 1 vertex; coordinates outside 0..999 are clamped for the masks
 /// @return pairs ascending by prediction; with either list empty there are none
 /// @throws UserError (config) for options out of range

@@ -11,8 +11,7 @@ namespace rematch {
 
 /// Sums the gradients that the chunks of a row give to its hidden states and to the head's parameters, in call order: no logits outlive
 /// their chunk, and the backward pass of the row starts from the sums.
-/// Memory, in float32: one gradient of the hidden states
-/// and one of each head parameter.
+/// Memory, in float32: one gradient of the hidden states and one of each head parameter.
 class HeadGradients {
  public:
   /// @param hidden_TH  final hidden states, with graph if they need one
@@ -39,8 +38,8 @@ class HeadGradients {
   std::vector<at::Tensor> parameter_sums_;  ///< float32, parallel to parameters_
   at::Tensor hidden_sum_TH_;
   bool are_needed_;
-  bool is_product_;  ///< summed in place, without a second gradient of the size of the vocabulary for every chunk
-  // The chunk between logits_KV() and add(); logits with graph only where that is gone through.
+  bool is_product_;  ///< the head's gradient is summed in place: no chunk needs a second one of the size of the vocabulary
+  // The chunk between logits_KV() and add(). The logits have a graph, and are kept, only when add() goes through it.
   at::Tensor rows_K_, hidden_KH_, logits_KV_;
 };
 

@@ -72,9 +72,8 @@ inline constexpr const char* kCorrectTokens = "ce_correct";
 using LossScale = std::map<std::string, double>;
 double scale_of(const LossScale& scale, const std::string& kind);
 
-/// Loss of one row with its graph. Only supervised positions reach the head,
-/// in chunks; each chunk's gradient is propagated through the head at once,
-/// so that no logits outlive their chunk. `total` can be differentiated once.
+/// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each chunk's gradient is propagated through the
+/// head at once, so that no logits outlive their chunk. `total` can be differentiated once.
 /// @param hidden_TH  final hidden states of the row
 /// @param scale      e.g. kLabels: 1 / labels of the window for `window` normalisation
 RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,

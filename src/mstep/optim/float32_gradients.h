@@ -8,9 +8,8 @@
 
 namespace rematch {
 
-/// Sums the gradients of bfloat16 parameters in float32, however many backward passes a step
-/// has: a small micro-batch's share is not rounded away. While it lives, a hook takes each
-/// bfloat16 gradient as soon as it is complete, so at most one of them exists at a time.
+/// Sums the gradients of bfloat16 parameters in float32, however many backward passes a step has: a small micro-batch's share is not
+/// rounded away. While it lives, a hook takes each bfloat16 gradient as soon as it is complete, so at most one of them exists at a time.
 /// float32 parameters are left to autograd.
 class Float32Gradients {
  public:

@@ -15,10 +15,9 @@ struct CacheDemand {
   int64_t block_bytes = 0;
 };
 
-/// Blocks the native engine reserves: as many as the longest `max_num_seqs`
-/// prompts can fill with their answers, so that no sequence is ever preempted,
-/// but at most `kv_cache_gib`, or without that key a quarter of the free memory.
-/// Memory is only committed as blocks are written to (on CPU).
+/// Blocks the native engine reserves: as many as the longest `max_num_seqs` prompts can fill with their answers, so that no sequence is
+/// ever preempted, but at most `kv_cache_gib`, or without that key a quarter of the free memory. Memory is only committed as blocks are
+/// written to (on CPU).
 /// @return  0 when not even one block fits
 int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& options, int64_t free_bytes);
 

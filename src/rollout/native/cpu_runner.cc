@@ -35,9 +35,8 @@ class CpuRunner : public StepRunner {
 
   void refresh() override { weights_ = take_cpu_weights(*model_); }
 
-  // bench/rollout: values from 4 to 24 are about equally fast with
-  // AVX-512, for models that fit into a cache and for larger ones.
-  // Slower instruction sets multiply fewer rows in the time of one read.
+  // bench/rollout: values from 4 to 24 are about equally fast with AVX-512, for models that fit into a cache and for larger ones. Slower
+  // instruction sets multiply fewer rows in the time of one read.
   double rows_per_reading() const override {
     switch (kernels::isa_in_use()) {
       case kernels::Isa::kAvx512: return 8;

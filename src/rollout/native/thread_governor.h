@@ -4,9 +4,8 @@
 
 namespace rematch {
 
-/// Decides whether a step runs on all threads or on one. Threads that meet many times in a
-/// step lose more than they gain when other programs use the cores: a worker that waits for
-/// a descheduled thread loses a whole scheduler time slice. Answers do not depend on it.
+/// Decides whether a step runs on all threads or on one. Threads that meet many times in a step lose more than they gain when other
+/// programs use the cores: a worker that waits for a descheduled thread loses a whole scheduler time slice. Answers do not depend on it.
 ///
 /// On a quiet machine it does nothing. After steps in which threads were repeatedly taken off their cores it tries one thread for a
 /// step, and keeps it for a while if that is faster, longer each time until the machine is quiet.

@@ -8,17 +8,16 @@
 
 namespace rematch {
 
-/// Checks that need arithmetic only, before data is read (BEHAVIOUR 4.3): ranks and
-/// tensor_parallel_size, heads, memory. A model
+/// Checks that need only arithmetic, made before data is read (BEHAVIOUR 4.3): ranks and tensor_parallel_size, heads, memory. A model
 /// directory without a readable config.json is left to the model loader.
 /// @param memory  of the device that the engine would run on; zeros: unknown, not checked
 /// @throws UserError (environment)
 void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory);
 
-/// The first of these checks: every engine has as many ranks as it is to have.
+/// The first of these checks: the number of ranks is a multiple of tensor_parallel_size.
 void check_vllm_ranks(const VllmOptions& options);
 
-/// Rejects an engine across hosts: its ranks talk in the middle of every layer. @param hosts  names by rank @throws UserError (environment)
+/// Rejects an engine across hosts: its ranks communicate in every layer. @param hosts  names by rank @throws UserError (environment)
 void check_vllm_hosts(const std::vector<std::string>& hosts, int tensor_parallel_size);
 
 /// Sets `max_model_len` once the data is known: as given, else as the data requires, never beyond the model's positions.

@@ -99,7 +99,7 @@ void VllmEngine::start() {
 void VllmEngine::stop_shared_engine() {
   try {
     plugin_.stop();
-  } catch (const PythonError&) {  // of the failure that led here there is more to tell
+  } catch (const PythonError&) {  // the failure that led here is the one to report
   }
 }
 
