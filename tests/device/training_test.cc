@@ -34,7 +34,9 @@ struct Training {
     std::ostringstream out, err;
     Terminal terminal(out, err, {});
     run_training(load_config(program_.config(lines_), overrides), device, terminal);
+    said_ = out.str() + err.str();
   }
+  const std::string& said() const { return said_; }
   /// Numbers of logging.jsonl, but for what a clock decides.
   std::vector<std::map<std::string, double>> log() const {
     std::vector<std::map<std::string, double>> lines;
@@ -53,7 +55,7 @@ struct Training {
 
  private:
   test::Program program_;
-  std::string lines_;
+  std::string lines_, said_;
 };
 
 void expect_equal(const Training& found, const Training& wanted, const std::string& weights) {
@@ -79,6 +81,7 @@ void compare(const std::string& lines, const std::string& weights) {
   here.run("cpu");
   there.run(test::kPretendName);
   expect_equal(there, here, weights);
+  EXPECT_NE(there.said().find("attention: SDPA by groups of lengths for heads of 16"), std::string::npos) << there.said();
 }
 
 /// `rematch eval` in this process.

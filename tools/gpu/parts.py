@@ -126,6 +126,9 @@ def train(machine, name, changes):
         numbers[f"{key} s"] = round(mean(f"time/{key}_s"), 3)
     numbers |= {"rollout tokens/s": round(mean("rollout/gen_tokens_per_s")), "peak GiB": round(peak / 2**30, 2),
                 "planned GiB": round(plan["peak_bytes"] / 2**30, 2)}
+    said = [line for line in (machine.out / f"{name}.log").read_text().splitlines() if "attention: " in line]
+    if said:  # on a GPU the program says which kernel it chose
+        numbers["attention"] = said[0].partition("attention: ")[2]
     if machine.on_gpu and peak > 1.15 * plan["peak_bytes"]:
         raise Failed(f"the run took {numbers['peak GiB']} GiB, planned were {numbers['planned GiB']}: {numbers}")
     return numbers, mean("packing/post_rollout_selected_total_len")
