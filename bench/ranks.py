@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""One rank with two threads against two ranks with one thread each, on the same windows of stage 2: steps per second, the share of the
-exchange of gradients that is hidden behind computations, bytes that travel, and the peak memory of a rank under zero 0, 1 and 2.
+"""One rank with two threads against two ranks with one thread each, on the same windows of stage 2: steps per second, processor time, the
+share of the exchange of gradients that is hidden behind computations, bytes that travel, and the peak memory of a rank under zero 0, 1 and 2.
 
 usage: bench/ranks.py build/release/bin/rematch [--case demo|small] [--steps 4] [--rounds 3] [--json OUT]
 
 demo: configs/demo/stage2.yaml, 24 scenes in a window. small: the random model of that name of bench/rollout.py (31 M values), 8 scenes and short
 answers. Sides take turns; the first step of each run is left out. Times are medians of all other steps, ratios those of the rounds, which
 were in the same weather. Bytes are what the loopback interface of a network namespace has carried, start included; the least is every gradient of a
-step to its owner and every value back once. An exchange is hidden as far as a rank waits less for it than when it waits where it starts.
+step to its owner and every value back once. Processor time is that of a whole run less that of a run of one step; beside that of one rank with
+one thread it says what ranks add, also on a machine too crowded for times. An exchange is hidden as far as a rank waits less for it than
+when it waits where it starts.
 """
 import argparse
 import json
 import os
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,8 +26,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-SIDES = {"1 rank x 2 threads": (1, 2, 0, ""), "2 ranks, zero 0": (2, 1, 0, ""), "2 ranks, zero 1": (2, 1, 1, "overlapped"),
-         "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking"), "2 ranks, zero 2": (2, 1, 2, "")}  # ranks, threads, zero, clock
+SIDES = {"1 rank x 1 thread": (1, 1, 0, ""), "1 rank x 2 threads": (1, 2, 0, ""), "2 ranks, zero 0": (2, 1, 0, ""),
+         "2 ranks, zero 1": (2, 1, 1, "overlapped"), "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking"),
+         "2 ranks, zero 2": (2, 1, 2, "")}  # ranks, threads, zero, clock
 CASES = {"demo": dict(micro_batch=12, max_new_tokens=180), "small": dict(micro_batch=4, max_new_tokens=32)}
 IN_NAMESPACE = ["unshare", "-n", "sh", "-c", 'ip link set lo up; "$@"; code=$?; grep lo: /proc/net/dev >&2; exit $code', "sh"]
 
@@ -42,22 +46,22 @@ def peaks_of(program, session, found, stop):
                 continue  # ended meanwhile
 
 
-def train(arguments, case, model, scenes, side, directory):
+def train(num_steps, program, case, model, scenes, side, directory):
     ranks, threads, zero, clock = SIDES[side]
     micro_batch = CASES[case]["micro_batch"]
     settings = {"model.model": model, "custom.train_jsonl": scenes / "train.jsonl", "custom.val_jsonl": scenes / "val.jsonl",
-                "training.output_dir": directory, "training.run_name": "run", "training.max_steps": arguments.steps + 1,
+                "training.output_dir": directory, "training.run_name": "run", "training.max_steps": num_steps,
                 "training.per_device_train_batch_size": micro_batch, "training.effective_batch_size": 2 * micro_batch,
                 "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.eval_strategy": "no", "training.eval_on_start": "false",
                 "training.report_to": "none", "training.save_strategy": "no", "training.save_last_epoch": "false", "training.zero_stage": zero,
                 "custom.extra.rollout_matching.max_new_tokens": CASES[case]["max_new_tokens"]}
-    program = os.path.realpath(arguments.program)
     launch = ["launch", "--nproc", str(ranks)] if ranks > 1 else []
     command = [program, *launch, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     if clock:
         library = pathlib.Path(program).parent.parent / "bench/libbench_exchange_clock.so"
         environment.update(LD_PRELOAD=str(library), EXCHANGE_CLOCK=clock)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(IN_NAMESPACE + command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
                                start_new_session=True)
     peaks, stop = {}, threading.Event()
@@ -66,12 +70,14 @@ def train(arguments, case, model, scenes, side, directory):
     error = process.communicate()[1]
     stop.set()
     watch.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode != 0:
         sys.exit(f"{side} ends with exit code {process.returncode}:\n{error}")
     steps = [json.loads(line) for line in (directory / "run/logging.jsonl").read_text().splitlines()]
     steps = [step for step in steps if "time/step_s" in step]
     waits = [float(wait) for wait in re.findall(r"exchange clock: \d+ exchanges, ([\d.]+) s", error)]
-    return {"step_s": [step["time/step_s"] for step in steps[1:]], "losses": [step["loss"] for step in steps],
+    return {"cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            "step_s": [step["time/step_s"] for step in steps[1:]], "losses": [step["loss"] for step in steps],
             "peak_mib": max(peaks.values(), default=0) / 1024, "exchange_wait_s": sum(waits) / len(waits) / len(steps) if waits else None,
             "mib_per_step": int(re.search(r"lo:\s*(\d+)", error).group(1)) / len(steps) / 2**20}
 
@@ -96,11 +102,17 @@ def measure(arguments, case, scratch):
         model = scratch / "model"
         model.mkdir()
         make_checkpoint(model, "small")
-    rounds = {side: [] for side in SIDES}
+    program = os.path.realpath(arguments.program)
+
+    def run(steps, side):
+        with tempfile.TemporaryDirectory(dir=scratch) as directory:
+            return train(steps, program, case, model, scratch / "scenes", side, pathlib.Path(directory))
+
+    rounds, starts = {side: [] for side in SIDES}, {}
     for _ in range(arguments.rounds):
         for side in SIDES:
-            with tempfile.TemporaryDirectory(dir=scratch) as directory:
-                rounds[side].append(train(arguments, case, model, scratch / "scenes", side, pathlib.Path(directory)))
+            rounds[side].append(run(arguments.steps + 1, side))
+            starts[side] = starts.get(side) or run(1, side)["cpu_s"]
     first = rounds["1 rank x 2 threads"]
     losses = {side: {str(one["losses"]) for one in ones} for side, ones in rounds.items() if SIDES[side][0] > 1}
     if len(set.union(*losses.values())) != 1:
@@ -110,13 +122,14 @@ def measure(arguments, case, scratch):
     for side, ones in rounds.items():
         step_s = statistics.median(s for one in ones for s in one["step_s"])
         ratio = statistics.median(statistics.median(a["step_s"]) / statistics.median(b["step_s"]) for a, b in zip(first, ones))
-        row = {"side": side, "step_s": step_s, "ratio": ratio, "peak_mib": statistics.median(one["peak_mib"] for one in ones),
+        cpu_s = statistics.median(one["cpu_s"] - starts[side] for one in ones) / arguments.steps
+        row = {"side": side, "step_s": step_s, "cpu_s": cpu_s, "ratio": ratio, "peak_mib": statistics.median(one["peak_mib"] for one in ones),
                "mib_per_step": statistics.median(one["mib_per_step"] for one in ones), "exchange_wait_s": ones[0]["exchange_wait_s"] and
                statistics.median(one["exchange_wait_s"] for one in ones)}
         rows.append(row)
         wait = f"{row['exchange_wait_s']:.3f}" if row["exchange_wait_s"] is not None else ""
         travels = f"{row['mib_per_step']:.0f} ({row['mib_per_step'] / least:.1f} x)" if SIDES[side][0] > 1 else ""
-        print(f"| {case} | {side} | {1 / step_s:.3f} | {ratio:.2f} | {wait} | {travels} | {row['peak_mib']:.0f} |", flush=True)
+        print(f"| {case} | {side} | {1 / step_s:.3f} | {ratio:.2f} | {cpu_s:.2f} | {wait} | {travels} | {row['peak_mib']:.0f} |", flush=True)
     waits = {row["side"]: row["exchange_wait_s"] for row in rows}
     hidden = 1 - waits["2 ranks, zero 1"] / waits["2 ranks, zero 1, nothing hidden"]
     print(f"{case}: {100 * hidden:.0f} % of the exchange is hidden; the least is {least:.0f} MiB a step\n", flush=True)
@@ -131,7 +144,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    print("| case | side | steps/s | of 1 rank | exchange waited for, s a step | MiB a step (of the least) | peak MiB |\n|---|---|---|---|---|---|---|")
+    print("| case | side | steps/s | of 1 x 2 | processor s a step | exchange waited for, s a step | MiB a step (of the least) | peak MiB |")
+    print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="bench-ranks-") as name:
         scratch = pathlib.Path(name)
         subprocess.run([sys.executable, str(ROOT / "tools/demo/make_scenes.py"), str(scratch / "scenes"), "--split", "hard", "--num-train", "128",

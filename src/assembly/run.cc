@@ -164,7 +164,8 @@ void save_weights(const Session& session, const std::string& directory) {
   write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens);
 }
 
-/// What must be the same on every rank before anything is read.
+}  // namespace
+
 void meet_with_configuration(const ConfigResult& result, Group& group) {
   std::vector<std::pair<std::string, std::string>> identity;
   for (const EffectiveValue& value : result.effective) {
@@ -172,6 +173,8 @@ void meet_with_configuration(const ConfigResult& result, Group& group) {
   }
   meet(group, identity);
 }
+
+namespace {
 
 /// The checkpoint that this run resumes from, if any; prepares the run directory for writing.
 std::optional<std::string> choose_start(const Settings& settings, Terminal& terminal) {

@@ -13,6 +13,9 @@ namespace rematch {
 /// @throws UserError; Interrupted after the state has been saved
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal, Group& group = alone());
 
+/// Refuses ranks with different configurations, before anything is read. @throws as meet()
+void meet_with_configuration(const ConfigResult& result, Group& group);
+
 /// Makes rank 0's run directory that of all ranks: with `add_version` its name holds the time. @throws as Group
 void agree_on_output(OutputSettings& output, Group& group);
 

@@ -4,13 +4,16 @@
 #include <optional>
 
 #include "assembly/rollouts.h"
+#include "assembly/run.h"
 #include "assembly/session.h"
+#include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/eval_files.h"
+#include "cli/rank_process.h"
 #include "config/config.h"
-#include "dist/ranks.h"
+#include "dist/agreement.h"
 #include "evaluate/coco_scene.h"
 #include "observe/catalog.h"
 
@@ -39,37 +42,12 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
   return table;
 }
 
-}  // namespace
-
-int run_eval(const RunArguments& arguments) {
-  require_alone("rematch eval");
-  const ConfigResult result = load_config(arguments.config_path, arguments.overrides);
-  const Settings& settings = result.settings;
-  if (!settings.data.val_jsonl) {
-    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to evaluate on",
-                                         .where = arguments.config_path,
-                                         .what = "custom.val_jsonl is not set",
-                                         .fix = "set custom.val_jsonl"});
-  }
-  const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
-  make_directories(settings.output.run_dir);
-  const SessionNeeds needs{.val_data = true, .val_truth = !settings.is_stage_2(), .rollouts = settings.is_stage_2() || settings.rollouts};
-  const Session session(settings, arguments.device, needs, alone(), *terminal);
-  const Rollouts rollouts = needs.rollouts ? make_rollouts(session) : Rollouts{};
-  CocoEvaluator coco;
-  std::optional<EvalFiles> files;
-  if (rollouts.val_examiner) files.emplace(settings.output.run_dir, settings.model.directory, rollouts.val_examiner->options().labels);
-  const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5});
-  EvaluationResult evaluated = evaluation->run(*terminal, [&](const Examined& one) {
-    const auto boxes = [&](const std::vector<SceneObject>& objects) {
-      return labelled_boxes(objects, one.sample->width_px, one.sample->height_px, rollouts.val_examiner->options().labels);
-    };
-    coco.add(boxes(one.ground_truth), boxes(scene_of(one.parsed.objects)));
-    files->add(one);
-  });
+/// Writes the results and shows them.
+void tell(EvaluationResult evaluated, const CocoEvaluator& coco, const std::optional<EvalFiles>& files, const Session& session,
+          Terminal& terminal) {
+  const Settings& settings = session.settings;
   const CocoResult coco_scores = coco.scores();
-  if (rollouts.val_examiner) {
+  if (files) {
     for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco)) evaluated.values.push_back(std::move(value));
   }
 
@@ -86,12 +64,59 @@ int run_eval(const RunArguments& arguments) {
   const std::string path = settings.output.run_dir + "/eval_results.json";
   write_file_atomic(path, python_json(json, 2) + "\n");
   if (files) files->write(json);
-  terminal->table(rows);
+  terminal.table(rows);
   if (files) {
-    terminal->table(breakdown_table("class", json["per_class"]));
-    terminal->table(breakdown_table("objects", json["per_count"]));
+    terminal.table(breakdown_table("class", json["per_class"]));
+    terminal.table(breakdown_table("objects", json["per_count"]));
   }
-  terminal->say("wrote " + path + (files ? ", " + files->result_path() + " and files beside it" : ""));
+  terminal.say("wrote " + path + (files ? ", " + files->result_path() + " and files beside it" : ""));
+}
+
+}  // namespace
+
+int run_eval(const RunArguments& arguments) {
+  const World world = world_from_environment();
+  ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  const Settings& settings = result.settings;
+  if (!settings.data.val_jsonl) {
+    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to evaluate on",
+                                         .where = arguments.config_path,
+                                         .what = "custom.val_jsonl is not set",
+                                         .fix = "set custom.val_jsonl"});
+  }
+  RankProcess process(world, result, arguments.device);
+  Group& group = process.group();
+  const bool is_first = group.rank() == 0;
+  meet_with_configuration(result, group);
+  const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
+  const std::unique_ptr<Group> engine_ranks = needs_rollouts ? ranks_of_engine(settings, group) : nullptr;
+  const SessionNeeds needs{
+      .val_data = true, .val_truth = !settings.is_stage_2(), .rollouts = needs_rollouts, .engine_ranks = engine_ranks.get()};
+  std::optional<Session> prepared;
+  Rollouts rollouts;
+  std::optional<EvalFiles> files;
+  together(group, [&] {
+    if (is_first) make_directories(settings.output.run_dir);
+    prepared.emplace(settings, process.device(), needs, group, process.terminal());
+  });
+  const Session& session = *prepared;
+  together(group, [&] {
+    if (needs.rollouts) rollouts = make_rollouts(session);
+    if (rollouts.val_examiner && is_first)
+      files.emplace(settings.output.run_dir, settings.model.directory, rollouts.val_examiner->options().labels);
+  });
+  CocoEvaluator coco;
+  const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group);
+  const EvaluationResult evaluated = evaluation->run(process.terminal(), [&](const Examined& one) {
+    const auto boxes = [&](const std::vector<SceneObject>& objects) {
+      return labelled_boxes(objects, one.sample->width_px, one.sample->height_px, rollouts.val_examiner->options().labels);
+    };
+    coco.add(boxes(one.ground_truth), boxes(scene_of(one.parsed.objects)));
+    files->add(one);
+  });
+  together(group, [&] {
+    if (is_first) tell(evaluated, coco, files, session, process.terminal());
+  });
   return 0;
 }
 

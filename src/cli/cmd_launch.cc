@@ -12,8 +12,8 @@
 namespace rematch {
 
 int run_launch(const LaunchArguments& arguments) {
-  if (arguments.command.empty() || arguments.command.front() != "train") {
-    throw UserError(ErrorKind::kConfig, {.error = "launch starts `train` only",
+  if (arguments.command.empty() || (arguments.command.front() != "train" && arguments.command.front() != "eval")) {
+    throw UserError(ErrorKind::kConfig, {.error = "launch starts `train` and `eval` only",
                                          .where = "rematch launch",
                                          .what = arguments.command.empty() ? "no command is given" : join(arguments.command, " "),
                                          .fix = "rematch launch --nproc 4 train my.yaml"});

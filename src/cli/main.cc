@@ -182,7 +182,7 @@ int main_command(int argc, char** argv) {
   CLI::App* train = app.add_subcommand("train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
   add_config_arguments(*train, run);
   LaunchArguments launch_arguments;
-  CLI::App* launch = app.add_subcommand("launch", "start `train CONFIG …` once for each of several ranks on this host");
+  CLI::App* launch = app.add_subcommand("launch", "start `train CONFIG …` or `eval CONFIG …` once for each of several ranks on this host");
   launch->add_option("--nproc", launch_arguments.num_ranks, "number of ranks, each a process")->required()->check(CLI::Range(1, 1024));
   launch
       ->add_option("--restarts", launch_arguments.num_restarts,

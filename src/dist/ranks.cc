@@ -125,7 +125,7 @@ void require_alone(const std::string& command) {
   throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("{} is one process", command),
                                             .where = "environment variable WORLD_SIZE",
                                             .what = fmt::format("WORLD_SIZE={}", world.size),
-                                            .fix = "start it without torchrun or srun; only `rematch train` runs on several ranks"});
+                                            .fix = "start it without torchrun or srun: only `train` and `eval` run on several ranks"});
 }
 
 }  // namespace rematch

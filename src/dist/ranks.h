@@ -39,7 +39,7 @@ class Ranks {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Refuses several ranks where a command is one process. @throws UserError (environment). @param command  e.g. "rematch eval"
+/// Refuses several ranks where a command is one process. @throws UserError (environment). @param command  e.g. "rematch rollout"
 void require_alone(const std::string& command);
 
 }  // namespace rematch

@@ -36,16 +36,33 @@ void Examiner::prefetch(const std::vector<int64_t>& sample_indices) {
   pixels_.prefetch(images);
 }
 
+Examined Examiner::asked(int64_t sample_idx, int64_t epoch) const {
+  const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
+  Examined one{.sample = &sample, .prompt = make_prompt(sample, epoch, prompts_, options_.patches)};
+  one.ground_truth = order_objects(sample, options_.ordering, options_.seed, epoch);
+  return one;
+}
+
+void Examiner::judge(Examined& one, Rollout rollout) const {
+  one.rollout = std::move(rollout);
+  check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend, one.sample->where);
+  one.parsed = parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
+  one.matching = match_objects(scene_of(one.parsed.objects), one.ground_truth, options_.match);
+}
+
+Examined Examiner::judged(int64_t sample_idx, int64_t epoch, Rollout rollout) const {
+  Examined one = asked(sample_idx, epoch);
+  judge(one, std::move(rollout));
+  return one;
+}
+
 std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
                                         const std::function<void(int)>& on_progress) {
   std::vector<Examined> examined;
   std::vector<Prompt> prompts;
   for (const int64_t index : sample_indices) {
-    const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
-    Examined one{.sample = &sample, .prompt = make_prompt(sample, epoch, prompts_, options_.patches)};
-    one.ground_truth = order_objects(sample, options_.ordering, options_.seed, epoch);
-    prompts.push_back(one.prompt);
-    examined.push_back(std::move(one));
+    examined.push_back(asked(index, epoch));
+    prompts.push_back(examined.back().prompt);
   }
 
   std::vector<Rollout> rollouts;
@@ -58,10 +75,7 @@ std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indic
   Span parse_match_time(metrics, "time/rollout_parse_match_s");
   for (size_t i = 0; i < examined.size(); ++i) {
     Examined& one = examined[i];
-    one.rollout = std::move(rollouts[i]);
-    check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend, one.sample->where);
-    one.parsed = parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
-    one.matching = match_objects(scene_of(one.parsed.objects), one.ground_truth, options_.match);
+    judge(one, std::move(rollouts[i]));
     observe(one, one.matching, metrics);
   }
   return examined;

@@ -55,6 +55,9 @@ class Examiner {
   std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
                                 const std::function<void(int)>& on_progress = {});
 
+  /// A sample whose answer another rank has: as from examine(), without its metrics. @param sample_idx  into dataset.samples()
+  Examined judged(int64_t sample_idx, int64_t epoch, Rollout rollout) const;
+
   /// Adds what a sample was worth under a matching (its own, or one at another gate) as raw observations, which observe/catalog turns into
   /// the sums, means and percentiles of BEHAVIOUR 15 and 16.
   void observe(const Examined& one, const Matching& matching, MetricsBag& metrics) const;
@@ -66,6 +69,9 @@ class Examiner {
   const Dataset& dataset() const { return dataset_; }
 
  private:
+  Examined asked(int64_t sample_idx, int64_t epoch) const;
+  void judge(Examined& one, Rollout rollout) const;
+
   const Dataset& dataset_;
   const PromptEncoder& prompts_;
   const Tokenizer& tokenizer_;

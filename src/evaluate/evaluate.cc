@@ -20,6 +20,8 @@
 namespace rematch {
 namespace {
 
+constexpr int64_t kEpoch = 0;  // keys the sampling, so that two evaluations of the same weights agree
+
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
 Json sums_json(const NamedSums& sums) {
@@ -32,6 +34,27 @@ NamedSums read_sums(const Json& json) {
   NamedSums sums;
   for (const auto& item : json.items()) sums.add(item.key(), {item.value()[0].get<double>(), item.value()[1].get<int64_t>()});
   return sums;
+}
+
+Json bag_json(const MetricsBag& bag) {
+  const std::string bytes = bytes_of(bag);
+  return Json::binary({bytes.begin(), bytes.end()});
+}
+
+MetricsBag read_bag(const Json& json) {
+  const auto& bytes = json.get_binary();
+  return bag_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+Json answer_json(const Rollout& rollout) {
+  return {rollout.sample_id, rollout.prompt_token_ids, rollout.response_token_ids, static_cast<int>(rollout.finish_reason)};
+}
+
+Rollout read_answer(const Json& json) {
+  return {.sample_id = json[0].get<int64_t>(),
+          .prompt_token_ids = json[1].get<std::vector<TokenId>>(),
+          .response_token_ids = json[2].get<std::vector<TokenId>>(),
+          .finish_reason = static_cast<FinishReason>(json[3].get<int>())};
 }
 
 // Binary JSON: numbers keep their bits, whatever they are.
@@ -62,7 +85,6 @@ std::vector<int64_t> Evaluation::samples_of(int64_t batch) const {
 
 EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
   Group& group = *options_.group;
-  REMATCH_CHECK(group.is_alone() || (!visit && options_.extra_gates.empty()));
   const auto start = std::chrono::steady_clock::now();
   std::vector<Batch> batches(static_cast<size_t>(num_batches()));
   together(group, [&] {
@@ -72,6 +94,9 @@ EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
     if (examiner_ != nullptr) run_rollouts(terminal, visit, batches);
   });
   gather(batches);
+  together(group, [&] {
+    if (visit && examiner_ != nullptr && !group.is_alone() && group.rank() == 0) visit_all(batches, visit);
+  });
   EvaluationResult result;
   result.greater_is_better = options_.settings.greater_is_better;
   if (group.rank() == 0) reduce(batches, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), result);
@@ -92,20 +117,21 @@ void Evaluation::gather(std::vector<Batch>& batches) const {
   Json mine = Json::array();
   for (int64_t batch = group.rank(); batch < num_batches(); batch += group.size()) {
     const Batch& one = batches[static_cast<size_t>(batch)];
-    mine.push_back({Json::binary([&] {
-                      const std::string bytes = bytes_of(one.rollouts);
-                      return std::vector<uint8_t>(bytes.begin(), bytes.end());
-                    }()),
-                    sums_json(one.teacher.by_kind), sums_json(one.teacher.details)});
+    Json gates = Json::array(), answers = Json::array();
+    for (const MetricsBag& bag : one.at_gates) gates.push_back(bag_json(bag));
+    for (const Rollout& rollout : one.answers) answers.push_back(answer_json(rollout));
+    mine.push_back({bag_json(one.rollouts), sums_json(one.teacher.by_kind), sums_json(one.teacher.details), gates, answers});
   }
   const std::vector<std::string> texts = group.all_gather(packed(mine));
   if (group.rank() != 0) return;
   for (int rank = 1; rank < group.size(); ++rank) {
     auto batch = static_cast<size_t>(rank);
     for (const Json& item : Json::from_msgpack(texts[static_cast<size_t>(rank)])) {
-      const auto& bytes = item[0].get_binary();
-      batches[batch].rollouts = bag_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-      batches[batch].teacher = {.by_kind = read_sums(item[1]), .details = read_sums(item[2])};
+      Batch& one = batches[batch];
+      one.rollouts = read_bag(item[0]);
+      one.teacher = {.by_kind = read_sums(item[1]), .details = read_sums(item[2])};
+      for (const Json& bag : item[3]) one.at_gates.push_back(read_bag(bag));
+      for (const Json& answer : item[4]) one.answers.push_back(read_answer(answer));
       batch += static_cast<size_t>(group.size());
     }
   }
@@ -147,18 +173,27 @@ void Evaluation::run_rollouts(Terminal& terminal, const Visitor& visit, std::vec
     };
     Batch& observed = batches[static_cast<size_t>(batch)];
     observed.at_gates.resize(options_.extra_gates.size());
-    // Epoch 0 keys the sampling, so that two evaluations of the same weights agree.
-    for (const Examined& one : examiner_->examine(samples_of(batch), 0, observed.rollouts, on_progress)) {
+    for (const Examined& one : examiner_->examine(samples_of(batch), kEpoch, observed.rollouts, on_progress)) {
       for (size_t i = 0; i < observed.at_gates.size(); ++i) {
         MatchSettings match = examiner_->options().match;
         match.maskiou_gate = options_.extra_gates[i];
         examiner_->observe(one, match_objects(scene_of(one.parsed.objects), one.ground_truth, match), observed.at_gates[i]);
       }
-      if (visit) visit(one);
+      if (visit && num_ranks == 1) visit(one);
+      if (visit && num_ranks > 1) observed.answers.push_back(one.rollout);
     }
   }
   scope.finish();
   terminal.finish_progress();
+}
+
+// Other ranks' answers are parsed and matched again here: that takes less time than its result takes on the way.
+void Evaluation::visit_all(const std::vector<Batch>& batches, const Visitor& visit) const {
+  for (int64_t batch = 0; batch < num_batches(); ++batch) {
+    const std::vector<Rollout>& answers = batches[static_cast<size_t>(batch)].answers;
+    const std::vector<int64_t> samples = samples_of(batch);
+    for (size_t i = 0; i < samples.size(); ++i) visit(examiner_->judged(samples[i], kEpoch, answers[i]));
+  }
 }
 
 void Evaluation::run_teacher(Terminal& terminal, std::vector<Batch>& batches) {

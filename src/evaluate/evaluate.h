@@ -31,11 +31,11 @@ class Evaluation {
     int batch_size = 1;               ///< samples passed to the engine or the forward together
     std::vector<double> extra_gates;  ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
     Offload* offload = nullptr;       ///< as EStep::Options::offload
-    Group* group = &alone();          ///< ranks that take batches of samples in turn; without extra_gates when there are several
+    Group* group = &alone();          ///< ranks that take batches of samples in turn
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
-  /// Called with every examined sample, in order (`rematch rollout`); may be empty.
+  /// Called with every examined sample, in order (`rematch eval`, `rematch rollout`); may be empty.
   using Visitor = std::function<void(const Examined&)>;
 
   /// @param examiner  null: no rollouts. @param teacher  null: no teacher-forced loss
@@ -43,7 +43,7 @@ class Evaluation {
              int64_t num_samples, Options options);
 
   /// The same result on every rank, that of one process to the bit: batches are dealt whole, and none is padded or repeated.
-  /// @param visit  when alone only. @throws as Agreement::conclude()
+  /// @param visit  given on all ranks or none; called on rank 0, after the last batch when there are several. @throws as Agreement::conclude()
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
 
@@ -53,12 +53,14 @@ class Evaluation {
     MetricsBag rollouts;
     std::vector<MetricsBag> at_gates;
     RowLoss teacher;
+    std::vector<Rollout> answers;  ///< for the visitor of rank 0
   };
   void run_rollouts(Terminal& terminal, const Visitor& visit, std::vector<Batch>& batches);
   void run_teacher(Terminal& terminal, std::vector<Batch>& batches);
   int64_t num_batches() const;
   std::vector<int64_t> samples_of(int64_t batch) const;
   void gather(std::vector<Batch>& batches) const;
+  void visit_all(const std::vector<Batch>& batches, const Visitor& visit) const;
   void reduce(const std::vector<Batch>& batches, double seconds, EvaluationResult& result) const;
 
   Examiner* examiner_;

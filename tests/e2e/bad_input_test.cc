@@ -85,9 +85,9 @@ TEST(BadInput, RanksWithoutALauncherAreRefused) {
                              config);
   };
   expect_error(run(" train "), 4, "MASTER_ADDR");
-  expect_error(run(" eval "), 4, "WORLD_SIZE");
+  expect_error(run(" eval "), 4, "MASTER_ADDR");
   expect_error(run(" rollout "), 4, "WORLD_SIZE");
-  expect_error(program.run("launch --nproc 2 eval " + config), 2, "launch starts `train` only");
+  expect_error(program.run("launch --nproc 2 rollout " + config), 2, "launch starts `train` and `eval` only");
 }
 
 TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {

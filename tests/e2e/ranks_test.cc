@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -181,6 +182,33 @@ TEST(Ranks, AnotherNumberOfRanksContinuesWithTheSameWindows) {
   EXPECT_THAT(other.err, HasSubstr("gradient_accumulation_steps"));
 }
 
+TEST(Ranks, AnEvaluationWritesTheFilesOfOneProcess) {
+  const auto evaluated = [](const std::string& start) {
+    test::Program program;
+    const std::string config = program.config(
+        "training: {per_device_eval_batch_size: 1}\n"
+        "custom: {trainer_variant: sft, val_sample_limit: 5, extra: {rollout_matching: {rollout_generate_batch_size: 1}}}\n");
+    const test::ProcessResult result = test::run_command(fmt::format(
+        "cd {} && export OMP_NUM_THREADS=1 && exec {} {} eval {}", program.dir().path(), test::binary_path("bin/rematch"), start, config));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(program.run_dir() + "/eval")) {
+      files[entry.path().filename().string()] = read_file(entry.path().string());
+    }
+    const std::string path = program.run_dir() + "/eval_results.json";
+    Json scores = parse_json(read_file(path), path);
+    for (const char* timed : {"eval_runtime", "eval_samples_per_second"}) EXPECT_EQ(scores.erase(timed), 1u);
+    files.erase("tiny_tied.json");  // the same as eval_results.json
+    files["scores"] = scores.dump(1);
+    return files;
+  };
+  const auto one = evaluated("");
+  EXPECT_EQ(one.size(), 4u);
+  EXPECT_THAT(one.at("scores"), HasSubstr("eval_loss"));
+  EXPECT_THAT(one.at("scores"), HasSubstr("iou50"));
+  EXPECT_EQ(evaluated("launch --nproc 3"), one);
+}
+
 TEST(Ranks, ARankWithOtherSettingsIsRefusedByName) {
   test::Program program;
   const std::string config = program.config();
@@ -198,7 +226,7 @@ TEST(Ranks, CommandsThatAreOneProcessSaySo) {
   test::Program program;
   const std::string config = program.config(), model = test::Program::model();
   for (const std::string& command :
-       {"eval " + config, "rollout " + config + " --split val --output out.jsonl", "probe " + config, "predict " + model + " x.png",
+       {"rollout " + config + " --split val --output out.jsonl", "probe " + config, "predict " + model + " x.png",
         "merge " + model + " --output out", "add-coord-tokens " + model + " out"}) {
     const test::ProcessResult result =
         test::run_command(fmt::format("cd {} && export WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1; exec {} {}",

@@ -1,0 +1,55 @@
+#include "cli/rank_process.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "assembly/run.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "dist/device.h"
+#include "dist/error_file.h"
+
+namespace rematch {
+namespace {
+
+// On the watchdog's thread, while others wait in calls that never return: nothing is destroyed.
+[[noreturn]] void end_process(const std::string& problem) {
+  std::cerr << problem << std::flush;
+  write_error_file(problem);
+  ::_exit(exit_code(ErrorKind::kEnvironment));
+}
+
+Ranks::Listener listener() {
+  return {.warn = [](const std::string& text) { std::cerr << "warning: " + text + "\n" << std::flush; }, .lost = end_process};
+}
+
+}  // namespace
+
+RankProcess::RankProcess(const World& world, ConfigResult& result, const std::string& wish)
+    : device_(device_of_rank(wish, world, num_gpus())),
+      ranks_(world, listener(),
+             {.patience = std::chrono::seconds(result.settings.ddp_timeout), .backend = result.settings.ddp_backend, .device = device_}) {
+  agree_on_output(result.settings.output, group());
+  if (world.rank == 0) {
+    terminal_ = Terminal::standard();
+  } else {
+    const std::string logs = result.settings.output.run_dir + "/logs";
+    make_directories(logs);
+    file_.open(fmt::format("{}/rank-{}.log", logs, world.rank), std::ios::app);
+    terminal_ = std::make_unique<Terminal>(file_, file_, Terminal::Options{});
+  }
+  for (const Warning& warning : result.warnings) terminal_->warn(warning.text + " (" + warning.where + ")");
+  say_threads(world);
+}
+
+void RankProcess::say_threads(const World& world) {
+  if (world.is_alone() || device_.rfind("cuda", 0) == 0) return;
+  terminal_->say(fmt::format("{} ranks with {} thread{} each (OMP_NUM_THREADS; torchrun sets 1)", world.size, at::get_num_threads(),
+                             at::get_num_threads() == 1 ? "" : "s"));
+}
+
+}  // namespace rematch
