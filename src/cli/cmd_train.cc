@@ -1,4 +1,5 @@
 #include "assembly/run.h"
+#include "base/error.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
 #include "cli/out_of_memory.h"

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -37,7 +38,8 @@ struct Peer {
   Clock::time_point since = Clock::now();  ///< when the beat last changed, by this rank's clock
   bool is_warned = false;
   Watchdog::Progress progress;
-  Clock::time_point stands_since = Clock::now();  ///< when it last moved or waited, by this rank's clock
+  Clock::time_point moved_at = Clock::now();      ///< when its moves last grew, by this rank's clock
+  Clock::time_point stands_since = Clock::now();  ///< when it last moved or waited
   bool is_told_stuck = false;
 
   Json content() const { return beat.empty() ? Json{{"host", "?"}, {"pid", 0}, {"phase", "start"}, {"left", ""}} : Json::parse(beat); }
@@ -48,6 +50,7 @@ struct Peer {
     is_warned = false;
     const Json now = content();
     const Watchdog::Progress next{now["moves"].get<int64_t>(), now["waits"].get<bool>()};
+    if (next.num_moves != progress.num_moves) moved_at = since;
     if (next.num_moves == progress.num_moves && !next.is_waiting) return {};
     progress = next;
     is_told_stuck = false;
@@ -70,7 +73,7 @@ struct Watchdog::Impl {
   std::condition_variable wake;
   bool is_stopping = false;
   int64_t num_beats = 0;
-  std::vector<Peer> peers;
+  std::vector<Peer> peers;                                ///< by rank; this one's own entry knows its progress only
   std::map<std::string, Clock::duration> longest_stands;  ///< by phase, of ranks that went on in the end
   std::thread thread;
 
@@ -123,6 +126,28 @@ struct Watchdog::Impl {
     return found;
   }
 
+  /// When all ranks wait, and so none can end the others' waiting: how long ago the last one moved.
+  std::optional<Clock::duration> deadlock() {
+    Peer& own = peers[static_cast<size_t>(options.rank)];
+    const Progress now = progress();
+    if (now.num_moves != own.progress.num_moves) own.moved_at = Clock::now();
+    own.progress = now;
+    Clock::time_point last{};
+    for (const Peer& peer : peers) {
+      if (!peer.progress.is_waiting || peer.has_left()) return std::nullopt;
+      last = std::max(last, peer.moved_at);
+    }
+    return Clock::now() - last;
+  }
+
+  void judge_deadlock() {
+    const std::optional<Clock::duration> stand = deadlock();
+    if (!stand || *stand < options.give_up_when_stuck || options.size == 1) return;
+    const int other = options.rank == 0 ? 1 : 0;
+    options.give_up(fmt::format("{} has not moved for {:.0f} s, and nor has any other rank: all wait for each other",
+                                peers[static_cast<size_t>(other)].text(other), seconds(*stand)));
+  }
+
   void judge_stuck() {
     const auto [rank, stand] = most_stuck();
     if (rank < 0) return;
@@ -161,11 +186,12 @@ struct Watchdog::Impl {
       }
       // A rank that was itself stopped must not take the others for silent.
       if (Clock::now() - last > options.warn_after / 2) {
-        for (Peer& peer : peers) peer.since = peer.stands_since = Clock::now();
+        for (Peer& peer : peers) peer.since = peer.stands_since = peer.moved_at = Clock::now();
       }
       last = Clock::now();
       judge();
       judge_stuck();
+      judge_deadlock();
       wake.wait_for(lock, options.interval);
     }
   }

@@ -101,6 +101,35 @@ TEST(Watchdog, NamesAStalledRankThatOthersWaitFor) {
   second.stop(false);
 }
 
+TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::promise<std::string> gave_up;
+  std::atomic<int64_t> num_moves = 0;
+  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .give_up_when_stuck = milliseconds(2000)};
+  options.phase = [] { return "update"; };
+  options.progress = [&] { return Watchdog::Progress{.num_moves = num_moves, .is_waiting = true}; };
+  options.warn = [](const std::string&) {};
+  std::once_flag once;
+  Watchdog::Options of_second = options;
+  of_second.rank = 1;
+  of_second.give_up = options.warn;
+  options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
+  Watchdog first(store, options), second(store, of_second);
+  first.start();
+  second.start();
+  auto told = gave_up.get_future();
+  for (int i = 0; i < 10; ++i) {
+    ++num_moves;
+    EXPECT_FALSE(has(told, milliseconds(300))) << "calls are long, and end";
+  }
+  ASSERT_TRUE(has(told, milliseconds(10000)));
+  const std::string text = told.get();
+  EXPECT_NE(text.find("rank 1 on "), std::string::npos) << text;
+  EXPECT_NE(text.find("has not moved"), std::string::npos) << text;
+  second.stop(false);
+  first.stop(false);
+}
+
 TEST(Watchdog, DoesNotWaitForARankThatHasLeft) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> gave_up;
