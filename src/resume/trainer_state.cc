@@ -11,11 +11,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "resume/trainer_state_json.h"
 
 namespace rematch {
 namespace {
-
-Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
 // Python writes NaN, Infinity and -Infinity, which JSON does not have; quoted here, they pass the strict parser.
 constexpr std::pair<const char*, double> kNotFinite[] = {{"NaN", std::numeric_limits<double>::quiet_NaN()},
@@ -85,35 +84,9 @@ bool TrainerState::update_best(double value, bool greater_is_better, int64_t ste
 }
 
 std::string TrainerState::to_json() const {
-  Json state;
-  state["best_global_step"] = optional_json(best_global_step);
-  state["best_metric"] = optional_json(best_metric);
-  state["best_model_checkpoint"] = optional_json(best_model_checkpoint);
-  state["epoch"] = epoch;
-  state["eval_steps"] = eval_steps;
-  state["global_step"] = global_step;
-  state["is_hyper_param_search"] = false;
-  state["is_local_process_zero"] = true;
-  state["is_world_process_zero"] = true;
-  Json history = Json::array();
-  for (const LogEntry& entry : log_history) {
-    Json line = Json::object();
-    for (const auto& [name, value] : entry.values) line[std::string(name)] = value;
-    line["step"] = entry.step;
-    history.push_back(std::move(line));
-  }
-  state["log_history"] = std::move(history);
-  state["logging_steps"] = logging_steps;
-  state["max_steps"] = max_steps;
-  state["num_input_tokens_seen"] = num_input_tokens_seen;
-  state["num_train_epochs"] = static_cast<int64_t>(std::ceil(num_train_epochs));
-  state["save_steps"] = save_steps;
-  state["stateful_callbacks"] = Json::object();
-  state["total_flos"] = 0.0;
-  state["train_batch_size"] = train_batch_size;
-  state["trial_name"] = nullptr;
-  state["trial_params"] = nullptr;
-  return python_json(state, 2) + "\n";
+  std::string text;
+  print_trainer_state(*this, [&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 TrainerState TrainerState::from_json(std::string_view text, const std::string& path) {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "dist/agreement.h"
 #include "resume/resume.h"
+#include "resume/trainer_state_json.h"
 
 namespace rematch {
 namespace {
@@ -24,10 +25,14 @@ std::string Checkpoints::path_of(int64_t step) const { return join_path(options_
 
 std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal) {
   const std::string path = path_of(state.global_step);
-  TrainerState saved = state;
-  if (saved.best_global_step == saved.global_step) saved.best_model_checkpoint = path;
-  write(path, saved, write_state, seal);
-  state = std::move(saved);
+  const std::optional<std::string> best_before = state.best_model_checkpoint;
+  if (state.best_global_step == state.global_step) state.best_model_checkpoint = path;
+  try {
+    write(path, state, write_state, seal);
+  } catch (...) {
+    state.best_model_checkpoint = best_before;
+    throw;
+  }
   if (options_.group->rank() == 0) rotate(state);
   return path;
 }
@@ -43,7 +48,7 @@ void Checkpoints::write(const std::string& path, const TrainerState& state, cons
   together(group, [&] {
     if (is_first) {
       write_model_(directory);
-      write_file_atomic(directory + "/trainer_state.json", state.to_json());
+      write_trainer_state(state, directory + "/trainer_state.json");
     }
     if (!options_.save_only_model) write_state(directory);
   });

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "resume/trainer_state_json.h"
 #include "support/capture.h"
 
 namespace rematch {
@@ -127,6 +128,21 @@ TEST(TrainerState, AFreshStateComesBackWithoutABest) {
   const TrainerState state = TrainerState::from_json(TrainerState().to_json(), "trainer_state.json");
   EXPECT_FALSE(state.best_metric || state.best_global_step || state.best_model_checkpoint);
   EXPECT_TRUE(state.log_history.empty());
+}
+
+TEST(TrainerState, IsPrintedInPiecesAsPythonPrintsItWhole) {
+  for (const int64_t num_steps : {0, 1, 20000}) {
+    TrainerState state;
+    for (int64_t step = 1; step <= num_steps; ++step)
+      state.log_history.push_back({.step = step, .values = {{"loss", 1.5}, {"epoch", 0.1}}});
+    std::string text;
+    int num_pieces = 0;
+    print_trainer_state(state, [&](std::string_view piece) { text += piece, ++num_pieces; });
+    const Json json = parse_json(text, "trainer_state.json");
+    EXPECT_EQ(std::ssize(json["log_history"]), num_steps);
+    EXPECT_TRUE(text == python_json(json, 2) + "\n") << num_steps;
+    EXPECT_EQ(num_pieces > 3, num_steps > 1) << "a long history is never whole in memory";
+  }
 }
 
 RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit, (const std::vector<uint64_t>& patterns)) {

@@ -1,0 +1,83 @@
+#include "resume/trainer_state_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr std::string_view kHistory = "\n  \"log_history\": [";
+
+Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+
+// The whole file with an empty history.
+std::string frame_of(const TrainerState& run) {
+  Json state;
+  state["best_global_step"] = optional_json(run.best_global_step);
+  state["best_metric"] = optional_json(run.best_metric);
+  state["best_model_checkpoint"] = optional_json(run.best_model_checkpoint);
+  state["epoch"] = run.epoch;
+  state["eval_steps"] = run.eval_steps;
+  state["global_step"] = run.global_step;
+  state["is_hyper_param_search"] = false;
+  state["is_local_process_zero"] = true;
+  state["is_world_process_zero"] = true;
+  state["log_history"] = Json::array();
+  state["logging_steps"] = run.logging_steps;
+  state["max_steps"] = run.max_steps;
+  state["num_input_tokens_seen"] = run.num_input_tokens_seen;
+  state["num_train_epochs"] = static_cast<int64_t>(std::ceil(run.num_train_epochs));
+  state["save_steps"] = run.save_steps;
+  state["stateful_callbacks"] = Json::object();
+  state["total_flos"] = 0.0;
+  state["train_batch_size"] = run.train_batch_size;
+  state["trial_name"] = nullptr;
+  state["trial_params"] = nullptr;
+  return python_json(state, 2) + "\n";
+}
+
+// A line of the history, indented as a member of it.
+void append_entry(std::string& text, const LogEntry& entry) {
+  Json line = Json::object();
+  for (const auto& [name, value] : entry.values) line[std::string(name)] = value;
+  line["step"] = entry.step;
+  text += "    ";
+  for (const char c : python_json(line, 2)) {
+    text += c;
+    if (c == '\n') text += "    ";
+  }
+}
+
+}  // namespace
+
+void print_trainer_state(const TrainerState& state, const std::function<void(std::string_view)>& print) {
+  const std::string frame = frame_of(state);
+  const size_t found = frame.find(kHistory);
+  REMATCH_CHECK(found != std::string::npos);
+  const size_t inside = found + kHistory.size();
+  print(std::string_view(frame).substr(0, inside));
+  std::string piece;
+  for (size_t i = 0; i < state.log_history.size(); ++i) {
+    piece += i == 0 ? "\n" : ",\n";
+    append_entry(piece, state.log_history[i]);
+    if (piece.size() < kPieceBytes) continue;
+    print(piece);
+    piece.clear();
+  }
+  if (!state.log_history.empty()) piece += "\n  ";
+  print(piece);
+  print(std::string_view(frame).substr(inside));
+}
+
+void write_trainer_state(const TrainerState& state, const std::string& path) {
+  FileWriter writer(path);
+  print_trainer_state(state, [&](std::string_view piece) { writer.write(piece); });
+  writer.finish();
+}
+
+}  // namespace rematch
