@@ -3,8 +3,8 @@
 
 usage: check_unity_names.py [ROOT]     exit 0 when all differ; prints each breach as path:line: reason
 
-Looks at targets that include torch, at definitions that begin a line. Functions may share a name when their parameters differ. The compiler
-finds what this misses; this finds most of it in a second.
+Looks at tests and at targets that include torch, at definitions that begin a line. Functions may share a name when their parameters differ.
+The compiler finds what this misses; this finds most of it in a second.
 """
 import itertools
 import pathlib
@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
-TARGET = re.compile(r"rematch_(?:library|test|test_support)\(\s*(\w+)([^()]*)\)")
+TARGET = re.compile(r"rematch_(library|test|test_support)\(\s*(\w+)([^()]*)\)")
 KEYWORDS = {"TORCH", "NO_PCH", "LINK", "LABELS", "TIMEOUT", "EXTERNAL"}
 TYPE = re.compile(r"^(?:struct|class|enum class|enum|union) (\w+)")
 CONSTANT = re.compile(r"\b(k[A-Z]\w*)\s*(?:=|\{|\[)")
@@ -24,9 +24,9 @@ def targets():
     """(name, sources) of every target whose sources may be compiled together."""
     for listing in sorted([*ROOT.glob("src/**/CMakeLists.txt"), *ROOT.glob("tests/**/CMakeLists.txt")]):
         text = re.sub(r"#.*", "", listing.read_text())
-        for name, words in TARGET.findall(text):
+        for kind, name, words in TARGET.findall(text):
             words = words.split()
-            if "TORCH" not in words:
+            if kind == "library" and "TORCH" not in words:
                 continue
             after = words[words.index("SOURCES") + 1 :]
             sources = itertools.takewhile(lambda word: word not in KEYWORDS, after)

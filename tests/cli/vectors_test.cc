@@ -57,7 +57,7 @@ void expect_all_lines_agree(const std::string& name, Stage& stage) {
   EXPECT_GT(count, 0) << name;
 }
 
-StageOptions with_tokenizer() {
+StageOptions with_golden_tokenizer() {
   StageOptions options;
   options.model_dir = test::source_path("tests/golden/tokenizer");
   return options;
@@ -65,17 +65,19 @@ StageOptions with_tokenizer() {
 
 }  // namespace
 
-TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) { expect_all_lines_agree("random_parse", *make_parse_stage(with_tokenizer())); }
+TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) { expect_all_lines_agree("random_parse", *make_parse_stage(with_golden_tokenizer())); }
 
-TEST(Vectors, OfASecondReadingOfTheTargetRulesAgree) { expect_all_lines_agree("random_segment", *make_segment_stage(with_tokenizer())); }
+TEST(Vectors, OfASecondReadingOfTheTargetRulesAgree) {
+  expect_all_lines_agree("random_segment", *make_segment_stage(with_golden_tokenizer()));
+}
 
-TEST(Vectors, OfParseAgree) { expect_all_lines_agree("parse", *make_parse_stage(with_tokenizer())); }
+TEST(Vectors, OfParseAgree) { expect_all_lines_agree("parse", *make_parse_stage(with_golden_tokenizer())); }
 
 TEST(Vectors, OfMatchAgree) { expect_all_lines_agree("match", *make_match_stage({})); }
 
-TEST(Vectors, OfSegmentAgree) { expect_all_lines_agree("segment", *make_segment_stage(with_tokenizer())); }
+TEST(Vectors, OfSegmentAgree) { expect_all_lines_agree("segment", *make_segment_stage(with_golden_tokenizer())); }
 
-TEST(Vectors, OfRewrittenSegmentsAgree) { expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_tokenizer())); }
+TEST(Vectors, OfRewrittenSegmentsAgree) { expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_golden_tokenizer())); }
 
 TEST(Vectors, OfPackAgree) { expect_all_lines_agree("pack", *make_pack_stage({})); }
 

@@ -15,52 +15,52 @@
 namespace rematch {
 namespace {
 
-Geometry box(int x1, int y1, int x2, int y2) { return {GeometryKind::kBbox2d, {x1, y1, x2, y2}}; }
+Geometry box_of(int x1, int y1, int x2, int y2) { return {GeometryKind::kBbox2d, {x1, y1, x2, y2}}; }
 using Pairs = std::vector<std::pair<int, int>>;
 
 // Uniform, unlike rapidcheck's own ranges, which start small.
-int pick(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high)); }
+int draw(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high)); }
 
 rc::Gen<Geometry> any_geometry() {
   return rc::gen::exec([] {
     const bool is_box = *rc::gen::arbitrary<bool>();
     const int spread = *rc::gen::element(3, 20, 300);
-    const int x0 = pick(0, 400 - spread), y0 = pick(0, 400 - spread);
+    const int x0 = draw(0, 400 - spread), y0 = draw(0, 400 - spread);
     Geometry geometry{is_box ? GeometryKind::kBbox2d : GeometryKind::kPoly, {}};
-    const int num = is_box ? 2 : pick(3, 7);
+    const int num = is_box ? 2 : draw(3, 7);
     for (int i = 0; i < num; ++i) {
-      geometry.bins.push_back(x0 + pick(0, spread));
-      geometry.bins.push_back(y0 + pick(0, spread));
+      geometry.bins.push_back(x0 + draw(0, spread));
+      geometry.bins.push_back(y0 + draw(0, spread));
     }
     return geometry;
   });
 }
 
 std::vector<Geometry> some_geometries(int limit) {
-  return *rc::gen::container<std::vector<Geometry>>(static_cast<size_t>(pick(0, limit)), any_geometry());
+  return *rc::gen::container<std::vector<Geometry>>(static_cast<size_t>(draw(0, limit)), any_geometry());
 }
 
 }  // namespace
 
 TEST(CandidatesOf, AreTheBestOverlapsFirstTiesByIndex) {
-  const std::vector<Geometry> truth = {box(0, 0, 10, 10), box(0, 0, 100, 100), box(500, 500, 600, 600), box(0, 0, 100, 100)};
-  EXPECT_EQ(candidates_of(box(0, 0, 100, 100), truth, 10), (std::vector<int>{1, 3, 0, 2}));
-  EXPECT_EQ(candidates_of(box(0, 0, 100, 100), truth, 2), (std::vector<int>{1, 3}));
+  const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(0, 0, 100, 100), box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)};
+  EXPECT_EQ(candidates_of(box_of(0, 0, 100, 100), truth, 10), (std::vector<int>{1, 3, 0, 2}));
+  EXPECT_EQ(candidates_of(box_of(0, 0, 100, 100), truth, 2), (std::vector<int>{1, 3}));
 }
 
 TEST(CandidatesOf, FallBackToTheNearestCentresWhenNoBoxTouches) {
-  const std::vector<Geometry> truth = {box(900, 900, 910, 910), box(30, 0, 40, 10), box(0, 30, 10, 40), box(20, 20, 24, 24)};
-  EXPECT_EQ(candidates_of(box(0, 0, 10, 10), truth, 10), (std::vector<int>{3, 1, 2, 0}));
+  const std::vector<Geometry> truth = {box_of(900, 900, 910, 910), box_of(30, 0, 40, 10), box_of(0, 30, 10, 40), box_of(20, 20, 24, 24)};
+  EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), truth, 10), (std::vector<int>{3, 1, 2, 0}));
 }
 
 TEST(CandidatesOf, TreatTouchingAndFlatBoxesAsWithoutOverlap) {
   // Continuous areas, no +1: a shared edge and a box without width overlap nothing.
-  EXPECT_EQ(candidates_of(box(0, 0, 10, 10), {box(10, 0, 500, 10), box(5, 5, 5, 5)}, 1), (std::vector<int>{1}));
+  EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), {box_of(10, 0, 500, 10), box_of(5, 5, 5, 5)}, 1), (std::vector<int>{1}));
 }
 
 TEST(Match, PairsEachPredictionWithItsObject) {
-  const Matching matching =
-      match({box(500, 500, 600, 600), box(0, 0, 100, 100)}, {box(0, 0, 100, 100), box(500, 500, 600, 600), box(800, 0, 900, 50)}, {});
+  const Matching matching = match({box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)},
+                                  {box_of(0, 0, 100, 100), box_of(500, 500, 600, 600), box_of(800, 0, 900, 50)}, {});
   EXPECT_EQ(matching.pairs, (Pairs{{0, 1}, {1, 0}}));
   EXPECT_TRUE(matching.false_positives.empty());
   EXPECT_EQ(matching.false_negatives, (std::vector<int>{2}));
@@ -69,39 +69,39 @@ TEST(Match, PairsEachPredictionWithItsObject) {
 }
 
 TEST(Match, HasNoPairsWhenOneSideIsEmpty) {
-  EXPECT_EQ(match({}, {box(0, 0, 9, 9)}, {}).false_negatives, (std::vector<int>{0}));
-  const Matching matching = match({box(0, 0, 9, 9)}, {}, {});
+  EXPECT_EQ(match({}, {box_of(0, 0, 9, 9)}, {}).false_negatives, (std::vector<int>{0}));
+  const Matching matching = match({box_of(0, 0, 9, 9)}, {}, {});
   EXPECT_EQ(matching.false_positives, (std::vector<int>{0}));
   EXPECT_TRUE(matching.pairs.empty());
   EXPECT_EQ(matching.gating_rejections, 0);
 }
 
 TEST(Match, CountsRejectionsAmongCandidatesOnly) {
-  const std::vector<Geometry> truth = {box(0, 0, 10, 10), box(100, 0, 110, 10), box(200, 0, 210, 10)};
+  const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(100, 0, 110, 10), box_of(200, 0, 210, 10)};
   MatchSettings options;
   options.candidate_top_k = 2;
-  EXPECT_EQ(match({box(900, 900, 999, 999)}, truth, options).gating_rejections, 2);
+  EXPECT_EQ(match({box_of(900, 900, 999, 999)}, truth, options).gating_rejections, 2);
 }
 
 TEST(Match, KeepsACandidateExactlyAtTheGate) {
   MatchSettings options;
   options.maskiou_gate = 13.0 / 38.0;
-  EXPECT_EQ(match({box(100, 100, 200, 200)}, {box(150, 100, 250, 200)}, options).pairs.size(), 1u);
+  EXPECT_EQ(match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options).pairs.size(), 1u);
   options.maskiou_gate = std::nextafter(13.0 / 38.0, 1.0);
-  EXPECT_EQ(match({box(100, 100, 200, 200)}, {box(150, 100, 250, 200)}, options).gating_rejections, 1);
+  EXPECT_EQ(match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options).gating_rejections, 1);
 }
 
 TEST(Match, PairsDisjointObjectsWhenTheGateIsZero) {
   MatchSettings options;
   options.maskiou_gate = 0.0;
-  EXPECT_EQ(match({box(0, 0, 9, 9)}, {box(900, 900, 999, 999)}, options).pairs.size(), 1u);
+  EXPECT_EQ(match({box_of(0, 0, 9, 9)}, {box_of(900, 900, 999, 999)}, options).pairs.size(), 1u);
 }
 
 TEST(Match, LeavesAPairAloneWhenThatIsCheaper) {
   MatchSettings options;
   options.fp_cost = 0.1;
   options.fn_cost = 0.1;
-  const Matching matching = match({box(100, 100, 200, 200)}, {box(150, 100, 250, 200)}, options);
+  const Matching matching = match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options);
   EXPECT_TRUE(matching.pairs.empty());
   EXPECT_EQ(matching.gating_rejections, 0);
 }
@@ -110,7 +110,7 @@ TEST(Match, NeverPairsWhatIsInfeasibleHoweverDearBeingAlone) {
   MatchSettings options;
   options.fp_cost = 1e7;
   options.fn_cost = 1e7;
-  const Matching matching = match({box(0, 0, 9, 9)}, {box(900, 900, 999, 999)}, options);
+  const Matching matching = match({box_of(0, 0, 9, 9)}, {box_of(900, 900, 999, 999)}, options);
   EXPECT_TRUE(matching.pairs.empty());
   EXPECT_EQ(matching.false_positives.size(), 1u);
   EXPECT_EQ(matching.false_negatives.size(), 1u);
@@ -134,8 +134,8 @@ TEST(Match, CopesWithHundredsOfObjects) {
   std::vector<Geometry> predictions, truth;
   for (int i = 0; i < 300; ++i) {
     const int x = (i * 37) % 900, y = (i * 91) % 900;
-    predictions.push_back(box(x, y, x + 60, y + 60));
-    truth.push_back(box(x + 3, y, x + 63, y + 60));
+    predictions.push_back(box_of(x, y, x + 60, y + 60));
+    truth.push_back(box_of(x + 3, y, x + 63, y + 60));
   }
   const Matching matching = match(predictions, truth, {});
   EXPECT_EQ(matching.pairs.size(), 300u);
@@ -143,7 +143,7 @@ TEST(Match, CopesWithHundredsOfObjects) {
 
 RC_GTEST_PROP(Match, SplitsBothListsIntoPairsAndTheRest, ()) {
   const auto predictions = some_geometries(8), truth = some_geometries(8);
-  MatchSettings options{.candidate_top_k = pick(1, 5), .maskiou_gate = *rc::gen::element(0.0, 0.3), .maskiou_resolution = 64};
+  MatchSettings options{.candidate_top_k = draw(1, 5), .maskiou_gate = *rc::gen::element(0.0, 0.3), .maskiou_resolution = 64};
   const Matching matching = match(predictions, truth, options);
   std::set<int> p_seen(matching.false_positives.begin(), matching.false_positives.end());
   std::set<int> g_seen(matching.false_negatives.begin(), matching.false_negatives.end());

@@ -39,15 +39,15 @@ int draw_len(Draw& draw, int shape, int cap) {
   }
 }
 
-struct Buffer {
+struct GoldenBuffer {
   int packing_length = 0;
   std::vector<int> encoded_lens;
 };
 
-Buffer draw_buffer(int number) {
+GoldenBuffer draw_buffer(int number) {
   constexpr int kCaps[] = {10, 24, 100, 1000, 16000, 32000};
   Draw draw(static_cast<uint64_t>(number));
-  Buffer buffer{.packing_length = kCaps[draw.below(6)]};
+  GoldenBuffer buffer{.packing_length = kCaps[draw.below(6)]};
   const int count = number % 100 == 99 ? 512 : 1 + draw.below(64);
   const int shape = draw.below(6);
   for (int i = 0; i < count; ++i) {
@@ -56,7 +56,7 @@ Buffer draw_buffer(int number) {
   return buffer;
 }
 
-Selection binpacking_of(const Buffer& buffer) {
+Selection binpacking_of(const GoldenBuffer& buffer) {
   return select_segments(PackingSelector::kBinpacking, buffer.encoded_lens, buffer.packing_length);
 }
 
@@ -91,7 +91,7 @@ TEST(BinpackingGolden, FourHundredBuffersAgreeInFull) {
   int count = 0;
   for (const Json& row : golden_rows()) {
     if (!row.contains("buffer")) continue;
-    const Buffer buffer = draw_buffer(row["buffer"].get<int>());
+    const GoldenBuffer buffer = draw_buffer(row["buffer"].get<int>());
     ASSERT_EQ(buffer.packing_length, row["packing_length"].get<int>()) << row;
     ASSERT_EQ(buffer.encoded_lens, row["encoded_lens"].get<std::vector<int>>()) << row;
     EXPECT_EQ(binpacking_of(buffer).indices, row["selected"].get<std::vector<int>>()) << row;

@@ -8,18 +8,16 @@
 #include "estep/match/match_policy.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/truth_segment.h"
-#include "parse/vocab.h"
+#include "target/scene.h"
 
 namespace rematch {
 namespace {
 
+using test::answer_vocab;
 using test::box_entry;
+using test::box_object;
+using test::labelled_text;
 using test::vocab;
-
-const AnswerVocab& answer_vocab() {
-  static const AnswerVocab instance = AnswerVocab::from(*vocab().tokenizer, vocab().coord, "golden");
-  return instance;
-}
 
 Prompt a_prompt() {
   Prompt prompt;
@@ -30,8 +28,6 @@ Prompt a_prompt() {
   return prompt;
 }
 
-SceneObject box(const std::string& desc, std::vector<int> bins) { return {desc, {GeometryKind::kBbox2d, std::move(bins)}}; }
-
 // Rollout text and ground truth through parse, match and build.
 SegmentResult build(const std::string& response, const std::vector<SceneObject>& truth) {
   const ParsedRollout parsed = vocab().parse(response);
@@ -40,15 +36,6 @@ SegmentResult build(const std::string& response, const std::vector<SceneObject>&
 
 std::string assistant_text(const Segment& segment) {
   return vocab().tokenizer->decode_bytes(std::vector<int>(segment.token_ids.begin() + segment.prompt_len, segment.token_ids.end()));
-}
-
-// The text of all tokens with a label.
-std::string labelled_text(const Segment& segment) {
-  std::vector<int> ids;
-  for (const int label : segment.labels) {
-    if (label != kIgnoreLabel) ids.push_back(label);
-  }
-  return vocab().tokenizer->decode_bytes(ids);
 }
 
 std::vector<int> bins_of(const Segment& segment, SlotSource source) {
@@ -66,7 +53,7 @@ std::string entry(int number, const std::string& desc, const std::vector<int>& b
 }  // namespace
 
 TEST(BuildSegment, IsPromptPrefixAppendAndEnd) {
-  const SegmentResult result = build("{" + box_entry("object_1") + ", \"object_2\": {\"desc", {box("dog", {500, 500, 600, 600})});
+  const SegmentResult result = build("{" + box_entry("object_1") + ", \"object_2\": {\"desc", {box_object("dog", {500, 500, 600, 600})});
   const Segment& segment = result.segment;
   const std::vector<int> prompt_ids = a_prompt().token_ids;
   EXPECT_EQ(segment.prompt_len, static_cast<int>(prompt_ids.size()));
@@ -82,7 +69,7 @@ TEST(BuildSegment, IsPromptPrefixAppendAndEnd) {
 
 TEST(BuildSegment, EncodesTheAppendOnItsOwn) {
   // Together `{` and `"` would be one token.
-  const SegmentResult result = build("{", {box("dog", {1, 2, 3, 4})});
+  const SegmentResult result = build("{", {box_object("dog", {1, 2, 3, 4})});
   std::vector<int> expected = a_prompt().token_ids;
   for (const int id : vocab().encode("{")) expected.push_back(id);
   for (const int id : vocab().encode(result.append_text)) expected.push_back(id);
@@ -91,7 +78,8 @@ TEST(BuildSegment, EncodesTheAppendOnItsOwn) {
 }
 
 TEST(BuildSegment, TeachesStructureButNotDescriptionsOfTheAppend) {
-  const SegmentResult result = build("{" + box_entry("object_1"), {box("dog", {500, 500, 600, 600}), box("ÿ", {900, 0, 999, 9})});
+  const SegmentResult result =
+      build("{" + box_entry("object_1"), {box_object("dog", {500, 500, 600, 600}), box_object("ÿ", {900, 0, 999, 9})});
   EXPECT_EQ(labelled_text(result.segment),
             R"(, "object_2": {"desc": "", "bbox_2d": ["", "", "", ""]}, "object_3": {"desc": "", "bbox_2d": ["", "", "", ""]}}<|im_end|>)");
   EXPECT_EQ(bins_of(result.segment, SlotSource::kAppend), (std::vector<int>{500, 500, 600, 600, 900, 0, 999, 9}));
@@ -101,7 +89,7 @@ TEST(BuildSegment, TeachesStructureButNotDescriptionsOfTheAppend) {
 TEST(BuildSegment, TeachesTheTargetBinsOfMatchedPredictionsOnly) {
   const std::string response = "{" + entry(1, "a", {100, 100, 200, 200}) + ", " + entry(2, "b", {700, 700, 800, 800}) + ", " +
                                entry(3, "c", {300, 300, 400, 400}) + "}";
-  const SegmentResult result = build(response, {box("x", {301, 299, 402, 398}), box("y", {99, 101, 203, 204})});
+  const SegmentResult result = build(response, {box_object("x", {301, 299, 402, 398}), box_object("y", {99, 101, 203, 204})});
   EXPECT_EQ(result.pairs, (std::vector<std::pair<int, int>>{{0, 1}, {2, 0}}));
   EXPECT_EQ(bins_of(result.segment, SlotSource::kPrefix), (std::vector<int>{99, 101, 203, 204, 301, 299, 402, 398}));
   EXPECT_TRUE(result.false_negatives.empty());
@@ -113,11 +101,11 @@ TEST(BuildSegment, TeachesTheTargetBinsOfMatchedPredictionsOnly) {
 }
 
 TEST(BuildSegment, NumbersOnFromTheLargestKeptIndex) {
-  EXPECT_EQ(build("{" + box_entry("object_7"), {box("x", {900, 900, 950, 950})}).append_text.substr(0, 12), ", \"object_8\"");
-  EXPECT_EQ(build("{\"object_9\": 1, ", {box("x", {900, 900, 950, 950})}).append_text.substr(0, 13), ", \"object_10\"");
-  EXPECT_EQ(build("{\"foo\": 1, ", {box("x", {900, 900, 950, 950})}).append_text.substr(0, 12), ", \"object_1\"");
-  EXPECT_EQ(build("garbage", {box("x", {900, 900, 950, 950})}).append_text.substr(0, 10), "\"object_1\"");
-  EXPECT_EQ(build("{\"object_999999999\": 1, ", {box("x", {9, 9, 50, 50})}).append_text.substr(0, 21), ", \"object_1000000000\"");
+  EXPECT_EQ(build("{" + box_entry("object_7"), {box_object("x", {900, 900, 950, 950})}).append_text.substr(0, 12), ", \"object_8\"");
+  EXPECT_EQ(build("{\"object_9\": 1, ", {box_object("x", {900, 900, 950, 950})}).append_text.substr(0, 13), ", \"object_10\"");
+  EXPECT_EQ(build("{\"foo\": 1, ", {box_object("x", {900, 900, 950, 950})}).append_text.substr(0, 12), ", \"object_1\"");
+  EXPECT_EQ(build("garbage", {box_object("x", {900, 900, 950, 950})}).append_text.substr(0, 10), "\"object_1\"");
+  EXPECT_EQ(build("{\"object_999999999\": 1, ", {box_object("x", {9, 9, 50, 50})}).append_text.substr(0, 21), ", \"object_1000000000\"");
 }
 
 TEST(BuildSegment, OfAnEmptySceneOnlyCloses) {
@@ -127,7 +115,7 @@ TEST(BuildSegment, OfAnEmptySceneOnlyCloses) {
 }
 
 TEST(AppendMissing, AppendsTheGroundTruthOfAnExcludedPair) {
-  const std::vector<SceneObject> truth = {box("x", {1, 2, 3, 4}), box("y", {1, 2, 3, 5})};
+  const std::vector<SceneObject> truth = {box_object("x", {1, 2, 3, 4}), box_object("y", {1, 2, 3, 5})};
   const ParsedRollout parsed = vocab().parse("{" + box_entry("object_1") + ", " + box_entry("object_2") + "}");
   const SegmentResult result =
       append_missing({a_prompt(), parsed, {}, truth}, {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, answer_vocab());
@@ -149,7 +137,7 @@ TEST(PairTargets, TransportPolygons) {
 
 TEST(BuildGroundTruthSegment, TeachesTheWholeAnswer) {
   const Segment segment = build_ground_truth_segment(
-      a_prompt(), {box("red dog", {5, 6, 7, 8}), {"b", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}}, answer_vocab());
+      a_prompt(), {box_object("red dog", {5, 6, 7, 8}), {"b", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}}, answer_vocab());
   EXPECT_EQ(
       labelled_text(segment),
       R"({"object_1": {"desc": "red dog", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "b", "poly": [["", ""], ["", ""], ["", ""]]}}<|im_end|>)");
@@ -169,7 +157,7 @@ RC_GTEST_PROP(BuildSegment, AlwaysGivesACompleteValidAnswer, ()) {
   std::string response = "{";
   const int num = pick(0, 6);
   for (int i = 0; i < num; ++i) {
-    truth.push_back(box(*rc::gen::element<std::string>("cat", "飞机", "\"q\" \\", "e\xCC\x81"), bins()));
+    truth.push_back(box_object(*rc::gen::element<std::string>("cat", "飞机", "\"q\" \\", "e\xCC\x81"), bins()));
     if (pick(0, 3) == 0) continue;
     response += (response == "{" ? "" : ", ") + entry(pick(0, 12), "p", pick(0, 2) == 0 ? truth.back().geometry.bins : bins());
   }

@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-Geometry box(std::vector<int> bins) { return {GeometryKind::kBbox2d, std::move(bins)}; }
+Geometry bbox(std::vector<int> bins) { return {GeometryKind::kBbox2d, std::move(bins)}; }
 Geometry poly(std::vector<int> bins) { return {GeometryKind::kPoly, std::move(bins)}; }
 using Bins = std::vector<int>;
 
@@ -21,7 +21,7 @@ int pick(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen:
 }  // namespace
 
 TEST(CoordTargets, OfTwoBoxesAreTheGroundTruthAsGiven) {
-  EXPECT_EQ(coord_targets(box({1, 2, 3, 4}), box({900, 10, 5, 7}), {}), (Bins{900, 10, 5, 7}));
+  EXPECT_EQ(coord_targets(bbox({1, 2, 3, 4}), bbox({900, 10, 5, 7}), {}), (Bins{900, 10, 5, 7}));
 }
 
 TEST(CoordTargets, MoveEachVertexToWhatItStandsFor) {
@@ -33,14 +33,14 @@ TEST(CoordTargets, MoveEachVertexToWhatItStandsFor) {
 
 TEST(CoordTargets, OfAPredictedBoxAreTheBoundsOfItsCorners) {
   const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
-  EXPECT_EQ(coord_targets(box({101, 99, 499, 301}), poly({100, 100, 500, 100, 500, 300, 100, 300}), sharp), (Bins{100, 100, 500, 300}));
+  EXPECT_EQ(coord_targets(bbox({101, 99, 499, 301}), poly({100, 100, 500, 100, 500, 300, 100, 300}), sharp), (Bins{100, 100, 500, 300}));
   // An inverted box has the same corners; its targets are in order.
-  EXPECT_EQ(coord_targets(box({499, 301, 101, 99}), poly({100, 100, 500, 100, 500, 300, 100, 300}), sharp), (Bins{100, 100, 500, 300}));
+  EXPECT_EQ(coord_targets(bbox({499, 301, 101, 99}), poly({100, 100, 500, 100, 500, 300, 100, 300}), sharp), (Bins{100, 100, 500, 300}));
 }
 
 TEST(CoordTargets, TakeABoxAsItsFourCornersForAPredictedPolygon) {
   const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
-  EXPECT_EQ(coord_targets(poly({101, 99, 499, 101, 501, 299, 99, 301}), box({100, 100, 500, 300}), sharp),
+  EXPECT_EQ(coord_targets(poly({101, 99, 499, 101, 501, 299, 99, 301}), bbox({100, 100, 500, 300}), sharp),
             (Bins{100, 100, 500, 100, 500, 300, 100, 300}));
 }
 

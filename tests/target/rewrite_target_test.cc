@@ -8,32 +8,28 @@
 #include "estep/match/repeats.h"
 #include "estep/target/target_policy.h"
 #include "estep/target/truth_segment.h"
-#include "parse/vocab.h"
+#include "target/scene.h"
 
 namespace rematch {
 namespace {
 
+using test::answer_vocab;
+using test::box_object;
+using test::labelled_text;
 using test::vocab;
 
-const AnswerVocab& answer_vocab() {
-  static const AnswerVocab instance = AnswerVocab::from(*vocab().tokenizer, vocab().coord, "golden");
-  return instance;
-}
-
-Prompt a_prompt() {
+Prompt prompt_without_images() {
   Prompt prompt;
   prompt.sample_id = 3;
   prompt.token_ids = vocab().encode("<|im_start|>user\nfind <|coord_7|>\n<|im_start|>assistant\n");
   return prompt;
 }
 
-SceneObject box(const std::string& desc, std::vector<int> bins) { return {desc, {GeometryKind::kBbox2d, std::move(bins)}}; }
-
 TargetSettings rewrite() { return {.policy = "rewrite"}; }
 
 SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth, const TargetSettings& options) {
   TargetMatching matched = match_deduplicated(scene_of(parsed.objects), truth, {}, options.dedup_iou);
-  SegmentResult result = build_segment({a_prompt(), parsed, matched.matching, truth}, answer_vocab(), options);
+  SegmentResult result = build_segment({prompt_without_images(), parsed, matched.matching, truth}, answer_vocab(), options);
   result.deduplicated = matched.deduplicated;
   return result;
 }
@@ -41,16 +37,8 @@ SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>&
 /// The text of a rollout that says `objects`.
 std::string said(const std::vector<SceneObject>& objects) { return answer_text(objects).text; }
 
-std::string assistant_text(const Segment& segment) {
+std::string answer_without_end(const Segment& segment) {
   return vocab().tokenizer->decode_bytes(std::vector<int>(segment.token_ids.begin() + segment.prompt_len, segment.token_ids.end() - 1));
-}
-
-std::string labelled_text(const Segment& segment) {
-  std::vector<int> ids;
-  for (const int label : segment.labels) {
-    if (label != kIgnoreLabel) ids.push_back(label);
-  }
-  return vocab().tokenizer->decode_bytes(ids);
 }
 
 std::vector<std::pair<int, SlotSource>> taught_bins(const Segment& segment) {
@@ -103,11 +91,11 @@ TargetSettings random_options() {
 }  // namespace
 
 TEST(RewriteTarget, IsTheTruthWithTheCoordinatesOfMatchedPredictionsShown) {
-  const std::vector<SceneObject> truth = {box("cat", {10, 10, 110, 110}), box("dog", {500, 500, 600, 600})};
-  const ParsedRollout parsed = vocab().parse(said({box("cow", {300, 700, 400, 800}), box("hat", {12, 9, 108, 111})}));
+  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}), box_object("dog", {500, 500, 600, 600})};
+  const ParsedRollout parsed = vocab().parse(said({box_object("cow", {300, 700, 400, 800}), box_object("hat", {12, 9, 108, 111})}));
   const SegmentResult result = build(parsed, truth, rewrite());
-  EXPECT_EQ(assistant_text(result.segment), said({box("cat", {12, 9, 108, 111}), box("dog", {500, 500, 600, 600})}));
-  EXPECT_EQ(result.append_text, assistant_text(result.segment));
+  EXPECT_EQ(answer_without_end(result.segment), said({box_object("cat", {12, 9, 108, 111}), box_object("dog", {500, 500, 600, 600})}));
+  EXPECT_EQ(result.append_text, answer_without_end(result.segment));
   const auto prefix = SlotSource::kPrefix, append = SlotSource::kAppend;
   EXPECT_EQ(taught_bins(result.segment),
             (std::vector<std::pair<int, SlotSource>>{
@@ -122,18 +110,19 @@ TEST(RewriteTarget, IsTheTruthWithTheCoordinatesOfMatchedPredictionsShown) {
 }
 
 TEST(RewriteTarget, TakesTheOrderOfTheRolloutOnRequest) {
-  const std::vector<SceneObject> truth = {box("a", {0, 0, 100, 100}), box("b", {200, 200, 300, 300}), box("c", {400, 400, 500, 500})};
-  const ParsedRollout parsed = vocab().parse(said({box("c", {400, 400, 500, 500}), box("a", {0, 0, 100, 100})}));
+  const std::vector<SceneObject> truth = {box_object("a", {0, 0, 100, 100}), box_object("b", {200, 200, 300, 300}),
+                                          box_object("c", {400, 400, 500, 500})};
+  const ParsedRollout parsed = vocab().parse(said({box_object("c", {400, 400, 500, 500}), box_object("a", {0, 0, 100, 100})}));
   TargetSettings options = rewrite();
   options.rewrite_order = RewriteOrder::kRollout;
-  EXPECT_EQ(assistant_text(build(parsed, truth, options).segment), said({truth[2], truth[0], truth[1]}));
-  EXPECT_EQ(assistant_text(build(parsed, truth, rewrite()).segment), said(truth));
+  EXPECT_EQ(answer_without_end(build(parsed, truth, options).segment), said({truth[2], truth[0], truth[1]}));
+  EXPECT_EQ(answer_without_end(build(parsed, truth, rewrite()).segment), said(truth));
 }
 
 TEST(RewriteTarget, LendsNoCoordinatesToAnotherForm) {
   const std::vector<SceneObject> truth = {{"a", {GeometryKind::kPoly, {0, 0, 100, 0, 100, 100, 0, 100}}}};
-  const SegmentResult result = build(vocab().parse(said({box("a", {0, 0, 100, 100})})), truth, rewrite());
-  EXPECT_EQ(assistant_text(result.segment), said(truth));
+  const SegmentResult result = build(vocab().parse(said({box_object("a", {0, 0, 100, 100})})), truth, rewrite());
+  EXPECT_EQ(answer_without_end(result.segment), said(truth));
   EXPECT_EQ(result.pairs.size(), 1u);
   EXPECT_EQ(result.num_supervised_pairs, 0);
 }
@@ -151,7 +140,7 @@ TEST(RewriteTarget, TeachesTransportedVerticesOnRequest) {
 }
 
 TEST(RewriteTarget, LeavesTheTextOfMatchedEntriesOutOnRequest) {
-  const std::vector<SceneObject> truth = {box("cat", {10, 10, 110, 110}), box("dog", {500, 500, 600, 600})};
+  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}), box_object("dog", {500, 500, 600, 600})};
   TargetSettings options = rewrite();
   options.teach_matched_text = false;
   const std::string text = labelled_text(build(vocab().parse(said({truth[0]})), truth, options).segment);
@@ -161,8 +150,8 @@ TEST(RewriteTarget, LeavesTheTextOfMatchedEntriesOutOnRequest) {
 }
 
 TEST(RewriteTarget, TakesIncompleteRolloutsAsEmptyOnRequest) {
-  const std::vector<SceneObject> truth = {box("cat", {10, 10, 110, 110})};
-  const std::string whole = said({box("cat", {12, 10, 110, 110})});
+  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110})};
+  const std::string whole = said({box_object("cat", {12, 10, 110, 110})});
   const ParsedRollout parsed = vocab().parse(whole.substr(0, whole.size() - 1));
   TargetSettings options = rewrite();
   EXPECT_EQ(build(parsed, truth, options).pairs.size(), 1u);
@@ -182,7 +171,7 @@ RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLa
     for (const auto& [p, g] : result.pairs) ordered.push_back(scene.truth[static_cast<size_t>(g)]);
     for (const int g : result.false_negatives) ordered.push_back(scene.truth[static_cast<size_t>(g)]);
   }
-  const Segment stage_1 = build_ground_truth_segment(a_prompt(), ordered, answer_vocab());
+  const Segment stage_1 = build_ground_truth_segment(prompt_without_images(), ordered, answer_vocab());
   Segment& segment = result.segment;
   for (Slot& slot : segment.slots[kCoordSlots]) {
     segment.token_ids[static_cast<size_t>(slot.position)] = vocab().coord.ids()[static_cast<size_t>(slot.target)];
@@ -197,12 +186,12 @@ RC_GTEST_PROP(RewriteTarget, ShowsNothingOfFalsePositivesAndNumbersFromOne, ()) 
   const Scene scene = random_scene();
   const TargetSettings options = random_options();
   const SegmentResult result = build(scene.parsed, scene.truth, options);
-  const Json answer = parse_json(assistant_text(result.segment), "target");
+  const Json answer = parse_json(answer_without_end(result.segment), "target");
   RC_ASSERT(answer.size() == scene.truth.size());
   std::multiset<std::string> lent, shown;
   for (const auto& [p, g] : result.pairs) lent.insert(said({{"", scene.parsed.objects[static_cast<size_t>(p)].geometry}}));
   for (const SceneObject& object : scene.truth) lent.insert(said({{"", object.geometry}}));
-  const ParsedRollout read = vocab().parse(assistant_text(result.segment));
+  const ParsedRollout read = vocab().parse(answer_without_end(result.segment));
   RC_ASSERT(read.status == ParseStatus::kComplete);
   for (size_t i = 0; i < read.objects.size(); ++i) {
     RC_ASSERT(read.objects[i].index == static_cast<int64_t>(i) + 1);
@@ -214,10 +203,10 @@ RC_GTEST_PROP(RewriteTarget, ShowsNothingOfFalsePositivesAndNumbersFromOne, ()) 
 
 TEST(InputNoise, MovesWhatIsShownAndNothingThatIsTaught) {
   std::vector<SceneObject> truth;
-  for (int i = 0; i < 200; ++i) truth.push_back(box("cat", {300, 400, 500, 600}));
-  truth.push_back(box("edge", {0, 0, 999, 999}));
-  const Segment plain = build_ground_truth_segment(a_prompt(), truth, answer_vocab());
-  const Segment noisy = build_ground_truth_segment(a_prompt(), truth, answer_vocab(), {.sigma_bins = 12, .seed = 7});
+  for (int i = 0; i < 200; ++i) truth.push_back(box_object("cat", {300, 400, 500, 600}));
+  truth.push_back(box_object("edge", {0, 0, 999, 999}));
+  const Segment plain = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab());
+  const Segment noisy = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), {.sigma_bins = 12, .seed = 7});
   EXPECT_EQ(noisy.labels, plain.labels);
   EXPECT_EQ(noisy.slots, plain.slots);
   EXPECT_EQ(noisy.encoded_len(), plain.encoded_len());
@@ -230,11 +219,11 @@ TEST(InputNoise, MovesWhatIsShownAndNothingThatIsTaught) {
   }
   EXPECT_NEAR(sum / 800, 0, 1.5);
   EXPECT_NEAR(std::sqrt(squares / 800), 12, 1);
-  Prompt later = a_prompt();
+  Prompt later = prompt_without_images();
   later.epoch = 1;
   const InputNoise same{.sigma_bins = 12, .seed = 7}, other{.sigma_bins = 12, .seed = 8};
-  EXPECT_EQ(build_ground_truth_segment(a_prompt(), truth, answer_vocab(), same).token_ids, noisy.token_ids);
-  EXPECT_NE(build_ground_truth_segment(a_prompt(), truth, answer_vocab(), other).token_ids, noisy.token_ids);
+  EXPECT_EQ(build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), same).token_ids, noisy.token_ids);
+  EXPECT_NE(build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), other).token_ids, noisy.token_ids);
   EXPECT_NE(build_ground_truth_segment(later, truth, answer_vocab(), same).token_ids, noisy.token_ids);
 }
 

@@ -8,7 +8,7 @@
 namespace rematch {
 namespace {
 
-const Tokenizer& tokenizer() {
+const Tokenizer& golden_tokenizer() {
   static const auto loaded = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
   return *loaded;
 }
@@ -20,7 +20,7 @@ constexpr int kImEnd = 362;
 std::vector<int> stop_ids_with(const std::string& generation_config) {
   test::TempDir dir;
   dir.write("generation_config.json", generation_config);
-  return read_stop_ids(dir.path(), tokenizer());
+  return read_stop_ids(dir.path(), golden_tokenizer());
 }
 
 }  // namespace
@@ -34,13 +34,13 @@ TEST(StopIds, UniteTheEosWithTheTwoEndTokens) {
 
 TEST(StopIds, FallBackToTheTextConfigWithoutAGenerationConfig) {
   test::TempDir dir;
-  EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{kEndOfText, kImEnd}));
   dir.write("config.json", R"({"eos_token_id": 3, "text_config": {"eos_token_id": 5}})");
-  EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{5, kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{5, kEndOfText, kImEnd}));
   dir.write("config.json", R"({"eos_token_id": 3})");  // no text_config: its keys are at the top
-  EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{3, kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{3, kEndOfText, kImEnd}));
   dir.write("generation_config.json", R"({"eos_token_id": 8})");
-  EXPECT_EQ(read_stop_ids(dir.path(), tokenizer()), (std::vector<int>{8, kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{8, kEndOfText, kImEnd}));
 }
 
 TEST(StopIds, RefuseWhatIsNoId) {

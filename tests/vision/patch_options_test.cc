@@ -15,7 +15,7 @@ PatchOptions read(const std::string& preprocessor, const std::string& processor 
   return PatchOptions::from_model_dir(directory.path(), images);
 }
 
-void expect_refused(const std::string& preprocessor, const std::string& setting) {
+void expect_setting_refused(const std::string& preprocessor, const std::string& setting) {
   const UserError error = test::catch_user_error([&] { read(preprocessor); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(std::string(error.what()).find(setting), std::string::npos) << error.what();
@@ -82,20 +82,20 @@ TEST(PatchOptions, AMissingFileSaysWhichFileToCopy) {
 }
 
 TEST(PatchOptions, RefusesDamagedValues) {
-  expect_refused(R"({"patch_size": 0})", "patch_size");
-  expect_refused(R"({"patch_size": "16"})", "patch_size");
-  expect_refused(R"({"merge_size": 2.5})", "merge_size");
-  expect_refused(R"({"image_mean": [0.5, 0.5]})", "image_mean");
-  expect_refused(R"({"image_std": [0.5, 0, 0.5]})", "image_std");
-  expect_refused(R"({"rescale_factor": -1})", "rescale_factor");
-  expect_refused(R"({"do_normalize": false})", "do_normalize");
-  expect_refused(R"({"do_rescale": false})", "do_rescale");
-  expect_refused(R"({"do_resize": 1})", "do_resize");
-  expect_refused(R"({"resample": 2})", "resample");
-  expect_refused(R"({"size": {"height": 224}})", "size");
-  expect_refused(R"({"size": 224})", "size");
-  expect_refused(R"([1])", "the whole file");
-  expect_refused(R"({)", "not valid JSON");
+  expect_setting_refused(R"({"patch_size": 0})", "patch_size");
+  expect_setting_refused(R"({"patch_size": "16"})", "patch_size");
+  expect_setting_refused(R"({"merge_size": 2.5})", "merge_size");
+  expect_setting_refused(R"({"image_mean": [0.5, 0.5]})", "image_mean");
+  expect_setting_refused(R"({"image_std": [0.5, 0, 0.5]})", "image_std");
+  expect_setting_refused(R"({"rescale_factor": -1})", "rescale_factor");
+  expect_setting_refused(R"({"do_normalize": false})", "do_normalize");
+  expect_setting_refused(R"({"do_rescale": false})", "do_rescale");
+  expect_setting_refused(R"({"do_resize": 1})", "do_resize");
+  expect_setting_refused(R"({"resample": 2})", "resample");
+  expect_setting_refused(R"({"size": {"height": 224}})", "size");
+  expect_setting_refused(R"({"size": 224})", "size");
+  expect_setting_refused(R"([1])", "the whole file");
+  expect_setting_refused(R"({)", "not valid JSON");
 }
 
 }  // namespace rematch
