@@ -58,6 +58,12 @@ at::Tensor logits_of(const std::string& model_dir, const std::string& row, at::S
 
 const std::vector<int64_t> kLens{5, 1, 0, 9, 9, 3};
 
+// The device is there before autograd starts its queues, and has been tried for flash attention.
+class VarlenAttention : public ::testing::Test {
+ protected:
+  VarlenAttention() { choose_attention({device(), at::kBFloat16, 16}); }
+};
+
 }  // namespace
 
 TEST(ChooseAttention, TakesCumulativeLengthsForBfloat16OnAGpuThatHasFlashAttention) {
@@ -82,7 +88,7 @@ TEST(ChooseAttention, TriesTheDeviceAndSaysWhatItFound) {
   EXPECT_EQ(describe_attention(at::kCPU, at::kFloat, {128}), "SDPA by groups of lengths for heads of 128");
 }
 
-TEST(VarlenAttention, EqualsTheGroupsForwardAndBackward) {
+TEST_F(VarlenAttention, EqualsTheGroupsForwardAndBackward) {
   for (const bool is_causal : {true, false}) {
     const auto by_groups = [&](const std::vector<at::Tensor>& x) { return SegmentAttention(kLens, is_causal).attend(x[0], x[1], x[2]); };
     const auto by_lengths = [&](const std::vector<at::Tensor>& x) {
@@ -94,13 +100,13 @@ TEST(VarlenAttention, EqualsTheGroupsForwardAndBackward) {
   }
 }
 
-TEST(VarlenAttention, IsWhatARowInBfloat16GoesThrough) {
+TEST_F(VarlenAttention, IsWhatARowInBfloat16GoesThrough) {
   const auto attend = [](const std::vector<at::Tensor>& x) { return VarlenCausalAttention(kLens).attend(0, x[0], x[1], x[2]); };
   const std::vector<at::Tensor> x = inputs(27, at::kBFloat16);
   expect_near(with_gradients(attend, x, device()), with_gradients(attend, x, at::kCPU), 2e-2);
 }
 
-TEST(VarlenAttention, NeitherWaitsNorTellsALayerTheLengthsAgain) {
+TEST_F(VarlenAttention, NeitherWaitsNorTellsALayerTheLengthsAgain) {
   std::vector<at::Tensor> x;
   for (const at::Tensor& value : inputs(27, at::kBFloat16)) x.push_back(value.to(device()));
   VarlenCausalAttention attention(kLens);
@@ -112,7 +118,7 @@ TEST(VarlenAttention, NeitherWaitsNorTellsALayerTheLengthsAgain) {
 }
 
 // Frames, windows and text: every layer once, but for a tower whose heads have another size.
-TEST(VarlenAttention, CarriesWholeModels) {
+TEST_F(VarlenAttention, CarriesWholeModels) {
   for (const std::string& model_dir : {test::tiny_tied(), test::windows_tied()}) {
     const ModelDescription parts = describe_model(model_dir);
     const at::Tensor wanted = logits_of(model_dir, "two_images", at::kFloat, at::kCPU);
@@ -125,7 +131,7 @@ TEST(VarlenAttention, CarriesWholeModels) {
   }
 }
 
-TEST(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
+TEST_F(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
   const std::vector<at::Tensor> x = inputs(9, at::kFloat);
   const at::Tensor q = x[0].narrow(0, 0, 4);
   const at::Tensor mask = at::zeros({1, 1, 4, 9}).masked_fill(at::ones({4, 9}, at::kBool).triu(6), -INFINITY);
@@ -137,7 +143,7 @@ TEST(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
 }
 
 // Two prompts in two steps; in the second one of them goes on with several rows, the other with one.
-TEST(VarlenAttention, PrefillsTheNativeEngine) {
+TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
   const auto model_on = [](const at::Device& where) { return Model::load(test::tiny_tied(), {.dtype = at::kBFloat16, .device = where}); };
   const auto here = model_on(at::kCPU);
   const test::StepPrompt a(*here, 30, {1, 4, 6}, 1), b(*here, 8, {0, 0, 0}, 2);

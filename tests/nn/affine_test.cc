@@ -58,9 +58,9 @@ TEST(Affine, WhatIsFrozenTakesNoGradient) {
 TEST(Affine, TakesViewsAndExpandedGradients) {
   const at::Tensor wide = at::randn({100, 48}), weight = leaf({8, 16});
   const at::Tensor x = wide.narrow(1, 16, 16);
-  EXPECT_TRUE(at::allclose(affine(x, weight), at::linear(x, weight), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(affine(x, weight), at::linear(x, weight), 1e-5, 1e-5));
   affine(x, weight).sum().backward();  // the gradient is one number, expanded
-  EXPECT_TRUE(at::allclose(weight.grad(), x.sum(0).expand({8, 16}), 1e-5, 1e-5));
+  EXPECT_TRUE(at::allclose(weight.grad(), x.sum(0).expand({8, 16}), 1e-5, 1e-4));
 }
 
 TEST(Affine, RepeatsToTheBit) {
