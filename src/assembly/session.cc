@@ -21,7 +21,6 @@
 #include "text/chat_template.h"
 
 namespace rematch {
-
 namespace {
 
 // Everything that can be rejected without reading a data file (BEHAVIOUR 4.3).
@@ -34,10 +33,6 @@ at::Device check_first(const Settings& settings, const std::string& name, const 
   require_model_dir(settings.model.directory);
   return device;
 }
-
-}  // namespace
-
-namespace {
 
 // A sample whose image the processor rejects by its size has no prompt that could be skipped later.
 Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& patches, Terminal& terminal) {

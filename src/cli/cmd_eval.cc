@@ -79,7 +79,7 @@ int run_eval(const RunArguments& arguments) {
   ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   const Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
-    throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to evaluate on",
+    throw UserError(ErrorKind::kConfig, {.error = "no validation data to evaluate on",
                                          .where = arguments.config_path,
                                          .what = "custom.val_jsonl is not set",
                                          .fix = "set custom.val_jsonl"});

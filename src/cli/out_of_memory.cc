@@ -48,16 +48,17 @@ struct PhaseAdvice {
   const char* lower;
 };
 
+constexpr const char* kLowerRollouts =
+    "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or max_new_tokens, or set offload.enabled: true";
+
 constexpr PhaseAdvice kPhases[] = {
     {"start", "before the first step: model, optimizer and engine",
      "set model.torch_dtype: bfloat16 or tuner.train_type: lora, or lower native.kv_cache_gib or vllm.gpu_memory_utilization"},
-    {"rollout", "in a rollout",
-     "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or max_new_tokens, or set offload.enabled: true"},
+    {"rollout", "in a rollout", kLowerRollouts},
     {"update", "in forward, backward or update",
      "lower training.per_device_train_batch_size or global_max_length, or set training.gradient_checkpointing: true or "
      "tuner.train_type: lora"},
-    {"evaluate", "in an evaluation",
-     "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or max_new_tokens, or set offload.enabled: true"},
+    {"evaluate", "in an evaluation", kLowerRollouts},
 };
 
 std::string asked(const std::exception& error) {

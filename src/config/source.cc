@@ -70,7 +70,7 @@ class Loader {
     if (!fs::exists(path, error) || fs::is_directory(path, error)) {
       const bool directory = fs::is_directory(path, error);
       problems_.push_back({directory ? "the configuration is a directory" : "no such configuration file", named_at,
-                           directory ? path + " is a directory" : "there is no file " + path,
+                           path + (directory ? " is a directory" : " does not exist"),
                            "use the path of a YAML file; `extends` is relative to the file that names it"});
       return {};
     }

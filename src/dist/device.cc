@@ -1,18 +1,17 @@
 #include "dist/device.h"
 
 #include <ATen/Parallel.h>
-#include <c10/core/DeviceGuard.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/DeviceGuard.h>
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "dist/cuda_state.h"
 
 namespace rematch {
+
 int num_gpus() {
   // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
@@ -24,8 +23,7 @@ std::string device_of_rank(const std::string& wish, const World& world, int num_
   const bool is_open = wish.empty() || wish == "auto" || wish == "cuda";
   if (world.is_alone() || !is_open || num_gpus == 0) return wish;
   if (world.local_rank < num_gpus) return fmt::format("cuda:{}", world.local_rank);
-  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
-  const std::string visible = variable == nullptr ? "" : variable;
+  const std::string visible = cuda_state().visible.value_or("");
   throw UserError(
       ErrorKind::kEnvironment,
       {.error = "this host has fewer GPUs than ranks",

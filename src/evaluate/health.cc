@@ -39,8 +39,7 @@ constexpr Sign kSigns[] = {
      "answers break the format: lower the learning rate, or mix in whole truths with `rollout_share: 0.5`"},
     {"pred_per_gt", "eval_rollout_pred_per_gt", "eval_rollout_gt_objects", Worse::kFartherFromOne, 0.1,
      "it writes more objects than there are: `target_policy: rewrite` teaches where an answer ends (append teaches to go on); with "
-     "rewrite, "
-     "look for objects that the truth has twice (`rematch data check`)",
+     "rewrite, look for objects that the truth has twice (`rematch data check`)",
      "it stops before every object is named: check that the truth is complete, since rewrite and stage 1 teach that nothing else is there"},
 };
 

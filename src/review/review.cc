@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "data/foreign_format.h"
 #include "data/record.h"
-#include "estep/match/maskiou.h"
+#include "estep/match/repeats.h"
 #include "vision/image.h"
 
 namespace rematch {
@@ -21,7 +21,8 @@ namespace {
 constexpr int kSmallSide = 900;           // below, pixels and bins can be told apart
 constexpr int64_t kEnoughForPixels = 20;  // objects
 constexpr double kTinyPx = 2;
-constexpr double kNearlySame = 0.8;  // IoU; neighbours that truly overlap reach half of it
+constexpr double kNearlySame = 0.8;  // maskIoU
+constexpr int kMaskSide = 256;       // as the default of maskiou_resolution
 
 Spread spread_of(std::vector<int64_t> values) {
   if (values.empty()) return {};
@@ -37,15 +38,6 @@ int64_t doubled_area(const std::vector<int>& bins) {
     sum += static_cast<int64_t>(bins[i]) * bins[next + 1] - static_cast<int64_t>(bins[next]) * bins[i + 1];
   }
   return sum;
-}
-
-double box_iou(const Aabb& a, const Aabb& b) {
-  const auto area = [](int64_t min_x, int64_t min_y, int64_t max_x, int64_t max_y) {
-    return static_cast<double>(std::max<int64_t>(max_x - min_x, 0) * std::max<int64_t>(max_y - min_y, 0));
-  };
-  const double both = area(std::max(a.min_x, b.min_x), std::max(a.min_y, b.min_y), std::min(a.max_x, b.max_x), std::min(a.max_y, b.max_y));
-  const double either = area(a.min_x, a.min_y, a.max_x, a.max_y) + area(b.min_x, b.min_y, b.max_x, b.max_y) - both;
-  return either > 0 ? both / either : 0;
 }
 
 /// Collects over the records of a file.
@@ -111,28 +103,19 @@ class Reviewer {
     review_.num_objects += counts_.back();
     if (sample.objects.empty()) ++review_.num_empty_scenes;
     std::set<std::pair<std::string, std::vector<int>>> seen;
+    const std::vector<int> repeated = repeated_objects(sample.objects, kNearlySame, kMaskSide, RepeatOf::kEarlier);
     for (size_t i = 0; i < sample.objects.size(); ++i) {
       const auto& [desc, geometry] = sample.objects[i];
       ++review_.classes[desc];
       const std::string name = fmt::format("objects[{}] \"{}\" [{}]", i, desc, fmt::join(geometry.bins, ", "));
       if (!seen.emplace(desc, geometry.bins).second) {
         note(FindingKind::kRepeatedObject, number, name);
-      } else if (const int64_t earlier = nearly_same(sample.objects, i); earlier >= 0) {
-        note(FindingKind::kNearRepeat, number, fmt::format("{}, as objects[{}]", name, earlier));
+      } else if (std::binary_search(repeated.begin(), repeated.end(), static_cast<int>(i))) {
+        note(FindingKind::kNearRepeat, number, name);
       }
       geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name) : add_polygon(geometry.bins, number, name);
       look_for_pixels(sample, geometry.bins);
     }
-  }
-
-  /// An earlier object with the same desc at nearly the same place, or −1.
-  static int64_t nearly_same(const std::vector<SceneObject>& objects, size_t index) {
-    const Aabb box = bounding_box(objects[index].geometry);
-    for (size_t i = 0; i < index; ++i) {
-      if (objects[i].desc == objects[index].desc && box_iou(bounding_box(objects[i].geometry), box) >= kNearlySame)
-        return static_cast<int64_t>(i);
-    }
-    return -1;
   }
 
   void add_box(const Sample& sample, const std::vector<int>& bins, int64_t number, const std::string& name) {
@@ -172,7 +155,7 @@ const char* finding_name(FindingKind kind) {
     case FindingKind::kInverted: return "boxes with swapped corners";
     case FindingKind::kNoArea: return "objects without area";
     case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
-    case FindingKind::kNearRepeat: return "objects that nearly occur twice in a record (same desc, IoU of their boxes 0.8 and more)";
+    case FindingKind::kNearRepeat: return "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)";
     case FindingKind::kRepeatedImage: return "images that an earlier record has";
     case FindingKind::kTiny: return "boxes narrower than two pixels";
     case FindingKind::kDeepGrey: return "images of 16-bit grey, where levels above 255 become white";

@@ -15,7 +15,7 @@ enum class FindingKind {
   kInverted,         ///< a box whose corners are swapped
   kNoArea,           ///< a box or outline without area
   kRepeatedObject,   ///< same desc and place twice in a record
-  kNearRepeat,       ///< same desc in a record, boxes of IoU ≥ 0.8
+  kNearRepeat,       ///< same desc as an earlier object of the record, and maskIoU ≥ 0.8 with it
   kRepeatedImage,    ///< an image that an earlier record has
   kTiny,             ///< a box narrower than two pixels
   kDeepGrey,         ///< an image of 16-bit grey, most of which becomes white

@@ -26,18 +26,13 @@ static int is_below(const char* variable, const char* path) {
 /// Stands for open and open64, whichever `name` says.
 static int opened(const char* name, const char* path, int flags, mode_t mode);
 
-int open(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return opened("open", path, flags, mode);
-}
-
-int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return opened("open64", path, flags, mode);
-}
+#define DEFINE_OPEN(name)                                                  \
+  int name(const char* path, int flags, ...) {                             \
+    va_list rest;                                                          \
+    va_start(rest, flags);                                                 \
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0; \
+    va_end(rest);                                                          \
+    return opened(#name, path, flags, mode);                               \
+  }
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
