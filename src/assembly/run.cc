@@ -67,7 +67,8 @@ MStep make_mstep(const Session& session, FeatureCache* kept, int64_t total_steps
                 .max_grad_norm = optim.max_grad_norm,
                 .learning_rate = optim.learning_rate,
                 .group = &group,
-                .zero_stage = optim.zero_stage});
+                .zero_stage = optim.zero_stage,
+                .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20});
 }
 
 /// @param monitor  told of every rollout; may be null

@@ -87,6 +87,10 @@ std::vector<KeySpec> run_keys() {
       batch("dataloader_drop_last", &BatchSettings::drop_last).says("drops an incomplete last micro-batch of an epoch (transformers)"),
       key("ddp_backend", &Settings::ddp_backend)
           .says("several ranks: how gradients and weights travel; `nccl` needs a GPU for each rank and a build with NCCL (transformers)"),
+      key("ddp_bucket_cap_mb", &Settings::ddp_bucket_cap_mb)
+          .within(1, 1 << 20)
+          .says("several ranks: MiB of gradients that leave together, as soon as the backward pass has computed them; no number depends on "
+                "it (transformers)"),
       key("ddp_timeout", &Settings::ddp_timeout)
           .within(1, 1e8)
           .says("several ranks: seconds that they wait for one that lives but does not go on (transformers)"),

@@ -1,42 +1,46 @@
 #include "mstep/gradient_turns.h"
 
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
-
-#include "base/error.h"
+#include <string>
 
 namespace rematch {
-namespace {
 
-at::Tensor shaped(const at::Tensor& flat, int64_t begin, const at::Tensor& as) {
-  return flat.narrow(0, begin, as.numel()).view(as.sizes());
-}
+// Runs after autograd has written a parameter's .grad, once in a backward pass.
+class GradientTurns::Hook : public torch::autograd::PostAccumulateGradHook {
+ public:
+  Hook(GradientTurns& turns, size_t parcel_idx) : turns_(turns), parcel_idx_(parcel_idx) {}
+  void operator()(const at::Tensor& /*parameter*/) override { turns_.take(parcel_idx_); }
 
-/// Of each of an owner's parcels, whether it has a gradient; they lie at the beginning of its chunk, behind one value that is always there.
-at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) { return flat.narrow(0, begin + 1, static_cast<int64_t>(count)); }
+ private:
+  GradientTurns& turns_;
+  size_t parcel_idx_;
+};
 
-std::vector<float> flags_in(const at::Tensor& flat, int64_t begin, size_t count) {
-  const at::Tensor host = flags_at(flat, begin, count).cpu();
-  const auto* values = host.const_data_ptr<float>();
-  return {values, values + count};
-}
-
-void set_flags(const at::Tensor& flat, int64_t begin, const std::vector<float>& flags) {
-  if (!flags.empty()) flags_at(flat, begin, flags.size()).copy_(at::tensor(flags));
-}
-
-}  // namespace
-
-GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& group) : groups_(groups), group_(group) {
+GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& group, int64_t bucket_bytes)
+    : groups_(groups), group_(group), bucket_bytes_(bucket_bytes) {
   for (size_t g = 0; g < groups.size(); ++g) {
-    for (size_t i = 0; i < groups[g].parameters.size(); ++i) parcels_.push_back({.parameter = groups[g].parameters[i], .place = {g, i}});
+    for (size_t i = 0; i < groups[g].parameters.size(); ++i) {
+      parcels_.push_back({.parameter = groups[g].parameters[i]});
+      places_.emplace_back(g, i);
+    }
   }
   assign_owners();
-  const int64_t total = std::accumulate(chunk_sizes_.begin(), chunk_sizes_.end(), int64_t{0});
-  send_ = at::zeros({total}, message_options());
-  receive_ = at::zeros({group.size() * chunk_sizes_[static_cast<size_t>(group.rank())]}, message_options());
+  std::vector<size_t> order(parcels_.size());
+  std::iota(order.rbegin(), order.rend(), size_t{0});
+  make_buckets(order);
+  for (size_t i = 0; i < parcels_.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parcels_[i].parameter, std::make_unique<Hook>(*this, i));
+  }
+}
+
+GradientTurns::~GradientTurns() {
+  for (const GradientParcel& parcel : parcels_) torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
 }
 
 // The largest first, each to the rank that has least so far; the same on every rank.
@@ -51,85 +55,81 @@ void GradientTurns::assign_owners() {
     parcels_[i].owner = static_cast<int>(least - load.begin());
     *least += parcels_[i].parameter.numel();
   }
-  for (int owner = 0; owner < group_.size(); ++owner) {
-    int64_t size = 1 + std::ssize(parcels_of(owner));  // a chunk is never empty
-    for (Parcel* parcel : parcels_of(owner)) {
-      parcel->values_at = size;
-      size += parcel->parameter.numel();
-    }
-    chunk_sizes_.push_back(size);
-  }
 }
 
-std::vector<GradientTurns::Parcel*> GradientTurns::parcels_of(int owner) {
-  std::vector<Parcel*> list;
-  for (Parcel& parcel : parcels_) {
-    if (parcel.owner == owner) list.push_back(&parcel);
+void GradientTurns::make_buckets(const std::vector<size_t>& order) {
+  buckets_.clear();
+  std::vector<GradientParcel*> parcels;
+  int64_t bytes = 0;
+  const auto close = [&] {
+    if (!parcels.empty()) buckets_.emplace_back(std::exchange(parcels, {}), group_);
+    bytes = 0;
+  };
+  for (const size_t i : order) {
+    const auto size = static_cast<int64_t>(sizeof(float)) * parcels_[i].parameter.numel();
+    if (bytes + size > bucket_bytes_) close();
+    parcels_[i].bucket = buckets_.size();
+    parcels.push_back(&parcels_[i]);
+    bytes += size;
   }
-  return list;
+  close();
 }
 
 std::vector<ParameterGroup> GradientTurns::owned() const {
   std::vector<ParameterGroup> mine;
   for (const ParameterGroup& group : groups_) mine.push_back({group.name, group.learning_rate, group.weight_decay, {}, {}});
-  for (const Parcel& parcel : parcels_) {
-    if (parcel.owner != group_.rank()) continue;
-    const auto [g, i] = parcel.place;
+  for (size_t p = 0; p < parcels_.size(); ++p) {
+    if (parcels_[p].owner != group_.rank()) continue;
+    const auto [g, i] = places_[p];
     mine[g].names.push_back(groups_[g].names[i]);
-    mine[g].parameters.push_back(parcel.parameter);
+    mine[g].parameters.push_back(parcels_[p].parameter);
   }
   return mine;
 }
 
-void GradientTurns::give() {
-  const at::NoGradGuard no_grad;
-  settle();
-  int64_t begin = 0;
-  for (int owner = 0; owner < group_.size(); ++owner) {
-    std::vector<float> flags;
-    for (Parcel* parcel : parcels_of(owner)) {
-      at::Tensor& grad = parcel->parameter.mutable_grad();
-      flags.push_back(grad.defined() ? 1.0F : 0.0F);
-      if (grad.defined()) shaped(send_, begin + parcel->values_at, grad).copy_(grad);
-      grad.reset();
-    }
-    set_flags(send_, begin, flags);
-    begin += chunk_sizes_[static_cast<size_t>(owner)];
-  }
-  const std::vector<int64_t> mine(static_cast<size_t>(group_.size()), chunk_sizes_[static_cast<size_t>(group_.rank())]);
-  wait_ = group_.exchange(send_, chunk_sizes_, receive_, mine);
+void GradientTurns::take(size_t parcel_idx) {
+  if (!knows_order_) arrivals_.push_back(static_cast<int64_t>(parcel_idx));
+  GradientParcel& parcel = parcels_[parcel_idx];
+  buckets_[parcel.bucket].give(parcel);
+  // One behind the other: every rank calls the group in the same order.
+  while (num_launched_ < buckets_.size() && buckets_[num_launched_].is_full()) buckets_[num_launched_++].launch();
 }
 
-// Adds the turn that has arrived, in rank order.
-void GradientTurns::settle() {
-  if (!wait_) return;
-  std::exchange(wait_, nullptr)();
-  const at::NoGradGuard no_grad;
-  const int64_t size = chunk_sizes_[static_cast<size_t>(group_.rank())];
-  const std::vector<Parcel*> mine = parcels_of(group_.rank());
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const std::vector<float> flags = flags_in(receive_, rank * size, mine.size());
-    for (size_t i = 0; i < mine.size(); ++i) {
-      if (flags[i] == 0) continue;
-      Parcel* const parcel = mine[i];
-      const at::Tensor part = shaped(receive_, rank * size + parcel->values_at, parcel->parameter);
-      if (parcel->sum.defined()) {
-        parcel->sum.add_(part.to(parcel->sum.device()));
-      } else {
-        parcel->sum = at::empty_like(parcel->parameter, at::TensorOptions().dtype(at::kFloat)).copy_(part);
-      }
-    }
-  }
+void GradientTurns::end_turn() {
+  while (num_launched_ < buckets_.size()) buckets_[num_launched_++].launch();
+  num_launched_ = 0;
 }
 
 void GradientTurns::finish() {
-  settle();
-  for (Parcel& parcel : parcels_) parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
+  for (GradientBucket& bucket : buckets_) bucket.settle();
+  for (GradientParcel& parcel : parcels_) parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
+  if (!knows_order_) learn_order();
+}
+
+// Rank 0's, once it has trained on a row; what had no gradient there comes last.
+void GradientTurns::learn_order() {
+  std::string bytes(arrivals_.size() * sizeof(int64_t), '\0');
+  std::memcpy(bytes.data(), arrivals_.data(), bytes.size());
+  bytes = group_.broadcast(std::move(bytes));
+  arrivals_.resize(bytes.size() / sizeof(int64_t));
+  if (arrivals_.empty()) return;
+  std::memcpy(arrivals_.data(), bytes.data(), bytes.size());
+  std::vector<size_t> order;
+  std::vector<bool> has_come(parcels_.size(), false);
+  const auto append = [&](size_t i) {
+    if (!has_come[i]) order.push_back(i);
+    has_come[i] = true;
+  };
+  for (const int64_t i : arrivals_) append(static_cast<size_t>(i));
+  for (size_t i = parcels_.size(); i-- > 0;) append(i);
+  make_buckets(order);
+  arrivals_.clear();
+  knows_order_ = true;
 }
 
 void GradientTurns::discard() {
-  if (wait_) std::exchange(wait_, nullptr)();
-  for (Parcel& parcel : parcels_) parcel.sum.reset();
+  num_launched_ = 0;
+  for (GradientBucket& bucket : buckets_) bucket.discard();
 }
 
 double GradientTurns::clip(double max_norm) {
@@ -137,7 +137,7 @@ double GradientTurns::clip(double max_norm) {
   std::vector<double> norms(parcels_.size(), 0.0);
   std::vector<at::Tensor> grads;
   for (size_t i = 0; i < parcels_.size(); ++i) {
-    const Parcel& parcel = parcels_[i];
+    const GradientParcel& parcel = parcels_[i];
     if (parcel.owner != group_.rank()) continue;
     const at::Tensor& grad = parcel.parameter.grad();
     norms[i] = grad.defined() ? gradient_norm(grad).item<double>() : -1.0;
@@ -152,42 +152,21 @@ double GradientTurns::clip(double max_norm) {
   return clip_to_norm(at::tensor(used).to(parcels_.front().parameter.device()), grads, max_norm);
 }
 
-// One flat message from each owner.
-void GradientTurns::share(const std::function<at::Tensor(Parcel&)>& of, const std::function<void(Parcel&, const at::Tensor&)>& take) {
-  const at::NoGradGuard no_grad;
-  for (int owner = 0; owner < group_.size(); ++owner) {
-    at::Tensor flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, message_options());
-    const bool is_mine = owner == group_.rank();
-    const std::vector<Parcel*> parcels = parcels_of(owner);
-    std::vector<float> flags;
-    for (Parcel* parcel : is_mine ? parcels : std::vector<Parcel*>()) {
-      const at::Tensor values = of(*parcel);
-      flags.push_back(values.defined() ? 1.0F : 0.0F);
-      if (values.defined()) shaped(flat, parcel->values_at, values).copy_(values);
-    }
-    set_flags(flat, 0, flags);
-    group_.broadcast(flat, owner);
-    if (is_mine) continue;
-    flags = flags_in(flat, 0, parcels.size());
-    for (size_t i = 0; i < parcels.size(); ++i) {
-      take(*parcels[i], flags[i] != 0 ? shaped(flat, parcels[i]->values_at, parcels[i]->parameter) : at::Tensor());
-    }
-  }
-}
-
 void GradientTurns::share_gradients() {
-  share([](Parcel& parcel) { return parcel.parameter.grad(); },
-        [](Parcel& parcel, const at::Tensor& grad) {
-          at::Tensor& here = parcel.parameter.mutable_grad();
-          here.reset();
-          if (grad.defined()) here = at::empty_like(parcel.parameter, at::TensorOptions().dtype(at::kFloat)).copy_(grad);
-        });
+  for (GradientBucket& bucket : buckets_) {
+    bucket.share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
+                 [](GradientParcel& parcel, const at::Tensor& grad) {
+                   parcel.parameter.mutable_grad() = grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
+                 });
+  }
 }
 
 // float32 carries bfloat16 values as they are.
 void GradientTurns::share_values() {
-  share([](Parcel& parcel) { return parcel.parameter.detach(); },
-        [](Parcel& parcel, const at::Tensor& values) { parcel.parameter.copy_(values); });
+  for (GradientBucket& bucket : buckets_) {
+    bucket.share([](GradientParcel& parcel) { return parcel.parameter.detach(); },
+                 [](GradientParcel& parcel, const at::Tensor& values) { parcel.parameter.copy_(values); });
+  }
 }
 
 }  // namespace rematch

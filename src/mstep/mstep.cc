@@ -95,10 +95,10 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
 MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options)
     : options_(std::move(options)),
       groups_(std::move(groups)),
-      turns_(options_.group->is_alone() ? nullptr : std::make_unique<GradientTurns>(groups_, *options_.group)),
+      turns_(options_.group->is_alone() ? nullptr : std::make_unique<GradientTurns>(groups_, *options_.group, options_.bucket_bytes)),
       model_(std::move(model)),
       optimizer_(is_sharded() ? turns_->owned() : groups_, adamw),
-      float32_gradients_(groups_),
+      float32_gradients_(turns_ ? std::vector<ParameterGroup>() : groups_),
       schedule_(schedule) {}
 
 RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale, MetricsBag& metrics) {
@@ -180,9 +180,8 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
         std::shared_ptr<void> training;
         if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), turn * group.size() + group.rank());
         losses[i] = accumulate(window.rows[i], supervision[i], scales[i], metrics);
-        if (turns_) float32_gradients_.publish();
       });
-      if (turns_) turns_->give();
+      if (turns_) turns_->end_turn();
     }
     rows.attempt([&] {
       const Span span(metrics, "time/backward_s");  // a GPU is waited for here

@@ -56,6 +56,7 @@ class MStep {
     /// Over several ranks: 0 = each keeps the whole optimizer state; from 1 on only that of the parameters it owns. Gradients are never
     /// whole for longer than one row, so 2 is the same as 1. The bits do not depend on it.
     int zero_stage = 0;
+    int64_t bucket_bytes = int64_t{25} << 20;  ///< gradients that leave a rank in one message; the bits do not depend on it
   };
   /// @param groups  trainable parameters (make_groups)
   MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options);
@@ -88,7 +89,7 @@ class MStep {
   std::unique_ptr<GradientTurns> turns_;  ///< null when alone: autograd adds the rows up
   RowModel model_;
   AdamW optimizer_;
-  Float32Gradients float32_gradients_;
+  Float32Gradients float32_gradients_;  ///< of no parameter when there are turns_, which add up in float32 themselves
   Schedule schedule_;
 };
 

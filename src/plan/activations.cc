@@ -6,8 +6,6 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kFloat = 4;  // bytes of a float32: statistics of norms and attention, adapters
-
 // Bytes that autograd keeps for one row of activations (a token, or a patch).
 class Saved {
  public:
@@ -15,7 +13,7 @@ class Saved {
 
   /// Values in the dtype of the model.
   void values(int64_t count) { bytes_ += count * computation_.value_bytes; }
-  void floats(int64_t count) { bytes_ += count * kFloat; }
+  void floats(int64_t count) { bytes_ += count * kFloatBytes; }
 
   /// The input of Linears that share it. @param is_kept  another operator keeps it anyway
   void input(std::initializer_list<const LinearDescription*> linears, bool is_kept = false) {
@@ -24,7 +22,7 @@ class Saved {
     for (const LinearDescription* linear : linears) {
       const bool is_adapted = trained_.adapted.count(linear->module) != 0;
       // float32 products on the CPU keep their input even if the weight is frozen (nn/affine.cc); ATen's do not.
-      const bool is_needed = !is_adapted || (!computation_.on_gpu && computation_.value_bytes == kFloat);
+      const bool is_needed = !is_adapted || (!computation_.on_gpu && computation_.value_bytes == kFloatBytes);
       if (is_needed && !is_saved) values(width);
       is_saved = is_saved || is_needed;
       if (is_adapted) adapter(*linear, is_saved);
@@ -36,7 +34,7 @@ class Saved {
  private:
   void adapter(const LinearDescription& linear, bool input_is_saved) {
     const bool drops = computation_.lora.dropout > 0;
-    const bool shares_input = input_is_saved && !drops && computation_.value_bytes == kFloat;
+    const bool shares_input = input_is_saved && !drops && computation_.value_bytes == kFloatBytes;
     if (!shares_input) floats(linear.num_inputs);
     if (drops) bytes_ += linear.num_inputs;  // the mask, one byte a value
     floats(computation_.lora.rank);
@@ -141,12 +139,12 @@ RowMemory row_memory(const ModelDescription& model, const TrainedParameters& tra
   for (const MergerDescription& merger : vision.deepstack_mergers) mergers += merger_of(merger, none);
   const int64_t passing_patch = (2 * vision.intermediate_size + 3 * vision.hidden_size) * e;
   if (trained.reaches_vision) {
-    const int64_t tower_ends = (vision.hidden_size + vision.patch_width()) * e + 2 * vision.head_dim() * kFloat;
+    const int64_t tower_ends = (vision.hidden_size + vision.patch_width()) * e + 2 * vision.head_dim() * kFloatBytes;
     memory.vision = patches * ((computation.checkpointing ? block_inputs : blocks.kept) + tower_ends);
     memory.vision_passing = patches * (passing_patch + (computation.checkpointing ? blocks.layer : 0));
   } else {
     // One block at a time, without a graph.
-    memory.vision_passing = patches * (vision.patch_width() * kFloat + (7 * vision.hidden_size + 2 * vision.intermediate_size) * e);
+    memory.vision_passing = patches * (vision.patch_width() * kFloatBytes + (7 * vision.hidden_size + 2 * vision.intermediate_size) * e);
   }
   if (trained.reaches_mergers) {
     const auto num_features = static_cast<int64_t>(1 + vision.deepstack_mergers.size());

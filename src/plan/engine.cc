@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "base/host_memory.h"
+
 namespace rematch {
 namespace {
 
-constexpr int64_t kFloat = 4;
 constexpr int64_t kStepRowsOnCpu = 512, kStepRowsOnGpu = 4096;  // rollout/native/native_engine.cc
 constexpr int64_t kColumnChunk = 128;                           // rollout/hf_engine.cc
 constexpr int64_t kFreeFraction = 4;                            // rollout/native/cache_size.cc
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 // What both engines are asked for.
 struct Demand {
@@ -59,7 +59,7 @@ int64_t image_pass_bytes(const PlanRequest& request, int64_t num_patches, int64_
 int64_t feature_bytes(const PlanRequest& request, int64_t num_prompts) {
   const VisionDescription& vision = request.model.vision;
   const auto num_features = static_cast<int64_t>(1 + vision.deepstack_mergers.size());
-  return num_prompts * patches_of_sample(request) / vision.merge_area() * request.model.text.hidden_size * num_features * kFloat;
+  return num_prompts * patches_of_sample(request) / vision.merge_area() * request.model.text.hidden_size * num_features * kFloatBytes;
 }
 
 NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& trained, int64_t free_bytes) {
@@ -68,7 +68,7 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   const NativeSettings& native = request.generation.native;
   const int64_t num_live = std::min<int64_t>(native.max_num_seqs, demand.num_prompts);
   const double most =
-      native.kv_cache_gib > 0 ? native.kv_cache_gib * kGib : static_cast<double>(std::max<int64_t>(0, free_bytes / kFreeFraction));
+      native.kv_cache_gib > 0 ? native.kv_cache_gib * kBytesPerGib : static_cast<double>(std::max<int64_t>(0, free_bytes / kFreeFraction));
   const int64_t wanted = num_live * (demand.tokens() + native.block_len) * cache_bytes_per_token(request);
   NamedBytes bytes;
   if (!on_gpu) bytes.emplace_back("engine weights", packed_bytes(request));
@@ -76,11 +76,11 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   bytes.emplace_back("kv cache", static_cast<int64_t>(std::min(static_cast<double>(wanted), most)));
   const int64_t step_rows = std::max(on_gpu ? kStepRowsOnGpu : kStepRowsOnCpu, num_live);
   const int64_t rows = std::min(step_rows, num_live * demand.prompt_tokens);
-  int64_t scratch = pass_bytes(request, rows, on_gpu ? request.value_bytes : kFloat) +
-                    num_live * request.model.text.vocab_size * 2 * kFloat +
-                    image_pass_bytes(request, patches_of_sample(request), on_gpu ? request.value_bytes : kFloat);
+  int64_t scratch = pass_bytes(request, rows, on_gpu ? request.value_bytes : kFloatBytes) +
+                    num_live * request.model.text.vocab_size * 2 * kFloatBytes +
+                    image_pass_bytes(request, patches_of_sample(request), on_gpu ? request.value_bytes : kFloatBytes);
   if (on_gpu) {
-    scratch += rows * demand.tokens() * (2 * kFloat + request.value_bytes);  // the mask of a prompt, as it is made
+    scratch += rows * demand.tokens() * (2 * kFloatBytes + request.value_bytes);  // the mask of a prompt, as it is made
     scratch +=
         num_live * demand.tokens() * cache_bytes_per_token(request) / std::max<int64_t>(1, request.model.text.num_layers());  // gathered
   } else {
@@ -99,9 +99,9 @@ NamedBytes hf_memory(const PlanRequest& request, const TrainedParameters& traine
   // A cache that grows is copied into the larger one.
   bytes.emplace_back("kv cache", batch * (columns + demand.prompt_tokens) * cache_bytes_per_token(request));
   const int64_t rows = batch * demand.prompt_tokens;
-  const int64_t mask = rows * demand.prompt_tokens * (3 + 2 * kFloat + request.value_bytes);
+  const int64_t mask = rows * demand.prompt_tokens * (3 + 2 * kFloatBytes + request.value_bytes);
   bytes.emplace_back("engine scratch", pass_bytes(request, rows, request.value_bytes) + mask +
-                                           batch * request.model.text.vocab_size * 2 * kFloat +
+                                           batch * request.model.text.vocab_size * 2 * kFloatBytes +
                                            image_pass_bytes(request, batch * patches_of_sample(request), request.value_bytes));
   return bytes;
 }

@@ -9,6 +9,8 @@
 
 namespace rematch {
 
+inline constexpr int64_t kFloatBytes = 4;  // statistics of norms and attention, gradients, masters, moments, adapters
+
 /// A parameter of a model by its checkpoint name, and how many values it has.
 struct ParameterSize {
   std::string name;

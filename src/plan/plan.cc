@@ -10,7 +10,6 @@ namespace rematch {
 namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
-constexpr int64_t kFloat = 4;
 constexpr int64_t kChunkBytes = 64 * kMib, kChunkPositions = 1024;  // mstep/loss/loss_term.h
 constexpr int64_t kChunkCopies = 4;
 constexpr int64_t kFeatureCacheBytes = 1024 * kMib;               // model/feature_cache.h
@@ -30,22 +29,26 @@ class State {
 
   const TrainedParameters& trained() const { return trained_; }
   const ParameterCounts& parameters() const { return parameters_; }
-  int64_t weights() const { return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloat; }
-  int64_t masters() const { return request_.value_bytes == kFloat ? 0 : split(trained_.num_full * kFloat, 1); }
-  int64_t moments() const { return split(trained_.num_values() * 2 * kFloat, 1); }
+  int64_t weights() const { return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloatBytes; }
+  int64_t masters() const { return request_.value_bytes == kFloatBytes ? 0 : split(trained_.num_full * kFloatBytes, 1); }
+  int64_t moments() const { return split(trained_.num_values() * 2 * kFloatBytes, 1); }
   /// Of all trained parameters, as they are kept from row to row.
-  int64_t gradients() const { return split(trained_.num_values() * kFloat, 2); }
-  int64_t text_gradients() const { return split((trained_.num_full_text + trained_.num_adapter_text) * kFloat, 2); }
-  /// Several ranks: the sums of what this one owns, while rows are added; and of the row at hand, what travels to the owners afterwards.
-  int64_t owned_sums() const { return share(trained_.num_values() * kFloat); }
-  int64_t row_gradients() const { return trained_.num_full * request_.value_bytes + trained_.num_adapter * kFloat; }
-  int64_t row_text_gradients() const { return trained_.num_full_text * request_.value_bytes + trained_.num_adapter_text * kFloat; }
-  /// In host memory: a row's gradients on their way out, and as much coming in (mstep/gradient_turns.h).
-  int64_t messages() const { return request_.device.num_ranks > 1 ? 2 * trained_.num_values() * kFloat : 0; }
+  int64_t gradients() const { return split(trained_.num_values() * kFloatBytes, 2); }
+  int64_t text_gradients() const { return split((trained_.num_full_text + trained_.num_adapter_text) * kFloatBytes, 2); }
+  /// Several ranks: the sums of what this one owns, while rows are added, and the largest gradient of a row, which leaves at once.
+  int64_t owned_sums() const { return share(trained_.num_values() * kFloatBytes); }
+  int64_t largest_gradient() const { return trained_.trains_head || trained_.trains_embedding ? head_values_ * request_.value_bytes : 0; }
+  /// In host memory: a row's gradients until they are added, and as much coming in but for a rank's own (mstep/gradient_turns.h).
+  int64_t messages() const {
+    const int64_t bytes = trained_.num_values() * kFloatBytes, num_ranks = request_.device.num_ranks;
+    return num_ranks > 1 ? 2 * bytes - bytes / num_ranks : 0;
+  }
   /// Sum over the chunks of a row of the head's gradient.
-  int64_t head_sum() const { return trained_.trains_head ? head_values_ * kFloat : 0; }
+  int64_t head_sum() const { return trained_.trains_head ? head_values_ * kFloatBytes : 0; }
   /// A second gradient of that matrix next to the sum: each chunk's in bfloat16, and that of a tied embedding.
-  int64_t head_extra() const { return trained_.trains_head && request_.value_bytes != kFloat ? head_values_ * request_.value_bytes : 0; }
+  int64_t head_extra() const {
+    return trained_.trains_head && request_.value_bytes != kFloatBytes ? head_values_ * request_.value_bytes : 0;
+  }
   int64_t tied_extra() const {
     return trained_.trains_embedding && request_.model.tie_word_embeddings ? head_values_ * request_.value_bytes : 0;
   }
@@ -67,7 +70,7 @@ struct MStepPeak {
 };
 
 int64_t chunk_bytes(const PlanRequest& request) {
-  const int64_t position = request.model.text.vocab_size * kFloat;
+  const int64_t position = request.model.text.vocab_size * kFloatBytes;
   const int64_t positions =
       std::clamp<int64_t>(kChunkBytes / position, 1, std::min(kChunkPositions, std::max<int64_t>(1, request.row_tokens())));
   return kChunkCopies * positions * position;
@@ -88,8 +91,8 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
   const bool is_sum = request.batches.gradient_accumulation_steps > 1 || (request.pack.enabled && request.window_samples() > 1);
   const bool alone = request.device.num_ranks == 1;
   const int64_t sum = !is_sum ? 0 : alone ? state.gradients() : state.owned_sums();
-  const int64_t all = alone ? state.gradients() : sum + state.row_gradients();
-  const int64_t text = alone ? std::max(sum, state.text_gradients()) : sum + state.row_text_gradients();
+  const int64_t all = alone ? state.gradients() : sum + state.largest_gradient();
+  const int64_t text = alone ? std::max(sum, state.text_gradients()) : all;
   const MStepPeak moments[] = {
       {sum, memory.vision + memory.text, state.head_sum() + state.head_extra() + chunk_bytes(request)},
       {sum, memory.vision + memory.text + memory.text_passing, state.head_sum()},
@@ -104,7 +107,8 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
 int64_t pixel_bytes(const PlanRequest& request) {
   const VisionDescription& vision = request.model.vision;
   const double patches = static_cast<double>(request.sample_tokens) * request.visual_share * static_cast<double>(vision.merge_area());
-  const double bytes = 2.0 * static_cast<double>(request.window_samples()) * patches * static_cast<double>(vision.patch_width() * kFloat);
+  const double bytes =
+      2.0 * static_cast<double>(request.window_samples()) * patches * static_cast<double>(vision.patch_width() * kFloatBytes);
   return static_cast<int64_t>(std::min(bytes, static_cast<double>(kPixelStoreBytes)));
 }
 
@@ -119,7 +123,7 @@ int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters&
 // The largest file of a checkpoint: each is mapped for a moment, to be hashed.
 int64_t saved_pages(const PlanRequest& request, const State& state) {
   if (request.device.on_gpu || !request.saves_state) return 0;
-  const int64_t model = state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloat : state.weights();
+  const int64_t model = state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloatBytes : state.weights();
   return std::max(std::min(model, kShardBytes), state.masters() + state.moments());
 }
 

@@ -36,7 +36,8 @@ struct Settings {
   TrainerVariant variant = TrainerVariant::kSft;
   uint64_t seed = 42;  ///< of all random numbers
   DdpBackend ddp_backend = DdpBackend::kGloo;
-  int64_t ddp_timeout = 1800;  ///< seconds that ranks wait for one that lives but does not go on
+  int64_t ddp_bucket_cap_mb = 25;  ///< MiB of gradients that ranks send in one message
+  int64_t ddp_timeout = 1800;      ///< seconds that ranks wait for one that lives but does not go on
   ModelSettings model;
   DataSettings data;
   PromptSettings prompt;

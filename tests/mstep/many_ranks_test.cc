@@ -22,17 +22,19 @@ class FakeGroup : public Group {
   void broadcast(at::Tensor&, int) override {}
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
                                  const std::vector<int64_t>& receive_counts) override {
+    ++num_exchanges;
     num_sent = send.numel();
     num_received = receive.numel();
-    const auto before = send_counts.begin() + rank_;
-    const int64_t begin = std::accumulate(send_counts.begin(), before, int64_t{0}), own = *before;
-    EXPECT_EQ(receive_counts, std::vector<int64_t>(static_cast<size_t>(size_), own));
-    receive.narrow(0, rank_ * own, own).copy_(send.narrow(0, begin, own));
+    const auto own = static_cast<size_t>(rank_);
+    EXPECT_EQ(std::accumulate(send_counts.begin(), send_counts.end(), int64_t{0}), num_sent);
+    EXPECT_EQ(std::accumulate(receive_counts.begin(), receive_counts.end(), int64_t{0}), num_received);
+    EXPECT_EQ(send_counts[own], 1) << "what a rank owns stays with it";
+    EXPECT_EQ(receive_counts[own], 1);
     return [] {};
   }
   void barrier() override {}
 
-  int64_t num_sent = 0, num_received = 0;
+  int64_t num_exchanges = 0, num_sent = 0, num_received = 0;
 
  private:
   int rank_, size_;
@@ -61,7 +63,7 @@ TEST(GradientTurnsOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
   std::set<std::string> owned;
   for (int rank = 0; rank < 64; ++rank) {
     FakeGroup group(rank, 64);
-    GradientTurns turns({all}, group);
+    GradientTurns turns({all}, group, int64_t{1} << 40);
     int64_t share = 0;
     for (const ParameterGroup& mine : turns.owned()) {
       for (const std::string& name : mine.names) EXPECT_TRUE(owned.insert(name).second) << name << " has two owners";
@@ -69,11 +71,12 @@ TEST(GradientTurnsOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
     }
     EXPECT_LE(share, total / 64 + 8 * 192) << "no share exceeds the mean by more than the largest tensor";
     for (const at::Tensor& parameter : all.parameters) parameter.mutable_grad() = at::full_like(parameter, 2);
-    turns.give();
+    turns.end_turn();
     turns.finish();
-    const int64_t overhead = 64 + std::ssize(all.names);  // a value for each chunk, a flag for each parameter
-    EXPECT_EQ(group.num_sent, total + overhead);
-    EXPECT_LE(group.num_received, 64 * (share + 1 + std::ssize(turns.owned()[0].names)));
+    const int64_t num_owned = std::ssize(turns.owned()[0].names);
+    const int64_t overhead = 64 + std::ssize(all.names) - num_owned;  // a value for each chunk, a flag for each parameter
+    EXPECT_EQ(group.num_sent, total - share + overhead);
+    EXPECT_EQ(group.num_received, 63 * (share + 1 + num_owned) + 1);
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const bool is_mine = all.parameters[i].grad().defined();
       EXPECT_TRUE(!is_mine || all.parameters[i].grad().eq(2).all().item<bool>()) << all.names[i];
@@ -81,6 +84,30 @@ TEST(GradientTurnsOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
     }
   }
   EXPECT_EQ(owned.size(), all.names.size());
+}
+
+TEST(GradientTurnsOfMany, BucketsLeaveDuringTheBackwardPassInTheOrderOfTheFirstOne) {
+  FakeGroup group(0, 2);
+  // The chain uses them in another order than the group lists them.
+  const at::Tensor first = at::ones({4}).requires_grad_(), second = at::ones({4}).requires_grad_(), third = at::ones({4}).requires_grad_();
+  GradientTurns turns({{"llm", 1e-4, 0.0, {"third", "first", "second"}, {third, first, second}}}, group, 4 * sizeof(float));
+  std::vector<int64_t> left;  // messages that are on their way when a gradient reaches the input of a link of the chain
+  const auto link = [&](const at::Tensor& x, const at::Tensor& weight) {
+    at::Tensor y = x * weight;
+    y.register_hook([&](const at::Tensor&) { left.push_back(group.num_exchanges); });
+    return y;
+  };
+  const auto turn = [&] {
+    group.num_exchanges = 0;
+    left.clear();
+    link(link(link(at::ones({4}), first), second), third).sum().backward();
+    turns.end_turn();
+    turns.finish();
+    EXPECT_EQ(group.num_exchanges, 3) << "one for each bucket, however a turn goes";
+  };
+  turn();
+  turn();
+  EXPECT_EQ(left, (std::vector<int64_t>{0, 1, 2}));
 }
 
 }  // namespace rematch

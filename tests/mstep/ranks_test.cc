@@ -70,6 +70,7 @@ struct Case {
   int zero_stage = 0;
   at::ScalarType dtype = at::kFloat;
   double max_norm = 0.5;
+  int64_t bucket_bytes = int64_t{25} << 20;
 };
 
 /// Three steps on windows of 7, 7 and 2 rows.
@@ -78,7 +79,11 @@ Outcome train(int size, const Case& one) {
   std::mutex mutex;
   const auto body = [&](Group& group) {
     Toy toy(one.dtype);
-    MStep::Options options{.max_grad_norm = one.max_norm, .learning_rate = 0.01, .group = &group, .zero_stage = one.zero_stage};
+    MStep::Options options{.max_grad_norm = one.max_norm,
+                           .learning_rate = 0.01,
+                           .group = &group,
+                           .zero_stage = one.zero_stage,
+                           .bucket_bytes = one.bucket_bytes};
     for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = i + 10;
     MStep mstep(toy.model(), toy.groups(), {}, Schedule({.type = ScheduleType::kConstant}), options);
     MetricsBag metrics;
@@ -124,6 +129,18 @@ TEST(MStepOverRanks, GivesTheBitsOfOneProcess) {
       for (const int zero_stage : {0, 1, 2}) {
         expect_same(train(size, {.zero_stage = zero_stage, .dtype = dtype}), one,
                     std::to_string(size) + " ranks, zero " + std::to_string(zero_stage));
+      }
+    }
+  }
+}
+
+TEST(MStepOverRanks, GivesTheSameBitsInBucketsOfAnySize) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const Outcome one = train(1, {.dtype = dtype});
+    for (const int64_t bytes : {1, 64, 33000}) {  // each parameter in a message of its own; the two biases in one; one matrix with a bias
+      for (const int zero_stage : {0, 1}) {
+        expect_same(train(3, {.zero_stage = zero_stage, .dtype = dtype, .bucket_bytes = bytes}), one,
+                    std::to_string(bytes) + " bytes, zero " + std::to_string(zero_stage));
       }
     }
   }

@@ -58,10 +58,10 @@ std::vector<at::Tensor> by_reducer(const c10::intrusive_ptr<c10d::Store>& store,
 
 std::vector<at::Tensor> by_turns(Group& group) {
   Network network;
-  GradientTurns turns({{"all", 1.0, 0.0, {"in", "out", "rare", "unused"}, network.parameters}}, group);
+  GradientTurns turns({{"all", 1.0, 0.0, {"in", "out", "rare", "unused"}, network.parameters}}, group, 64);  // bytes: several buckets
   for (int row = 0; row < kRowsOfRank; ++row) {
     torch::autograd::backward({network.loss(group.rank(), group.size(), row)}, {});
-    turns.give();
+    turns.end_turn();
   }
   turns.finish();
   turns.share_gradients();
