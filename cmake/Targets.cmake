@@ -19,12 +19,13 @@ function(rematch_library name)
     rematch_use_unity(rematch_${name})
   elseif(NOT A_NO_PCH)
     rematch_use_pch(rematch_${name} rematch_pch)
+    rematch_use_unity(rematch_${name})
   endif()
 endfunction()
 
-# Compiles the sources of a target four at a time, where REMATCH_UNITY asks for it. Used for tests and for what includes torch: each
-# compilation costs 1.6 s before its own code, for templates of torch's headers. The sources of a target share an unnamed namespace then, so
-# names in it differ from file to file; a source with options of its own is compiled alone.
+# Compiles the sources of a target four at a time, where REMATCH_UNITY asks for it: templates of torch's, json's and fmt's headers cost each
+# compilation up to 1.6 s before its own code. The sources of a target share an unnamed namespace then, so names in it differ from file to
+# file; a source with options of its own is compiled alone.
 function(rematch_use_unity target)
   get_target_property(_sources ${target} SOURCES)
   list(LENGTH _sources _count)

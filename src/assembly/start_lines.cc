@@ -14,8 +14,6 @@
 namespace rematch {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-
 std::string count_text(int64_t count) {
   return count >= 1'000'000'000 ? fmt::format("{:.2f} B", static_cast<double>(count) / 1e9)
                                 : fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
@@ -29,7 +27,8 @@ int64_t device_memory(const at::Device& device) {
 std::string memory_text(const MemoryPlan& plan) {
   std::string text = "planned GiB:";
   for (const PlanPhase& phase : plan.phases)
-    text += fmt::format("{} {} {:.3g}", &phase == &plan.phases.front() ? "" : ",", phase.name, static_cast<double>(phase.total()) / kGib);
+    text += fmt::format("{} {} {:.3g}", &phase == &plan.phases.front() ? "" : ",", phase.name,
+                        static_cast<double>(phase.total()) / kBytesPerGib);
   if (plan.usable_bytes > 0) text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes), plan.fits ? "" : ": DOES NOT FIT");
   return text;
 }

@@ -3,6 +3,8 @@
 
 namespace rematch {
 
+inline constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+
 /// Memory of a machine or device in bytes.
 struct MemoryBytes {
   int64_t total = 0;

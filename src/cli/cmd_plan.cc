@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 constexpr int kAssumedSamplesPerStep = 16;  // for a model directory
 
 std::optional<std::string> model_dir_of(const std::string& path) {
@@ -44,7 +43,7 @@ PlanRequest request_of(const Settings& settings, const PlanArguments& arguments)
   const bool on_gpu = arguments.gpu_memory_gib.has_value();
   PlanRequest request =
       plan_request(settings, {.on_gpu = on_gpu,
-                              .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kGib) : host_memory().total,
+                              .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib) : host_memory().total,
                               .num_ranks = arguments.num_ranks,
                               .zero_stage = arguments.zero_stage.value_or(settings.optim.zero_stage)});
   if (arguments.row_tokens > 0) request.sample_tokens = arguments.row_tokens;

@@ -25,7 +25,7 @@ Json json_of(ErrorKind kind, const Problem& problem) {
 PlanDevice device_of(const CheckArguments& arguments, const Settings& settings) {
   const bool on_gpu = arguments.gpu_memory_gib.has_value();
   return {.on_gpu = on_gpu,
-          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * 1024.0 * 1024.0 * 1024.0) : host_memory().total,
+          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib) : host_memory().total,
           .num_ranks = arguments.num_ranks,
           .zero_stage = settings.optim.zero_stage};
 }

@@ -4,13 +4,12 @@
 
 #include <functional>
 
+#include "base/host_memory.h"
 #include "base/error.h"
 #include "base/text.h"
 
 namespace rematch {
 namespace {
-
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 struct Remedy {
   std::string words;
@@ -87,7 +86,7 @@ void try_remedies(const PlanRequest& request, const MemoryPlan& plan, std::vecto
 
 }  // namespace
 
-std::string gib_text(int64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kGib); }
+std::string gib_text(int64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kBytesPerGib); }
 
 std::vector<std::string> advice_for(const PlanRequest& request, const MemoryPlan& plan) {
   std::vector<std::string> lines;

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/host_memory.h"
 #include "base/text.h"
 #include "plan/advice.h"
 
 namespace rematch {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 constexpr size_t kColumns = 80;
 
 std::string cell(int64_t bytes) {
   if (bytes == 0) return "-";
-  const double gib = static_cast<double>(bytes) / kGib;
+  const double gib = static_cast<double>(bytes) / kBytesPerGib;
   return gib < 1 ? fmt::format("{:.3f}", gib) : fmt::format("{:.1f}", gib);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 
 namespace rematch {
 namespace {
@@ -47,7 +48,7 @@ std::string reason_of(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-double gib(size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+double gib(size_t bytes) { return static_cast<double>(bytes) / kBytesPerGib; }
 
 size_t bytes_of(const std::vector<at::Tensor>& tensors) {
   size_t bytes = 0;

@@ -18,11 +18,6 @@
 namespace rematch {
 namespace {
 
-[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
-                       const std::string& fix = kRestoreTokenizer) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
-}
-
 // Ids ↔ bytes of every token, filled entry by entry with checks.
 struct TokenTable {
   std::vector<std::string> bytes;  // by id
@@ -36,7 +31,8 @@ struct TokenTable {
       known.resize(idx + 1, false);
     }
     if (known[idx]) {
-      fail(where, fmt::format("two tokens share the id {}", id), fmt::format("{} and {}", quoted(bytes[idx]), quoted(token_bytes)));
+      fail_tokenizer(where, fmt::format("two tokens share the id {}", id),
+                     fmt::format("{} and {}", quoted(bytes[idx]), quoted(token_bytes)));
     }
     known[idx] = true;
     id_of_bytes.emplace(token_bytes, id);
@@ -62,8 +58,8 @@ std::array<TokenId, 256> byte_ids_of(const EntryIds& entries, const std::string&
     const std::string entry = entry_of_bytes(std::string(1, static_cast<char>(byte)));
     const auto found = entries.find(entry);
     if (found == entries.end()) {
-      fail(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
-           fmt::format("entry '{}' is missing; byte-level BPE needs all 256", entry));
+      fail_tokenizer(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
+                     fmt::format("entry '{}' is missing; byte-level BPE needs all 256", entry));
     }
     ids[static_cast<size_t>(byte)] = found->second;
   }
@@ -78,8 +74,9 @@ std::vector<BytePairEncoder::Merge> merges_of(const TokenizerSpec& spec, const E
     const auto id = [&](std::string_view entry) {
       const auto found = entries.find(entry);
       if (found == entries.end()) {
-        fail(spec.where + ": model.merges", fmt::format("merge {} uses '{}', which is not in the vocabulary", merges.size(), entry),
-             fmt::format("'{}' + '{}'", left, right));
+        fail_tokenizer(spec.where + ": model.merges",
+                       fmt::format("merge {} uses '{}', which is not in the vocabulary", merges.size(), entry),
+                       fmt::format("'{}' + '{}'", left, right));
       }
       return found->second;
     };
@@ -174,12 +171,12 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   std::unordered_map<std::string, TokenId> added;
   for (const AddedToken& token : spec.added_tokens) {
     if (!added.emplace(token.content, token.id).second) {
-      fail(where, fmt::format("the added token '{}' appears twice", token.content), fmt::format("id {}", token.id));
+      fail_tokenizer(where, fmt::format("the added token '{}' appears twice", token.content), fmt::format("id {}", token.id));
     }
     const auto entry = entries.find(token.content);
     if (entry != entries.end() && entry->second != token.id) {
-      fail(where, fmt::format("the added token '{}' has two ids", token.content),
-           fmt::format("{} here, {} in the vocabulary", token.id, entry->second));
+      fail_tokenizer(where, fmt::format("the added token '{}' has two ids", token.content),
+                     fmt::format("{} here, {} in the vocabulary", token.id, entry->second));
     }
     table.add(token.id, token.content, where);
   }
@@ -192,7 +189,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
 
 std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   if (!is_valid_utf8(utf8)) {
-    fail("text", "a text to be tokenized is not UTF-8", fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
+    fail_tokenizer("text", "a text to be tokenized is not UTF-8", fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
   }
   std::vector<TokenId> ids;
   ids.reserve(utf8.size() / 3 + 1);

@@ -14,11 +14,6 @@
 namespace rematch {
 namespace {
 
-[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
-                       const std::string& fix = kRestoreTokenizer) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
-}
-
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > 120) text = text.substr(0, text.find_last_of(" ,:{", 120)) + " …";
@@ -34,20 +29,20 @@ const Json& member(const Json& object, const char* key) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& part, const Json& value) {
-  fail(where, fmt::format("the tokenizer needs {}, which is not implemented", part), shown(value), kOtherTokenizer);
+  fail_tokenizer(where, fmt::format("the tokenizer needs {}, which is not implemented", part), shown(value), kOtherTokenizer);
 }
 
 // The "type" of a part such as the normaliser.
 std::string type_of(const Json& part, const std::string& where) {
   const Json& type = member(part, "type");
-  if (!type.is_string()) fail(where, "a part of the tokenizer has no type", shown(part));
+  if (!type.is_string()) fail_tokenizer(where, "a part of the tokenizer has no type", shown(part));
   return type.get<std::string>();
 }
 
 bool flag(const Json& object, const char* key, bool fallback, const std::string& where) {
   const Json& value = member(object, key);
   if (value.is_null()) return fallback;
-  if (!value.is_boolean()) fail(fmt::format("{}: {}", where, key), fmt::format("{} is not true or false", key), shown(value));
+  if (!value.is_boolean()) fail_tokenizer(fmt::format("{}: {}", where, key), fmt::format("{} is not true or false", key), shown(value));
   return value.get<bool>();
 }
 
@@ -72,7 +67,7 @@ SplitSpec read_split(const Json& step, const std::string& where) {
     const Json& text = member(pattern, kind);
     if (text.is_string() && !text.get_ref<const std::string&>().empty()) return {text.get<std::string>(), kind[0] == 'S'};
   }
-  fail(where, "a Split has no pattern", shown(step));
+  fail_tokenizer(where, "a Split has no pattern", shown(step));
 }
 
 // Split steps, then exactly one ByteLevel that only changes the alphabet.
@@ -82,7 +77,7 @@ void read_pre_tokenizer(const Json& part, TokenizerSpec& spec) {
   std::vector<Json> steps = {part};
   if (type_of(part, where) == "Sequence") {
     const Json& list = member(part, "pretokenizers");
-    if (!list.is_array()) fail(where, "the Sequence has no list of pretokenizers", shown(part));
+    if (!list.is_array()) fail_tokenizer(where, "the Sequence has no list of pretokenizers", shown(part));
     steps = list.get<std::vector<Json>>();
   }
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -114,41 +109,42 @@ void check_model_flags(const Json& model, const std::string& where) {
 }
 
 void read_vocab(const Json& vocab, TokenizerSpec& spec, const std::string& where) {
-  if (!vocab.is_object() || vocab.empty()) fail(where, "the vocabulary is not an object of entries", shown(vocab));
+  if (!vocab.is_object() || vocab.empty()) fail_tokenizer(where, "the vocabulary is not an object of entries", shown(vocab));
   spec.vocab.reserve(vocab.size());
   for (const auto& entry : vocab.items()) {
     const Json& id = entry.value();
     if (!id.is_number_integer() || id < 0 || id > kMaxTokenId) {
-      fail(where, fmt::format("the vocabulary entry {} has no valid id", python_json_string(entry.key())), shown(id));
+      fail_tokenizer(where, fmt::format("the vocabulary entry {} has no valid id", python_json_string(entry.key())), shown(id));
     }
     spec.vocab.emplace_back(entry.key(), id.get<int>());
   }
 }
 
 void read_merges(const Json& merges, TokenizerSpec& spec, const std::string& where) {
-  if (!merges.is_array()) fail(where, "the merges are not a list", shown(merges));
+  if (!merges.is_array()) fail_tokenizer(where, "the merges are not a list", shown(merges));
   spec.merges.reserve(merges.size());
   for (const Json& merge : merges) {
     if (merge.is_string()) {
       const std::string& text = merge.get_ref<const std::string&>();
       const size_t space = text.find(' ');
       if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-        fail(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
+        fail_tokenizer(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
       }
       spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
       spec.merges.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
     } else {
-      fail(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
+      fail_tokenizer(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
     }
   }
 }
 
 AddedToken read_added_token(const Json& value, const Json& id, const std::string& where) {
   const Json& content = member(value, "content");
-  if (!content.is_string() || content.get_ref<const std::string&>().empty()) fail(where, "an added token has no content", shown(value));
+  if (!content.is_string() || content.get_ref<const std::string&>().empty())
+    fail_tokenizer(where, "an added token has no content", shown(value));
   if (!id.is_number_integer() || id < 0 || id > kMaxTokenId) {
-    fail(where, fmt::format("the added token {} has no valid id", shown(content)), shown(id));
+    fail_tokenizer(where, fmt::format("the added token {} has no valid id", shown(content)), shown(id));
   }
   AddedToken token{.id = id.get<int>(), .content = content.get<std::string>()};
   token.special = flag(value, "special", false, where);
@@ -175,19 +171,19 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& pat
   const Json root = parse_json(text, path);
   TokenizerSpec spec;
   spec.where = path;
-  if (!root.is_object()) fail(path, "the tokenizer is not a JSON object", shown(root));
+  if (!root.is_object()) fail_tokenizer(path, "the tokenizer is not a JSON object", shown(root));
   // `truncation` and `padding` are the last caller's settings, which transformers also resets at every call: not read.
   spec.nfc = reads_nfc(member(root, "normalizer"), path + ": normalizer");
   read_pre_tokenizer(member(root, "pre_tokenizer"), spec);
   check_decoder(root, path);
   spec.post_processor = PostProcessor::read(member(root, "post_processor"), path + ": post_processor");
   const Json& model = member(root, "model");
-  if (!model.is_object()) fail(path + ": model", "the tokenizer has no model", shown(model));
+  if (!model.is_object()) fail_tokenizer(path + ": model", "the tokenizer has no model", shown(model));
   check_model_flags(model, path + ": model");
   read_vocab(member(model, "vocab"), spec, path + ": model.vocab");
   read_merges(member(model, "merges"), spec, path + ": model.merges");
   const Json& added = member(root, "added_tokens");
-  if (!added.is_null() && !added.is_array()) fail(path + ": added_tokens", "added_tokens is not a list", shown(added));
+  if (!added.is_null() && !added.is_array()) fail_tokenizer(path + ": added_tokens", "added_tokens is not a list", shown(added));
   for (const Json& token : added) spec.added_tokens.push_back(read_added_token(token, member(token, "id"), path + ": added_tokens"));
   return spec;
 }
@@ -216,18 +212,18 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   Json merges = Json::array();
   for (std::string& line : split(read_file(merges_path), '\n')) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!is_valid_utf8(line)) fail(merges_path, "merges.txt is not UTF-8", fmt::format("merge {}", merges.size()));
+    if (!is_valid_utf8(line)) fail_tokenizer(merges_path, "merges.txt is not UTF-8", fmt::format("merge {}", merges.size()));
     if (!line.empty() && !line.starts_with("#version")) merges.push_back(std::move(line));
   }
   read_merges(merges, spec, merges_path);
 
   const Json& decoder = member(config, "added_tokens_decoder");
-  if (!decoder.is_null() && !decoder.is_object()) fail(config_path, "added_tokens_decoder is not an object", shown(decoder));
+  if (!decoder.is_null() && !decoder.is_object()) fail_tokenizer(config_path, "added_tokens_decoder is not an object", shown(decoder));
   for (const auto& entry : decoder.items()) {
     const std::string& digits = entry.key();
     const bool is_number =
         !digits.empty() && digits.size() <= 9 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number) fail(config_path, "a key of added_tokens_decoder is not an id", python_json_string(digits));
+    if (!is_number) fail_tokenizer(config_path, "a key of added_tokens_decoder is not an id", python_json_string(digits));
     spec.added_tokens.push_back(read_added_token(entry.value(), Json(std::stoi(digits)), config_path + ": added_tokens_decoder"));
   }
   std::sort(spec.added_tokens.begin(), spec.added_tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "text/post_processor.h"
 #include "text/tokenizer.h"
 
@@ -30,6 +31,12 @@ struct TokenizerSpec {
 inline constexpr const char* kRestoreTokenizer =
     "restore the file from the checkpoint it belongs to, or write it anew with AutoTokenizer.from_pretrained(...).save_pretrained(...)";
 inline constexpr const char* kOtherTokenizer = "use a model of a supported family: their tokenizers are byte-level BPE";
+
+/// @throws UserError (data), always. @param where  the file
+[[noreturn]] inline void fail_tokenizer(const std::string& where, const std::string& error, const std::string& what,
+                                        const std::string& fix = kRestoreTokenizer) {
+  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+}
 
 /// Largest id a file may use; real vocabularies stay below 300 000, and tables are as long as the largest id.
 inline constexpr TokenId kMaxTokenId = (1 << 24) - 1;

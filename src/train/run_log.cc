@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/host_memory.h"
 #include "observe/catalog.h"
 #include "train/run_health.h"
 
@@ -45,7 +46,7 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) 
   MetricValues shown = values;
   const double seconds = metrics.sum("time/step_s");
   if (seconds > 0) shown.emplace_back(kTokensPerSecond, std::round(static_cast<double>(live_.step_tokens() * live_.num_ranks) / seconds));
-  shown.emplace_back(kMemoryGib, static_cast<double>(live_.memory_bytes()) / (1024.0 * 1024.0 * 1024.0));
+  shown.emplace_back(kMemoryGib, static_cast<double>(live_.memory_bytes()) / kBytesPerGib);
   for (const auto& [name, label] : kBarFields) {
     if (const double* value = find(shown, name)) bar.fields.emplace_back(label, short_number(*value));
   }

@@ -6,6 +6,8 @@
 
 namespace rematch {
 
+inline constexpr int64_t kNumChannels = 3;  // red, green, blue
+
 /// A decoded image, 8-bit RGB, row-major, no padding.
 struct Image {
   int width_px = 0;

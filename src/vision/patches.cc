@@ -10,8 +10,6 @@
 namespace rematch {
 namespace {
 
-constexpr int kNumChannels = 3;
-
 // Normalised value of every grey level of every channel, in the arithmetic of transformers' two backends. torchvision's is fused, in
 // float32: mean and std are scaled to grey levels first, then a rounded subtraction and a true division; a reciprocal, or rescaling x
 // first, differs in half of the values. Pillow's rescales x first, in float64.

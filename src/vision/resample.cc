@@ -12,7 +12,6 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kNumChannels = 3;
 constexpr double kFilterRadius = 2.0;
 
 // Keys' cubic with a = -0.5.

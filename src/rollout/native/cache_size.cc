@@ -12,7 +12,6 @@
 namespace rematch {
 namespace {
 
-constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 constexpr int64_t kFreeFraction = 4;  // training needs its share after the rollout
 constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "base/json.h"
 #include "rollout/vllm/vllm_errors.h"
 #include "model/families/family.h"
@@ -18,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 // What an engine needs in addition to weights and cache: its workspace and Python.
 constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
 
@@ -81,14 +81,15 @@ void check_memory(const VllmOptions& options, const ModelDescription& model, con
   const auto granted = static_cast<int64_t>(options.gpu_memory_utilization * static_cast<double>(memory.total));
   const bool fits = needed <= granted && (memory.available <= 0 || needed <= memory.available);
   if (fits) return;
-  throw vllm_error(
-      ErrorKind::kEnvironment, "memory is insufficient for a vLLM engine next to training", kVllmSection + ".gpu_memory_utilization",
-      fmt::format("needed: {:.2f} GiB (weights {:.2f}, cache of one sequence of {} tokens {:.2f}, workspace {:.2f}); granted: "
-                  "{:.2f} of {:.2f} GiB; free: {:.2f}",
-                  static_cast<double>(needed) / kGib, static_cast<double>(weights) / kGib, options.max_model_len,
-                  static_cast<double>(sequence) / kGib, static_cast<double>(kWorkspaceBytes) / kGib, static_cast<double>(granted) / kGib,
-                  static_cast<double>(memory.total) / kGib, static_cast<double>(memory.available) / kGib),
-      "raise vllm.gpu_memory_utilization, lower vllm.max_model_len, enable offload");
+  throw vllm_error(ErrorKind::kEnvironment, "memory is insufficient for a vLLM engine next to training",
+                   kVllmSection + ".gpu_memory_utilization",
+                   fmt::format("needed: {:.2f} GiB (weights {:.2f}, cache of one sequence of {} tokens {:.2f}, workspace {:.2f}); granted: "
+                               "{:.2f} of {:.2f} GiB; free: {:.2f}",
+                               static_cast<double>(needed) / kBytesPerGib, static_cast<double>(weights) / kBytesPerGib,
+                               options.max_model_len, static_cast<double>(sequence) / kBytesPerGib,
+                               static_cast<double>(kWorkspaceBytes) / kBytesPerGib, static_cast<double>(granted) / kBytesPerGib,
+                               static_cast<double>(memory.total) / kBytesPerGib, static_cast<double>(memory.available) / kBytesPerGib),
+                   "raise vllm.gpu_memory_utilization, lower vllm.max_model_len, enable offload");
 }
 
 }  // namespace
