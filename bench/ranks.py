@@ -6,7 +6,7 @@ usage: bench/ranks.py build/release/bin/rematch [--case demo|rows|small] [--side
 
 demo: configs/demo/stage2.yaml, 24 scenes in a window, one row for each of two ranks. rows: the same in rows of three scenes. small: the random
 model of that name of bench/rollout.py (31 M values), 8 scenes and short answers. Sides take turns; the first step of each run is left out.
-Times are medians of all other steps, ratios those of the rounds, which were in the same weather. Bytes are what the loopback interface of a
+Times are medians of all other steps. A ratio is the median of the rounds' ratios, whose sides ran close together. Bytes are what the loopback interface of a
 network namespace has carried, start included; the least is every gradient of a step to its owner and every value back once. Processor
 time is that of a whole run less that of a run of one step; beside that of one rank with one thread it says what ranks add, also on a machine
 too crowded for times. An exchange travels while the next row is computed, so that of the last row has nothing to hide behind. What a rank
