@@ -31,6 +31,13 @@ const KindRow& row(ErrorKind kind) {
 int exit_code(ErrorKind kind) { return row(kind).exit_code; }
 const char* kind_name(ErrorKind kind) { return row(kind).name; }
 
+Problem bug_problem(std::string what) {
+  return {.error = "Rematch hit a bug",
+          .where = "inside the program",
+          .what = std::move(what),
+          .fix = "please report it with the configuration and this message"};
+}
+
 std::string format_problem(const Problem& problem) {
   std::string text = fmt::format("error: {}\n", problem.error);
   text += fmt::format("  where: {}\n", problem.where);

@@ -46,6 +46,9 @@ class UserError : public std::exception {
   std::string text_;
 };
 
+/// What a user is told of an exception that no code of ours throws on purpose.
+Problem bug_problem(std::string what);
+
 /// The four lines of one problem, each ended by a newline.
 std::string format_problem(const Problem& problem);
 

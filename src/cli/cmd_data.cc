@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
+#include "cli/standard_output.h"
 #include "data/dataset.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
@@ -60,19 +61,68 @@ struct ImportArguments {
 
 using ImportReader = std::function<ForeignSet(const ImportArguments&)>;
 
-Command add_import(CLI::App& data, const char* name, const char* summary, const char* source, const char* source_help, bool several,
-                   const char* footer, ImportReader read) {
-  CLI::App* app = data.add_subcommand(name, summary);
+/// A format as the command line knows it.
+struct ImportFormat {
+  const char *name, *summary, *source, *source_help;
+  bool takes_several = false;  ///< sources
+  bool has_outlines = false;
+  const char* split_help;  ///< null: the data set names its splits
+  const char* examples;
+  ImportReader read;
+};
+
+const ImportFormat kImportFormats[] = {
+    {.name = "from-coco",
+     .summary = "COCO's instances → JSONL",
+     .source = "ANNOTATIONS",
+     .source_help = "instances_….json; one file for each split",
+     .takes_several = true,
+     .has_outlines = true,
+     .split_help = "name of the split; default: from the file's name",
+     .examples = "  rematch data from-coco instances_train.json instances_val.json --images photos --out data\n"
+                 "  rematch data from-coco shapes.json --images . --out data --split train --polygons",
+     .read = [](const ImportArguments& a) { return read_coco_files(a.sources, a.options); }},
+    {.name = "from-voc",
+     .summary = "Pascal VOC → JSONL",
+     .source = "DIR",
+     .source_help = "directory with Annotations/ and JPEGImages/",
+     .split_help = "name of the split where ImageSets/Main has no lists; default: train",
+     .examples = "  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
+                 "  rematch data from-voc labelled --images photos --out data --split val",
+     .read = [](const ImportArguments& a) { return read_voc_dir(a.sources.front(), a.options); }},
+    {.name = "from-yolo",
+     .summary = "a YOLO data set → JSONL",
+     .source = "YAML",
+     .source_help = "the data set's YAML (path, train, val, names)",
+     .has_outlines = true,
+     .split_help = nullptr,
+     .examples = "  rematch data from-yolo coco8.yaml --out data\n  rematch data from-yolo segments.yaml --out data --polygons",
+     .read = [](const ImportArguments& a) { return read_yolo_set(a.sources.front(), a.options); }},
+    {.name = "from-swift",
+     .summary = "ms-swift's grounding records → JSONL",
+     .source = "JSONL",
+     .source_help = "one file for each split",
+     .takes_several = true,
+     .split_help = "name of the split; default: from the file's name",
+     .examples = "  rematch data from-swift train.jsonl val.jsonl --out data\n"
+                 "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
+     .read = [](const ImportArguments& a) { return read_swift_files(a.sources, a.options); }},
+};
+
+Command add_import(CLI::App& data, const ImportFormat& format) {
+  CLI::App* app = data.add_subcommand(format.name, format.summary);
   const auto arguments = std::make_shared<ImportArguments>();
-  CLI::Option* sources = app->add_option(source, arguments->sources, source_help)->required();
-  if (!several) sources->expected(1);
+  CLI::Option* sources = app->add_option(format.source, arguments->sources, format.source_help)->required();
+  if (!format.takes_several) sources->expected(1);
   app->add_option("--images", arguments->options.images_dir,
                   "directory of the images; default: where the format puts them, beside the annotations");
   app->add_option("--out", arguments->out_dir, "directory for SPLIT.jsonl")->required();
-  app->add_option("--split", arguments->options.split, "name of the split if the data set gives none; default: from the file's name");
-  app->add_flag("--polygons", arguments->options.polygons, "outlines of one ring become \"poly\"; default: boxes only");
-  app->footer(footer);
-  return {app, [arguments, read = std::move(read)] { return write_imported(read(*arguments), arguments->out_dir); }};
+  if (format.split_help != nullptr) app->add_option("--split", arguments->options.split, format.split_help);
+  if (format.has_outlines) {
+    app->add_flag("--polygons", arguments->options.polygons, "outlines of one ring become \"poly\"; default: boxes only");
+  }
+  app->footer(fmt::format("Examples:\n{}", format.examples));
+  return {app, [arguments, &format] { return write_imported(format.read(*arguments), arguments->out_dir); }};
 }
 
 void print_findings(const Review& review, size_t most) {
@@ -104,6 +154,7 @@ struct DataCheckArguments {
 };
 
 int run_data_check(const DataCheckArguments& arguments) {
+  if (!arguments.fixed.empty()) survive_closed_pipe();  // the copy is written last
   const Review review = review_jsonl(arguments.path, arguments.decode);
   const auto spread = [](const Spread& spread) { return fmt::format("{} … {} … {}", spread.least, spread.median, spread.most); };
   std::cout << fmt::format("{}: {} records, {} objects ({} boxes, {} polygons), {} empty scenes\n", arguments.path, review.num_records,
@@ -195,23 +246,7 @@ std::vector<Command> add_data_commands(CLI::App& app) {
   data->footer(
       "Examples:\n  rematch data from-coco instances_train.json --images photos --out data\n  rematch data check data/train.jsonl");
   std::vector<Command> commands;
-  commands.push_back(add_import(*data, "from-coco", "COCO's instances → JSONL", "ANNOTATIONS", "instances_….json; one file for each split",
-                                true,
-                                "Examples:\n  rematch data from-coco instances_train.json instances_val.json --images photos --out data\n"
-                                "  rematch data from-coco shapes.json --images . --out data --split train --polygons",
-                                [](const ImportArguments& a) { return read_coco_files(a.sources, a.options); }));
-  commands.push_back(add_import(*data, "from-voc", "Pascal VOC → JSONL", "DIR", "directory with Annotations/ and JPEGImages/", false,
-                                "Examples:\n  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
-                                "  rematch data from-voc labelled --images photos --out data --split val",
-                                [](const ImportArguments& a) { return read_voc_dir(a.sources.front(), a.options); }));
-  commands.push_back(
-      add_import(*data, "from-yolo", "a YOLO data set → JSONL", "YAML", "the data set's YAML (path, train, val, names)", false,
-                 "Examples:\n  rematch data from-yolo coco8.yaml --out data\n  rematch data from-yolo segments.yaml --out data --polygons",
-                 [](const ImportArguments& a) { return read_yolo_set(a.sources.front(), a.options); }));
-  commands.push_back(add_import(*data, "from-swift", "ms-swift's grounding records → JSONL", "JSONL", "one file for each split", true,
-                                "Examples:\n  rematch data from-swift train.jsonl val.jsonl --out data\n"
-                                "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
-                                [](const ImportArguments& a) { return read_swift_files(a.sources, a.options); }));
+  for (const ImportFormat& format : kImportFormats) commands.push_back(add_import(*data, format));
   commands.push_back(add_check(*data));
   commands.push_back(add_show(*data));
   return commands;

@@ -17,7 +17,8 @@ namespace {
 std::string explain_metric(const std::string& name) {
   std::string text;
   for (const MetricRow& row : metric_table()) {
-    if (name == row.name) text += fmt::format("{} (metric)\n  unit {}\n  {}\n", row.name, row.unit, row.meaning);
+    const bool is_named = name == row.name || std::string_view(row.name).ends_with("/" + name);
+    if (is_named) text += fmt::format("{} (metric)\n  unit {}\n  {}\n", row.name, row.unit, row.meaning);
   }
   return text;
 }
@@ -33,7 +34,7 @@ int run_explain(const std::string& name) {
 std::vector<Command> add_explain_commands(CLI::App& app) {
   CLI::App* explain = app.add_subcommand("explain", "print what a configuration key or a metric means");
   const auto name = std::make_shared<std::string>();
-  explain->add_option("KEY", *name, "a key, the end of one, a section, or a metric")->required();
+  explain->add_option("KEY", *name, "a key, a section or a metric, or the end of its name")->required();
   explain->footer("Examples:\n  rematch explain training.learning_rate\n  rematch explain target_policy");
   CLI::App* schema = app.add_subcommand("schema", "print a JSON Schema of configurations, for editors");
   schema->footer(

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command_set.h"
+#include "cli/standard_output.h"
 #include "dist/ranks.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
@@ -105,7 +106,10 @@ int run_predict(PredictArguments& arguments) {
   const std::vector<std::string> images = images_at(arguments.inputs);
   if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
   if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
-  if (!arguments.draw_dir.empty()) make_directories(arguments.draw_dir);
+  if (!arguments.draw_dir.empty()) {
+    survive_closed_pipe();  // the pictures are wanted whoever reads the answers
+    make_directories(arguments.draw_dir);
+  }
   std::unique_ptr<FileWriter> file;
   if (!arguments.out.empty()) file = std::make_unique<FileWriter>(arguments.out);
   const auto write = [&file](const std::string& text) { file ? file->write(text) : static_cast<void>(std::cout << text << std::flush); };

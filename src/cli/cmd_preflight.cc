@@ -45,7 +45,7 @@ void add_problems(Found& found, const UserError& error) {
   for (const Problem& problem : error.problems()) found.problems.emplace_back(error.kind(), problem);
 }
 
-// Refused beside whatever else was found: who mends the rest should not learn of this afterwards.
+// Reported together with the other problems, so that fixing those does not reveal this one.
 void look_at_memory(Found& found, const Settings& settings, const CheckArguments& arguments) {
   std::optional<PlanRequest> request;
   MemoryPlan plan;

@@ -11,8 +11,16 @@ namespace rematch {
 /// A subcommand and what runs when it was given. Its arguments live in `run`.
 struct Command {
   CLI::App* app = nullptr;
-  std::function<int()> run;  ///< @return exit code; @throws UserError
+  std::function<int()> run;   ///< @return exit code; @throws UserError
+  bool leaves_files = false;  ///< whose worth outlives a terminal; others print, and end with their reader
 };
+
+/// Commands that take a configuration or a model: `rematch train`, `launch`, `eval`, `check`, `plan`, `rollout`, `probe`,
+/// `add-coord-tokens`, `merge`, `doctor`.
+std::vector<Command> add_run_commands(CLI::App& app);
+
+/// `rematch stage NAME`.
+std::vector<Command> add_stage_command(CLI::App& app);
 
 /// `rematch data from-coco|from-voc|from-yolo|from-swift|check|show`: data in, and what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);
@@ -29,7 +37,7 @@ std::vector<Command> add_init_command(CLI::App& app);
 /// `rematch explain KEY`, `rematch schema`, `rematch completions SHELL`. @param app  outlives the commands
 std::vector<Command> add_explain_commands(CLI::App& app);
 
-/// All commands that live in a Command; gives every command of the program its examples.
+/// All commands of the program, with their examples.
 std::vector<Command> add_commands(CLI::App& app);
 
 }  // namespace rematch

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -28,7 +29,9 @@ std::string rule_words(const KeySpec& spec) {
   if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
   if (!spec.range_text().empty()) parts.push_back(spec.range_text());
   for (const ValueRule& rule : spec.rules) {
-    const std::string when = rule.when == "on" ? "any use" : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`" : rule.when;
+    const std::string when = rule.when == "on"     ? (spec.type == KeyType::kBool ? "true" : "any use")
+                             : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`"
+                                                   : rule.when;
     if (rule.verdict == ValueRule::Verdict::kWarn) parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
     if (rule.verdict == ValueRule::Verdict::kRefuse) parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
     if (rule.verdict == ValueRule::Verdict::kNotBuilt && !capability(rule.needs).built) {
@@ -93,6 +96,12 @@ std::string explain_key(const std::string& name) {
     const bool ends = spec.path.size() > name.size() && spec.path.ends_with("." + name);
     if (ends && !name.empty()) text += (text.empty() ? "" : "\n") + details(spec);
   }
+  std::set<std::string> sections;
+  for (const KeySpec& spec : schema()) {
+    const size_t at = spec.path.find("." + name + ".");
+    if (at != std::string::npos && !name.empty()) sections.insert(spec.path.substr(0, at + 1 + name.size()));
+  }
+  for (const std::string& section : sections) text += (text.empty() ? "" : "\n") + section_text(section);
   if (!text.empty()) return text;
   const size_t dot = name.rfind('.');
   const std::vector<std::string> near =

@@ -47,7 +47,7 @@ struct WindowCursor {
 /// which the ranks take in turn; a window never spans two epochs. The union over ranks depends on the product of world_size and
 /// gradient_accumulation_steps only. With a `cut` of its own an epoch may have more or fewer windows than another.
 ///
-///   WindowStream stream({.num_samples = dataset.size(), .gradient_accumulation_steps = 4, .seed = 7});
+///   WindowStream stream({.num_samples = dataset.size(), .batches = {.gradient_accumulation_steps = 4}, .seed = 7});
 ///   while (step < max_steps) {
 ///     WindowPlan plan = stream.next();
 ///     for (const auto& micro_batch : plan.micro_batches) { … dataset.samples()[micro_batch[0]] … }

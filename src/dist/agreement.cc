@@ -22,12 +22,7 @@ struct Report {
   std::vector<Problem> problems;
 };
 
-Report bug(std::string what) {
-  return {.problems = {{.error = "Rematch hit a bug",
-                        .where = "inside the program",
-                        .what = std::move(what),
-                        .fix = "please report it with the configuration and this message"}}};
-}
+Report bug(std::string what) { return {.problems = {bug_problem(std::move(what))}}; }
 
 Report report_of(const std::exception_ptr& failure) {
   try {

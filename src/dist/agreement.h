@@ -35,7 +35,7 @@ class Agreement {
   /// Every rank calls it. @throws on all ranks when a part failed on any: the rank's own exception where it is the run's failure; elsewhere
   /// Interrupted after an interrupt, else PeerFailure. The run's failure is the one of the lowest rank, but one that does not keep the
   /// state goes before those that do (all ranks save, or none), and a PeerFailure comes last: the rank it names reports its cause.
-  /// Cost: one word over the ranks; nothing when alone.
+  /// Cost: one all_reduce of an integer; nothing when alone.
   void conclude();
 
  private:

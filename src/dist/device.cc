@@ -73,7 +73,7 @@ at::ScalarType dtype_on(const at::Device& device, ModelDtype wish, const std::fu
 }
 
 std::string describe_device(const at::Device& device) {
-  if (device.is_cpu()) return fmt::format("cpu, {} threads", at::get_num_threads());
+  if (device.is_cpu()) return fmt::format("cpu, {} thread{}", at::get_num_threads(), at::get_num_threads() == 1 ? "" : "s");
   if (!device.is_cuda()) return device.str();
   return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_gpus());
 }

@@ -58,7 +58,7 @@ class TeacherSource : public SegmentSource {
   /// @throws UserError (data) when it is longer than caps.segment_tokens
   std::shared_ptr<const Segment> segment_at(int64_t sample_idx, int64_t epoch) const;
 
-  /// Tokens of segment_at(sample_idx, epoch), which it throws as. Reads no image. Cost: the tokenizer on the answer.
+  /// Tokens of segment_at(sample_idx, epoch). Throws as segment_at(). Reads no image. Cost: the tokenizer on the answer.
   int encoded_len(int64_t sample_idx, int64_t epoch) const;
 
   /// True when the length of a sample may differ between epochs. Numbers and texts of objects keep their tokens in any position, but

@@ -51,7 +51,7 @@ class Examiner {
   /// Examines samples, results in the order given. Adds the rollout metrics of BEHAVIOUR 16 as raw observations.
   /// @param sample_indices  into dataset.samples()
   /// @param on_progress     number of finished answers, may be empty
-  /// @throws UserError when the backend used a different prompt (seeds' sanity check); Interrupted
+  /// @throws UserError when the backend used a different prompt (the specification's sanity check); Interrupted
   std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
                                 const std::function<void(int)>& on_progress = {});
 

@@ -35,9 +35,10 @@ std::vector<int64_t> begins_of(const std::vector<int64_t>& counts) {
 
 }  // namespace
 
-GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& group) : parcels_(std::move(parcels)), group_(group) {
-  for (int owner = 0; owner < group.size(); ++owner) {
-    const std::vector<GradientParcel*> theirs = parcels_of(owner);
+GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& group)
+    : parcels_(std::move(parcels)), by_owner_(static_cast<size_t>(group.size())), group_(group) {
+  for (GradientParcel* parcel : parcels_) by_owner_[static_cast<size_t>(parcel->owner)].push_back(parcel);
+  for (const std::vector<GradientParcel*>& theirs : by_owner_) {
     int64_t size = 1 + std::ssize(theirs);  // a chunk is never empty
     for (size_t i = 0; i < theirs.size(); ++i) {
       theirs[i]->index = i;
@@ -56,14 +57,6 @@ GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& grou
   const auto options = at::TensorOptions().dtype(at::kFloat).device(group.message_device());
   send_ = at::zeros({send_begins_.back() + send_counts_.back()}, options);
   receive_ = at::zeros({receive_begins_.back() + receive_counts_.back()}, options);
-}
-
-std::vector<GradientParcel*> GradientBucket::parcels_of(int owner) const {
-  std::vector<GradientParcel*> list;
-  for (GradientParcel* parcel : parcels_) {
-    if (parcel->owner == owner) list.push_back(parcel);
-  }
-  return list;
 }
 
 void GradientBucket::give(GradientParcel& parcel) {
@@ -100,7 +93,7 @@ void GradientBucket::settle() {
   if (!wait_) return;
   std::exchange(wait_, nullptr)();
   const at::NoGradGuard no_grad;
-  const std::vector<GradientParcel*> mine = parcels_of(group_.rank());
+  const std::vector<GradientParcel*>& mine = by_owner_[static_cast<size_t>(group_.rank())];
   std::vector<std::vector<float>> flags(receive_begins_.size());  // none of this rank's own
   for (size_t rank = 0; rank < flags.size(); ++rank) {
     if (static_cast<int>(rank) != group_.rank()) flags[rank] = flags_in(receive_, receive_begins_[rank], mine.size());
@@ -160,7 +153,7 @@ void GradientBucket::share(const std::function<at::Tensor(GradientParcel&)>& of,
                            const std::function<void(GradientParcel&, const at::Tensor&)>& take) {
   const at::NoGradGuard no_grad;
   for (int owner = 0; owner < group_.size(); ++owner) {
-    const std::vector<GradientParcel*> parcels = parcels_of(owner);
+    const std::vector<GradientParcel*>& parcels = by_owner_[static_cast<size_t>(owner)];
     if (parcels.empty()) continue;
     at::Tensor flat = chunk_to_share(owner);
     const bool is_mine = owner == group_.rank();

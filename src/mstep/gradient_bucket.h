@@ -43,11 +43,11 @@ class GradientBucket {
   void share(const std::function<at::Tensor(GradientParcel&)>& of, const std::function<void(GradientParcel&, const at::Tensor&)>& take);
 
  private:
-  std::vector<GradientParcel*> parcels_of(int owner) const;
   at::Tensor sum_with_turn(GradientParcel& parcel, const std::vector<at::Tensor>& parts) const;
   at::Tensor chunk_to_share(int owner) const;
 
   std::vector<GradientParcel*> parcels_;
+  std::vector<std::vector<GradientParcel*>> by_owner_;
   Group& group_;
   size_t num_given_ = 0;
   std::vector<int64_t> chunk_sizes_;                   ///< values that each owner gets from another rank in a turn

@@ -171,11 +171,11 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
   std::vector<RowLoss> losses(window.rows.size());
   double norm = 0;
   try {
-    Agreement rows(group);
+    Agreement agreement(group);
     const int64_t num_rows = std::ssize(window.rows), end = num_turns(window);
     for (int64_t turn = 0; turn < end; ++turn) {
       const auto i = static_cast<size_t>(turn);
-      rows.attempt([&] {
+      agreement.attempt([&] {
         if (turn >= num_rows || !is_supervised(supervision[i], kinds)) return;  // contributes nothing, costs nothing
         std::shared_ptr<void> training;
         if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), turn * group.size() + group.rank());
@@ -183,11 +183,11 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
       });
       if (turns_) turns_->end_turn();
     }
-    rows.attempt([&] {
+    agreement.attempt([&] {
       const Span span(metrics, "time/backward_s");  // a GPU is waited for here
       settle_losses(window, losses);
     });
-    rows.conclude();
+    agreement.conclude();
     const Span span(metrics, "time/optimizer_s");
     norm = update(window, factor);
   } catch (...) {

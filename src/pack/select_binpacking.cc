@@ -1,4 +1,4 @@
-// The seeds' rule: fifo, unless a bin of constant-volume best-fit-decreasing holds more.
+// The specification's rule: fifo, unless a bin of constant-volume best-fit-decreasing holds more.
 #include <algorithm>
 #include <tuple>
 

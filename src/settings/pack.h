@@ -5,7 +5,7 @@ namespace rematch {
 
 /// How the segments that share a row are chosen (`packing_selector`, BEHAVIOUR 9.3).
 enum class PackingSelector {
-  kBinpacking,  ///< the better of fifo and constant-volume best-fit-decreasing: the seeds' rule
+  kBinpacking,  ///< the better of fifo and constant-volume best-fit-decreasing: the specification's rule
   kOptimal,     ///< exact: largest total, then fewest segments, then the lexicographically smallest indices
   kFifo,        ///< the oldest, then every later segment that still fits
 };
@@ -16,7 +16,7 @@ constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) {
 /// Which segments may share a row (`post_rollout_pack_scope`).
 enum class PackScope {
   kMicroBatch,  ///< each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
-  kCarry,       ///< `micro`, the seeds' carry mode: after each micro-batch one row is selected, the other segments keep waiting
+  kCarry,       ///< `micro`, the specification's carry mode: after each micro-batch one row is selected, the other segments keep waiting
   kWindow,      ///< `window`: as many rows as the window needs, nothing is left waiting
 };
 inline constexpr EnumName<PackScope> kPackScopes[] = {{PackScope::kCarry, "micro"}, {PackScope::kWindow, "window"}};

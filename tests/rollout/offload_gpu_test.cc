@@ -34,7 +34,7 @@ struct Training {
     torch::autograd::backward({loss()}, {});
     gradients->publish();
     optimizer->step(1.0);
-    optimizer->zero_grad();
+    for (const at::Tensor& tensor : {wide, narrow}) tensor.mutable_grad().reset();
   }
 
   at::Tensor wide, narrow;

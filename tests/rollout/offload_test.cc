@@ -46,7 +46,7 @@ struct Training {
     torch::autograd::backward({loss()}, {});
     gradients->publish();
     optimizer->step(1.0);
-    optimizer->zero_grad();
+    for (const at::Tensor& tensor : parameters) tensor.mutable_grad().reset();
   }
   std::vector<at::Tensor> values() const {
     std::vector<at::Tensor> copies;

@@ -24,7 +24,7 @@ double distance(const BinPoint& a, const BinPoint& b, OtCost cost) {
 
 double divide(double numerator, double denominator) { return numerator / (denominator == 0.0 ? 1.0 : denominator); }
 
-// Legend: [num_from, num_to], row by row.
+// exp(−cost / epsilon) of each pair, [num_from, num_to], row-major.
 class Kernel {
  public:
   Kernel(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options)

@@ -9,7 +9,7 @@ namespace {
 
 bool is_same_form(const Geometry& a, const Geometry& b) { return a.kind == b.kind && a.bins.size() == b.bins.size(); }
 
-/// Ground truths with the bins that a prediction lends them, in the order of the target's entries.
+/// Indices of the ground truths in the order of the target's entries.
 std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_truth, RewriteOrder rewrite_order) {
   std::vector<int> order(num_ground_truth);
   std::iota(order.begin(), order.end(), 0);

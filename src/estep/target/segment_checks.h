@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// The seeds' sanity check: the prompt that a backend used equals the encoded one, id by id.
+/// The specification's sanity check: the prompt that a backend used equals the encoded one, id by id.
 /// @param ours     expanded ids of the encoded prompt
 /// @param theirs   ids the backend reports
 /// @param backend  its name in the error, e.g. "vllm"

@@ -49,6 +49,8 @@ JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implem
   return rope;
 }
 
+bool is_explicit_null(const Json& object, const char* key) { return object.is_object() && object.contains(key) && object[key].is_null(); }
+
 int64_t config_pad_token(JsonFields& fields, int64_t vocab_size) {
   if (!fields.has("pad_token_id")) return -1;
   const int64_t id = config_count(fields, "pad_token_id", 0, -vocab_size);

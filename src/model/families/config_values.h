@@ -22,6 +22,8 @@ void require_config_text(JsonFields& fields, const std::string& key, const std::
 /// A tower's rotary settings in both spellings: a non-empty rope_scaling (4.57) replaces rope_parameters (5.x) entirely.
 /// @param implemented_types  of `rope_type`, or of the older `type`; others change the frequencies
 JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implemented_types);
+/// True for a key that is there as null, which transformers' classes treat differently from an absent one.
+bool is_explicit_null(const Json& object, const char* key);
 /// The embedding row without gradient; -1 = none. transformers counts a negative index from the end, as every PyTorch embedding does.
 int64_t config_pad_token(JsonFields& fields, int64_t vocab_size);
 

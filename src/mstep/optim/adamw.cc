@@ -59,12 +59,6 @@ void AdamW::step(double lr_factor) {
   }
 }
 
-void AdamW::zero_grad() {
-  for (ParameterGroup& group : groups_) {
-    for (at::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
-  }
-}
-
 std::vector<std::pair<std::string, at::Tensor>> AdamW::state() const {
   std::vector<std::pair<std::string, at::Tensor>> state;
   for (size_t g = 0; g < groups_.size(); ++g) {

@@ -26,8 +26,6 @@ class AdamW {
   /// One update from the parameters' .grad (in place); a parameter without one is left alone, as torch does.
   /// @param lr_factor multiplies every group's learning rate
   void step(double lr_factor);
-  /// Drops all gradients (they take no memory until the next backward pass).
-  void zero_grad();
   const std::vector<ParameterGroup>& groups() const { return groups_; }
   int64_t num_steps() const { return num_steps_; }
 
@@ -62,9 +60,9 @@ class AdamW {
 /// Scales all gradients so that their global L2 norm is at most max_norm (≤ 0: only measures). Returns the norm before scaling.
 /// Computed as torch.nn.utils.clip_grad_norm_ does, in float32, fixed order.
 double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm);
-/// Its two halves: the float32 norm of one gradient, a scalar; and from the norms of all gradients of a step, in the order of the groups
-/// (1-D), the scaling of those that are here. Returns the global norm.
+/// L2 norm of one gradient: a float32 scalar.
 at::Tensor gradient_norm(const at::Tensor& grad);
+/// Scales `grads` by the norms of all gradients of a step (1-D, in the order of the groups). Returns the global norm.
 double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads, double max_norm);
 
 }  // namespace rematch

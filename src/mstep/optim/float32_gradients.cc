@@ -46,8 +46,7 @@ Float32Gradients::~Float32Gradients() {
 
 void Float32Gradients::publish() {
   for (const Sum& sum : sums_) {
-    sum.parameter.mutable_grad() = std::move(*sum.value);
-    sum.value->reset();
+    sum.parameter.mutable_grad() = std::exchange(*sum.value, at::Tensor());
   }
 }
 

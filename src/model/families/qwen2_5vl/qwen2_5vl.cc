@@ -136,7 +136,7 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
   // Older files have the text tower's keys at the top.
   const bool is_nested = root.has("text_config");
   const Json& text = is_nested ? root.at("text_config") : config;
-  const bool has_null_kv_heads = text.is_object() && text.contains("num_key_value_heads") && text["num_key_value_heads"].is_null();
+  const bool has_null_kv_heads = is_explicit_null(text, "num_key_value_heads");
   JsonFields text_fields = is_nested ? root.object("text_config") : root;
   // transformers 4 wrote the flag into text_config.
   model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false) || text_fields.boolean_or("tie_word_embeddings", false);

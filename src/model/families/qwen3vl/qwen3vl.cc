@@ -130,7 +130,7 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
   const Json& text = root.at("text_config");
   model.vision = read_vision(root.object("vision_config"));
   const auto feeds = [](const VisionBlockDescription& block) { return block.deepstack_merger >= 0; };
-  const bool has_null_kv_heads = text.contains("num_key_value_heads") && text["num_key_value_heads"].is_null();
+  const bool has_null_kv_heads = is_explicit_null(text, "num_key_value_heads");
   model.text = read_text(root.object("text_config"), has_null_kv_heads,
                          std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
   model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false);
