@@ -73,7 +73,6 @@ Command add_launch(CLI::App& app) {
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   launch->prefix_command();
-  launch->usage("Usage: rematch launch [OPTIONS] train|eval CONFIG …");
   return {launch,
           [launch, arguments] {
             arguments->command = launch->remaining();
