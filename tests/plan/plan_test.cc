@@ -53,7 +53,7 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
 // The rows of ranks are added by the owners of the gradients: each holds its share of the sums, one row's gradients (bfloat16) and, in host
 // memory, those that come and go (float32).
 TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
-  const int64_t count = test::kPublicModels[2].total, head = int64_t{151936} * 4096;
+  const int64_t count = test::kPublicModels[2].total;
   PlanRequest request = eight_b();
   request.batches.gradient_accumulation_steps = 8;
   request.gradient_checkpointing = true;
@@ -63,7 +63,7 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   for (const int zero_stage : {0, 1, 2}) {
     request.device.zero_stage = zero_stage;
     const MemoryPlan plan = make_plan(request);
-    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count + 2 * head);
+    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count) << "the sums; rows of 64 tokens are fullest in the forward pass";
     EXPECT_EQ(bytes_of(plan, "m-step", "messages"), 0);
     EXPECT_EQ(plan.phase("m-step").host_bytes, (NamedBytes{{"messages", 7 * count}}));
     EXPECT_EQ(plan.phase("update").host_bytes, (NamedBytes{{"messages", 7 * count}}));
