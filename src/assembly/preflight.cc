@@ -24,7 +24,10 @@
 #include "model/families/family.h"
 #include "model/model.h"
 #include "model/patch_fit.h"
+#include "resume/fingerprint.h"
 #include "resume/resume.h"
+#include "resume/run_lock.h"
+#include "resume/run_state.h"
 #include "rollout/engine_factory.h"
 
 namespace rematch {
@@ -43,11 +46,15 @@ class Checks {
     if (!attempt([&] { dtype_on(choose_device(device_), settings_.model.dtype); })) device_ = "cpu";
     if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl) attempt([&] { require_nccl(choose_device(device_)); });
     if (settings_.is_stage_2() || (evaluates && settings_.rollouts)) attempt([&] { check_backend(); });
-    if (settings_.output.wants_wandb()) attempt([] { check_wandb(); });
+    if (settings_.output.wants_wandb()) {
+      attempt([&] {
+        if (const auto text = missing_wandb()) result_.warnings.push_back(*text);
+      });
+    }
     attempt([&] { LabelMatch::from(settings_.match.label_match); });
     if (attempt([&] { require_model_dir(settings_.model.directory); })) check_model();
     const DataSettings& data = settings_.data;
-    check_data("train_jsonl", data.train_jsonl, data.train_sample_limit, data.on_bad_sample, true);
+    check_data(kTrainJsonl, data.train_jsonl, data.train_sample_limit, data.on_bad_sample, true);
     if (evaluates) check_data("val_jsonl", *data.val_jsonl, data.val_sample_limit, OnBadSample::kStop, !settings_.is_stage_2());
     check_places();
     for (const std::string& line : split(warnings_.str(), '\n')) {
@@ -114,9 +121,32 @@ class Checks {
       if (needs_truth && prompts_ && vocab_) {
         num_long = settle_long_samples(dataset, settings_, {.prompts = *prompts_, .vocab = *vocab_, .patches = *patches_}, terminal_);
       }
+      if (key == kTrainJsonl) train_ = {dataset.content_hash(), num_samples, num_long};
       result_.facts.emplace_back(
           key, fmt::format("{}: {} samples{}", path, num_samples, num_long > 0 ? fmt::format(", {} dropped as too long", num_long) : ""));
     });
+  }
+
+  /// What `train` will compare with a checkpoint, as far as it is known without the model.
+  Fingerprint known_values() const {
+    const BatchSettings& batches = settings_.batches;
+    return make_fingerprint({.model_dir = settings_.model.directory,
+                             .dataset_hash = train_->content_hash,
+                             .num_samples = train_->num_samples,
+                             .num_long_dropped = train_->num_long,
+                             .world_size = num_ranks_,
+                             .per_device_train_batch_size = batches.per_device_train_batch_size,
+                             .gradient_accumulation_steps = batches.gradient_accumulation_steps,
+                             .drop_last = batches.drop_last,
+                             .seed = settings_.seed,
+                             .trainer_variant = name_of(settings_.variant),
+                             .packing = settings_.pack.enabled,
+                             .pack_scope = name_of(settings_.pack.scope),
+                             .packing_length = static_cast<int>(settings_.model.global_max_length.value_or(0)),
+                             .m_steps = settings_.rollout_buffer.steps_per_window(),
+                             .freeze_llm = settings_.tuner.freeze.llm,
+                             .freeze_vit = settings_.tuner.freeze.vit,
+                             .freeze_aligner = settings_.tuner.freeze.aligner});
   }
 
   void check_places() {
@@ -126,10 +156,13 @@ class Checks {
         const ResumeChoice choice = resolve_resume(*checkpoints.resume_from_checkpoint, settings_.output.run_dir);
         result_.warnings.insert(result_.warnings.end(), choice.warnings.begin(), choice.warnings.end());
         result_.facts.emplace_back("resumes from", choice.checkpoint.value_or("nothing: a new run"));
+        if (choice.checkpoint && train_)
+          compare_known_values(read_saved_fingerprint(*choice.checkpoint), known_values(), *choice.checkpoint);
       });
     } else if (checkpoints.resume_optimizer_from) {
       attempt([&] { check_carried_optimizer(*checkpoints.resume_optimizer_from); });
     }
+    attempt([&] { RunLock::require_free(settings_.output.run_dir); });
     attempt([&] {
       fs::path nearest = fs::absolute(settings_.output.run_dir).lexically_normal();
       std::error_code unseen;  // a directory that cannot be searched
@@ -145,6 +178,13 @@ class Checks {
     result_.facts.emplace_back("run directory", settings_.output.run_dir);
   }
 
+  /// Of the training records.
+  struct TrainData {
+    std::string content_hash;
+    int64_t num_samples = 0, num_long = 0;
+  };
+  static constexpr const char* kTrainJsonl = "train_jsonl";
+
   const Settings& settings_;
   std::string device_;
   int num_ranks_;
@@ -156,6 +196,7 @@ class Checks {
   std::optional<AnswerVocab> vocab_;
   std::optional<PatchOptions> patches_;
   std::unique_ptr<PromptEncoder> prompts_;
+  std::optional<TrainData> train_;
 };
 
 }  // namespace

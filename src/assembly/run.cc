@@ -235,7 +235,6 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   std::unique_ptr<const RunLock> lock;
   together(group, [&] {
     if (!is_first) return;
-    if (settings.output.wants_wandb()) check_wandb();
     // The run directory first: an unwritable disk must be found before the model is loaded.
     make_directories(settings.output.run_dir);
     lock = std::make_unique<const RunLock>(settings.output.run_dir);
@@ -308,7 +307,10 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
               .num_ranks = group.size()});
   std::unique_ptr<const WandbFollower> wandb;
   together(group, [&] {
-    if (is_first && settings.output.wants_wandb())
+    if (!is_first || !settings.output.wants_wandb()) return;
+    if (const std::optional<std::string> text = missing_wandb())
+      terminal.warn(*text);
+    else
       wandb = std::make_unique<const WandbFollower>(settings.output.run_dir, settings.output.run_name.value_or("rematch"));
   });
   std::unique_ptr<MonitorDump> monitor;
@@ -352,7 +354,11 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
     if (resume) restore(std::move(*resume), parts);
   });
   const int64_t first_step = state.global_step;
-  if (checkpoint) terminal.say(fmt::format("resuming after step {} of {}", first_step, cadence.total_steps()));
+  if (checkpoint) {
+    const char* end =
+        first_step >= cadence.total_steps() ? ": nothing is left to do; training.max_steps or num_train_epochs sets the end" : "";
+    terminal.say(fmt::format("resuming after step {} of {}{}", first_step, cadence.total_steps(), end));
+  }
   train_loop(parts);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (evaluation) log.note_final_health(state, evaluation->num_samples());

@@ -78,10 +78,26 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
   return on_bad == OnBadSample::kSkip ? without_impossible_sizes(dataset, patches, terminal) : dataset;
 }
 
+namespace {
+
+/// The tokens that stand for images are the ones that the model replaces.
+void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directory) {
+  const std::optional<TokenId> pad = tokenizer.token_id("<|image_pad|>");
+  const int64_t expected = describe_model(directory).image_token_id;
+  if (!pad || *pad == expected) return;  // without one, prompts are refused
+  throw UserError(ErrorKind::kData, {.error = "the tokenizer belongs to another model",
+                                     .where = directory + "/tokenizer.json",
+                                     .what = fmt::format("its <|image_pad|> is {}, image_token_id of config.json is {}", *pad, expected),
+                                     .fix = "take tokenizer.json and config.json from the same checkpoint"});
+}
+
+}  // namespace
+
 std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, std::shared_ptr<const Tokenizer> tokenizer,
                                             const PatchOptions& patches, Terminal& terminal) {
   auto chat_template = std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
   for (const std::string& text : chat_template->warnings()) terminal.warn(text);
+  check_tokenizer_fits(*tokenizer, settings.model.directory);
   return std::make_unique<PromptEncoder>(
       std::move(tokenizer), std::move(chat_template),
       PromptEncoder::Options{.texts = settings.prompt, .ordering = settings.data.object_ordering, .merge_size = patches.merge_size});

@@ -4,10 +4,13 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "assembly/plan_request.h"
 #include "base/host_memory.h"
+#include "base/json.h"
 #include "plan/advice.h"
 #include "plan/plan.h"
 
@@ -39,6 +42,25 @@ std::string data_text(const Session& session) {
   return text;
 }
 
+/// What generation_config.json says of sampling and the configuration decides otherwise (docs/contract/MODEL.md 8); "" if nothing.
+std::string overridden_sampling(const std::string& model_dir, const GenerationSettings& generation) {
+  const std::string path = model_dir + "/generation_config.json";
+  if (!std::filesystem::exists(path)) return "";
+  const Json file = read_json_file(path);
+  std::string theirs, ours;
+  const auto compare = [&](const char* key, double value) {
+    const auto found = file.is_object() ? file.find(key) : file.end();
+    if (found == file.end() || !found->is_number() || found->get<double>() == value) return;
+    theirs += fmt::format("{}{} {}", theirs.empty() ? "" : ", ", key, found->get<double>());
+    ours += fmt::format("{}{} {}", ours.empty() ? "" : ", ", key, value);
+  };
+  compare("temperature", generation.temperature);
+  compare("top_p", generation.top_p);
+  compare("top_k", generation.top_k);
+  compare("repetition_penalty", generation.repetition_penalty);
+  return theirs.empty() ? "" : fmt::format("{}; generation_config.json has {}", ours, theirs);
+}
+
 }  // namespace
 
 std::vector<std::string> start_lines(const Session& session, const Group& group, int64_t first_step, int64_t last_step) {
@@ -60,6 +82,8 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
   if (settings.is_stage_2()) {
     rows.emplace_back("rollouts", fmt::format("{}, up to {} tokens, target policy {}", settings.backend, settings.generation.max_new_tokens,
                                               settings.target.policy));
+    if (const std::string sampling = overridden_sampling(settings.model.directory, settings.generation); !sampling.empty())
+      rows.emplace_back("sampling", sampling);
   }
   rows.emplace_back("memory", memory_text(plan));
   rows.emplace_back("where", "logs and checkpoints in " + settings.output.run_dir);

@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// Refuses `report_to: wandb` where the `python3` of the PATH has no wandb. @throws UserError (environment). Cost: one start of Python
-void check_wandb();
+/// Why `report_to: wandb` is ignored, a warning: the `python3` of the PATH has no wandb. Cost: one start of Python
+std::optional<std::string> missing_wandb();
 
 /// A process of the user's Python that reads `logging.jsonl` of a run as it grows and gives every line to wandb. The run writes nothing to
 /// it and never waits: whether it is slow, hangs or dies, only wandb lacks lines. It finishes on its own after the run has ended, however

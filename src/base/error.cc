@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
+#include <utility>
+
 namespace rematch {
 namespace {
 
@@ -30,6 +33,15 @@ const KindRow& row(ErrorKind kind) {
 
 int exit_code(ErrorKind kind) { return row(kind).exit_code; }
 const char* kind_name(ErrorKind kind) { return row(kind).name; }
+
+std::optional<Problem> path_problem(const std::exception& error) {
+  const auto* refused = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
+  if (refused == nullptr) return std::nullopt;
+  return Problem{.error = fmt::format("cannot use {}", refused->path1().string()),
+                 .where = refused->path1().string(),
+                 .what = refused->code().message(),
+                 .fix = "check that the path is right and that you may read it and search its directories"};
+}
 
 Problem bug_problem(std::string what) {
   return {.error = "Rematch hit a bug",

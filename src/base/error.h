@@ -1,5 +1,6 @@
 #pragma once
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ class UserError : public std::exception {
   std::vector<Problem> problems_;
   std::string text_;
 };
+
+/// What a user is told of a path that the system refuses (environment), if that is what std::filesystem has thrown.
+std::optional<Problem> path_problem(const std::exception& error);
 
 /// What a user is told of an exception that no code of ours throws on purpose.
 Problem bug_problem(std::string what);

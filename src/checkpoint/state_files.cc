@@ -71,14 +71,17 @@ void require_state_dir(const std::string& checkpoint_dir) {
                      : is_checkpoint ? "it has trainer_state.json but no training_state/: written with `save_only_model: true` "
                                        "(or by another program)"
                                      : "it has neither training_state/ nor trainer_state.json";
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "a checkpoint without training state cannot be resumed",
-       .where = checkpoint_dir,
-       .what = what,
-       .fix = fmt::format("start a new run from its weights: `model.model: {}` without resume_from_checkpoint; checkpoints that "
-                          "can be resumed need `training.save_only_model: false`",
-                          checkpoint_dir)});
+  const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);
+  const std::string start = is_adapter ? fmt::format(
+                                             "merge the adapter (`rematch merge {} --output DIR`) and start a new run with "
+                                             "`model.model: DIR`",
+                                             checkpoint_dir)
+                                       : fmt::format("start a new run from its weights: `model.model: {}`", checkpoint_dir);
+  throw UserError(ErrorKind::kData, {.error = "a checkpoint without training state cannot be resumed",
+                                     .where = checkpoint_dir,
+                                     .what = what,
+                                     .fix = start + ", without resume_from_checkpoint; checkpoints that can be resumed need "
+                                                    "`training.save_only_model: false`"});
 }
 
 // A model's card and its licence: people edit them, and nothing reads them.
@@ -253,6 +256,10 @@ std::vector<StateFiles> read_state_parts(const std::string& checkpoint_dir) {
                      .segments = read_tensors(join_path(directory, name_in(kSegments, part)))});
   }
   return parts;
+}
+
+std::string read_state_document(const std::string& checkpoint_dir) {
+  return read_file(state_document_path(checkpoint_dir, {0, read_manifest(checkpoint_dir).num_parts}));
 }
 
 StateFiles read_state_files(const std::string& checkpoint_dir) { return std::move(read_state_parts(checkpoint_dir).front()); }

@@ -46,6 +46,9 @@ StateFiles read_state_files(const std::string& checkpoint_dir);
 /// Reads the parts of all ranks that wrote one, by rank. @throws UserError as read_state_files
 std::vector<StateFiles> read_state_parts(const std::string& checkpoint_dir);
 
+/// The first rank's `state.json` alone, as it is: nothing is verified. @throws UserError (data) when there is none
+std::string read_state_document(const std::string& checkpoint_dir);
+
 /// Path of a checkpoint's `state.json`, for errors about its content.
 std::string state_document_path(const std::string& checkpoint_dir, const StatePart& part = {});
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/error.h"
 #include "cli/command_set.h"
 #include "cli/completions.h"
 #include "config/explain.h"
@@ -25,7 +26,13 @@ std::string explain_metric(const std::string& name) {
 
 int run_explain(const std::string& name) {
   const std::string metric = explain_metric(name);
-  std::cout << (metric.empty() ? explain_key(name) : metric);
+  std::string key;
+  try {
+    key = explain_key(name);
+  } catch (const UserError&) {
+    if (metric.empty()) throw;
+  }
+  std::cout << metric << (metric.empty() || key.empty() ? "" : "\n") << key;
   return 0;
 }
 

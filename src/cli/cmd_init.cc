@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -71,8 +72,12 @@ int run_init(const InitArguments& arguments) {
                                          .fix = "give another name with --out, or remove it"});
   }
   const Dataset train = Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
-  if (!arguments.val.empty()) Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
-  const SampleLengths lengths = measure_lengths(train, arguments.model);
+  SampleLengths lengths = measure_lengths(train, arguments.model);
+  if (!arguments.val.empty()) {
+    const SampleLengths val = measure_lengths(Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1}), arguments.model);
+    lengths.longest_prompt = std::max(lengths.longest_prompt, val.longest_prompt);
+    lengths.longest_answer = std::max(lengths.longest_answer, val.longest_answer);
+  }
   write_file_atomic(arguments.out, yaml_for(arguments, train, lengths));
   std::cout << fmt::format("wrote {}\nnext: rematch check {}; rematch train {}\n", arguments.out, arguments.out, arguments.out);
   return 0;

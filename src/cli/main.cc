@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <optional>
 
 #include "assembly/loss_keys.h"
 #include "base/error.h"
@@ -37,8 +38,10 @@ int guarded(const std::function<int()>& action) {
     std::cerr << "interrupted\n";
     return exit_code(ErrorKind::kInterrupted);
   } catch (const std::exception& error) {
-    if (!is_out_of_memory(error)) return report_bug(error.what());
-    std::cerr << format_problem(out_of_memory(error));
+    std::optional<Problem> problem = path_problem(error);
+    if (!problem && is_out_of_memory(error)) problem = out_of_memory(error);
+    if (!problem) return report_bug(error.what());
+    std::cerr << format_problem(*problem);
     return exit_code(ErrorKind::kEnvironment);
   }
 }

@@ -99,7 +99,7 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
   problems.push_back({fmt::format("`{}` cannot be `{}`", spec.path, brief(node)), node.origin.text(),
                       fmt::format("legal values: {}", join(choices, ", ")),
                       (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
-                          (spec.way_out.empty() ? "" : fmt::format(" Or {}", spec.way_out))});
+                          (spec.way_out.empty() ? "" : fmt::format("{} {}", near.empty() ? ", or" : " Or", spec.way_out))});
   return false;
 }
 
@@ -126,6 +126,12 @@ Json convert_list(const KeySpec& spec, const Node& node, std::vector<Problem>& p
   return list;
 }
 
+Json too_many_digits(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+  problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), brief(node) + " does not fit 64 bits",
+                      "choose a smaller number"});
+  return {};
+}
+
 Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   const std::string& text = node.scalar;
   if (!node.is_scalar()) return wrong_type(spec, node, problems);
@@ -135,6 +141,7 @@ Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>&
     if (const auto value = to_bool(text)) return *value;
   } else if (spec.type == KeyType::kInteger) {
     if (const auto value = to_integer(text)) return check_range(spec, static_cast<double>(*value), node, problems) ? Json(*value) : Json();
+    if (text.size() > 18 && text.find_first_not_of("+-0123456789") == std::string::npos) return too_many_digits(spec, node, problems);
   } else if (const auto value = to_number(text)) {
     return check_range(spec, *value, node, problems) ? Json(*value) : Json();
   }

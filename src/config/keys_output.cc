@@ -16,7 +16,7 @@ std::vector<KeySpec> directory_keys() {
       key("report_to", &OutputSettings::report_to)
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
           .warns("=swanlab", log_instead)
-          .says("`tensorboard`, `wandb` (by the `python3` on PATH, which must have wandb), `none` (ms-swift)"),
+          .says("`tensorboard`, `wandb` (by the `python3` on PATH; ignored with a warning where that has no wandb), `none` (ms-swift)"),
   };
 }
 

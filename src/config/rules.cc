@@ -191,6 +191,13 @@ class CrossRules {
     if (values_.given(steps)) {
       warn(fmt::format("`{}: {}` is not used: `{}: {}` sets it to {}", steps, values_.integer(steps), effective, wanted, count), steps);
     }
+    if (count * per_step != wanted) {
+      warn(fmt::format("`{}: {}` becomes {}: a step has {} micro-batch{} of {} sample{}{}", effective, wanted, count * per_step,
+                       count * context_.world_size, count * context_.world_size == 1 ? "" : "es", per_step / context_.world_size,
+                       per_step == context_.world_size ? "" : "s",
+                       context_.world_size == 1 ? "" : fmt::format(" over {} ranks", context_.world_size)),
+           effective);
+    }
     values_.derive(
         steps, count,
         fmt::format("{} / (per_device_train_batch_size x {} rank{})", effective, context_.world_size, context_.world_size == 1 ? "" : "s"));

@@ -68,9 +68,11 @@ class Loader {
   Node read(const std::string& path, const std::string& named_at) {
     std::error_code error;
     if (!fs::exists(path, error) || fs::is_directory(path, error)) {
-      const bool directory = fs::is_directory(path, error);
+      const bool directory = !error && fs::is_directory(path, error);
       problems_.push_back({directory ? "the configuration is a directory" : "no such configuration file", named_at,
-                           path + (directory ? " is a directory" : " does not exist"),
+                           path + (directory ? " is a directory"
+                                   : error   ? ": " + error.message()
+                                             : " does not exist"),
                            "use the path of a YAML file; `extends` is relative to the file that names it"});
       return {};
     }

@@ -37,7 +37,8 @@ Report report_of(const std::exception_ptr& failure) {
   } catch (const c10::Error& error) {
     return bug(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return bug(error.what());
+    const std::optional<Problem> path = path_problem(error);
+    return path ? Report{.kind = ErrorKind::kEnvironment, .problems = {*path}} : bug(error.what());
   } catch (...) {
     return bug("an unknown exception");
   }

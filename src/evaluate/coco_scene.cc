@@ -11,7 +11,7 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects,
   std::vector<LabelledBox> boxes;
   for (const SceneObject& object : objects) {
     const Aabb box = bounding_box(object.geometry);
-    boxes.push_back({labels.canonical(object.desc), static_cast<double>(box.min_x) * pixels_x, static_cast<double>(box.min_y) * pixels_y,
+    boxes.push_back({labels.class_of(object.desc), static_cast<double>(box.min_x) * pixels_x, static_cast<double>(box.min_y) * pixels_y,
                      static_cast<double>(box.max_x - box.min_x) * pixels_x, static_cast<double>(box.max_y - box.min_y) * pixels_y});
   }
   return boxes;

@@ -118,6 +118,8 @@ std::string prompt_files_hash(const std::string& model_dir) {
   return content_hash_of(all);
 }
 
+constexpr const char* kParameters = "model (parameters)";
+constexpr const char* kConfigFile = "model (config.json)";  // with the dtype of the parameters
 constexpr const char* kWorldSize = "WORLD_SIZE";
 constexpr const char* kAccumulation = "training.gradient_accumulation_steps";
 
@@ -141,9 +143,9 @@ std::string yes_no(bool value) { return value ? "true" : "false"; }
 Fingerprint make_fingerprint(const FingerprintInput& input) {
   Fingerprint print;
   const auto fix = [&](const char* name, const auto& value) { print.fixed.emplace_back(name, fmt::format("{}", value)); };
-  fix("model (parameters)", parameters_text(input.parameters));
+  fix(kParameters, parameters_text(input.parameters));
   if (!input.base_parameters.empty()) fix("model (values of the adapter's base)", values_hash(input.base_parameters));
-  fix("model (config.json)", config_hash(input));
+  fix(kConfigFile, config_hash(input));
   fix("model (tokenizer.json)", content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
   fix("custom.train_jsonl (content)", input.dataset_hash);
   fix("training samples", input.num_samples);
@@ -192,6 +194,13 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
     warnings.push_back(fmt::format("resumed with a different {}: {} → {}", difference.name, difference.before, difference.now));
   }
   return warnings;
+}
+
+void compare_known_values(Fingerprint saved, Fingerprint now, const std::string& checkpoint) {
+  std::erase_if(now.fixed, [](const auto& pair) { return pair.first == kParameters || pair.first == kConfigFile; });
+  std::erase_if(saved.fixed, [&](const auto& pair) { return find(now.fixed, pair.first) == nullptr; });
+  saved.settings = now.settings;
+  compare_fingerprints(saved, now, checkpoint);
 }
 
 }  // namespace rematch

@@ -55,4 +55,7 @@ bool affects_training(const std::string& key);
 /// @throws UserError (data) with one problem for each fixed value that differs, old and new. @param checkpoint  its path, for the error
 std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint);
 
+/// The same for what is known before a model is loaded: all but the parameters and what follows from them. @param now  without parameters
+void compare_known_values(Fingerprint saved, Fingerprint now, const std::string& checkpoint);
+
 }  // namespace rematch

@@ -121,6 +121,17 @@ int try_lock(int fd) {
 
 }  // namespace
 
+void RunLock::require_free(const std::string& run_dir) {
+  const int fd = ::open(join_path(run_dir, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  const bool is_known = ::fcntl(fd, F_GETLK, &lock) == 0;
+  const Json other = parsed(read_record(fd));
+  ::close(fd);
+  if (is_known ? lock.l_type != F_UNLCK : may_run(other)) refuse(run_dir, other, is_known);
+}
+
 RunLock::RunLock(const std::string& run_dir) {
   const std::string path = join_path(run_dir, ".lock");
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);

@@ -12,6 +12,8 @@ class RunLock {
  public:
   /// @throws UserError (environment) naming host, process and start time of the run that holds it, or when the file cannot be written
   explicit RunLock(const std::string& run_dir);
+  /// As the constructor, for a run that starts later: takes and writes nothing. A directory that does not exist yet is free.
+  static void require_free(const std::string& run_dir);
   /// Empties the record and lets go.
   ~RunLock();
   RunLock(const RunLock&) = delete;

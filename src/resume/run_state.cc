@@ -174,6 +174,12 @@ RunState run_state_of(const StateFiles& files, const std::string& where, int64_t
   return run;
 }
 
+Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir) {
+  const JsonOrigin origin = origin_of(state_document_path(checkpoint_dir));
+  const Json root = parse_document(read_state_document(checkpoint_dir), origin);
+  return read_fingerprint(JsonFields(root, origin).object("fingerprint"), origin);
+}
+
 LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size, const StatePart& now) {
   std::vector<StateFiles> files = read_state_parts(checkpoint_dir);
   LoadedCheckpoint loaded;

@@ -43,6 +43,10 @@ StateFiles state_files_of(const RunState& run, NamedTensors optimizer);
 /// @throws UserError (data) for anything that state_files_of cannot have written: wrong types, counts, ranges, missing or unknown keys
 RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size);
 
+/// The fingerprint of a checkpoint, which read_checkpoint() would read with everything else. Cost: one JSON document.
+/// @throws UserError (data) when it is missing or damaged
+Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir);
+
 /// A whole checkpoint, except the weights.
 struct LoadedCheckpoint {
   std::string path;  ///< of the checkpoint

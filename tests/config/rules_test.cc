@@ -58,6 +58,18 @@ TEST(Accumulation, FollowsTheEffectiveBatchSizeRoundedUp) {
   EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"}).settings.batches.gradient_accumulation_steps, 2147483647);
 }
 
+TEST(Accumulation, ABatchThatTheRanksAndMicroBatchesDoNotDivideIsSaidToBeAnother) {
+  const auto warning = [](const char* effective, const char* micro_batch, int ranks) {
+    const ConfigResult result = load_set(
+        {std::string("training.effective_batch_size=") + effective, std::string("training.per_device_train_batch_size=") + micro_batch},
+        ranks);
+    return result.warnings.empty() ? std::string() : warning_of(result).text;
+  };
+  EXPECT_EQ(warning("6", "2", 1), "");
+  EXPECT_EQ(warning("5", "2", 1), "`training.effective_batch_size: 5` becomes 6: a step has 3 micro-batches of 2 samples");
+  EXPECT_EQ(warning("4", "2", 3), "`training.effective_batch_size: 4` becomes 6: a step has 3 micro-batches of 2 samples over 3 ranks");
+}
+
 TEST(Accumulation, AnExplicitValueIsOverriddenWithAWarning) {
   const ConfigResult result = load_set({"training.effective_batch_size=32", "training.gradient_accumulation_steps=5"});
   EXPECT_EQ(result.settings.batches.gradient_accumulation_steps, 32);

@@ -1,6 +1,9 @@
 #include "dist/agreement.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
 
 #include "base/interrupt.h"
 #include "support/ranks.h"
@@ -49,6 +52,11 @@ TEST(Agreement, EveryRankThrowsWithTheMessageOfTheOneThatFails) {
       if (group.rank() == 2) throw std::runtime_error("bad luck");
     };
     EXPECT_EQ(outcome(group, bug), group.rank() == 2 ? "own, bad luck" : "lost, rank 2: Rematch hit a bug");
+    const auto refused = [&] {
+      if (group.rank() == 0) std::filesystem::directory_iterator("/no/such/directory");
+    };
+    EXPECT_THAT(outcome(group, refused), group.rank() == 0 ? ::testing::HasSubstr("/no/such/directory")
+                                                           : ::testing::HasSubstr("rank 0: cannot use /no/such/directory"));
     EXPECT_EQ(outcome(group, [] {}), "went well") << "and the group is as good as before";
   });
 }

@@ -69,6 +69,33 @@ TEST(Check, ReadsTheHeadersOfTheWeights) {
   EXPECT_THAT(result.err, HasSubstr("layers"));
 }
 
+TEST(Check, RefusesTheTokenizerOfAnotherModel) {
+  test::Program program;
+  fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
+  Json config = parse_json(read_file(program.dir().file("model/config.json")), "config.json");
+  config["image_token_id"] = config["image_token_id"].get<int>() + 1;
+  program.dir().write("model/config.json", config.dump());
+  for (const char* command : {"check ", "train "}) {
+    const test::ProcessResult result = program.run(command + program.config() + " --set model.model=model");
+    EXPECT_EQ(result.exit_code, 3) << result.out;
+    EXPECT_THAT(result.err, HasSubstr("the tokenizer belongs to another model"));
+  }
+}
+
+TEST(Check, RefusesACheckpointThatTrainingWouldNotResume) {
+  test::Program program;
+  const std::string config = program.config("training: {max_steps: 1, save_strategy: steps, save_steps: 1}\n");
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const std::string resume = config + " --set training.max_steps=2 --set training.resume_from_checkpoint=latest";
+  const test::ProcessResult same = program.run("check " + resume);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  for (const char* command : {"check ", "train "}) {
+    const test::ProcessResult result = program.run(command + resume + " --set training.seed=43");
+    EXPECT_EQ(result.exit_code, 3) << result.out;
+    EXPECT_THAT(result.err, HasSubstr("the checkpoint belongs to another run: training.seed differs"));
+  }
+}
+
 TEST(Check, JsonOutputHoldsThePlanAndTheConfiguration) {
   test::Program program;
   const test::ProcessResult result = program.run("check --json " + program.config());

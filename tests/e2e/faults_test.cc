@@ -154,11 +154,14 @@ TEST(Faults, SignalsOfSchedulersSave) {
 TEST(Faults, ASecondRunInADirectoryIsRefusedAndNamesTheFirst) {
   test::Program program;
   const std::string config = long_run(program);
-  const test::ProcessResult second = script(program, "$R train " + config + " 2>/dev/null & pid=$!; steps 1; $R train " + config +
-                                                         "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid; exit $code");
+  const test::ProcessResult second =
+      script(program, "$R train " + config + " 2>/dev/null & pid=$!; steps 1; $R check " + config + " 2>check.err; checked=$?; $R train " +
+                          config + "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid $checked; exit $code");
   EXPECT_EQ(second.exit_code, 4) << second.err;
+  EXPECT_THAT(second.out, HasSubstr(" 4\n")) << "`rematch check` says so, too";
+  EXPECT_THAT(read_file(program.dir().file("check.err")), HasSubstr("another run is using this run directory"));
   EXPECT_THAT(second.err, HasSubstr("another run is using this run directory"));
-  EXPECT_THAT(second.err, HasSubstr("process " + second.out.substr(0, second.out.find('\n')) + " on "));
+  EXPECT_THAT(second.err, HasSubstr("process " + second.out.substr(0, second.out.find(' ')) + " on "));
   const test::ProcessResult third = program.run("train " + config + " --set training.max_steps=1");
   EXPECT_EQ(third.exit_code, 0) << "the lock of a killed run is stale\n" << third.err;
 }

@@ -1,4 +1,5 @@
 // What helps a user who does not know the program: help, explain, init, schema, completions, mistyped commands.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -51,6 +52,10 @@ TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {
   EXPECT_TRUE(has(program.run("explain max_new_tokens").out, "custom.extra.rollout_matching.max_new_tokens"));
   EXPECT_TRUE(has(program.run("explain tuner").out, "lora_rank"));
   EXPECT_TRUE(has(program.run("explain rollout/f1").out, "metric"));
+  EXPECT_TRUE(has(program.run("explain f1").out, "rollout/f1 (metric)"));
+  EXPECT_TRUE(has(program.run("explain offload").out, "custom.extra.rollout_matching.offload:"));
+  const test::ProcessResult both = program.run("explain learning_rate");
+  EXPECT_TRUE(has(both.out, "learning_rate (metric)") && has(both.out, "training.learning_rate\n")) << both.out;
   const test::ProcessResult unknown = program.run("explain training.learning_rte");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_TRUE(has(unknown.err, "learning_rate")) << unknown.err;
@@ -69,6 +74,20 @@ TEST(HelpCommands, InitWritesAConfigurationThatTrains) {
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
   ASSERT_EQ(program.run(arguments + " --stage1 --out one.yaml").exit_code, 0);
   EXPECT_EQ(program.run("train one.yaml" + small).exit_code, 0);
+}
+
+TEST(HelpCommands, InitMeasuresTheValidationRecordsToo) {
+  test::Program program;
+  const std::string image = test::Program::golden("images/0.png");
+  std::string objects = R"({"desc": "cat", "bbox_2d": [1, 2, 3, 4]})";
+  program.dir().write("short.jsonl",
+                      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}]}})", image, objects) + "\n");
+  for (int i = 0; i < 40; ++i) objects += R"(, {"desc": "cat", "bbox_2d": [1, 2, 3, 4]})";
+  program.dir().write("long.jsonl",
+                      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}]}})", image, objects) + "\n");
+  ASSERT_EQ(program.run("init " + test::Program::model() + " short.jsonl --val long.jsonl --stage1").exit_code, 0);
+  const test::ProcessResult checked = program.run("check rematch.yaml");
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
 TEST(HelpCommands, InitOverwritesNothingAndNamesWhatIsMissing) {

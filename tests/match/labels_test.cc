@@ -26,6 +26,11 @@ TEST(LabelMatch, ExactComparesBytes) {
   EXPECT_EQ(labels.canonical("Cat"), "Cat");
 }
 
+TEST(LabelMatch, ClassesAreNormalisedLabelsUnderEveryRule) {
+  EXPECT_EQ(LabelMatch::from("exact").class_of(" Red  CAR"), "red car");
+  EXPECT_EQ(LabelMatch::from("normalized").class_of(" Red  CAR"), "red car");
+}
+
 TEST(LabelMatch, SynonymsComeFromAFile) {
   const test::TempDir dir;
   const LabelMatch labels = LabelMatch::from(dir.write("synonyms.json", R"({"Person": ["man", "Young  Woman"], "cat": []})"));

@@ -44,6 +44,8 @@ LabelMatch LabelMatch::from(const std::string& rule) {
   return match;
 }
 
+std::string LabelMatch::class_of(const std::string& desc) const { return exact_ ? normalize_label(desc) : canonical(desc); }
+
 std::string LabelMatch::canonical(const std::string& desc) const {
   if (exact_) return desc;
   std::string label = normalize_label(desc);

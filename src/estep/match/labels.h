@@ -15,6 +15,8 @@ class LabelMatch {
 
   /// Equal for equal labels. @param desc  UTF-8
   std::string canonical(const std::string& desc) const;
+  /// The same, normalised under "exact" too: COCO's classes (BEHAVIOUR 15).
+  std::string class_of(const std::string& desc) const;
 
  private:
   bool exact_ = false;
