@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 
 #include "text/stored_prompt.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/out_of_resources.h"
 #include "checkpoint/peft.h"
 #include "estep/parse/strict_parser.h"
 #include "model/adapter.h"
+#include "resume/resume.h"
 #include "rollout/generation_scope.h"
 #include "text/stop_ids.h"
 #include "vision/image.h"
@@ -24,6 +28,27 @@ bool is_image_name(const fs::path& path) {
   std::string ending = path.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
+}
+
+/// What is wrong with the image that `part` reads; nothing when it succeeds.
+std::optional<Problem> problem_in(const std::function<void()>& part) {
+  try {
+    part();
+    return std::nullopt;
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    return error.problems().front();
+  }
+}
+
+void check_is_no_run(const std::string& directory) {
+  const std::vector<CheckpointName> checkpoints = list_checkpoints(directory);
+  if (checkpoints.empty() || fs::exists(join_path(directory, "config.json"))) return;
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is a run directory, not a checkpoint", directory),
+                                       .where = directory,
+                                       .what = fmt::format("it has no config.json, but {} checkpoint-N", checkpoints.size()),
+                                       .fix = "use " + checkpoints.back().path});
 }
 
 /// Settings that a configuration for this model would have.
@@ -49,6 +74,7 @@ Settings settings_of(const PredictorOptions& options, const std::string& base_di
 
 Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   std::string base_dir = options.model_dir, adapter_dir = options.adapter_dir;
+  check_is_no_run(base_dir);
   if (adapter_dir.empty() && is_adapter_dir(base_dir)) adapter_dir = base_dir;
   std::optional<PeftAdapter> adapter;
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
@@ -62,37 +88,57 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
 
 Predictor::~Predictor() = default;
 
-Prompt Predictor::prompt_of(const std::string& path, int64_t index) const {
-  const ImageSize size = read_image_size(path);
-  const Sample sample{
-      .sample_id = index, .image_paths = {path}, .width_px = size.width_px, .height_px = size.height_px, .objects = {}, .where = path};
+Prompt Predictor::prompt_of(const Prediction& image, int64_t index) const {
+  const Sample sample{.sample_id = index,
+                      .image_paths = {image.path},
+                      .width_px = image.width_px,
+                      .height_px = image.height_px,
+                      .objects = {},
+                      .where = image.path};
   return make_prompt(sample, 0, *session_->prompts, session_->patches);
 }
 
 std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths) {
-  std::vector<Prompt> prompts;
+  std::vector<Prediction> predictions;
+  std::vector<Prompt> prompts(paths.size());
   std::vector<ImageRef> images;
-  for (const std::string& path : paths) {
-    prompts.push_back(prompt_of(path, num_answered_++));
-    for (const ImageRef& image : prompts.back().images) images.push_back(image);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    Prediction& one = predictions.emplace_back(Prediction{.path = paths[i]});
+    one.unreadable = problem_in([&] {
+      const ImageSize size = read_image_size(one.path);
+      one.width_px = size.width_px;
+      one.height_px = size.height_px;
+      prompts[i] = prompt_of(one, num_answered_++);
+    });
+    images.insert(images.end(), prompts[i].images.begin(), prompts[i].images.end());
   }
   session_->pixels->prefetch(images);
+  std::vector<Prompt> asked;
+  std::vector<Prediction*> answered;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    Prediction& one = predictions[i];
+    // Decoded before anything is asked: a damaged image would end the answers of all.
+    if (!one.unreadable) one.unreadable = problem_in([&] { session_->pixels->get(prompts[i].images.front()); });
+    if (one.unreadable) continue;
+    asked.push_back(std::move(prompts[i]));
+    answered.push_back(&one);
+  }
+  if (!asked.empty()) answer(asked, answered);
+  return predictions;
+}
+
+void Predictor::answer(const std::vector<Prompt>& prompts, const std::vector<Prediction*>& predictions) {
   GenerationScope scope(*rollouts_.engine, nullptr, kWeightsOfNow);
   const std::vector<Rollout> rollouts = rollouts_.engine->generate(prompts, {});
   scope.finish();
-  std::vector<Prediction> predictions;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const ImageSize size = read_image_size(paths[i]);
+  for (size_t i = 0; i < prompts.size(); ++i) {
     const ParsedRollout parsed = parse_rollout(rollouts[i].response_token_ids, *session_->tokenizer, session_->coords, stop_ids_);
-    predictions.push_back({.path = paths[i],
-                           .width_px = size.width_px,
-                           .height_px = size.height_px,
-                           .objects = scene_of(parsed.objects),
-                           .status = parsed.status,
-                           .dropped_invalid = parsed.dropped_invalid,
-                           .text = session_->tokenizer->decode_bytes(rollouts[i].response_token_ids)});
+    Prediction& one = *predictions[i];
+    one.objects = scene_of(parsed.objects);
+    one.status = parsed.status;
+    one.dropped_invalid = parsed.dropped_invalid;
+    one.text = session_->tokenizer->decode_bytes(rollouts[i].response_token_ids);
   }
-  return predictions;
 }
 
 std::vector<std::string> images_at(const std::vector<std::string>& paths) {

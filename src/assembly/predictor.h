@@ -1,11 +1,13 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
+#include "base/error.h"
 
 namespace rematch {
 
@@ -25,22 +27,25 @@ struct Prediction {
   int width_px = 0, height_px = 0;
   std::vector<SceneObject> objects;  ///< in the order of the answer
   ParseStatus status = ParseStatus::kMalformed;
-  int dropped_invalid = 0;  ///< entries of the answer that are not objects
-  std::string text;         ///< the answer as written
+  int dropped_invalid = 0;            ///< entries of the answer that are not objects
+  std::string text;                   ///< the answer as written
+  std::optional<Problem> unreadable;  ///< why there is no answer: the image cannot be read, or its size is illegal
 };
 
 /// A trained model with the prompt it was trained with: images in, objects out. Answers greedily, as evaluation does.
 class Predictor {
  public:
-  /// Loads the model. @throws UserError for a directory that is neither a model nor an adapter, and as Session
+  /// Loads the model. @throws UserError for a directory that is neither a model nor an adapter, and as Session; a run's directory is told
+  /// which checkpoint to use
   Predictor(const PredictorOptions& options, Terminal& terminal);
   ~Predictor();
 
-  /// Answers for images, in order. @throws UserError (data) for an image that cannot be read or has an illegal size
+  /// Answers for images, in order. One that cannot be read says why, and does not keep the others from their answers.
   std::vector<Prediction> predict(const std::vector<std::string>& paths);
 
  private:
-  Prompt prompt_of(const std::string& path, int64_t index) const;
+  Prompt prompt_of(const Prediction& image, int64_t index) const;
+  void answer(const std::vector<Prompt>& prompts, const std::vector<Prediction*>& predictions);
   Settings settings_;
   std::unique_ptr<Session> session_;
   Rollouts rollouts_;

@@ -25,14 +25,17 @@ constexpr size_t kMostWhole = size_t{1} << 31;  // bytes that are read into memo
 constexpr size_t kReadBlock = size_t{1} << 12;
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
+  const bool reads = doing == "read" || doing == "open" || doing == "map";
   const char* fix = error_number == ENOENT                             ? "check the path; relative paths start at the current directory"
                     : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
                     : error_number == ENOMEM ? "raise the memory limit (ulimit -v, the container's), or close other programs"
                     : error_number == EMFILE || error_number == ENFILE
                         ? "raise the limit of open files (ulimit -n), or close other programs"
-                    : error_number == EFBIG ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
+                    : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
+                    : error_number == EISDIR ? "give the path of a file, not of a directory"
                     : error_number == EACCES || error_number == EROFS || error_number == EPERM
-                        ? "check the permissions, or choose a directory you can write to"
+                        ? reads ? "check the permissions (ls -l) of the file and of the directories above it"
+                                : "check the permissions, or choose a directory you can write to"
                         : "check the file and the disk it is on";
   const Problem problem = {
       .error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number), .fix = fix};
@@ -89,6 +92,12 @@ void sync_path(const std::string& path) {
   if (result != 0 && error_number != EINVAL) fail("sync", path, error_number);
 }
 
+// Something else than a regular file has this name.
+bool is_special(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 // Swaps two directories atomically; false where the file system does not support it.
 bool swap_directories(const std::string& a, const std::string& b) {
   return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
@@ -136,9 +145,9 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }
 
-FileWriter::FileWriter(const std::string& path) : path_(path) {
+FileWriter::FileWriter(const std::string& path, const std::string& shown_as) : shown_as_(shown_as.empty() ? path : shown_as) {
   fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0) fail("write", path, errno);
+  if (fd_ < 0) fail("write", shown_as_, errno);
 }
 
 FileWriter::~FileWriter() {
@@ -150,7 +159,7 @@ void FileWriter::write(const void* data, size_t size_bytes) {
   while (size_bytes > 0) {
     const ssize_t count = ::write(fd_, cursor, size_bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("write", path_, errno);
+    if (count < 0) fail("write", shown_as_, errno);
     cursor += count;
     size_bytes -= static_cast<size_t>(count);
   }
@@ -161,22 +170,31 @@ void FileWriter::finish() {
   const int synced = ::fsync(fd);
   const int sync_error = errno;
   const int closed = ::close(fd);
-  if (synced != 0 && sync_error != EINVAL) fail("write", path_, sync_error);
-  if (closed != 0) fail("write", path_, errno);
+  if (synced != 0 && sync_error != EINVAL) fail("write", shown_as_, sync_error);
+  if (closed != 0) fail("write", shown_as_, errno);
+}
+
+StagedFile::StagedFile(const std::string& final_path)
+    : final_path_(final_path),
+      temporary_path_(is_special(final_path) ? "" : fmt::format("{}.tmp-{}", final_path, ::getpid())),
+      writer_(temporary_path_.empty() ? final_path : temporary_path_, final_path) {}
+
+StagedFile::~StagedFile() {
+  if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
+}
+
+void StagedFile::commit() {
+  writer_.finish();
+  if (temporary_path_.empty()) return;
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("replace", final_path_, errno);
+  temporary_path_.clear();
+  sync_path(parent_of(final_path_));
 }
 
 void write_file_atomic(const std::string& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
-  try {
-    FileWriter writer(temporary);
-    writer.write(content);
-    writer.finish();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename to", path, errno);
-    sync_path(parent_of(path));
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+  StagedFile file(path);
+  file.write(content);
+  file.commit();
 }
 
 StagedDirectory::StagedDirectory(std::string final_path) : final_path_(std::move(final_path)) {
@@ -207,7 +225,7 @@ void StagedDirectory::commit() {
       leftover += ".old";
       if (::rename(final_path_.c_str(), leftover.c_str()) != 0) fail("replace", final_path_, errno);
     }
-    if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("rename to", final_path_, errno);
+    if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("create", final_path_, errno);
   }
   committed_ = true;
   sync_path(parent_of(final_path_));

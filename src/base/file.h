@@ -31,8 +31,8 @@ class MappedFile {
 /// Sequential writer that checks every call and syncs on close: a full disk is an error, never a short file.
 class FileWriter {
  public:
-  /// Creates or truncates `path`. @throws UserError (environment)
-  explicit FileWriter(const std::string& path);
+  /// Creates or truncates `path`. @param shown_as  its name in errors, where it is not its own. @throws UserError (environment)
+  explicit FileWriter(const std::string& path, const std::string& shown_as = "");
   /// Closes without syncing; an unfinished file may be left behind (StagedDirectory removes it).
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -44,11 +44,30 @@ class FileWriter {
   void finish();
 
  private:
-  std::string path_;
+  std::string shown_as_;
   int fd_ = -1;
 };
 
-/// Replaces `path` with `content` so that a reader sees the old file or the new one, whole (temporary name, sync, rename).
+/// A file that appears complete or not at all: what is written goes into a sibling, commit() syncs and renames it to its final name
+/// (replacing an existing file). Without commit the sibling is removed. A pipe or a device under that name is written to as it is.
+class StagedFile {
+ public:
+  /// @throws UserError (environment), also for a directory
+  explicit StagedFile(const std::string& final_path);
+  ~StagedFile();
+  StagedFile(const StagedFile&) = delete;
+  StagedFile& operator=(const StagedFile&) = delete;
+
+  void write(std::string_view text) { writer_.write(text); }
+  void commit();
+
+ private:
+  std::string final_path_;
+  std::string temporary_path_;  ///< empty: written in place, or committed
+  FileWriter writer_;
+};
+
+/// Replaces `path` with `content` so that a reader sees the old file or the new one, whole (StagedFile).
 void write_file_atomic(const std::string& path, std::string_view content);
 
 /// A directory that appears complete or not at all: files are written under path(), commit() syncs and renames it to its final

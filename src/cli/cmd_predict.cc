@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "assembly/predictor.h"
@@ -47,6 +48,12 @@ std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
 std::string jsonl_line(const Prediction& one) {
   Json json;
   json["image"] = one.path;
+  if (one.unreadable) {
+    json["objects"] = Json::array();
+    json["status"] = "unreadable";
+    json["error"] = fmt::format("{}: {}", one.unreadable->error, one.unreadable->what);
+    return python_json(json) + "\n";
+  }
   json["width"] = one.width_px;
   json["height"] = one.height_px;
   json["objects"] = Json::array();
@@ -63,7 +70,7 @@ std::string jsonl_line(const Prediction& one) {
   return python_json(json) + "\n";
 }
 
-/// A COCO file of the predictions; the k-th of an answer has the score 1 − k/1000.
+/// A COCO file of the predictions, without the images that cannot be read; the k-th of an answer has the score 1 − k/1000.
 std::string coco_document(const std::vector<Prediction>& predictions) {
   std::set<std::string> labels;
   for (const Prediction& one : predictions) {
@@ -75,6 +82,7 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
   json["annotations"] = Json::array();
   for (const std::string& label : labels) json["categories"].push_back({{"id", json["categories"].size() + 1}, {"name", label}});
   for (const Prediction& one : predictions) {
+    if (one.unreadable) continue;
     const size_t image_id = json["images"].size() + 1;
     json["images"].push_back({{"id", image_id}, {"file_name", one.path}, {"width", one.width_px}, {"height", one.height_px}});
     for (size_t k = 0; k < one.objects.size(); ++k) {
@@ -100,26 +108,48 @@ void draw(const Prediction& one, const std::string& directory, size_t index) {
   write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem), encode_png(scene_panel(image, objects, side).image()));
 }
 
+/// @throws UserError (config) when the answers would replace an image
+void check_out(const std::string& out, const std::vector<std::string>& images) {
+  std::error_code error;
+  for (const std::string& image : images) {
+    if (!std::filesystem::equivalent(out, image, error)) continue;
+    throw UserError(ErrorKind::kConfig, {.error = "--out would replace an image that is to be read",
+                                         .where = "--out " + out,
+                                         .what = image + " is the same file",
+                                         .fix = "give --out another name"});
+  }
+}
+
+/// @throws UserError (data) that lists the images without an answer
+void report_unreadable(const std::vector<Prediction>& predictions) {
+  std::vector<Problem> problems;
+  for (const Prediction& one : predictions) {
+    if (one.unreadable) problems.push_back(*one.unreadable);
+  }
+  if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
+}
+
 int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = images_at(arguments.inputs);
+  check_out(arguments.out, images);
   if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
   if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
   if (!arguments.draw_dir.empty()) {
     survive_closed_pipe();  // the pictures are wanted whoever reads the answers
     make_directories(arguments.draw_dir);
   }
-  std::unique_ptr<FileWriter> file;
-  if (!arguments.out.empty()) file = std::make_unique<FileWriter>(arguments.out);
-  const auto write = [&file](const std::string& text) { file ? file->write(text) : static_cast<void>(std::cout << text << std::flush); };
   Predictor predictor(arguments.predictor, *terminal);
+  std::optional<StagedFile> file;
+  if (!arguments.out.empty()) file.emplace(arguments.out);
+  const auto write = [&file](const std::string& text) { file ? file->write(text) : static_cast<void>(std::cout << text << std::flush); };
   std::vector<Prediction> all;
   for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {
     const std::vector<std::string> batch(images.begin() + static_cast<std::ptrdiff_t>(begin),
                                          images.begin() + static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
     for (Prediction& one : predictor.predict(batch)) {
-      if (!arguments.draw_dir.empty()) draw(one, arguments.draw_dir, all.size());
+      if (!arguments.draw_dir.empty() && !one.unreadable) draw(one, arguments.draw_dir, all.size());
       if (arguments.format == "jsonl") write(jsonl_line(one));
       all.push_back(std::move(one));
     }
@@ -127,8 +157,10 @@ int run_predict(PredictArguments& arguments) {
   }
   terminal->finish_progress();
   if (arguments.format == "coco") write(coco_document(all));
-  if (file) file->finish();
-  if (!arguments.draw_dir.empty()) terminal->say(fmt::format("drew {} images into {}", all.size(), arguments.draw_dir));
+  if (file) file->commit();
+  const auto num_answered = std::count_if(all.begin(), all.end(), [](const Prediction& one) { return !one.unreadable; });
+  if (!arguments.draw_dir.empty()) terminal->say(fmt::format("drew {} images into {}", num_answered, arguments.draw_dir));
+  report_unreadable(all);
   return 0;
 }
 
@@ -144,7 +176,7 @@ std::vector<Command> add_predict_command(CLI::App& app) {
   predict->add_option("--format", arguments->format, "jsonl: one line for each image; coco: one COCO document with scores")
       ->check(CLI::IsMember({"jsonl", "coco"}))
       ->capture_default_str();
-  predict->add_option("--out", arguments->out, "file to write; default: standard output");
+  predict->add_option("--out", arguments->out, "file to write, replaced once all answers are there; default: standard output");
   predict->add_option("--system", arguments->system, "system prompt; default: as stored with the checkpoint");
   predict->add_option("--user", arguments->user, "user prompt; default: as stored with the checkpoint");
   predict->add_option("--max-new-tokens", arguments->predictor.max_new_tokens, "longest answer; default: as stored with the checkpoint")

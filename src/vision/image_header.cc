@@ -8,8 +8,8 @@ namespace {
 
 // Pillow's limit against decompression bombs: beyond this it refuses to open a file.
 constexpr int64_t kMaxPixels = 178'956'970;
-constexpr const char* kConvertFix =
-    "convert it: python3 -c 'from PIL import Image, ImageOps; "
+constexpr const char* kTurnCommand =
+    "python3 -c 'from PIL import Image, ImageOps; "
     "ImageOps.exif_transpose(Image.open(\"IN\")).convert(\"RGB\").save(\"OUT.png\")'";
 
 uint32_t big_endian(std::string_view bytes, size_t offset, size_t num_bytes) {
@@ -25,7 +25,7 @@ uint32_t little_endian32(std::string_view bytes, size_t offset) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& error, const std::string& what,
-                         const std::string& fix = kConvertFix) {
+                         const std::string& fix = fmt::format("convert it: {}", kTurnCommand)) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
@@ -33,8 +33,8 @@ void check_orientation(std::string_view exif, const std::string& where) {
   const int orientation = exif_orientation(exif);
   if (orientation == 1) return;
   refuse(where, "the image is stored rotated (EXIF)",
-         fmt::format("EXIF orientation {}; only 1 is supported, because boxes would not match", orientation),
-         fmt::format("{}; then check the record's width, height and coordinates", kConvertFix));
+         fmt::format("EXIF orientation {}; only 1 is supported: coordinates are those of the pixels as they are stored", orientation),
+         fmt::format("turn it: {}; where a record names it, check its width, height and coordinates then", kTurnCommand));
 }
 
 void check_size(int64_t width, int64_t height, const std::string& where) {
@@ -133,7 +133,6 @@ ImageHeader webp_header(std::string_view bytes, const std::string& where) {
 }
 
 std::string name_of_other_format(std::string_view bytes) {
-  if (bytes.empty()) return "an empty file";
   if (bytes.substr(0, 4) == "GIF8") return "a GIF";
   if (bytes.substr(0, 2) == "BM") return "a BMP";
   if (bytes.substr(0, 4) == std::string_view("II*\0", 4) || bytes.substr(0, 4) == std::string_view("MM\0*", 4)) return "a TIFF";
@@ -148,7 +147,7 @@ UserError corrupt_image(const std::string& where, const char* format, const std:
   return UserError(ErrorKind::kData, {.error = "the image file is corrupt or truncated",
                                       .where = where,
                                       .what = fmt::format("{}: {}", format, reason),
-                                      .fix = "download the file again, or remove its record"});
+                                      .fix = "download the file again, or leave it out"});
 }
 
 Image blank_image(const ImageHeader& header) {
@@ -161,7 +160,9 @@ ImageHeader read_image_header(std::string_view bytes, const std::string& where) 
   if (bytes.substr(0, 8) == "\x89PNG\r\n\x1a\n") return png_header(bytes, where);
   if (bytes.substr(0, 3) == "\xff\xd8\xff") return jpeg_header(bytes, where);
   if (bytes.substr(0, 4) == "RIFF" && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP") return webp_header(bytes, where);
-  refuse(where, "the image is not a JPEG, PNG or WebP file", name_of_other_format(bytes));
+  const std::string error = "the image is not a JPEG, PNG or WebP file";
+  if (bytes.empty()) refuse(where, error, "an empty file", "download the file again, or leave it out");
+  refuse(where, error, name_of_other_format(bytes));
 }
 
 }  // namespace rematch::vision

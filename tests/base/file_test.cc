@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -49,6 +50,44 @@ TEST(StagedDirectory, ReplacesTheOldOneWholeAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
 
+TEST(StagedFile, LeavesNothingWhenAbandonedAndKeepsTheOldOne) {
+  test::TempDir dir;
+  dir.write("a.txt", "old");
+  {
+    StagedFile staged(dir.file("a.txt"));
+    staged.write("new");
+    EXPECT_EQ(read_file(dir.file("a.txt")), "old");
+  }
+  EXPECT_EQ(read_file(dir.file("a.txt")), "old");
+  StagedFile staged(dir.file("a.txt"));
+  staged.write("new");
+  staged.commit();
+  EXPECT_EQ(read_file(dir.file("a.txt")), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(StagedFile, ErrorsNameTheFileThatWasAskedFor) {
+  test::TempDir dir;
+  const UserError nowhere = test::catch_user_error([&] { write_file_atomic(dir.file("none/x.png"), "x"); });
+  EXPECT_EQ(nowhere.problems()[0].error, "cannot write " + dir.file("none/x.png"));
+  EXPECT_EQ(std::string(nowhere.what()).find(".tmp-"), std::string::npos) << nowhere.what();
+  const UserError directory = test::catch_user_error([&] { write_file_atomic(dir.path(), "x"); });
+  EXPECT_EQ(directory.problems()[0].error, "cannot write " + dir.path());
+  EXPECT_EQ(directory.problems()[0].fix, "give the path of a file, not of a directory");
+}
+
+TEST(StagedFile, WritesToAPipeInsteadOfReplacingIt) {
+  test::TempDir dir;
+  ASSERT_EQ(::mkfifo(dir.file("pipe").c_str(), 0600), 0);
+  const int reader = ::open(dir.file("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_file_atomic(dir.file("pipe"), "hello");
+  char text[5] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 5);
+  EXPECT_EQ(std::string(text, sizeof text), "hello");
+  EXPECT_TRUE(std::filesystem::is_fifo(dir.file("pipe")));
+  ::close(reader);
+}
+
 TEST(FileWriter, ReportsAFullDisk) {
   const UserError error = test::catch_user_error([] {
     FileWriter writer("/dev/full");
@@ -62,6 +101,17 @@ TEST(FileWriter, ReportsAFullDisk) {
 TEST(ReadFile, NamesTheMissingPath) {
   const UserError error = test::catch_user_error([] { read_file("/nowhere/x"); });
   EXPECT_EQ(error.problems()[0].where, "/nowhere/x");
+}
+
+TEST(ReadFile, AFileThatMayNotBeReadIsNotToldToBeWrittenElsewhere) {
+  const test::TempDir dir;
+  std::filesystem::permissions(dir.write("secret", "x"), std::filesystem::perms::none);
+  const bool is_root = ::geteuid() == 0;
+  constexpr uid_t kNobody = 65534;
+  ASSERT_TRUE(!is_root || ::seteuid(kNobody) == 0);
+  const UserError error = test::catch_user_error([&] { read_file(dir.file("secret")); });
+  ASSERT_TRUE(!is_root || ::seteuid(0) == 0);
+  EXPECT_EQ(error.problems()[0].fix, "check the permissions (ls -l) of the file and of the directories above it");
 }
 
 TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {

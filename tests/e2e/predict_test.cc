@@ -73,6 +73,55 @@ TEST(Predict, AnAdapterAnswersAsItsMergedModel) {
   EXPECT_EQ(both.out, merged.out);
 }
 
+TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
+  test::Program program;
+  std::filesystem::create_directory(program.dir().file("photos"));
+  const std::string good = read_file(test::Program::golden("images/0.png"));
+  program.dir().write("photos/a.png", good);
+  program.dir().write("photos/b.jpg", "");
+  program.dir().write("photos/c.png", good.substr(0, good.size() / 2));
+  program.dir().write("photos/d.png", good);
+  const std::string command = "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
+  const test::ProcessResult result = program.run(command);
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  const std::vector<Json> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 4u) << result.out;
+  for (const size_t i : {1u, 2u}) {
+    EXPECT_EQ(lines[i]["status"], "unreadable");
+    EXPECT_FALSE(lines[i]["error"].get<std::string>().empty());
+  }
+  EXPECT_EQ(lines[0]["text"], lines[3]["text"]);
+  for (const char* part : {"photos/b.jpg", "photos/c.png", "download the file again", "drew 2 images"})
+    EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
+  EXPECT_EQ(result.err.find("record"), std::string::npos) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0003_d.png")));
+  EXPECT_EQ(program.run(command + " --format coco --out found.json").exit_code, 3);
+  EXPECT_EQ(read_json_file(program.dir().file("found.json"))["images"].size(), 2u);
+}
+
+TEST(Predict, AFileOfEarlierAnswersOutlivesWhatFails) {
+  test::Program program;
+  program.dir().write("found.jsonl", "earlier");
+  const std::string image = test::Program::golden("images/0.png");
+  EXPECT_EQ(program.run("predict nowhere " + image + " --out found.jsonl").exit_code, 2);
+  EXPECT_EQ(read_file(program.dir().file("found.jsonl")), "earlier");
+  const std::string pixels = read_file(image);
+  program.dir().write("in.png", pixels);
+  const test::ProcessResult replaced = program.run("predict " + test::Program::model() + " in.png --out ./in.png");
+  EXPECT_EQ(replaced.exit_code, 2) << replaced.err;
+  EXPECT_NE(replaced.err.find("--out would replace an image"), std::string::npos) << replaced.err;
+  EXPECT_EQ(read_file(program.dir().file("in.png")), pixels);
+}
+
+TEST(Predict, OfARunDirectoryNamesItsNewestCheckpoint) {
+  test::Program program;
+  for (const char* step : {"2", "10"}) std::filesystem::create_directories(program.dir().file(std::string("run/checkpoint-") + step));
+  const test::ProcessResult result = program.run("predict run " + test::Program::golden("images/0.png"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("run is a run directory, not a checkpoint"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("use run/checkpoint-10"), std::string::npos) << result.err;
+}
+
 TEST(Predict, HelpShowsTwoExamplesAndMistakesAreNamed) {
   test::Program program;
   const test::ProcessResult help = program.run("predict --help");
