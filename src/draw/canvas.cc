@@ -60,7 +60,7 @@ void Canvas::outline(const std::vector<Point>& points, Rgb color, int thickness)
 void Canvas::text(int left, int top, std::string_view utf8, Rgb color, int scale) {
   for (size_t offset = 0; offset < utf8.size(); left += kGlyphStep * scale) {
     const char32_t code_point = next_code_point(utf8, offset);
-    for (int row = 0; row < kGlyphHeight; ++row) {
+    for (int row = -kGlyphRise; row < kGlyphHeight; ++row) {
       const unsigned dots = glyph_row(code_point, row);
       for (int column = 0; column < kGlyphWidth; ++column) {
         if ((dots >> (kGlyphWidth - 1 - column) & 1u) != 0) fill(left + column * scale, top + row * scale, scale, scale, color);
@@ -76,6 +76,17 @@ int text_width(std::string_view utf8, int scale) {
 }
 
 int text_height(int scale) { return kGlyphHeight * scale; }
+
+int text_rise(std::string_view utf8, int scale) {
+  int rise = 0;
+  for (size_t offset = 0; offset < utf8.size();) {
+    const char32_t code_point = next_code_point(utf8, offset);
+    for (int row = rise + 1; row <= kGlyphRise; ++row) {
+      if (glyph_row(code_point, -row) != 0) rise = row;
+    }
+  }
+  return rise * scale;
+}
 
 namespace {
 

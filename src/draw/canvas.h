@@ -39,7 +39,7 @@ class Canvas {
   void line(Point from, Point to, Rgb color, int thickness = 1);
   /// A closed outline.
   void outline(const std::vector<Point>& points, Rgb color, int thickness = 1);
-  /// One line of text in the built-in font; what is not ASCII shows as a hollow box. @param scale  pixels of a dot, ≥ 1
+  /// One line of text in the built-in font (draw/font.h); accents may stand text_rise() above `top`. @param scale  pixels of a dot, ≥ 1
   void text(int left, int top, std::string_view utf8, Rgb color, int scale = 1);
 
  private:
@@ -50,6 +50,8 @@ class Canvas {
 /// Size of a line of text in pixels. @param scale  as in Canvas::text
 int text_width(std::string_view utf8, int scale = 1);
 int text_height(int scale = 1);
+/// Pixels that the accents of a line stand above its top: 0 for plain ASCII.
+int text_rise(std::string_view utf8, int scale = 1);
 
 /// The image in another size: means over the pixels covered when it shrinks, nearest pixels when it grows. Both sides ≥ 1.
 Image resized(const Image& image, int width_px, int height_px);

@@ -36,7 +36,8 @@ void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObj
     left = std::min(left, point.x);
     top = std::min(top, point.y);
   }
-  Area area{0, 0, text_width(object.label, scale) + 2 * scale, text_height(scale) + 2 * scale};
+  const int rise = text_rise(object.label, scale);
+  Area area{0, 0, text_width(object.label, scale) + 2 * scale, rise + text_height(scale) + 2 * scale};
   area.left = std::max(0, std::min(static_cast<int>(left), canvas.width_px() - area.width));
   area.top = std::max(0, static_cast<int>(top) - area.height);
   const auto is_taken = [&](const Area& other) { return area.overlaps(other); };
@@ -44,7 +45,7 @@ void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObj
   area.top = std::max(0, std::min(area.top, canvas.height_px() - area.height));
   taken.push_back(area);
   canvas.fill(area.left, area.top, area.width, area.height, object.color);
-  canvas.text(area.left + scale, area.top + scale, object.label, kWhite, scale);
+  canvas.text(area.left + scale, area.top + scale + rise, object.label, kWhite, scale);
 }
 
 /// `text` cut so that it fits.

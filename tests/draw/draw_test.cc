@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "draw/encode.h"
+#include "draw/font.h"
 #include "draw/panel.h"
 #include "vision/image.h"
 
@@ -49,9 +52,41 @@ TEST(Draw, LettersDifferAndOtherScriptsAreABox) {
     return canvas.image().rgb;
   };
   EXPECT_NE(drawn("O"), drawn("Q"));
-  EXPECT_EQ(drawn("\xE7\x8C\xAB"), drawn("\xC3\xA9"));
-  EXPECT_NE(drawn("\xC3\xA9"), drawn("e"));
-  EXPECT_EQ(text_width("a\xC3\xA9", 2), text_width("ab", 2));
+  EXPECT_EQ(drawn("猫"), drawn("犬"));
+  EXPECT_NE(drawn("é"), drawn("猫"));
+  EXPECT_EQ(text_width("aé", 2), text_width("ab", 2));
+}
+
+TEST(Draw, EveryLetterOfLatinOneAndExtendedAHasAShapeOfItsOwn) {
+  std::map<std::vector<unsigned>, char32_t> shapes;
+  const auto shape_of = [](char32_t code_point) {
+    std::vector<unsigned> rows;
+    for (int row = -kGlyphRise; row < kGlyphHeight; ++row) rows.push_back(glyph_row(code_point, row));
+    return rows;
+  };
+  const std::vector<unsigned> hollow = shape_of(U'猫');
+  for (char32_t code_point = U'!'; code_point <= 0x17F; code_point = code_point == U'~' ? 0xA1 : code_point + 1) {
+    if (code_point == 0xAD || code_point == 0x110) continue;  // the soft hyphen is a hyphen; Đ looks like Ð
+    const std::vector<unsigned> shape = shape_of(code_point);
+    for (const unsigned dots : shape) EXPECT_LT(dots, 1u << kGlyphWidth);
+    EXPECT_NE(shape, hollow) << static_cast<uint32_t>(code_point);
+    const auto [same, is_new] = shapes.emplace(shape, code_point);
+    EXPECT_TRUE(is_new) << static_cast<uint32_t>(code_point) << " looks like " << static_cast<uint32_t>(same->second);
+  }
+}
+
+TEST(Draw, ALabelHasRoomForItsAccents) {
+  EXPECT_EQ(text_rise("Katze", 2), 0);
+  EXPECT_EQ(text_rise("café", 2), 2);
+  EXPECT_EQ(text_rise("École", 2), 2 * kGlyphRise);
+  const auto label_rows = [](const char* label) {
+    const Canvas panel =
+        scene_panel(Canvas(100, 100, kInk).image(), {{{GeometryKind::kBbox2d, {500, 500, 900, 900}}, label, kTruthColor}}, 100);
+    int rows = 0;
+    for (int y = 0; y < 50; ++y) rows += pixel(panel.image(), 50, y) == kTruthColor;
+    return rows;
+  };
+  EXPECT_EQ(label_rows("É"), label_rows("E") + kGlyphRise);
 }
 
 TEST(Draw, BoxesStandWhereTheirBinsSay) {
