@@ -31,31 +31,44 @@ constexpr Chart kCharts[] = {{"loss", "loss", "eval_loss"},
 constexpr double kWidth = 340, kHeight = 190, kLeft = 52, kRight = 8, kTop = 8, kBottom = 22;
 constexpr size_t kMaxPoints = 400;
 
+using Points = std::vector<std::pair<double, double>>;
+
 struct Series {
-  std::vector<std::pair<double, double>> line, dots;
+  std::vector<Points> lines;  ///< one for each start of the run
+  Points dots;
 };
 
-Series series_of(const RunData& run, const Chart& chart) {
-  Series series;
-  for (const LoggedStep& step : run.log) {
-    if (const auto value = step.values.find(chart.key); value != step.values.end()) series.line.emplace_back(step.step, value->second);
-    if (const auto value = step.values.find(chart.evaluation); value != step.values.end())
-      series.dots.emplace_back(step.step, value->second);
-  }
-  if (series.line.size() <= kMaxPoints) return series;
-  // Means of neighbours: the shape of the curve stays, the file stays small.
-  const size_t group = (series.line.size() + kMaxPoints - 1) / kMaxPoints;
-  std::vector<std::pair<double, double>> thin;
-  for (size_t begin = 0; begin < series.line.size(); begin += group) {
+/// Means of `group` neighbours: the shape of the curve stays, the file stays small.
+Points thinned(const Points& line, size_t group) {
+  Points thin;
+  for (size_t begin = 0; begin < line.size(); begin += group) {
     double x = 0, y = 0;
-    const size_t end = std::min(series.line.size(), begin + group);
+    const size_t end = std::min(line.size(), begin + group);
     for (size_t i = begin; i < end; ++i) {
-      x += series.line[i].first;
-      y += series.line[i].second;
+      x += line[i].first;
+      y += line[i].second;
     }
     thin.emplace_back(x / static_cast<double>(end - begin), y / static_cast<double>(end - begin));
   }
-  series.line = std::move(thin);
+  return thin;
+}
+
+Series series_of(const RunData& run, const Chart& chart) {
+  Series series;
+  size_t num_points = 0;
+  for (const LoggedStep& step : run.log) {
+    if (const auto value = step.values.find(chart.key); value != step.values.end()) {
+      const auto x = static_cast<double>(step.step);
+      // A step number that falls is another start in the same directory.
+      if (series.lines.empty() || x < series.lines.back().back().first) series.lines.emplace_back();
+      series.lines.back().emplace_back(x, value->second);
+      ++num_points;
+    }
+    if (const auto value = step.values.find(chart.evaluation); value != step.values.end())
+      series.dots.emplace_back(step.step, value->second);
+  }
+  const size_t group = (num_points + kMaxPoints - 1) / kMaxPoints;
+  for (Points& line : series.lines) line = thinned(line, group);
   return series;
 }
 
@@ -67,7 +80,7 @@ std::string short_number(double value) {
 struct Frame {
   double x0 = std::numeric_limits<double>::max(), x1 = std::numeric_limits<double>::lowest(), y0 = x0, y1 = x1;
 
-  void include(const std::vector<std::pair<double, double>>& points) {
+  void include(const Points& points) {
     for (const auto& [x, y] : points) {
       if (!std::isfinite(y)) continue;
       x0 = std::min(x0, x);
@@ -93,7 +106,7 @@ std::string chart_html(const Chart& chart, const std::vector<RunData>& runs) {
   std::vector<Series> all;
   for (const RunData& run : runs) {
     all.push_back(series_of(run, chart));
-    frame.include(all.back().line);
+    for (const Points& line : all.back().lines) frame.include(line);
     frame.include(all.back().dots);
   }
   if (frame.x1 < frame.x0) return "";
@@ -108,9 +121,9 @@ std::string chart_html(const Chart& chart, const std::vector<RunData>& runs) {
   svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>", kLeft, kHeight - 6,
                      short_number(frame.x0), kWidth - kRight, kHeight - 6, static_cast<int64_t>(frame.x1));
   for (size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].line.empty()) {
+    for (const Points& line : all[i].lines) {
       svg += fmt::format("<polyline class=\"s{}\" points=\"", series_class(i));
-      for (const auto& [x, y] : all[i].line) {
+      for (const auto& [x, y] : line) {
         if (std::isfinite(y)) svg += fmt::format("{:.1f},{:.1f} ", frame.px(x), frame.py(y));
       }
       svg += "\"/>";
@@ -161,10 +174,12 @@ std::string curves_html(const std::vector<RunData>& runs) {
 std::string time_split_html(const std::vector<RunData>& runs) {
   std::string html;
   for (const RunData& run : runs) {
-    const double whole = mean_of(run, "time/step_s");
-    if (whole <= 0) continue;
+    const double step_s = mean_of(run, "time/step_s");
+    if (step_s <= 0) continue;
     std::string bar, legend;
     double known = 0;
+    for (const auto& [key, name] : kTimeParts) known += mean_of(run, key);
+    const double whole = std::max(step_s, known);  // on several ranks each time is that of the slowest one
     size_t part = 0;
     const auto add = [&](const char* name, double seconds, const std::string& fill) {
       const double percent = 100 * seconds / whole;
@@ -172,16 +187,12 @@ std::string time_split_html(const std::vector<RunData>& runs) {
       bar += fmt::format("<span class=\"{}\" style=\"width:{:.2f}%\" title=\"{} {:.1f} %\"></span>", fill, percent, name, percent);
       legend += legend_item(fmt::format("class=\"{}\"", fill), fmt::format("{} {:.1f} %", name, percent));
     };
-    for (const auto& [key, name] : kTimeParts) {
-      const double seconds = mean_of(run, key);
-      known += seconds;
-      add(name, seconds, "f" + series_class(part++));
-    }
-    add("other", std::max(0.0, whole - known), "rest");
+    for (const auto& [key, name] : kTimeParts) add(name, mean_of(run, key), "f" + series_class(part++));
+    add("other", whole - known, "rest");
     html += fmt::format(
         "<div class=\"card\" style=\"margin-bottom:10px\"><b>{}</b>: {:.3g} s a step<div class=\"split\">{}</div><span "
         "class=\"soft\">{}</span></div>\n",
-        html_text(run.name), whole, bar, legend);
+        html_text(run.name), step_s, bar, legend);
   }
   return html;
 }

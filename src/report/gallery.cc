@@ -83,14 +83,14 @@ std::string gallery_html(const EvaluationFile& now, const EvaluationFile* before
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return samples[a].f1_labels() < samples[b].f1_labels(); });
   size_t bytes = 0;
   std::set<size_t> shown;
-  const auto figures = [&](const std::vector<size_t>& chosen) {
+  const auto figures = [&](const std::string& title, const std::vector<size_t>& chosen) {
     std::string html;
     for (const size_t i : chosen) {
       if (!shown.insert(i).second) continue;
       const auto found = by_image.find({samples[i].sample_id, samples[i].image_path});
       html += figure_html(samples[i], found == by_image.end() ? nullptr : found->second, options, bytes);
     }
-    return "<div class=\"grid\">" + html + "</div>\n";
+    return html.empty() ? "" : "<h3>" + title + "</h3><div class=\"grid\">" + html + "</div>\n";
   };
   const auto num_worst = std::min(order.size(), static_cast<size_t>(options.num_worst));
   const auto num_even = std::min(order.size(), static_cast<size_t>(options.num_even));
@@ -99,8 +99,8 @@ std::string gallery_html(const EvaluationFile& now, const EvaluationFile* before
   std::string html = "<p class=\"soft\">" + legend_item("style=\"background:var(--truth)\"", "truth (dashed)") +
                      legend_item("style=\"background:var(--after)\"", "answer");
   if (!by_image.empty()) html += legend_item("style=\"background:var(--before)\"", "answer before: move the slider");
-  html += "</p>\n<h3>Worst</h3>" + figures({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(num_worst)});
-  return html + "<h3>Evenly spaced, not chosen by score</h3>" + figures(even);
+  html += "</p>\n" + figures("Worst", {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(num_worst)});
+  return html + figures("Evenly spaced, not chosen by score", even);
 }
 
 }  // namespace rematch

@@ -70,6 +70,13 @@ double value_of(const ScoreRow& row, const char* key) {
   return found == row.values.end() ? 0.0 : found->second;
 }
 
+/// A share of a row, "-" where there is nothing to divide by.
+std::string shown_share(const ScoreRow& row, const char* key, double whole) {
+  return whole > 0 ? fmt::format("{:.3f}", value_of(row, key)) : "-";
+}
+
+std::string shown_f1(const ScoreRow& row) { return shown_share(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions")); }
+
 /// @param before  rows of the first evaluation, for a column of what it was; may be empty
 std::string rows_html(const char* first, const std::vector<ScoreRow>& rows, const std::vector<ScoreRow>& before) {
   if (rows.empty()) return "";
@@ -80,11 +87,13 @@ std::string rows_html(const char* first, const std::vector<ScoreRow>& rows, cons
     if (table.size() > kShownClasses) break;
     std::vector<std::string> cells{row.name};
     for (const char* key : {"images", "truths", "predictions"}) cells.push_back(fmt::format("{:.0f}", value_of(row, key)));
-    for (const char* key : {"recall", "precision_labels", "recall_labels", "f1_labels"})
-      cells.push_back(fmt::format("{:.3f}", value_of(row, key)));
+    cells.push_back(shown_share(row, "recall", value_of(row, "truths")));
+    cells.push_back(shown_share(row, "precision_labels", value_of(row, "predictions")));
+    cells.push_back(shown_share(row, "recall_labels", value_of(row, "truths")));
+    cells.push_back(shown_f1(row));
     if (!before.empty()) {
       const auto same = std::find_if(before.begin(), before.end(), [&](const ScoreRow& one) { return one.name == row.name; });
-      cells.push_back(same == before.end() ? "-" : fmt::format("{:.3f}", value_of(*same, "f1_labels")));
+      cells.push_back(same == before.end() ? "-" : shown_f1(*same));
     }
     table.push_back(std::move(cells));
   }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "report/score_table.h"
 
 namespace rematch {
 namespace {
@@ -46,6 +47,13 @@ EvaluationFile read_evaluation(const fs::path& path) {
                       .scores = numbers_of(json),
                       .per_class = rows_of(json, "per_class"),
                       .per_count = rows_of(json, "per_count")};
+  const std::vector<ScoreKind>& kinds = score_kinds();
+  if (std::none_of(kinds.begin(), kinds.end(), [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
+    throw UserError(ErrorKind::kData, {.error = "this file holds no scores of an evaluation",
+                                       .where = path.string(),
+                                       .what = fmt::format("none of its {} members is a score such as {}", json.size(), kinds.front().key),
+                                       .fix = "give an eval_results.json, or an eval/CHECKPOINT.json of a run (rematch eval)"});
+  }
   if (json.contains("model") && json["model"].is_string()) file.model = json["model"].get<std::string>();
   const fs::path samples = path.parent_path() / (path.stem().string() + ".samples.jsonl");
   if (fs::exists(samples)) file.samples_path = samples.string();

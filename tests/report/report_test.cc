@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "draw/canvas.h"
 #include "draw/encode.h"
+#include "report/curves.h"
 #include "report/page.h"
 #include "report/score_table.h"
 #include "support/capture.h"
@@ -146,6 +147,47 @@ TEST_F(ReportTest, TheGalleryStaysWithinItsBytesAndLeavesOutLostImages) {
   EXPECT_FALSE(has(report_html(runs(), {.max_bytes = 10}), "data:image"));
   std::filesystem::remove(image_);
   EXPECT_FALSE(has(report_html(runs(), {}), "data:image"));
+}
+
+TEST_F(ReportTest, ASecondStartInTheSameDirectoryIsALineOfItsOwn) {
+  directory_.write("twice/logging.jsonl",
+                   "{\"step\": 1, \"loss\": 3.0}\n{\"step\": 4, \"loss\": 2.0}\n"
+                   "{\"step\": 1, \"loss\": 3.5}\n{\"step\": 4, \"loss\": 2.5}\n");
+  const std::string html = curves_html({read_run(directory_.file("twice"))});
+  size_t num_lines = 0;
+  for (size_t at = html.find("<polyline"); at != std::string::npos; at = html.find("<polyline", at + 1)) ++num_lines;
+  EXPECT_EQ(num_lines, 2u) << html;
+}
+
+TEST_F(ReportTest, AHeadingStandsOverPicturesOnly) {
+  const std::string html = report_html(runs(), {});
+  EXPECT_TRUE(has(html, "<h3>Worst</h3>"));
+  EXPECT_FALSE(has(html, "Evenly spaced"));  // the only sample is among the worst
+  EXPECT_TRUE(has(report_html(runs(), {.num_worst = 0}), "<h3>Evenly spaced"));
+}
+
+TEST_F(ReportTest, AShareOfNothingIsADash) {
+  directory_.write("after/eval/model.json",
+                   R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0, "predictions": 2, "recall": 0.0,
+                      "precision_labels": 0.0, "recall_labels": 0.0, "f1_labels": 0.0}]})");
+  const std::string html = report_html(runs(), {});
+  const std::string row = html.substr(html.find("ghost"), html.find("</tr>", html.find("ghost")) - html.find("ghost"));
+  EXPECT_EQ(row, "ghost</td><td>1</td><td>0</td><td>2</td><td>-</td><td>0.000</td><td>-</td><td>0.000</td><td>-</td>");
+}
+
+TEST_F(ReportTest, AFileWithoutScoresIsAnError) {
+  for (const char* text : {"{}", R"({"num_samples": 3})"}) {
+    const std::string path = directory_.write("e.json", text);
+    const UserError error = test::catch_user_error([&] { read_run(path); });
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.problems()[0].error, "this file holds no scores of an evaluation");
+  }
+}
+
+TEST_F(ReportTest, TimesOfSeveralRanksFillTheBarOnce) {
+  directory_.write("ranks/logging.jsonl", "{\"step\": 1, \"time/step_s\": 8, \"time/forward_s\": 6, \"time/backward_s\": 4}\n");
+  const std::string html = time_split_html({read_run(directory_.file("ranks"))});
+  EXPECT_TRUE(has(html, "forward 60.0 %") && has(html, "backward 40.0 %") && has(html, "8 s a step")) << html;
 }
 
 TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
