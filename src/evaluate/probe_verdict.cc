@@ -39,6 +39,13 @@ ProbeVerdict broken(const ProbeNumbers& numbers) {
     verdict.headline = "raise max_new_tokens, or go on with stage 1: the answers are cut off";
     verdict.steps.emplace_back("they hold no repeats: see with `rematch rollout` whether `max_new_tokens` cuts good answers, and raise it");
   }
+  const bool runs_away =
+      numbers.truncated() > kMostBroken || numbers.pred_per_gt() > kMostPredPerGt || numbers.duplicates() > kMostDuplicates;
+  if (!runs_away && numbers.malformed() > numbers.truncated()) {
+    verdict.headline = "go on with stage 1: the answers are not JSON";
+    verdict.steps.emplace_back(
+        "read some with `rematch rollout`: a checkpoint that was taught another format or prompt needs stage 1 from there");
+  }
   verdict.steps.emplace_back(
       "stage 1 teaches where an answer ends as well as rewrite does, without rollouts; mix it in with `rollout_share: 0.5` "
       "if stage 2 must run");

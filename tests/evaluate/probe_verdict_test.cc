@@ -76,6 +76,16 @@ TEST(ProbeVerdict, OfAnswersThatAreOnlyCutOffNamesMaxNewTokens) {
   EXPECT_THAT(verdict.headline, HasSubstr("max_new_tokens"));
 }
 
+TEST(ProbeVerdict, OfAnswersThatDoNotRunAwayButAreMalformedSaysSo) {
+  const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) {
+                                       n.num_malformed = 134;
+                                       n.by_count[0].num_predictions = 750;
+                                       n.by_count[0].num_repeated = 0;
+                                     }),
+                                     true);
+  EXPECT_THAT(verdict.headline, HasSubstr("the answers are not JSON"));
+}
+
 TEST(ProbeVerdict, OfAnswersWithoutTheDatasOrderIsToSort) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_in_order = 380; }), ProbeAction::kSort);
   const ProbeVerdict random = judge(healthy(), false);
@@ -120,7 +130,7 @@ TEST(ProbeVerdict, NamesTheGravestFindingFirst) {
     n.num_named_right = 100;
     n.num_matched_50 = 300;
   };
-  EXPECT_THAT(judge(with(everything), true).headline, HasSubstr("run away"));
+  EXPECT_THAT(judge(with(everything), true).headline, HasSubstr("not JSON"));
 }
 
 TEST(ProbeVerdict, AlwaysGivesReasonsAndSteps) {
