@@ -33,7 +33,9 @@ std::string bash_script(const CLI::App& app) {
       "    [[ $word == -* ]] && break\n    [[ $i == 2 && $path != data ]] && break\n    path=\"${{path:+$path }}$word\"\n  done\n"
       "  case $path in\n{}  esac\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-      "  [[ $current == -* || -z $path ]] || COMPREPLY+=($(compgen -f -- \"$current\"))\n}}\n"
+      "  [[ $current == -* || -z $path ]] && return\n"
+      "  local IFS=$'\\n'\n"  // a name with a space is one name
+      "  COMPREPLY+=($(compgen -f -- \"$current\"))\n}}\n"
       "complete -o filenames -F _rematch rematch\n",
       cases);
 }

@@ -120,6 +120,11 @@ TEST(HelpCommands, BashCompletesCommandsAndOptions) {
       "COMP_WORDS=(rematch data from-c); "
       "COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}; COMP_WORDS=(rematch eval --dev); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
   EXPECT_EQ(completed.out, "train\nfrom-coco\n--device\n") << completed.err;
+  program.dir().write("out dir/x", "");
+  const test::ProcessResult spaced = test::run_command(
+      "cd " + program.dir().path() +
+      " && bash -c '. ./c.sh; COMP_WORDS=(rematch report \"out d\"); COMP_CWORD=2; _rematch; printf \"%s|\" \"${COMPREPLY[@]}\"'");
+  EXPECT_EQ(spaced.out, "out dir|") << spaced.err;
   EXPECT_EQ(program.run("completions tcsh").exit_code, 2);
   EXPECT_EQ(program.run("completions").exit_code, 2);
 }
