@@ -1,5 +1,8 @@
 #include "train/after_step.h"
 
+#include <exception>
+#include <utility>
+
 #include "dist/agreement.h"
 #include "train/restore.h"
 
@@ -21,6 +24,31 @@ Judgement judge(TrainParts& parts) {
           .stop = on_any_rank(parts.group, parts.group.rank() == 0 && is_worse) && parts.stop_on_harm};
 }
 
+/// What a save could not do. Weights that are not finite before the first step are those that the run was given.
+std::vector<Problem> problems_of_save(const UserError& unsaved, int64_t num_steps) {
+  std::vector<Problem> problems = unsaved.problems();
+  if (num_steps > 0 || unsaved.kind() != ErrorKind::kData) return problems;
+  problems.front().error = "the checkpoint that the run starts from is damaged: its weights are not finite";
+  problems.front().fix = "download or convert model.model again, or start from another checkpoint";
+  return problems;
+}
+
+/// Throws what ended the run, followed by why its state is not saved; call it where `unsaved` is caught. An interrupt promises a saved state:
+/// after one the failed save is the error. A save that failed on another rank is told by that rank.
+[[noreturn]] void throw_with_cause(const std::exception_ptr& first, const UserError& unsaved, int64_t num_steps) {
+  const std::exception_ptr of_save = std::current_exception();
+  try {
+    std::rethrow_exception(first);
+  } catch (const UserError& cause) {
+    if (dynamic_cast<const PeerFailure*>(&unsaved) != nullptr) throw;
+    std::vector<Problem> problems = cause.problems();
+    for (Problem& problem : problems_of_save(unsaved, num_steps)) problems.push_back(std::move(problem));
+    throw UserError(cause.kind(), std::move(problems));
+  } catch (...) {
+    std::rethrow_exception(of_save);
+  }
+}
+
 }  // namespace
 
 void save(TrainParts& parts) {
@@ -30,7 +58,12 @@ void save(TrainParts& parts) {
 }
 
 [[noreturn]] void save_and_rethrow(TrainParts& parts) {
-  save(parts);
+  const std::exception_ptr first = std::current_exception();
+  try {
+    save(parts);
+  } catch (const UserError& unsaved) {
+    throw_with_cause(first, unsaved, parts.state.global_step);
+  }
   throw;
 }
 

@@ -8,7 +8,8 @@ namespace rematch {
 /// Writes a checkpoint of the run as it is now. @throws UserError (environment) when it cannot be written
 void save(TrainParts& parts);
 
-/// Saves the state and rethrows the current exception: an interrupted or failed run keeps everything that a resume needs.
+/// Saves the state and rethrows the current exception: an interrupted or failed run keeps everything that a resume needs. When the save
+/// fails too, its problems follow those of the exception.
 [[noreturn]] void save_and_rethrow(TrainParts& parts);
 
 /// Scores the weights that the run starts from: the reference of its health (docs/health.md).

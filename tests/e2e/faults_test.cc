@@ -209,6 +209,25 @@ TEST(Faults, WeightsThatAreNotFiniteAreNeverSaved) {
   EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-0"));
 }
 
+TEST(Faults, AModelThatArrivesWithoutFiniteWeightsIsNamedBesideTheLoss) {
+  test::Program program;
+  fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
+  const auto base = HfDir::open(test::Program::model());
+  std::vector<TensorEntry> tensors;
+  for (const std::string& name : base->names()) {
+    tensors.push_back({name, base->tensor(name).clone()});
+    if (name.ends_with("layers.0.input_layernorm.weight")) tensors.back().tensor[0] = std::numeric_limits<float>::quiet_NaN();
+  }
+  write_safetensors(program.dir().file("model/model.safetensors"), tensors);
+  const test::ProcessResult result =
+      program.run("train " + program.config("model: {model: model}\ntraining: {max_steps: 1}\ncustom: {trainer_variant: sft}\n"));
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the loss is not finite"));
+  EXPECT_THAT(result.err, HasSubstr("the checkpoint that the run starts from is damaged"));
+  EXPECT_THAT(result.err, HasSubstr("layers.0.input_layernorm.weight"));
+  EXPECT_THAT(result.err, Not(HasSubstr("resume from an earlier checkpoint")));
+}
+
 TEST(Faults, CheckpointsOfAnAbandonedHistoryAreMovedAside) {
   const std::string lines = "training: {max_steps: 4, save_strategy: steps, save_steps: 1, lr_scheduler_type: constant}\n";
   test::Program undisturbed;

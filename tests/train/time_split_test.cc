@@ -19,4 +19,15 @@ TEST(TimeSplit, GivesTheSharesOfARunInTheOrderOfAStep) {
   EXPECT_EQ(split.text(10), "rollouts 50 %, backward 20 %, other 10 %, evaluation and saving 20 %");
 }
 
+TEST(TimeSplit, OfSeveralRanksAddsUpToTheRun) {
+  TimeSplit split;
+  MetricsBag slowest;  // of each part another rank's
+  slowest.add("time/forward_s", 6);
+  slowest.add("time/backward_s", 4);
+  slowest.add("time/step_s", 8);
+  split.add(slowest);
+  EXPECT_EQ(split.text(10), "forward 48 %, backward 32 %, evaluation and saving 20 %");
+  EXPECT_EQ(split.text(7.9), "forward 60 %, backward 40 %");
+}
+
 }  // namespace rematch
