@@ -120,11 +120,19 @@ void check_out(const std::string& out, const std::vector<std::string>& images) {
   }
 }
 
-/// @throws UserError (data) that lists the images without an answer
+/// @throws UserError (data) that lists the images without an answer, those with the same problem together
 void report_unreadable(const std::vector<Prediction>& predictions) {
   std::vector<Problem> problems;
   for (const Prediction& one : predictions) {
-    if (one.unreadable) problems.push_back(*one.unreadable);
+    if (!one.unreadable) continue;
+    const auto same = std::find_if(problems.begin(), problems.end(), [&](const Problem& problem) {
+      return problem.error == one.unreadable->error && problem.what == one.unreadable->what && problem.fix == one.unreadable->fix;
+    });
+    if (same == problems.end()) {
+      problems.push_back(*one.unreadable);
+    } else {
+      same->where += ", " + one.unreadable->where;
+    }
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
 }
@@ -140,9 +148,9 @@ int run_predict(PredictArguments& arguments) {
     survive_closed_pipe();  // the pictures are wanted whoever reads the answers
     make_directories(arguments.draw_dir);
   }
-  Predictor predictor(arguments.predictor, *terminal);
   std::optional<StagedFile> file;
   if (!arguments.out.empty()) file.emplace(arguments.out);
+  Predictor predictor(arguments.predictor, *terminal);
   const auto write = [&file](const std::string& text) { file ? file->write(text) : static_cast<void>(std::cout << text << std::flush); };
   std::vector<Prediction> all;
   for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {

@@ -81,17 +81,18 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
   program.dir().write("photos/b.jpg", "");
   program.dir().write("photos/c.png", good.substr(0, good.size() / 2));
   program.dir().write("photos/d.png", good);
+  program.dir().write("photos/e.jpg", "");
   const std::string command = "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
   const test::ProcessResult result = program.run(command);
   EXPECT_EQ(result.exit_code, 3) << result.err;
   const std::vector<Json> lines = lines_of(result.out);
-  ASSERT_EQ(lines.size(), 4u) << result.out;
+  ASSERT_EQ(lines.size(), 5u) << result.out;
   for (const size_t i : {1u, 2u}) {
     EXPECT_EQ(lines[i]["status"], "unreadable");
     EXPECT_FALSE(lines[i]["error"].get<std::string>().empty());
   }
   EXPECT_EQ(lines[0]["text"], lines[3]["text"]);
-  for (const char* part : {"photos/b.jpg", "photos/c.png", "download the file again", "drew 2 images"})
+  for (const char* part : {"photos/b.jpg, photos/e.jpg", "photos/c.png", "download the file again", "drew 2 images"})
     EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
   EXPECT_EQ(result.err.find("record"), std::string::npos) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0003_d.png")));
