@@ -47,23 +47,27 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
   const Json& categories = fields.list("categories");
   for (size_t i = 0; i < categories.size(); ++i) {
     JsonFields category(categories[i], origin, fmt::format("categories[{}]", i));
-    names[category.integer("id")] = category.text("name");
+    const std::string name = category.text("name");
+    if (names.try_emplace(category.integer("id"), name).first->second != name) category.fail("id", "another category has this id");
   }
   const std::string directory = options.images_dir.empty() ? std::filesystem::path(path).parent_path().string() : options.images_dir;
   std::map<int64_t, ForeignImage> images;
   const Json& listed = fields.list("images");
   for (size_t i = 0; i < listed.size(); ++i) {
     JsonFields image(listed[i], origin, fmt::format("images[{}]", i));
-    images[image.integer("id")] = {.path = join_path(directory, image.text("file_name")),
-                                   .width_px = image.integer_or<int>("width", 0, 0),
-                                   .height_px = image.integer_or<int>("height", 0, 0),
-                                   .objects = {}};
+    const bool is_new = images
+                            .try_emplace(image.integer("id"), ForeignImage{.path = join_path(directory, image.text("file_name")),
+                                                                           .width_px = image.integer_or<int>("width", 0, 0),
+                                                                           .height_px = image.integer_or<int>("height", 0, 0),
+                                                                           .objects = {}})
+                            .second;
+    if (!is_new) image.fail("id", "another image has this id");
   }
   const Json& annotations = fields.list("annotations");
   for (size_t i = 0; i < annotations.size(); ++i) {
     JsonFields one(annotations[i], origin, fmt::format("annotations[{}]", i));
     if (const Json* crowd = one.find("iscrowd"); crowd != nullptr && *crowd != 0 && *crowd != false) {
-      ++set.notes["crowds left out"];
+      ++set.notes["left out: crowds"];
       continue;
     }
     const auto image = images.find(one.integer("image_id"));
@@ -96,7 +100,7 @@ std::string split_of_name(const std::string& path) {
 }
 
 ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options) {
-  ForeignSet set;
+  ForeignSet set{.splits = {}, .notes = {}, .sources = paths};
   for (const std::string& path : paths) read_file_into(path, options, set);
   return set;
 }

@@ -25,7 +25,8 @@ struct ForeignImage {
 /// A data set of another program: splits by name, and how often something could not be taken over as it was.
 struct ForeignSet {
   std::map<std::string, std::vector<ForeignImage>> splits;
-  std::map<std::string, int64_t> notes;  ///< e.g. "crowds left out" → 12
+  std::map<std::string, int64_t> notes;  ///< e.g. "left out: crowds" → 12
+  std::vector<std::string> sources;      ///< files it was read from, which nothing may replace
 };
 
 /// How a data set is read.
@@ -37,18 +38,19 @@ struct ImportOptions {
 
 /// COCO's instances: one file for each split; the name tells which ("…train…", "…val…", "…test…", else the file's own).
 /// Crowds are left out, masks and outlines of several rings become their boxes.
-/// @throws UserError (data) when a file is not COCO's; (environment) when it cannot be read
+/// @throws UserError (data) when a file is not COCO's or has an id twice; (environment) when it cannot be read
 ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
 /// Pascal VOC: a directory with Annotations/, JPEGImages/ and ImageSets/Main/{train,val,test}.txt (without lists: one split `train`).
-/// @throws UserError as read_coco_files
+/// @throws UserError as read_coco_files; a corner that is not a number is one, and a name of a list without its XML
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options);
 
 /// Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`; labels lie in `labels/` where `images/` are.
-/// @throws UserError as read_coco_files
+/// @throws UserError as read_coco_files; a split none of whose images has a label file is one, and labels in pixels
 ForeignSet read_yolo_set(const std::string& yaml_path, const ImportOptions& options);
 
-/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one file for each split.
+/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one file for each split. Records without
+/// boxes (questions, captions) are left out: only `"bbox": []` says that there is nothing.
 /// @throws UserError as read_coco_files, naming the line
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
@@ -73,8 +75,9 @@ struct WrittenSet {
 int bin_of(double value, double side);
 
 /// Writes `SPLIT.jsonl` for each split into `out_dir` (created). Paths of images are relative to it. Sizes come from the files' headers.
-/// Boxes are cut at the image's edge; those without area and images that cannot be read are left out and counted.
-/// @throws UserError (data) when no image is left; (environment) when a file cannot be written
+/// Boxes are cut at the image's edge; those without area or name and images that cannot be read are left out and counted.
+/// @throws UserError (data) when no image of a split is left; (configuration) when a split would replace a source; both before anything
+///         is written; (environment) when a file cannot be written
 WrittenSet write_records(const ForeignSet& set, const std::string& out_dir);
 
 }  // namespace rematch

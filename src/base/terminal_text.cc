@@ -1,0 +1,47 @@
+#include "base/terminal_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace rematch {
+namespace {
+
+bool is_plain_in_a_shell(char c) {
+  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return is_letter || (c >= '0' && c <= '9') || std::string_view("_-./,:=@%+").find(c) != std::string_view::npos ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (byte < 0x20 || byte == 0x7F) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {  // U+0080..9F in UTF-8
+      shown += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
+}
+
+std::string shell_word(const std::string& text) {
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain_in_a_shell)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
+
+}  // namespace rematch
