@@ -23,23 +23,38 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kMaxProblems = 20;
+constexpr size_t kMaxShown = 20, kMaxPlaces = 2000;
 
-// Collects the problems of many lines; throws them together.
+// Collects the problems of many lines and throws them together: the first ones in full, the others by their places.
 class ProblemList {
  public:
-  bool full() const { return problems_.size() >= kMaxProblems; }
-  void add(const UserError& error) {
-    for (const Problem& problem : error.problems()) problems_.push_back(problem);
+  // @param where  of the line, which every place in it begins with. @param line  1-based
+  void add(const UserError& error, const std::string& where, int64_t line) {
+    for (const Problem& problem : error.problems()) {
+      ++num_;
+      if (problems_.size() < kMaxShown) {
+        problems_.push_back(problem);
+      } else if (places_.size() < kMaxPlaces) {
+        const std::string rest = problem.where.starts_with(where) ? problem.where.substr(where.size()) : "";
+        const std::string object = rest.starts_with(", ") ? rest.substr(1, rest.find(" (") - 1) : "";  // ", object 2 (objects[1])"
+        places_.push_back(fmt::format("line {}{}", line, object));
+      }
+    }
   }
   void throw_if_any() {
     if (problems_.empty()) return;
-    if (full()) problems_.back().fix += fmt::format(" (reading stopped after {} problems; there may be more)", problems_.size());
+    if (!places_.empty()) {
+      const bool all_named = num_ == problems_.size() + places_.size();
+      problems_.back().fix += fmt::format(" ({} problems in all; the others: {}{})", num_, join(places_, ", "),
+                                          all_named ? "" : ", …; `rematch data check FILE --all` lists them");
+    }
     throw UserError(ErrorKind::kData, problems_);
   }
 
  private:
   std::vector<Problem> problems_;
+  std::vector<std::string> places_;
+  size_t num_ = 0;
 };
 
 // Blank as Python's str.strip sees it; bytes that are not UTF-8 are not blank: the reader reports them.
@@ -111,7 +126,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   BoxCensus census;
   ProblemList problems;
   int64_t line_idx = 0, num_records = 0;
-  for (size_t begin = 0; begin < bytes.size() && !problems.full(); ++line_idx) {
+  for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
     if (options.limit && num_records >= *options.limit) break;
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
     const std::string_view line = bytes.substr(begin, end - begin);
@@ -130,7 +145,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       census.add(sample);
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
-      problems.add(error);
+      problems.add(error, where, line_idx + 1);
     }
   }
   if (dataset.samples_.empty()) refuse_foreign_format(jsonl_path, bytes);
@@ -159,13 +174,12 @@ int64_t Dataset::validate_images(const PatchOptions& options) const {
   ProblemList problems;
   int64_t num_deep_grey = 0;
   for (const Sample& sample : samples_) {
-    if (problems.full()) break;
     try {
       num_deep_grey += check_image_sizes(sample, options);
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError& error) {
-      problems.add(at_record(error, sample));
+      problems.add(at_record(error, sample), sample.where, sample.sample_id + 1);
     }
   }
   problems.throw_if_any();

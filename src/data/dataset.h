@@ -21,7 +21,7 @@ struct DatasetOptions {
 /// The records of one JSONL file (BEHAVIOUR 2), immutable after loading.
 class Dataset {
  public:
-  /// Reads and checks a JSONL. Up to 20 bad lines are reported together.
+  /// Reads and checks a JSONL. All problems are reported together: 20 in full, the others by line and object.
   /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object and fix, also when there are no records.
   /// Cost: linear in the file, and one stat per image with check_image_files.
   static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
@@ -42,7 +42,7 @@ class Dataset {
 
   /// Reads the header of every image: its size must equal the record's and be one that processed_size() takes.
   /// @return how many are 16-bit grey, of which Pillow shows little but white (ImageFacts)
-  /// @throws UserError (data) with up to 20 problems, each naming record, file and sizes
+  /// @throws UserError (data) with 20 problems in full, each naming record, file and sizes, and the lines of the others
   int64_t validate_images(const PatchOptions& options) const;
 
  private:

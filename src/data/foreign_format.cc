@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/terminal_text.h"
 
 namespace rematch {
 namespace {
@@ -21,11 +22,11 @@ void refuse_foreign_format(const std::string& path, std::string_view bytes) {
                                        .fix = fmt::format("run `rematch data {}`, then use the JSONL it writes (docs/data.md)", command)});
   };
   if (has(line, "\"messages\"") || has(line, "\"conversations\""))
-    refuse("ms-swift's messages", fmt::format("from-swift {} --out DIR", path));
+    refuse("ms-swift's messages", fmt::format("from-swift {} --out DIR", shell_word(path)));
   const bool is_coco = (has(text, "\"annotations\"") || has(text, "\"categories\"")) && has(text, "\"images\"");
-  if (is_coco) refuse("COCO's annotations", fmt::format("from-coco {} --images DIR --out DIR", path));
+  if (is_coco) refuse("COCO's annotations", fmt::format("from-coco {} --images DIR --out DIR", shell_word(path)));
   if (has(text, "<annotation>")) refuse("a Pascal VOC annotation", "from-voc DIR --out DIR");
-  if (has(text, "names:") && has(text, "train:")) refuse("a YOLO data set", fmt::format("from-yolo {} --out DIR", path));
+  if (has(text, "names:") && has(text, "train:")) refuse("a YOLO data set", fmt::format("from-yolo {} --out DIR", shell_word(path)));
 }
 
 }  // namespace rematch

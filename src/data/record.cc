@@ -175,6 +175,9 @@ std::string read_desc(const Json& object, const std::string& where, const Forbid
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
     fail(where, "\"desc\" contains a line break or a tab", show(value), "replace it with a space");
   }
+  if (std::any_of(desc.begin(), desc.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+    fail(where, "\"desc\" contains a control character", show(value), "remove it");
+  }
   if (const std::string* token = forbidden == nullptr ? nullptr : forbidden->find_in(desc); token != nullptr) {
     fail(where, "\"desc\" contains the text of an added token", fmt::format("{} in {}", *token, show(value)),
          "remove it: the tokenizer would read it as that token, not as text");
@@ -191,6 +194,35 @@ SceneObject read_object(const Json& object, size_t object_idx, const RecordConte
   refuse_unknown_fields(object, kObjectFields, where);
   result.desc = read_desc(object, where, context.forbidden);
   return result;
+}
+
+// Every object, so that all that is wrong with a record is told at once.
+std::vector<SceneObject> read_objects(const Json& objects, const RecordContext& context) {
+  std::vector<SceneObject> result;
+  std::vector<Problem> problems;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    try {
+      result.push_back(read_object(objects[i], i, context));
+    } catch (const UserError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
+  return result;
+}
+
+// One line of a JSONL: its errors have a column and no line of their own.
+Json parse_line(std::string_view line, const std::string& where) {
+  try {
+    return parse_json(line, where);
+  } catch (const UserError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) {
+      if (const std::string first_line = where + ":1:"; problem.where.starts_with(first_line))
+        problem.where = where + ":" + problem.where.substr(first_line.size());
+    }
+    throw UserError(error.kind(), std::move(problems));
+  }
 }
 
 }  // namespace
@@ -211,7 +243,7 @@ const std::string* ForbiddenTexts::find_in(std::string_view text) const {
 }
 
 Sample read_record(std::string_view line, const RecordContext& context) {
-  const Json record = parse_json(line, context.where);
+  const Json record = parse_line(line, context.where);
   if (!record.is_object()) {
     fail(context.where, "a line is not a JSON object", show(record),
          "write one record per line: {\"images\": [...], \"objects\": [...], ...}");
@@ -225,7 +257,7 @@ Sample read_record(std::string_view line, const RecordContext& context) {
   sample.height_px = read_side(record, "height", context.where);
   const Json& objects = required(record, "objects", context.where);
   if (!objects.is_array()) fail(context.where, "\"objects\" is not a list", show(objects), "write \"objects\": [] for an empty scene");
-  for (size_t i = 0; i < objects.size(); ++i) sample.objects.push_back(read_object(objects[i], i, context));
+  sample.objects = read_objects(objects, context);
   return sample;
 }
 

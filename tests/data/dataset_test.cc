@@ -57,12 +57,15 @@ TEST_F(DatasetTest, ReportsAllBadLinesTogether) {
   EXPECT_EQ(error.problems()[2].where, directory_.file("data.jsonl") + ":4");
 }
 
-TEST_F(DatasetTest, StopsAfterTwentyProblemsAndSaysSo) {
+TEST_F(DatasetTest, ShowsTwentyProblemsAndNamesThePlacesOfAllOthers) {
   std::string jsonl;
-  for (int i = 0; i < 30; ++i) jsonl += "{}\n";
+  for (int i = 0; i < 21; ++i) jsonl += "{}\n";
+  const std::string inverted = R"({"desc": "a", "bbox_2d": [9, 1, 2, 3]})", good = R"({"desc": "a", "bbox_2d": [1, 1, 2, 3]})";
+  jsonl += fmt::format(R"({{"images": ["images/a.png"], "width": 32, "height": 32, "objects": [{}, {}, {}]}})", inverted, good, inverted);
   const UserError error = test::catch_user_error([&] { Dataset::load(write(jsonl), {}); });
   EXPECT_EQ(error.problems().size(), 20u);
-  EXPECT_NE(error.problems().back().fix.find("there may be more"), std::string::npos);
+  const std::string& fix = error.problems().back().fix;
+  EXPECT_NE(fix.find("(23 problems in all; the others: line 21, line 22 object 1, line 22 object 3)"), std::string::npos) << fix;
 }
 
 TEST_F(DatasetTest, NamesAMissingImage) {
@@ -186,7 +189,7 @@ TEST_F(DatasetTest, RefusesASecondRecordBehindAZeroByte) {
   const std::string path = write(record() + std::string(1, '\0') + record() + "\n");
   const UserError error = test::catch_user_error([&] { Dataset::load(path, {}); });
   EXPECT_EQ(error.problems()[0].what, "a zero byte");
-  EXPECT_EQ(error.problems()[0].where, fmt::format("{}:1:1:{}", path, record().size() + 1));
+  EXPECT_EQ(error.problems()[0].where, fmt::format("{}:1:{}", path, record().size() + 1));
 }
 
 TEST_F(DatasetTest, ErrorsOfAnImageNameItsRecord) {

@@ -74,10 +74,12 @@ TEST(ReadRecord, AcceptsDegenerateBoxesAndRefusesInvertedOnes) {
 }
 
 TEST(ReadRecord, SaysWhatToDoAboutTheFieldsOfOtherPrograms) {
-  expect_object_refused(R"({"desc": "a", "bbox": [1, 2, 3, 4]})", {"unknown field \"bbox\"", "rename it to \"bbox_2d\"", "COCO"});
-  expect_object_refused(R"({"label": "a", "bbox_2d": [1, 2, 3, 4]})", {"unknown field \"label\"", "rename it to \"desc\""});
+  expect_object_refused(R"({"desc": "a", "bbox": [1, 2, 3, 4]})", {"unknown field \"bbox\"", "rename it to \"bbox_2d\"", "COCO",
+                                                                   "`rematch data check FILE --fix OUT`", "`rematch data from-coco"});
+  expect_object_refused(R"({"label": "a", "bbox_2d": [1, 2, 3, 4]})",
+                        {"unknown field \"label\"", "rename it to \"desc\"", "`rematch data check FILE --fix OUT`"});
   expect_object_refused(R"({"desc": "a", "segmentation": []})", {"unknown field \"segmentation\"", "\"poly\""});
-  expect_refused(R"({"messages": [], "images": ["a"]})", {"unknown field \"messages\"", "not a conversation"});
+  expect_refused(R"({"messages": [], "images": ["a"]})", {"unknown field \"messages\"", "not a conversation", "`rematch data from-swift"});
   expect_refused(R"({"image": "a", "annotations": []})", {"unknown field \"image\"", "write \"images\""});
 }
 
@@ -121,11 +123,23 @@ TEST(ReadRecord, RefusesWrongDescriptions) {
   for (const char* desc : {"a\\nb", "a\\tb", "a\\rb"}) {
     expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc), {"line break or a tab"});
   }
+  for (const char* desc : {"a\\b\u0307x", "a\\u001b[31m", "a\\u0000b"}) {
+    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc), {"control character"});
+  }
   for (const char* desc : {"<|im_end|>", "a <|coord_5|> b", "<<think>"}) {
     expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc), {"added token"});
   }
   expect_refused(record(R"([{"desc": "\ud800", "bbox_2d": [1, 2, 3, 4]}])"), {"not valid JSON"});
   EXPECT_EQ(read(record(R"([{"desc": "<|im_en", "bbox_2d": [1, 2, 3, 4]}])")).objects[0].desc, "<|im_en");
+}
+
+TEST(ReadRecord, TellsOfEveryObjectAndOfTheColumnWhereALineIsNoJson) {
+  const std::string inverted = R"({"desc": "a", "bbox_2d": [9, 1, 2, 3]})";
+  const UserError two =
+      test::catch_user_error([&] { read(record(fmt::format(R"([{}, {{"desc": "", "poly": 3}}, {}])", inverted, inverted))); });
+  ASSERT_EQ(two.problems().size(), 3u);
+  EXPECT_EQ(two.problems()[2].where, "d.jsonl:7, object 3 (objects[2])");
+  EXPECT_EQ(test::catch_user_error([&] { read(R"({"images": ])"); }).problems()[0].where, "d.jsonl:7:12");
 }
 
 TEST(ReadRecord, RefusesAnyButOneGeometry) {
