@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/keep_source.h"
+#include "base/terminal_text.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
 #include "cli/standard_output.h"
@@ -16,6 +18,7 @@
 #include "draw/panel.h"
 #include "import/foreign.h"
 #include "review/review.h"
+#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {
@@ -33,22 +36,23 @@ std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
 
 void print_classes(const std::map<std::string, int64_t>& classes) {
   const std::vector<ClassCount> rows = ranked(classes);
-  std::cout << fmt::format("{} classes:", rows.size());
+  std::cout << counted(static_cast<int64_t>(rows.size()), "class", "classes") << ":";
   for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
-    std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", rows[i].first, rows[i].second);
+    std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", printable(rows[i].first), rows[i].second);
   std::cout << (rows.size() > kShownClasses ? fmt::format(", and {} more\n", rows.size() - kShownClasses) : "\n");
 }
 
 int write_imported(const ForeignSet& set, const std::string& out_dir) {
   const WrittenSet written = write_records(set, out_dir);
   for (const WrittenSplit& split : written.splits) {
-    std::cout << fmt::format("wrote {}: {} images, {} boxes, {} polygons\n", split.path, split.num_images, split.num_boxes,
-                             split.num_polygons);
+    std::cout << fmt::format("wrote {}: {}, {}, {}\n", split.path, counted(split.num_images, "image"),
+                             counted(split.num_boxes, "box", "boxes"), counted(split.num_polygons, "polygon"));
     print_classes(split.classes);
   }
   for (const auto& [note, count] : written.notes) std::cout << fmt::format("  {:6}  {}\n", count, note);
-  for (const std::string& example : written.examples) std::cout << fmt::format("          {}\n", example);
-  std::cout << fmt::format("next: rematch data check {0}; rematch data show {0} --out sheet.png\n", written.splits.front().path);
+  for (const std::string& example : written.examples) std::cout << fmt::format("          {}\n", printable(example));
+  std::cout << fmt::format("next: rematch data check {0}; rematch data show {0} --out sheet.png\n",
+                           shell_word(written.splits.front().path));
   return 0;
 }
 
@@ -104,7 +108,7 @@ const ImportFormat kImportFormats[] = {
      .source_help = "one file for each split",
      .takes_several = true,
      .split_help = "name of the split; default: from the file's name",
-     .examples = "  rematch data from-swift train.jsonl val.jsonl --out data\n"
+     .examples = "  rematch data from-swift swift/train.jsonl swift/val.jsonl --out data\n"
                  "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
      .read = [](const ImportArguments& a) { return read_swift_files(a.sources, a.options); }},
 };
@@ -125,19 +129,29 @@ Command add_import(CLI::App& data, const ImportFormat& format) {
   return {app, [arguments, &format] { return write_imported(format.read(*arguments), arguments->out_dir); }};
 }
 
-void print_findings(const Review& review, size_t most) {
+void print_findings(const Review& review, const std::string& path, size_t most) {
   for (size_t k = 0; k < kNumFindingKinds; ++k) {
     const std::vector<Finding>& findings = review.findings[k];
     if (findings.empty()) continue;
     std::cout << fmt::format("{}: {}\n", finding_name(static_cast<FindingKind>(k)), findings.size());
     for (size_t i = 0; i < std::min(findings.size(), most); ++i)
-      std::cout << fmt::format("  line {}: {}\n", findings[i].line, findings[i].what);
+      std::cout << fmt::format("  line {}: {}\n", findings[i].line, printable(findings[i].what));
     if (findings.size() > most) std::cout << fmt::format("  … and {} more (--all lists them)\n", findings.size() - most);
   }
   if (review.looks_like_pixels) {
-    std::cout << "coordinates look like pixels: none exceeds its image's side, but bins go to 999 on every side\n"
-                 "  bin = min(999, round(1000 * pixel / side)); --fix OUT converts them all\n";
+    std::cout << fmt::format(
+        "coordinates look like pixels: none exceeds its image's side, but bins go to 999 on every side\n"
+        "  bin = min(999, round(1000 * pixel / side)): `rematch data check {} --fix OUT` converts them all\n",
+        shell_word(path));
   }
+}
+
+/// Contents of a model's added tokens; none without a model.
+std::vector<std::string> added_tokens_of(const std::string& model_dir) {
+  std::vector<std::string> texts;
+  if (model_dir.empty()) return texts;
+  for (const AddedToken& token : Tokenizer::load(model_dir)->added_tokens()) texts.push_back(token.content);
+  return texts;
 }
 
 /// Lengths as a model sees them, of a file that training can use.
@@ -153,29 +167,43 @@ struct DataCheckArguments {
   bool decode = false, all = false;
 };
 
+/// Writes the repaired copy and tells what changed.
+int write_fixed(const DataCheckArguments& arguments, const std::vector<std::string>& added_tokens) {
+  for (const auto& [what, count] : write_repaired(arguments.path, arguments.fixed, added_tokens))
+    std::cout << fmt::format("  {:6}  {}\n", count, what);
+  std::cout << fmt::format("wrote {}\n", arguments.fixed);
+  if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
+  return 0;
+}
+
 int run_data_check(const DataCheckArguments& arguments) {
-  if (!arguments.fixed.empty()) survive_closed_pipe();  // the copy is written last
-  const Review review = review_jsonl(arguments.path, arguments.decode);
+  if (!arguments.fixed.empty()) {
+    keep_source(arguments.path, arguments.fixed);
+    survive_closed_pipe();  // the copy is written last
+  }
+  const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);
+  const Review review = review_jsonl(arguments.path, arguments.decode, added_tokens);
   const auto spread = [](const Spread& spread) { return fmt::format("{} … {} … {}", spread.least, spread.median, spread.most); };
-  std::cout << fmt::format("{}: {} records, {} objects ({} boxes, {} polygons), {} empty scenes\n", arguments.path, review.num_records,
-                           review.num_objects, review.num_boxes, review.num_polygons, review.num_empty_scenes);
+  std::cout << fmt::format("{}: {}, {} ({}, {}), {}\n", arguments.path, counted(review.num_records, "record"),
+                           counted(review.num_objects, "object"), counted(review.num_boxes, "box", "boxes"),
+                           counted(review.num_polygons, "polygon"), counted(review.num_empty_scenes, "empty scene"));
   std::cout << fmt::format("width {} px, height {} px, objects an image {} (least … median … most)\n", spread(review.width_px),
                            spread(review.height_px), spread(review.objects_per_image));
   print_classes(review.classes);
-  print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
+  print_findings(review, arguments.path, arguments.all ? SIZE_MAX : kShownFindings);
   bool usable = review.num_records > 0;
   for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize, FindingKind::kInverted})
     usable = usable && review.of(kind).empty();
-  if (!arguments.fixed.empty()) {
-    for (const auto& [what, count] : write_repaired(arguments.path, arguments.fixed, review))
-      std::cout << fmt::format("  {:6}  {}\n", count, what);
-    std::cout << fmt::format("wrote {}\n", arguments.fixed);
-    if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
-    return 0;
-  }
+  if (!arguments.fixed.empty()) return write_fixed(arguments, added_tokens);
   if (usable && !arguments.model_dir.empty()) print_lengths(arguments.path, arguments.model_dir);
-  std::cout << (usable ? "training can use it\n"
-                       : "training refuses it as it is: `rematch data check … --fix OUT` writes a copy with what can be repaired\n");
+  if (usable) {
+    std::cout << "training can use it\n";
+  } else if (review.num_records == 0) {
+    std::cout << "training refuses it: it has no records\n";
+  } else {
+    std::cout << fmt::format("training refuses it as it is: `rematch data check {} --fix OUT` writes a copy with what can be repaired\n",
+                             shell_word(arguments.path));
+  }
   return usable ? 0 : exit_code(ErrorKind::kData);
 }
 
@@ -202,6 +230,10 @@ struct ShowArguments {
 
 int run_data_show(const ShowArguments& arguments) {
   const Dataset dataset = Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
+  keep_source(arguments.path, arguments.out);
+  for (const Sample& sample : dataset.samples()) {
+    for (const std::string& image : sample.image_paths) keep_source(image, arguments.out);
+  }
   const auto count = std::min<int64_t>(arguments.count, dataset.size());
   std::vector<std::pair<std::string, Canvas>> panels;
   for (int64_t i = 0; i < count; ++i) {

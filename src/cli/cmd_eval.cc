@@ -9,6 +9,7 @@
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/eval_files.h"
 #include "cli/rank_process.h"
@@ -33,7 +34,7 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
       {first, "images", "truths", "predictions", "recall", "precision, named", "recall, named", "F1, named"}};
   for (const Json& row : rows) {
     if (table.size() > kShownRows) break;
-    std::vector<std::string> cells{row["name"].get<std::string>()};
+    std::vector<std::string> cells{printable(row["name"].get<std::string>())};
     for (const char* count : {"images", "truths", "predictions"}) cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
     for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})
       cells.push_back(fmt::format("{:.3f}", row[score].get<double>()));

@@ -10,19 +10,20 @@
 #include "base/file.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
+#include "data/box_census.h"
 #include "data/foreign_format.h"
 #include "data/record.h"
 #include "estep/match/repeats.h"
+#include "review/added_texts.h"
 #include "vision/image.h"
 
 namespace rematch {
 namespace {
 
-constexpr int kSmallSide = 900;           // below, pixels and bins can be told apart
-constexpr int64_t kEnoughForPixels = 20;  // objects
 constexpr double kTinyPx = 2;
-constexpr double kNearlySame = 0.8;  // maskIoU
-constexpr int kMaskSide = 256;       // as the default of maskiou_resolution
+constexpr int64_t kMostAspectRatio = 200;  // as smart_resize
+constexpr double kNearlySame = 0.8;        // maskIoU
+constexpr int kMaskSide = 256;             // as the default of maskiou_resolution
 
 Spread spread_of(std::vector<int64_t> values) {
   if (values.empty()) return {};
@@ -40,6 +41,13 @@ int64_t doubled_area(const std::vector<int>& bins) {
   return sum;
 }
 
+/// The place of a problem without the file's name and line, "" for the record itself.
+std::string place_in_record(const std::string& where, const RecordContext& context) {
+  const std::string rest = where.starts_with(context.where) ? where.substr(context.where.size()) : "";
+  if (rest.starts_with(", ")) return rest.substr(2) + ": ";
+  return rest.starts_with(":") ? "column " + rest.substr(1) + ": " : "";
+}
+
 /// Collects over the records of a file.
 class Reviewer {
  public:
@@ -51,21 +59,22 @@ class Reviewer {
     try {
       sample = read_record(line, context);
     } catch (const UserError& error) {
-      const Problem& problem = error.problems().front();
-      // Its place within the record, without the file's name and line.
-      const std::string place = problem.where.size() > context.where.size() ? problem.where.substr(context.where.size() + 2) + ": " : "";
-      note(FindingKind::kRefused, number, fmt::format("{}{} ({})", place, problem.error, problem.what));
+      ++review_.num_refused;
+      for (const Problem& problem : error.problems()) {
+        note(FindingKind::kRefused, number, fmt::format("{}{} ({})", place_in_record(problem.where, context), problem.error, problem.what));
+      }
       return;
     }
     add_images(sample, number);
     add_objects(sample, number);
+    census_.add(sample);
   }
 
   Review finish() {
     review_.width_px = spread_of(widths_);
     review_.height_px = spread_of(heights_);
     review_.objects_per_image = spread_of(counts_);
-    review_.looks_like_pixels = num_small_ >= kEnoughForPixels && num_beyond_ == 0;
+    review_.looks_like_pixels = census_.looks_like_pixels();
     return std::move(review_);
   }
 
@@ -75,6 +84,12 @@ class Reviewer {
   }
 
   void add_images(const Sample& sample, int64_t number) {
+    const auto [least, most] = std::minmax(sample.width_px, sample.height_px);
+    if (most > kMostAspectRatio * static_cast<int64_t>(least)) {
+      note(FindingKind::kRefused, number,
+           fmt::format("an image of {} x {} is too long and thin: one side is more than {} times the other", sample.width_px,
+                       sample.height_px, kMostAspectRatio));
+    }
     widths_.push_back(sample.width_px);
     heights_.push_back(sample.height_px);
     for (const std::string& path : sample.image_paths) {
@@ -114,7 +129,6 @@ class Reviewer {
         note(FindingKind::kNearRepeat, number, name);
       }
       geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name) : add_polygon(geometry.bins, number, name);
-      look_for_pixels(sample, geometry.bins);
     }
   }
 
@@ -132,17 +146,11 @@ class Reviewer {
     if (doubled_area(bins) == 0) note(FindingKind::kNoArea, number, name);
   }
 
-  void look_for_pixels(const Sample& sample, const std::vector<int>& bins) {
-    if (sample.width_px >= kSmallSide || sample.height_px >= kSmallSide) return;
-    ++num_small_;
-    for (size_t i = 0; i < bins.size(); ++i) num_beyond_ += bins[i] > (i % 2 == 0 ? sample.width_px : sample.height_px);
-  }
-
   bool decode_;
   Review review_;
   std::vector<int64_t> widths_, heights_, counts_;
   std::set<std::string> seen_, told_;  // images; errors whose way out is told once
-  int64_t num_small_ = 0, num_beyond_ = 0;
+  BoxCensus census_;
 };
 
 }  // namespace
@@ -164,18 +172,23 @@ const char* finding_name(FindingKind kind) {
   REMATCH_CHECK(false, "kind of finding");
 }
 
-Review review_jsonl(const std::string& path, bool decode) {
+Review review_jsonl(const std::string& path, bool decode, const std::vector<std::string>& added_tokens) {
   const std::string bytes = read_file(path), parent = std::filesystem::path(path).parent_path().string();
+  const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
   Reviewer reviewer(decode);
   int64_t number = 0;
   for (const std::string& line : split(bytes, '\n')) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    reviewer.add(line, {.where = fmt::format("{}:{}", path, number), .directory = parent.empty() ? "." : parent, .allow_inverted = true},
+    reviewer.add(line,
+                 {.where = fmt::format("{}:{}", path, number),
+                  .directory = parent.empty() ? "." : parent,
+                  .allow_inverted = true,
+                  .forbidden = &forbidden},
                  number);
   }
   Review review = reviewer.finish();
-  if (static_cast<int64_t>(review.of(FindingKind::kRefused).size()) == review.num_records) refuse_foreign_format(path, bytes);
+  if (review.num_refused == review.num_records) refuse_foreign_format(path, bytes);
   return review;
 }
 

@@ -38,7 +38,7 @@ TEST(DataCommands, ACocoFileBecomesRecordsThatTrainAndASheet) {
   const test::ProcessResult imported =
       program.run("data from-coco " + coco + " --images " + test::Program::golden("images") + " --out data");
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
-  EXPECT_NE(imported.out.find("1 images, 1 boxes"), std::string::npos) << imported.out;
+  EXPECT_NE(imported.out.find("1 image, 1 box, 0 polygons"), std::string::npos) << imported.out;
   const test::ProcessResult checked = program.run("data check data/train.jsonl");
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("training can use it"), std::string::npos);
@@ -82,6 +82,48 @@ TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3) << checked.out;
   EXPECT_NE(checked.out.find("boxes with swapped corners: 1"), std::string::npos) << checked.out;
+}
+
+TEST(DataCommands, NoCommandReplacesWhatItReads) {
+  test::Program program;
+  const std::string record =
+      "{\"images\": [\"" + test::Program::golden("images/0.png") + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+  const std::string swift = "{\"images\": [\"" + test::Program::golden("images/0.png") + "\"], \"objects\": {\"ref\": [], \"bbox\": []}}\n";
+  program.dir().write("data/train.jsonl", record);
+  program.dir().write("swift/train.jsonl", swift);
+  expect_failure(program.run("data check data/train.jsonl --fix data/./train.jsonl"), 2, "would replace");
+  expect_failure(program.run("data show data/train.jsonl --out data/train.jsonl"), 2, "would replace");
+  expect_failure(program.run("data from-swift swift/train.jsonl --out swift"), 2, "would replace");
+  EXPECT_EQ(read_file(program.dir().file("data/train.jsonl")), record);
+  EXPECT_EQ(read_file(program.dir().file("swift/train.jsonl")), swift);
+}
+
+TEST(DataCommands, CheckSaysWhatItFoundInWordsATerminalCanShow) {
+  test::Program program;
+  program.dir().write("a b.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                                       "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"x\xC2\x9B"
+                                       "31m\", \"bbox_2d\": [300, 2, 30, 40]}]}\n");
+  const test::ProcessResult checked = program.run("data check 'a b.jsonl'");
+  EXPECT_EQ(checked.exit_code, 3);
+  EXPECT_NE(checked.out.find("1 record, 1 object (1 box, 0 polygons)"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("1 class: x\\x9b31m 1"), std::string::npos) << checked.out;
+  EXPECT_EQ(checked.out.find('\x9B'), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("`rematch data check 'a b.jsonl' --fix OUT`"), std::string::npos) << checked.out;
+  program.dir().write("empty.jsonl", "\n");
+  EXPECT_NE(program.run("data check empty.jsonl").out.find("it has no records"), std::string::npos);
+  expect_failure(program.run("data check empty.jsonl --fix fixed.jsonl"), 3, "no record is left");
+}
+
+TEST(DataCommands, CheckWithAModelRefusesTheTextsOfItsAddedTokens) {
+  test::Program program;
+  program.dir().write(
+      "raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                       "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"a<|im_end|>b\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
+  for (const std::string& model : {std::string(), " --model " + test::Program::model()}) {
+    const test::ProcessResult checked = program.run("data check raw.jsonl" + model);
+    EXPECT_EQ(checked.exit_code, 3);
+    EXPECT_NE(checked.out.find("added token"), std::string::npos) << checked.out;
+  }
 }
 
 TEST(DataCommands, CheckMeasuresTokensWithAModel) {

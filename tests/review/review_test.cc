@@ -1,10 +1,11 @@
 #include "review/review.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/dataset.h"
 #include "draw/canvas.h"
 #include "draw/encode.h"
 #include "support/capture.h"
@@ -22,7 +23,23 @@ class ReviewTest : public testing::Test {
   static std::string box(const std::string& sides, const std::string& key = "bbox_2d") {
     return fmt::format("{{\"desc\": \"cat\", \"{}\": [{}]}}", key, sides);
   }
+  // A record of b.png, 640 x 480.
+  std::string large(const std::string& objects) {
+    directory_.write("b.png", encode_png(Canvas(640, 480, kWhite).image()));
+    return fmt::format("{{\"images\": [\"b.png\"], \"width\": 640, \"height\": 480, \"objects\": [{}]}}\n", objects);
+  }
   std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
+  Repairs repair(const std::string& lines) { return write_repaired(write(lines), directory_.file("fixed.jsonl")); }
+  // The boxes of the repaired copy, line by line.
+  std::string fixed_boxes() const {
+    std::string boxes;
+    const Dataset fixed = Dataset::load(directory_.file("fixed.jsonl"), {});
+    for (const Sample& sample : fixed.samples()) {
+      for (const SceneObject& object : sample.objects) boxes += fmt::format("[{}]", fmt::join(object.geometry.bins, ", "));
+      boxes += "\n";
+    }
+    return boxes;
+  }
 
   test::TempDir directory_;
 };
@@ -92,7 +109,7 @@ TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
       write(record(box("500, 0, 10, 999")) + record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
             record("", "gone.png") + record("", "a.png", 201) + record(box("20.5, 10, 120, 60", "bbox")) + "{]\n");
   const std::string out = directory_.file("fixed/data.jsonl");
-  const Repairs repairs = write_repaired(path, out, review_jsonl(path, false));
+  const Repairs repairs = write_repaired(path, out);
   const Review review = review_jsonl(out, true);
   EXPECT_EQ(review.num_records, 4);
   for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize, FindingKind::kInverted,
@@ -100,8 +117,80 @@ TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
     EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
   EXPECT_EQ(repairs.at("swapped corners put in order"), 1);
   EXPECT_EQ(repairs.at("records whose pixels became bins"), 1);
-  EXPECT_EQ(repairs.at("records whose image cannot be read left out"), 1);
+  EXPECT_EQ(repairs.at("left out: records whose image cannot be used"), 1);
   EXPECT_NE(read_file(out).find("[103, 100, 600, 600]"), std::string::npos) << read_file(out);
+}
+
+TEST_F(ReviewTest, CoordinatesUpToAThousandAreThousandthsAndStayInTheirPlaces) {
+  const Repairs repairs = repair(large(box("0, 0, 500, 1000")) + large(box("500, 500, 1000, 1000")) + large(box("200, 200, 400, 400")));
+  EXPECT_EQ(fixed_boxes(), "[0, 0, 500, 999]\n[500, 500, 999, 999]\n[200, 200, 400, 400]\n");
+  EXPECT_EQ(repairs.at("coordinates of 1000 became 999"), 3);
+  EXPECT_EQ(repairs.count("records whose pixels became bins"), 0u);
+}
+
+TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
+  const Repairs repairs = repair(large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) + record(box("0.5, 10, 300, 50")) +
+                                 record(box("0.1, 0.2, 0.5, 1")));
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
+  EXPECT_EQ(repairs.at("left out: records that are damaged"), 3);
+}
+
+TEST_F(ReviewTest, OneRecordThatMustBePixelsMakesTheWholeFilePixels) {
+  repair(large(box("64, 48, 320.5, 240")) + large(box("64, 48, 320, 240")));
+  EXPECT_EQ(fixed_boxes(), "[100, 100, 501, 500]\n[100, 100, 500, 500]\n");
+}
+
+TEST_F(ReviewTest, WhatTheCensusSuspectsIsConvertedAlsoUnderForeignNames) {
+  std::string lines;
+  for (int i = 0; i < 8; ++i) lines += large(R"({"label": "cat", "bbox": [64, 48, 320, 240]})");
+  const Repairs repairs = repair(lines);
+  EXPECT_EQ(repairs.at("records whose pixels became bins"), 8);
+  EXPECT_EQ(repairs.at("\"label\" renamed to \"desc\""), 8);
+  EXPECT_EQ(repairs.at("\"bbox\" renamed to \"bbox_2d\", read as left, top, right, bottom"), 8);
+  EXPECT_EQ(fixed_boxes().substr(0, 21), "[100, 100, 500, 500]\n");
+  lines.clear();
+  for (int i = 0; i < 8; ++i) lines += large(box("64, 48, 320, 240"));
+  EXPECT_TRUE(review_jsonl(write(lines), false).looks_like_pixels);
+}
+
+TEST_F(ReviewTest, BoxesThatMayBeWidthAndHeightAreNotRenamed) {
+  const Repairs repairs =
+      repair(large(box("400, 300, 50, 60", "bbox")) + large(box("10, 20, 300, 400", "bbox")) + large(box("1, 2, 3, 4")));
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
+  ASSERT_EQ(repairs.size(), 1u);
+  EXPECT_NE(repairs.begin()->first.find("x, y, width, height"), std::string::npos);
+  EXPECT_EQ(repairs.begin()->second, 2);
+}
+
+TEST_F(ReviewTest, ACopyWithoutRecordsIsAnErrorAndIsNotWritten) {
+  for (const std::string& lines : {std::string("{]\n"), std::string()}) {
+    EXPECT_EQ(test::catch_user_error([&] { repair(lines); }).kind(), ErrorKind::kData);
+    EXPECT_THROW(read_file(directory_.file("fixed.jsonl")), UserError);
+  }
+}
+
+TEST_F(ReviewTest, TheOriginalIsNeverReplaced) {
+  const std::string path = write(record(box("1, 2, 3, 4")));
+  const UserError error = test::catch_user_error([&] { write_repaired(path, directory_.path() + "/./data.jsonl"); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+}
+
+TEST_F(ReviewTest, FindsTextsOfAddedTokensAndImagesThatAreTooLongAndThin) {
+  directory_.write("thin.png", encode_png(Canvas(402, 2, kWhite).image()));
+  const std::string thin = R"({"images": ["thin.png"], "width": 402, "height": 2, "objects": []})";
+  const std::string lines = record(R"({"desc": "a<|im_end|>b", "bbox_2d": [1, 2, 3, 4]})") + thin + "\n" +
+                            record(R"({"desc": "a<own>b", "bbox_2d": [1, 2, 3, 4]})");
+  EXPECT_EQ(review_jsonl(write(lines), false).of(FindingKind::kRefused).size(), 2u);
+  EXPECT_EQ(review_jsonl(write(lines), false, {"<own>"}).of(FindingKind::kRefused).size(), 3u);
+  repair(lines);
+  EXPECT_EQ(review_jsonl(directory_.file("fixed.jsonl"), false).num_records, 1);
+}
+
+TEST_F(ReviewTest, TellsTheColumnOfWhatIsNoJson) {
+  const Review review = review_jsonl(write(record(box("1, 2, 3, 4")) + "{\"images\": ]\n"), false);
+  ASSERT_EQ(review.of(FindingKind::kRefused).size(), 1u);
+  EXPECT_TRUE(review.of(FindingKind::kRefused)[0].what.starts_with("column 12: not valid JSON"))
+      << review.of(FindingKind::kRefused)[0].what;
 }
 
 TEST_F(ReviewTest, AMissingFileAndAForeignOneAreErrors) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -91,6 +92,9 @@ std::string read_desc(const Json& object, const std::string& where, const Tokeni
   if (tokenizer == nullptr) return desc;
   if (desc.find_first_of("\n\r\t") != std::string::npos) {
     refuse(where + ".desc", "a desc contains a newline or tab", shown_json(*found), "put it on one line");
+  }
+  if (std::any_of(desc.begin(), desc.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+    refuse(where + ".desc", "a desc contains a control character", shown_json(*found), "remove it");
   }
   for (const AddedToken& token : tokenizer->added_tokens()) {
     if (desc.find(token.content) == std::string::npos) continue;
