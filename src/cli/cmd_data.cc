@@ -36,7 +36,7 @@ std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
 
 void print_classes(const std::map<std::string, int64_t>& classes) {
   const std::vector<ClassCount> rows = ranked(classes);
-  std::cout << counted(static_cast<int64_t>(rows.size()), "class", "classes") << ":";
+  std::cout << counted(static_cast<int64_t>(rows.size()), "class", "classes") << (rows.empty() ? "" : ":");
   for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
     std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", printable(rows[i].first), rows[i].second);
   std::cout << (rows.size() > kShownClasses ? fmt::format(", and {} more\n", rows.size() - kShownClasses) : "\n");

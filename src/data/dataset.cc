@@ -41,6 +41,7 @@ class ProblemList {
       }
     }
   }
+  size_t size() const { return num_; }
   void throw_if_any() {
     if (problems_.empty()) return;
     if (!places_.empty()) {
@@ -146,6 +147,8 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
       problems.add(error, where, line_idx + 1);
+      // Not after millions of lines of a COCO file.
+      if (dataset.samples_.empty() && problems.size() == kMaxShown) refuse_foreign_format(jsonl_path, bytes);
     }
   }
   if (dataset.samples_.empty()) refuse_foreign_format(jsonl_path, bytes);

@@ -228,8 +228,8 @@ Repairs write_repaired(const std::string& path, const std::string& out, const st
       const std::string mended = python_json(record);
       read_record(mended, {.where = path, .directory = target.string(), .forbidden = &forbidden});
       lines += mended + "\n";
-    } catch (const UserError&) {
-      ++repairs["left out: records that are damaged"];
+    } catch (const UserError& error) {
+      ++repairs["left out: records, because " + error.problems().front().error];
     }
   }
   if (lines.empty()) refuse_empty_copy(path, repairs);

@@ -157,7 +157,7 @@ class Reviewer {
 
 const char* finding_name(FindingKind kind) {
   switch (kind) {
-    case FindingKind::kRefused: return "records that training refuses";
+    case FindingKind::kRefused: return "faults for which training refuses a record";
     case FindingKind::kUnreadableImage: return "images that cannot be read";
     case FindingKind::kWrongSize: return "sizes that are not the file's";
     case FindingKind::kInverted: return "boxes with swapped corners";

@@ -9,7 +9,7 @@ namespace rematch {
 
 /// Kinds of findings, from what training refuses to what is only unusual.
 enum class FindingKind {
-  kRefused,          ///< training stops at this record
+  kRefused,          ///< training stops at it; a record may have several
   kUnreadableImage,  ///< its file is missing, damaged or of a kind that must be converted
   kWrongSize,        ///< the record's sides are not the file's
   kInverted,         ///< a box whose corners are swapped

@@ -103,6 +103,7 @@ TEST(SegmentStage, HoldsGroundTruthToTheDataContract) {
   EXPECT_EQ(refused(*stage, segment_line(R"({"bbox_2d": [1, 2, 3, 4]})"), "desc"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": " ", "bbox_2d": [1, 2, 3, 4]})"), "blank"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": "a\nb", "bbox_2d": [1, 2, 3, 4]})"), "newline"), ErrorKind::kData);
+  EXPECT_EQ(refused(*stage, segment_line(R"({"desc": "a\b\u0307x", "bbox_2d": [1, 2, 3, 4]})"), "control character"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": "a <|im_end|>", "bbox_2d": [1, 2, 3, 4]})"), "<|im_end|>"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": "<|coord_5|>", "bbox_2d": [1, 2, 3, 4]})"), "<|coord_5|>"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": "a", "bbox_2d": [1, 2, 3, 1000]})"), "1000"), ErrorKind::kData);

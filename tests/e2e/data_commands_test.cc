@@ -86,16 +86,18 @@ TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
 
 TEST(DataCommands, NoCommandReplacesWhatItReads) {
   test::Program program;
-  const std::string record =
-      "{\"images\": [\"" + test::Program::golden("images/0.png") + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+  const std::string png = read_file(test::Program::golden("images/0.png")), image = program.dir().write("data/0.png", png);
+  const std::string record = "{\"images\": [\"" + image + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
   const std::string swift = "{\"images\": [\"" + test::Program::golden("images/0.png") + "\"], \"objects\": {\"ref\": [], \"bbox\": []}}\n";
   program.dir().write("data/train.jsonl", record);
   program.dir().write("swift/train.jsonl", swift);
   expect_failure(program.run("data check data/train.jsonl --fix data/./train.jsonl"), 2, "would replace");
   expect_failure(program.run("data show data/train.jsonl --out data/train.jsonl"), 2, "would replace");
+  expect_failure(program.run("data show data/train.jsonl --out data/0.png"), 2, "would replace");
   expect_failure(program.run("data from-swift swift/train.jsonl --out swift"), 2, "would replace");
   EXPECT_EQ(read_file(program.dir().file("data/train.jsonl")), record);
   EXPECT_EQ(read_file(program.dir().file("swift/train.jsonl")), swift);
+  EXPECT_EQ(read_file(image), png);
 }
 
 TEST(DataCommands, CheckSaysWhatItFoundInWordsATerminalCanShow) {

@@ -40,6 +40,17 @@ TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
   EXPECT_EQ(program.run("compare out/run/eval/checkpoint-2.json").exit_code, 0);
 }
 
+TEST(ReportCommands, TheTableOfClassesHoldsNoControlCharacters) {
+  test::Program program;
+  program.dir().write("val.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                                       "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"x\xC2\x9B"
+                                       "31m\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
+  const test::ProcessResult result = program.run("eval " + program.config("custom: {val_jsonl: val.jsonl}\n"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("x\\x9b31m"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find('\x9B'), std::string::npos) << result.out;
+}
+
 TEST(ReportCommands, HelpShowsTwoExamplesAndMistakesAreNamed) {
   test::Program program;
   for (const std::string name : {"compare", "report"}) {

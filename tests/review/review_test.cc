@@ -132,7 +132,8 @@ TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
   const Repairs repairs = repair(large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) + record(box("0.5, 10, 300, 50")) +
                                  record(box("0.1, 0.2, 0.5, 1")));
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
-  EXPECT_EQ(repairs.at("left out: records that are damaged"), 3);
+  EXPECT_EQ(repairs.at("left out: records, because a coordinate is out of range"), 1);
+  EXPECT_EQ(repairs.at("left out: records, because a coordinate is not an integer"), 2);
 }
 
 TEST_F(ReviewTest, OneRecordThatMustBePixelsMakesTheWholeFilePixels) {
