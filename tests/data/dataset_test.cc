@@ -68,6 +68,13 @@ TEST_F(DatasetTest, ShowsTwentyProblemsAndNamesThePlacesOfAllOthers) {
   EXPECT_NE(fix.find("(23 problems in all; the others: line 21, line 22 object 1, line 22 object 3)"), std::string::npos) << fix;
 }
 
+TEST_F(DatasetTest, TellsOfAForeignFormatBeforeAllItsLinesAreRead) {
+  std::string coco = "{\n\"images\": [\n";
+  for (int i = 0; i < 30; ++i) coco += fmt::format("{{\"id\": {},\n", i);
+  const UserError error = test::catch_user_error([&] { Dataset::load(write(coco + "\"annotations\": [\n" + record() + "\n"), {}); });
+  EXPECT_NE(error.problems()[0].fix.find("rematch data from-coco"), std::string::npos) << error.what();
+}
+
 TEST_F(DatasetTest, NamesAMissingImage) {
   const UserError error = test::catch_user_error([&] { Dataset::load(write(record("images/none.png")), {}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
