@@ -22,7 +22,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--set", arguments.overrides, "override a YAML key by its own name: --set a.b.c=value (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--gpu-memory", arguments.gpu_memory_gib, "plan for a GPU with this many GiB; default: the CPU of this machine")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(CLI::Range(1e-3, 1e6));
   command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -40,7 +40,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
 void add_check_arguments(CLI::App& command, CheckArguments& arguments) {
   add_config_arguments(command, arguments.run);
   command.add_option("--gpu-memory", arguments.gpu_memory_gib, "refuse a run that cannot fit a GPU with this many GiB")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(CLI::Range(1e-3, 1e6));
   command.add_option("--ranks", arguments.num_ranks, "ranks that will train together")->check(CLI::Range(1, 65536))->capture_default_str();
   CLI::Option* json = command.add_flag("--json", arguments.json, "print one JSON object: problems, warnings, plan, configuration");
   command.add_flag("--config-only", arguments.config_only, "look at the configuration alone: model and data may be elsewhere")
