@@ -64,8 +64,9 @@ void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLengt
   if (num_at_risk == 0) return;
   terminal.warn(
       fmt::format("{} of {} samples of {} can exceed global_max_length ({}) when a rollout uses all of max_new_tokens ({}) and the whole "
-                  "truth follows: up to {} tokens; such a segment is an error when it arises",
-                  num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens, longest));
+                  "truth follows: up to {} tokens; such a segment {} when it arises",
+                  num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens, longest,
+                  settings.data.on_bad_sample == OnBadSample::kSkip ? "is left out" : "is an error"));
 }
 
 }  // namespace

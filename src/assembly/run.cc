@@ -77,10 +77,11 @@ std::unique_ptr<SegmentSource> make_source(const Session& session, const Rollout
   std::unique_ptr<SegmentSource> truth = session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0,
                                                          {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed});
   if (!settings.is_stage_2()) return truth;
+  const bool skips = settings.data.on_bad_sample == OnBadSample::kSkip;  // then LongSegments looks at the lengths
   auto estep = std::make_unique<EStep>(
       *rollouts.train_examiner, *rollouts.engine, session.vocab,
       EStep::Options{.target = settings.target,
-                     .global_max_length = session.max_length(),
+                     .global_max_length = skips ? 0 : session.max_length(),
                      .offload = rollouts.offload.get(),
                      .on_examined = monitor ? std::function<void(const std::vector<Examined>&)>(std::ref(*monitor)) : nullptr});
   if (settings.target.rollout_share >= 1) return estep;
@@ -323,6 +324,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   }
   std::unique_ptr<SegmentSource> source = skipping.source(make_source(session, rollouts, monitor.get()));
   if (rollouts.engine) source = std::make_unique<TurnSource>(std::move(source), *rollouts.engine);
+  const std::unique_ptr<const LongSegments> long_segments = skipping.long_segments();
   Packer packer = make_packer(session);
   const std::unique_ptr<Evaluation> evaluation = has_val ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group) : nullptr;
   Checkpoints checkpoints({.run_dir = settings.output.run_dir,
@@ -349,7 +351,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                    .save_on_best = settings.cadence.save_when == When::kBest || settings.evaluation.stop_on_harm,
                    .evaluate_first = evaluation != nullptr && settings.evaluation.eval_on_start,
                    .stop_on_harm = settings.evaluation.stop_on_harm,
-                   .group = group};
+                   .group = group,
+                   .long_segments = long_segments.get()};
   together(group, [&] {
     if (resume) restore(std::move(*resume), parts);
   });

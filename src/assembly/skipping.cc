@@ -17,6 +17,7 @@
 #include "base/out_of_resources.h"
 #include "dist/agreement.h"
 #include "estep/skipping_source.h"
+#include "estep/target/segment_checks.h"
 #include "observe/append_file.h"
 
 namespace rematch {
@@ -89,6 +90,20 @@ std::unique_ptr<SegmentSource> Skipping::source(std::unique_ptr<SegmentSource> s
   };
   return std::make_unique<SkippingSource>(std::move(source), *session_.train_data, *session_.pixels, session_.patches, on_skip,
                                           SkippingSource::Ranks{.rank = group_.rank(), .gather = gather});
+}
+
+std::unique_ptr<const LongSegments> Skipping::long_segments() {
+  if (!list_ || !session_.settings.is_stage_2() || session_.max_length() == 0) return nullptr;
+  const auto is_long = [this](const Segment& segment) {
+    try {
+      check_encoded_len(segment, session_.max_length());
+      return false;
+    } catch (const SegmentTooLong& error) {
+      list_->note(sample_of(segment), error);
+      return true;
+    }
+  };
+  return std::make_unique<const LongSegments>(is_long, group_);
 }
 
 bool Skipping::is_bad(const Segment& segment) {

@@ -5,6 +5,7 @@
 #include "dist/group.h"
 #include "estep/segment_source.h"
 #include "resume/run_state.h"
+#include "train/long_segments.h"
 
 namespace rematch {
 
@@ -19,6 +20,8 @@ class Skipping {
 
   /// A source that leaves bad samples out, which this object outlives; or `source` itself. @throws UserError (environment)
   std::unique_ptr<SegmentSource> source(std::unique_ptr<SegmentSource> source);
+  /// What leaves the segments out that stage 2 makes too long; null when none are. This object outlives it.
+  std::unique_ptr<const LongSegments> long_segments();
   /// Leaves the segments of bad images out of a resumed run's open window and of those that wait for a row. Every rank calls it.
   /// @throws UserError (data) when no rank keeps a row of the window; (environment)
   void drop_from(RunState& run);

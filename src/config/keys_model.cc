@@ -57,7 +57,9 @@ std::vector<KeySpec> data_section() {
   const KeysOf data("data.", part<&Settings::data>);
   return {
       data("on_bad_sample", &DataSettings::on_bad_sample)
-          .says("a training image that cannot be read in the middle of a run: stop with the state saved, or skip the sample"),
+          .says(
+              "a training image that cannot be read, or a segment that its rollout makes too long: stop with the state saved, or skip the "
+              "sample"),
       key("dataloader_num_workers", &LoaderSettings::num_workers)
           .within(0, 1024)
           .says("image decode threads; 0 decodes in the training thread; changes no result"),

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/out_of_resources.h"
+#include "data/bad_sample.h"
 
 namespace rematch {
 
@@ -60,7 +61,7 @@ WindowSegments SkippingSource::build(const WindowPlan& plan, MetricsBag& metrics
   }
   if (ranks_.rank == 0) metrics.add("data/skipped_samples", static_cast<double>(num_skipped));
   if (place == 0 && num_skipped > 0) {
-    throw UserError(ErrorKind::kData, {.error = "no sample of a window can be used",
+    throw BadSample(ErrorKind::kData, {.error = "no sample of a window can be used",
                                        .where = data_.path(),
                                        .what = fmt::format("all {} samples of window {} are bad", num_skipped, plan.window_idx),
                                        .fix = "check that the images are still there (is a disk unmounted?), then resume"});

@@ -36,7 +36,7 @@ class SkippingSource : public SegmentSource {
         on_skip_(std::move(on_skip)),
         ranks_(std::move(ranks)) {}
 
-  /// @throws UserError (data) when no sample of the window is left on any rank; and as the source
+  /// @throws BadSample (data) when no sample of the window is left on any rank; and as the source
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
  private:

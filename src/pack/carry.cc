@@ -4,8 +4,6 @@
 
 #include <iterator>
 
-#include "base/error.h"
-
 namespace rematch {
 namespace {
 
@@ -21,7 +19,7 @@ void check_insertion(std::span<const int> encoded_lens, const std::function<std:
                      const PackingLimits& limits) {
   for (size_t i = 0; i < encoded_lens.size(); ++i) {
     if (encoded_lens[i] <= limits.packing_length) continue;
-    throw UserError(
+    throw PackingOverflow(
         ErrorKind::kData,
         {.error = "a segment is longer than a packed row",
          .where = name_of(i),
@@ -30,13 +28,14 @@ void check_insertion(std::span<const int> encoded_lens, const std::function<std:
   }
   const size_t num_after = num_waiting + encoded_lens.size();
   if (limits.packing_buffer <= 0 || num_after <= static_cast<size_t>(limits.packing_buffer)) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the packing carry buffer would overflow",
-                   .where = "training.packing_buffer",
-                   .what = fmt::format("{} segments waiting and {} new: {} exceed packing_buffer {}", num_waiting, encoded_lens.size(),
-                                       num_after, limits.packing_buffer),
-                   .fix = "lower `training.per_device_train_batch_size`, raise `training.packing_buffer` or `global_max_length`, or set "
-                          "`post_rollout_pack_scope: window`, which trains as many rows as a window needs"});
+  throw PackingOverflow(
+      ErrorKind::kConfig,
+      {.error = "the packing carry buffer would overflow",
+       .where = "training.packing_buffer",
+       .what = fmt::format("{} segments waiting and {} new: {} exceed packing_buffer {}", num_waiting, encoded_lens.size(), num_after,
+                           limits.packing_buffer),
+       .fix = "lower `training.per_device_train_batch_size`, raise `training.packing_buffer` or `global_max_length`, or set "
+              "`post_rollout_pack_scope: window`, which trains as many rows as a window needs"});
 }
 
 void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {

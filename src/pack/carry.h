@@ -6,10 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/keeps_state.h"
 #include "flow/segment.h"
 #include "pack/select.h"
 
 namespace rematch {
+
+/// Segments that find no place in a row or in the carry buffer. The run stops with the state before their window saved.
+class PackingOverflow : public UserError, public KeepsState {
+ public:
+  using UserError::UserError;
+};
 
 /// Limits of a row and of the carry buffer.
 struct PackingLimits {
@@ -21,7 +29,7 @@ struct PackingLimits {
 /// @param encoded_lens  tokens of each new segment
 /// @param name_of       names the i-th new segment in the error, e.g. by its sample
 /// @param num_waiting   segments already waiting
-/// @throws UserError (data) for a segment longer than a row; (config) when num_waiting + new segments > packing_buffer (equal is legal)
+/// @throws PackingOverflow (data) for a segment longer than a row; (config) when num_waiting + new segments > packing_buffer (equal is legal)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
 void check_insertion(std::span<const int> encoded_lens, const std::function<std::string(size_t)>& name_of, size_t num_waiting,
                      const PackingLimits& limits);

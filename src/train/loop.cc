@@ -19,9 +19,10 @@ namespace rematch {
 namespace {
 
 /// Makes the next window's samples the current rows; returns the segments of each micro-batch. After an exception the position in the data
-/// stream is unchanged.
+/// stream and the carry buffer are unchanged.
 std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   const WindowCursor start = parts.windows.cursor();
+  const Packer packer = parts.packer;
   WindowPlan plan;
   WindowSegments segments;
   std::vector<size_t> micro_batches;
@@ -31,6 +32,7 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
     together(parts.group, [&] { plan = parts.windows.next(); });  // before build(), in which ranks talk to each other
     together(parts.group, [&] { segments = parts.source.build(plan, metrics); });
     for (const auto& of_micro_batch : segments) micro_batches.push_back(of_micro_batch.size());
+    if (parts.long_segments) parts.long_segments->leave_out(segments, metrics);
     parts.group.enter("pack");
     const Span pack_time(metrics, "time/post_rollout_pack_s");
     together(parts.group, [&] {
@@ -41,6 +43,7 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
     });
   } catch (...) {
     parts.windows.seek(start);
+    parts.packer = packer;
     throw;
   }
   parts.buffer.open(std::move(window), plan.last_of_epoch, parts.state.global_step);

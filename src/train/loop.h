@@ -8,6 +8,7 @@
 #include "resume/fingerprint.h"
 #include "train/cadence.h"
 #include "train/checkpoints.h"
+#include "train/long_segments.h"
 #include "train/rollout_buffer.h"
 #include "train/run_log.h"
 #include "train/window_cleanup.h"
@@ -28,11 +29,12 @@ struct TrainParts {
   const Fingerprint& fingerprint;  ///< identity of the run, part of a checkpoint
   RunLog& log;
   TrainerState& state;
-  bool save_on_best = false;        ///< save_strategy: best
-  bool evaluate_first = false;      ///< eval_on_start
-  bool stop_on_harm = false;        ///< the run ends after an evaluation that is worse than the start
-  Group& group = alone();           ///< the ranks that share the windows
-  bool evaluation_pending = false;  ///< the evaluation after state.global_step is not finished; part of a checkpoint
+  bool save_on_best = false;                    ///< save_strategy: best
+  bool evaluate_first = false;                  ///< eval_on_start
+  bool stop_on_harm = false;                    ///< the run ends after an evaluation that is worse than the start
+  Group& group = alone();                       ///< the ranks that share the windows
+  const LongSegments* long_segments = nullptr;  ///< null: the source refuses segments that are too long
+  bool evaluation_pending = false;              ///< the evaluation after state.global_step is not finished; part of a checkpoint
 };
 
 /// Trains until the cadence says stop. The algorithm of this program, on one page.

@@ -113,6 +113,9 @@ void RecordedStage2::drift_prompt_ids(size_t position) { parts_->engine.drift_at
 void RecordedStage2::teach(const TargetSettings& target) {
   parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab, EStep::Options{.target = target});
 }
+void RecordedStage2::cap_segments(int cap_tokens) {
+  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab, EStep::Options{.global_max_length = cap_tokens});
+}
 void RecordedStage2::watch_rows(std::function<void(const PackedRow&)> on_row) { parts_->on_row = std::move(on_row); }
 void RecordedStage2::cut_answers(size_t num_tokens) { parts_->engine.max_tokens = num_tokens; }
 const std::vector<Prompt>& RecordedStage2::prompts_seen() const { return parts_->engine.prompts_seen; }

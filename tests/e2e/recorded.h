@@ -26,6 +26,8 @@ class RecordedStage2 {
   void watch_rows(std::function<void(const PackedRow&)> on_row);
   /// From now on the E-step makes its targets so. To be called before source(), and before hold_own_weights, which goes back to `append`.
   void teach(const TargetSettings& target);
+  /// From now on a longer segment is an error of the E-step. To be called as teach().
+  void cap_segments(int cap_tokens);
   /// From now on every answer stops after `num_tokens`, as a low max_new_tokens would have it.
   void cut_answers(size_t num_tokens);
   /// Prompts that the engine was asked, in order.

@@ -64,7 +64,10 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
   const Cadence cadence({.max_steps = options.num_steps, .logging_steps = 1, .save_when = When::kNever, .save_last_epoch = false},
                         [&](int64_t epoch) { return windows.windows_in_epoch(epoch); });
   const TempDir dir;
-  Checkpoints checkpoints({.run_dir = dir.path(), .save_only_model = true}, [](const std::string&) {});
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_only_model = true}, [&](const std::string&) {
+    if (options.on_save) options.on_save(windows.cursor(), packer);
+  });
+  const LongSegments long_segments(options.is_long, alone());
   const Fingerprint fingerprint{};
   WindowCleanup cleanup(nullptr);
   std::ostringstream out, err;
@@ -86,7 +89,8 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
                      .checkpoints = checkpoints,
                      .fingerprint = fingerprint,
                      .log = log,
-                     .state = state};
+                     .state = state,
+                     .long_segments = options.is_long ? &long_segments : nullptr};
     train_loop(parts);
   }
   record.steps.pop_back();

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,8 @@ struct RecordedLoop {
     WindowOptions windows;  ///< num_samples is filled in
     Packer::Options packing;
     RolloutBufferSettings buffer;
+    std::function<bool(const Segment&)> is_long;                      ///< segments to leave out; empty = none
+    std::function<void(const WindowCursor&, const Packer&)> on_save;  ///< told what a checkpoint is written from; may be empty
   };
   /// What one optimizer step was trained on and logged.
   struct Step {

@@ -101,6 +101,21 @@ TEST(CheckEncodedLen, AllowsExactlyTheCap) {
   EXPECT_NO_THROW(check_encoded_len(small_segment(), 0));
 }
 
+TEST(CheckSupervision, SaysThatAnEmptyPromptLeavesNothingBeforeTheFirstToken) {
+  Segment segment = small_segment();
+  segment.prompt_len = 0;
+  segment.labels[0] = 1;
+  expect_refused(segment, "the prompt is empty");
+  segment.labels[0] = kIgnoreLabel;
+  segment.slots[kCoordSlots][0].position = 0;
+  expect_refused(segment, "the prompt is empty");
+}
+
+TEST(CheckEncodedLen, KeepsTheStateOfTheRun) {
+  EXPECT_NO_THROW(check_encoded_len(small_segment(), 5));
+  EXPECT_THROW(check_encoded_len(small_segment(), 4), KeepsState);
+}
+
 TEST(CheckEncodedLen, RefusesALongerSegmentWithNumbersAndMitigations) {
   const UserError error = test::catch_user_error([] { check_encoded_len(small_segment(), 4); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);

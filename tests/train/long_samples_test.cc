@@ -41,7 +41,9 @@ class LongSamplesTest : public testing::Test {
     Settings settings;
     settings.model.global_max_length = cap;
     settings.data.truncation_strategy = strategy;
+    settings.data.on_bad_sample = on_bad_sample_;
     settings.variant = variant_;
+    settings.target.policy = policy_;
     settings.generation.max_new_tokens = 40;
     return settle_long_samples(dataset_, settings, {.prompts = prompts_, .vocab = vocab_, .patches = patches_}, terminal_);
   }
@@ -56,6 +58,8 @@ class LongSamplesTest : public testing::Test {
   std::vector<SampleLength> lengths_;
   std::vector<int> totals_;  // ascending
   TrainerVariant variant_ = TrainerVariant::kSft;
+  std::string policy_ = "append";
+  OnBadSample on_bad_sample_ = OnBadSample::kStop;
   std::ostringstream out_, err_;
   Terminal terminal_{out_, err_, {}};
 };
@@ -149,7 +153,19 @@ TEST_F(LongSamplesTest, MayGrowWithARolloutInStage2) {
   EXPECT_EQ(err_.str().find("warning"), std::string::npos) << "stage 1 has no rollouts";
   variant_ = TrainerVariant::kRolloutMatching;
   settle(totals_.back());
-  EXPECT_NE(err_.str().find("up to " + std::to_string(totals_.back() + 40) + " tokens"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("up to " + std::to_string(totals_.back() + 40) + " tokens; such a segment is an error"), std::string::npos)
+      << err_.str();
+  err_.str("");
+  on_bad_sample_ = OnBadSample::kSkip;
+  settle(totals_.back());
+  EXPECT_NE(err_.str().find("such a segment is left out"), std::string::npos) << err_.str();
+}
+
+TEST_F(LongSamplesTest, DoNotGrowWithARolloutThatTheSegmentDoesNotHold) {
+  variant_ = TrainerVariant::kRolloutMatching;
+  policy_ = "rewrite";
+  settle(totals_.back());
+  EXPECT_EQ(err_.str().find("warning"), std::string::npos) << err_.str();
 }
 
 }  // namespace rematch

@@ -2,12 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
-#include "base/error.h"
-
 namespace rematch {
 namespace {
+
+constexpr const char* kNothingBefore = "no position before it gives its logits; the prompt is empty";
 
 std::string id_at(const std::vector<TokenId>& ids, size_t position) {
   return position < ids.size() ? fmt::format("id {}", ids[position]) : std::string("its end");
@@ -42,15 +40,15 @@ void check_supervision(const Segment& segment) {
   for (int position = 0; position < length; ++position) {
     const int label = segment.labels[static_cast<size_t>(position)];
     if (label == kIgnoreLabel) continue;
-    if (position < std::max(1, segment.prompt_len)) refuse(position, "it is before the assistant span");
+    if (position < segment.prompt_len) refuse(position, "it is before the assistant span");
+    if (position == 0) refuse(position, kNothingBefore);
     if (label != segment.token_ids[static_cast<size_t>(position)]) refuse(position, "its label is not its token");
   }
   for (const auto& [kind, slots] : segment.slots) {
     int last = -1;
     for (const Slot& slot : slots) {
-      if (slot.position < std::max(1, segment.prompt_len) || slot.position >= length) {
-        refuse(slot.position, "it is outside the assistant span");
-      }
+      if (slot.position < segment.prompt_len || slot.position >= length) refuse(slot.position, "it is outside the assistant span");
+      if (slot.position == 0) refuse(slot.position, kNothingBefore);
       if (slot.position <= last) refuse(slot.position, fmt::format("{} slots must ascend", kind));
       last = slot.position;
       if (slot.target < 0) refuse(slot.position, fmt::format("{} is not a target of a {} slot", slot.target, kind));
@@ -63,13 +61,13 @@ void check_supervision(const Segment& segment) {
 
 void check_encoded_len(const Segment& segment, int cap_tokens) {
   if (cap_tokens <= 0 || segment.encoded_len() <= cap_tokens) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = "a segment is longer than global_max_length",
-                   .where = sample_name(segment.sample_id, segment.where),
-                   .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
-                                       segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
-                   .fix = "raise `global_max_length`, lower `max_new_tokens` (stage 2), "
-                          "or set `training.packing: false` if the cap is only needed for packing"});
+  throw SegmentTooLong(ErrorKind::kData,
+                       {.error = "a segment is longer than global_max_length",
+                        .where = sample_name(segment.sample_id, segment.where),
+                        .what = fmt::format("encoded_len {} (prompt {}, prefix {}, append {}, end 1), cap {}", segment.encoded_len(),
+                                            segment.prompt_len, segment.prefix_len, segment.append_len, cap_tokens),
+                        .fix = "raise `global_max_length`, lower `max_new_tokens` (stage 2), set `training.packing: false` if the cap is "
+                               "only needed for packing, or resume with `data.on_bad_sample: skip` to leave such samples out"});
 }
 
 }  // namespace rematch

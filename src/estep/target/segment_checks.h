@@ -2,9 +2,17 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/keeps_state.h"
 #include "flow/segment.h"
 
 namespace rematch {
+
+/// A segment that its rollout made longer than `global_max_length`. Nothing of its window is used yet: the run stops with its state saved.
+class SegmentTooLong : public UserError, public KeepsState {
+ public:
+  using UserError::UserError;
+};
 
 /// The specification's sanity check: the prompt that a backend used equals the encoded one, id by id.
 /// @param ours     expanded ids of the encoded prompt
@@ -20,7 +28,7 @@ void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenI
 void check_supervision(const Segment& segment);
 
 /// @param cap_tokens  `global_max_length`; 0 = no cap
-/// @throws UserError (data) with length, cap, sample and mitigations when the segment is longer
+/// @throws SegmentTooLong (data) with length, cap, sample and mitigations
 void check_encoded_len(const Segment& segment, int cap_tokens);
 
 }  // namespace rematch
