@@ -43,6 +43,7 @@ std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag
   metrics.add("rollout/excluded_from_supervision", result.num_excluded);
   metrics.add("rollout/fn_appended", static_cast<double>(result.false_negatives.size()));
   metrics.add("rollout/deduplicated", static_cast<double>(result.deduplicated.size()));
+  metrics.add("rollout/prefix_len", result.segment.prefix_len);
   metrics.add("rollout/append_len", result.segment.append_len);
   metrics.add("rollout/encoded_len", result.segment.encoded_len());
   return std::make_shared<const Segment>(std::move(result.segment));
@@ -50,7 +51,8 @@ std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag
 
 SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match, const TargetSettings& target) {
   TargetMatching matched{one.matching, {}};
-  if (target.dedup_iou) matched = match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
+  if (target.dedup_iou && !lends_nothing(one.parsed, target))
+    matched = match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
   SegmentResult result = build_segment({one.prompt, one.parsed, matched.matching, one.ground_truth}, vocab, target);
   result.deduplicated = std::move(matched.deduplicated);
   return result;

@@ -87,7 +87,6 @@ void Examiner::observe(const Examined& one, const Matching& matching, MetricsBag
   metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
   metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));
   metrics.add("rollout/gen_new_tokens", static_cast<double>(one.rollout.response_token_ids.size()));
-  metrics.add("rollout/prefix_len", static_cast<double>(one.parsed.prefix_token_ids.size()));
 }
 
 }  // namespace rematch

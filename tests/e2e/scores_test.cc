@@ -8,6 +8,7 @@
 #include "e2e/recorded.h"
 #include "evaluate/probe.h"
 #include "observe/terminal.h"
+#include "support/paths.h"
 
 namespace rematch {
 namespace {
@@ -50,6 +51,40 @@ TEST(LabelScores, SeeThroughAccentsCaseAndWhiteSpace) {
   stage2.examiner().observe(one, one.matching, metrics);
   EXPECT_EQ(metrics.sum("rollout/matched"), 4);
   EXPECT_EQ(metrics.sum("rollout/matched_labels"), 3) << "all but the one without its accent";
+}
+
+TEST(SegmentLengths, CountThePrefixThatTheSegmentKeeps) {
+  for (const std::string policy : {"append", "rewrite"}) {
+    test::RecordedStage2 stage2;
+    stage2.teach({.policy = policy});
+    MetricsBag metrics;
+    const WindowSegments segments = stage2.source().build({.micro_batches = {{0, 1}, {2}}}, metrics);
+    int64_t prefix_len = 0;
+    for (const auto& of_micro_batch : segments) {
+      for (const auto& segment : of_micro_batch) prefix_len += segment->prefix_len;
+    }
+    EXPECT_EQ(metrics.values("rollout/prefix_len").size(), 3u);
+    EXPECT_EQ(metrics.sum("rollout/prefix_len"), static_cast<double>(prefix_len)) << policy;
+    EXPECT_EQ(prefix_len == 0, policy == "rewrite");
+  }
+}
+
+TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
+  test::RecordedStage2 stage2;
+  TargetSettings target{.policy = "rewrite", .dedup_iou = 0.5};
+  const std::string model_dir = test::source_path("tests/golden/model/tiny_tied");
+  const auto tokenizer = Tokenizer::load(model_dir);
+  const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
+  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
+  MetricsBag unused;
+  Examined one = stage2.examiner().examine({5}, 0, unused).at(0);  // malformed after its first object
+  ASSERT_NE(one.parsed.status, ParseStatus::kComplete);
+  ASSERT_FALSE(one.parsed.objects.empty());
+  one.parsed.objects.push_back(one.parsed.objects.front());
+  const auto num_deduplicated = [&] { return target_of(one, vocab, stage2.examiner().options().match, target).deduplicated.size(); };
+  EXPECT_EQ(num_deduplicated(), 1u);
+  target.incomplete_rollouts = IncompleteRollouts::kEmpty;
+  EXPECT_EQ(num_deduplicated(), 0u);
 }
 
 TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {

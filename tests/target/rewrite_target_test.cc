@@ -158,6 +158,10 @@ TEST(RewriteTarget, TakesIncompleteRolloutsAsEmptyOnRequest) {
   options.incomplete_rollouts = IncompleteRollouts::kEmpty;
   EXPECT_TRUE(build(parsed, truth, options).pairs.empty());
   EXPECT_EQ(build(vocab().parse(whole), truth, options).pairs.size(), 1u);
+  EXPECT_TRUE(lends_nothing(parsed, options));
+  EXPECT_FALSE(lends_nothing(vocab().parse(whole), options));
+  options.policy = "append";
+  EXPECT_FALSE(lends_nothing(parsed, options)) << "a key of `rewrite` alone";
 }
 
 RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLabelByLabel, ()) {

@@ -28,8 +28,7 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
   SegmentResult result;
   std::vector<AnswerEntry> entries;
   for (const SceneObject& object : input.ground_truth) entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
-  const bool as_empty = options.incomplete_rollouts == IncompleteRollouts::kEmpty && input.parsed.status != ParseStatus::kComplete;
-  for (const auto& [p, g] : as_empty ? std::vector<std::pair<int, int>>() : input.matching.pairs) {
+  for (const auto& [p, g] : lends_nothing(input.parsed, options) ? std::vector<std::pair<int, int>>() : input.matching.pairs) {
     const Geometry& predicted = input.parsed.objects.at(static_cast<size_t>(p)).geometry;
     AnswerEntry& entry = entries.at(static_cast<size_t>(g));
     if (is_same_form(predicted, entry.shown.geometry)) {

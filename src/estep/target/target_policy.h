@@ -52,6 +52,10 @@ SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab, 
 SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options);
 SegmentResult append_target(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options);
 
+/// True when the target takes no predictions of this rollout: `rewrite` with `incomplete_rollouts: empty`, and it is not complete. Then there
+/// are none to set aside either (`deduplicated`).
+bool lends_nothing(const ParsedRollout& parsed, const TargetSettings& options);
+
 /// Indices of the ground truths that no pair holds, ascending.
 std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs, size_t num_ground_truth);
 
