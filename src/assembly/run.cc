@@ -209,6 +209,14 @@ std::string packing_text(const Packer& packer, Group& group) {
   return packer.summary_text(total, static_cast<size_t>(counts[5]));
 }
 
+/// Where rollouts of other engines, batches or machines may differ; empty when nowhere.
+std::string near_ties_text(const RolloutEngine& engine, Group& group) {
+  int64_t count = engine.num_near_ties();
+  group.all_reduce(std::span<int64_t>(&count, 1));
+  if (count == 0) return {};
+  return fmt::format("rollouts: {} greedy choices between logits that nearly tie; another backend or machine may choose otherwise", count);
+}
+
 TrainerState initial_state(const Settings& settings, int64_t total_steps) {
   const CadenceSettings& cadence = settings.cadence;
   TrainerState state;
@@ -263,7 +271,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   const Session& session = *prepared;
 
   WindowStream windows = window_stream(session, group);
-  RolloutBuffer buffer(settings.rollout_buffer);
+  RolloutBuffer buffer(settings.rollout_buffer, settings.is_stage_2() ? settings.target.rollout_share : 1);
   const Cadence cadence(settings.cadence,
                         [&](int64_t epoch) { return buffer.steps_of_epoch(windows.windows_in_epoch(epoch), windows.ends_partial(epoch)); });
   FeatureCache features;
@@ -368,6 +376,8 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   if (const std::string text = packing_text(packer, group); !text.empty()) terminal.say(text);
   const std::string dropped = session.stream_packing ? session.stream_packing->summary_text(windows.cursor().epoch) : "";
   if (!dropped.empty()) terminal.say(dropped);
+  const std::string near_ties = rollouts.engine ? near_ties_text(*rollouts.engine, group) : "";
+  if (!near_ties.empty()) terminal.say(near_ties);
   if (session.num_long_dropped > 0)
     terminal.say(fmt::format("{} samples longer than global_max_length were not trained on", session.num_long_dropped));
   if (monitor)

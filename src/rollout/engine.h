@@ -33,6 +33,8 @@ class RolloutEngine {
   /// Answers every prompt, in order. No gradients, no packing. Polls for interrupts between tokens (throws Interrupted).
   /// @param on_progress  called with the number of finished prompts, may be empty
   virtual std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) = 0;
+  /// Greedy choices so far where the two best logits nearly tied (BEHAVIOUR 4.2); 0 for engines that show no logits.
+  virtual int64_t num_near_ties() const { return 0; }
   /// Releases what is only needed while generating (caches).
   virtual void release() = 0;
 

@@ -27,8 +27,7 @@ class HfEngine : public RolloutEngine {
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override {}
 
-  /// Greedy choices so far where the two best logits nearly tied (Sampler::num_near_ties).
-  int64_t num_near_ties() const { return sampler_.num_near_ties(); }
+  int64_t num_near_ties() const override { return sampler_.num_near_ties(); }
 
  private:
   std::shared_ptr<const Model> model_;

@@ -13,7 +13,9 @@ namespace rematch {
 /// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10). A partial window is used once.
 class RolloutBuffer {
  public:
-  explicit RolloutBuffer(const RolloutBufferSettings& settings) : settings_(settings) {}
+  /// @param rollout_share  of the windows that roll out, as in SharedSource
+  explicit RolloutBuffer(const RolloutBufferSettings& settings, double rollout_share = 1)
+      : settings_(settings), rollout_share_(rollout_share) {}
 
   /// Optimizer steps in an epoch of `num_windows` windows. @param ends_partial  its last window is partial
   int64_t steps_of_epoch(int64_t num_windows, bool ends_partial) const {
@@ -44,6 +46,7 @@ class RolloutBuffer {
 
  private:
   RolloutBufferSettings settings_;
+  double rollout_share_;
   std::optional<OpenWindow> open_;
   int64_t last_num_tokens_ = 0;
 };

@@ -132,6 +132,30 @@ TEST(BufferSpec, LogsTellRolloutStepsFromReuse) {
   }
 }
 
+TEST(BufferSpec, AReuseSaysAgainWhetherItsWindowRolledOut) {
+  for (const int64_t window_idx : {0, 1}) {
+    RolloutBuffer buffer({.enabled = true, .m_steps = 2}, /*rollout_share=*/0.5);
+    buffer.open({.window_idx = window_idx}, false, 0);
+    MetricsBag first, reuse;
+    buffer.finish_step(first);
+    buffer.finish_step(reuse);
+    EXPECT_TRUE(first.values("rollout/is_rollout").empty()) << "the E-step says it";
+    EXPECT_EQ(reuse.values("rollout/is_rollout"), std::vector<double>{rolls_out(window_idx, 0.5) ? 1.0 : 0.0});
+  }
+  EXPECT_TRUE(rolls_out(1, 0.5) && !rolls_out(0, 0.5));
+}
+
+TEST(BufferSpec, TheAdviceOnAPartialWindowNamesTheRanks) {
+  const auto told_by = [](int num_ranks) {
+    std::ostringstream out, err;
+    Terminal terminal(out, err, {});
+    RunLog(terminal, {}, {.memory_bytes = [] { return 0; }, .step_tokens = [] { return 0; }, .num_ranks = num_ranks}).note_partial_window();
+    return err.str();
+  };
+  EXPECT_THAT(told_by(1), HasSubstr("gradient_accumulation_steps so that it divides the number of samples"));
+  EXPECT_THAT(told_by(2), HasSubstr("gradient_accumulation_steps x the number of ranks (2) so that it divides the number of samples"));
+}
+
 TEST(BufferSpec, InCarryModeReuseTouchesNeitherBufferNorCarry) {
   const Packer::Options carry{.pack = {.scope = PackScope::kCarry}, .packing_length = 700};
   const WindowOptions windows{.batches = {.per_device_train_batch_size = 4, .gradient_accumulation_steps = 1}};

@@ -55,8 +55,7 @@ class NativeEngine : public RolloutEngine {
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
   void release() override;
 
-  /// Greedy choices so far where the two best logits nearly tied (Sampler::num_near_ties).
-  int64_t num_near_ties() const;
+  int64_t num_near_ties() const override;
   const Stats& stats() const { return stats_; }
   /// Blocks of the current cache; null before the first generate() and after release().
   const KvBlocks* blocks() const { return blocks_.get(); }
