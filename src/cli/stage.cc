@@ -159,6 +159,7 @@ const JsonOrigin& input_origin() {
   static const JsonOrigin kOrigin{.path = "",
                                   .error = "{} has an invalid value",
                                   .fix = "correct it; docs/contract/STAGES.md describes each stage's input",
+                                  .null_is_absent = true,
                                   .unknown_key = ErrorKind::kConfig};
   return kOrigin;
 }

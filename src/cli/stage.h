@@ -53,7 +53,8 @@ struct StageRow {
 /// @return 0, or 3 when any line failed
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
 
-/// For reading an input line with JsonFields: an invalid value is an error of kind data, an unknown key one of kind config.
+/// For reading an input line with JsonFields: an invalid value is an error of kind data, an unknown key one of kind config; null is the
+/// default.
 const JsonOrigin& input_origin();
 
 // Factories, one for each file of cli/stages/.

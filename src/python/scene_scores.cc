@@ -105,7 +105,6 @@ Json score_scenes(const Json& input) {
   JsonFields options = fields.object_or_empty("options");
   fields.finish();
   MatchSettings match = read_match_options(options);
-  match.policy = options.text_or("match_policy", match.policy);
   match.label_match = options.text_or("label_match", match.label_match);
   options.finish();
 

@@ -64,7 +64,7 @@ TEST(MatchStage, NamesWhatIsWrongWithAnObject) {
   EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3, 4], "poly": [1, 2, 3, 4, 5, 6]})"), "exactly one"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3]})"), "four values"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"poly": [1, 2, 3, 4]})"), "three vertices"), ErrorKind::kData);
-  EXPECT_EQ(refused(*stage, match_line(R"({"poly": [1, 2, 3, 4, 5, 6, 7]})"), "three vertices"), ErrorKind::kData);
+  EXPECT_EQ(refused(*stage, match_line(R"({"poly": [1, 2, 3, 4, 5, 6, 7]})"), "an x and a y for each vertex"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"poly": [[1, 2, 3], [4, 5, 6]]})"), "pair"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3, 4.5]})"), "4.5"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3, 1e99]})"), "bin"), ErrorKind::kData);
@@ -156,6 +156,59 @@ TEST(SegmentStage, TakesTheOptionsOfTargetPolicies) {
   EXPECT_EQ(refused(*stage, segment_line(object, R"({"rewrite_order": "random"})"), "options.rewrite_order"), ErrorKind::kConfig);
   EXPECT_EQ(refused(*stage, segment_line(object, R"({"incomplete_rollouts": "drop"})"), "keep, empty"), ErrorKind::kConfig);
   EXPECT_EQ(refused(*stage, segment_line(object, R"({"dedup_iou": 0})"), "dedup_iou"), ErrorKind::kConfig);
+}
+
+TEST(SegmentStage, RefusesCapsAndPromptsThatNoTrainingHas) {
+  const auto stage = make_segment_stage(with_tokenizer());
+  const std::string object = R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})";
+  for (const char* cap : {"0", "-5"}) {
+    EXPECT_EQ(refused(*stage, segment_line(object, R"({"global_max_length": )" + std::string(cap) + "}"), "at least 1"),
+              ErrorKind::kConfig);
+  }
+  const auto with_prompt = [](const std::string& ids) {
+    return R"({"prompt_token_ids": [)" + ids + R"(], "response_token_ids": [90], "ground_truth": []})";
+  };
+  EXPECT_EQ(refused(*stage, with_prompt("361, -7"), "prompt_token_ids[1]"), ErrorKind::kData);
+  EXPECT_EQ(refused(*stage, with_prompt("99999999"), "99999999"), ErrorKind::kData);
+  const std::string without_prompt =
+      R"({"prompt_token_ids": [], "response_token_ids": [], "ground_truth": [], "options": {"target_policy": "rewrite"}})";
+  EXPECT_EQ(refused(*stage, without_prompt, "the prompt is empty"), ErrorKind::kData);
+}
+
+TEST(SegmentStage, SetsNoPredictionAsideWhereNoneIsTaken) {
+  const auto stage = make_segment_stage(with_tokenizer());
+  const auto tokenizer = make_tokenize_stage(with_tokenizer());
+  const std::string box = R"({"desc": "a", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_300|>", "<|coord_400|>"]})";
+  Json text;
+  text["text"] = R"({"object_1": )" + box + R"(, "object_2": )" + box;  // not closed
+  Json input = parse_json(
+      segment_line(R"({"desc": "a", "bbox_2d": [1, 2, 300, 400]})", R"({"target_policy": "rewrite", "dedup_iou": 0.5})"), "input");
+  input["response_token_ids"] = tokenizer->run(text)["token_ids"];
+  EXPECT_EQ(stage->run(input)["deduplicated"], 1);
+  input["options"]["incomplete_rollouts"] = "empty";
+  const Json empty = stage->run(input);
+  EXPECT_EQ(empty["deduplicated"], 0) << "BEHAVIOUR 7.8: there are no predictions";
+  EXPECT_EQ(empty["pairs"].size(), 0u);
+}
+
+TEST(MatchStage, TakesTheOptionsOfMatchingThatTheSegmentStageTakes) {
+  const auto stage = make_match_stage({});
+  const auto line = [](const std::string& options) { return R"({"predictions": [], "ground_truth": [], "options": )" + options + "}"; };
+  EXPECT_NO_THROW(run(*stage, line(R"({"match_policy": "maskiou"})")));
+  EXPECT_EQ(refused(*stage, line(R"({"match_policy": "nearest"})"), "nearest"), ErrorKind::kConfig);
+}
+
+TEST(Stages, TakeNullForTheDefaultOfEveryOption) {
+  const auto match = make_match_stage({});
+  const auto segment = make_segment_stage(with_tokenizer());
+  const std::string of_matching =
+      R"("candidate_top_k": null, "maskiou_gate": null, "maskiou_resolution": null, "fp_cost": null, "fn_cost": null, "match_policy": null)";
+  EXPECT_NO_THROW(run(*match, R"({"predictions": [], "ground_truth": [], "options": {)" + of_matching + "}}"));
+  EXPECT_NO_THROW(
+      run(*segment, segment_line(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})",
+                                 "{" + of_matching + R"(, "ot_cost": null, "ot_epsilon": null, "ot_iters": null, "target_policy":
+null, "rewrite_order": null, "rewrite_targets": null, "incomplete_rollouts": null, "teach_matched_text": null, "dedup_iou": null,
+"global_max_length": null})")));
 }
 
 }  // namespace rematch

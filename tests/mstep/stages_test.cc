@@ -115,6 +115,8 @@ TEST(LossStage, RefusesWrongLinesAndGoesOn) {
                                  with("coord_slots", {{1, -1, "append"}}),
                                  with("coord_slots", {{1, 1, "middle"}}),
                                  with("coord_slots", {{1, 1}}),
+                                 with("coord_slots", {{1, 1, "append"}}),
+                                 with("coord_slots", {{2, 1, "append"}, {2, 2, "append"}}),
                                  with("coord_slots", 3),
                                  with("coord_slots", {{18446744073709551615ull, 1, "append"}}),
                                  with("coord_token_ids", {1, 2}),

@@ -54,8 +54,7 @@ RepeatGuardSettings read_repeat_terminate(JsonFields fields) {
   guard.max_consecutive_token_repeats = fields.integer_or("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
   guard.ngram_size = fields.integer_or("ngram_size", guard.ngram_size);
   guard.ngram_repeats = fields.integer_or("ngram_repeats", guard.ngram_repeats);
-  const Json* max_object_keys = fields.find("max_object_keys");
-  if (max_object_keys != nullptr && !max_object_keys->is_null()) guard.max_object_keys = fields.integer_or("max_object_keys", 0);
+  if (fields.has("max_object_keys")) guard.max_object_keys = fields.integer_or("max_object_keys", 0);
   fields.finish();
   return guard;
 }

@@ -59,6 +59,21 @@ Slot read_slot(const Json& item, const std::string& kind, const std::string& whe
   return {static_cast<int>(position), static_cast<int>(target), source == "prefix" ? SlotSource::kPrefix : SlotSource::kAppend};
 }
 
+// What check_supervision() refuses in a segment: a token has one target of a kind, and a coord slot no label besides.
+void check_one_target(const Segment& segment, const std::string& kind, const std::string& where) {
+  std::set<int> taken;
+  for (const Slot& slot : segment.slots_of(kind)) {
+    if (!taken.insert(slot.position).second) {
+      fail(where, fmt::format("two {} slots share a position", kind), fmt::format("position {}", slot.position), "pass one slot for it");
+    }
+    const int label = segment.labels[static_cast<size_t>(slot.position)];
+    if (kind == kCoordSlots && label != kIgnoreLabel) {
+      fail(where, "a position has a label and a coord slot", fmt::format("label {} at position {}", label, slot.position),
+           fmt::format("set its label to {}, or leave the slot out", kIgnoreLabel));
+    }
+  }
+}
+
 }  // namespace
 
 void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size, Segment& segment) {
@@ -71,6 +86,7 @@ void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab
     const std::string where = what + "." + key;
     if (!slots->is_array()) fail(where, key + " has an invalid value", slots->type_name(), "pass a list of [position, target, source]");
     for (const Json& item : *slots) segment.slots[term.kind].push_back(read_slot(item, term.kind, where, segment.token_ids.size()));
+    check_one_target(segment, term.kind, where);
   }
 }
 
@@ -97,9 +113,8 @@ std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab
 LossOptions read_loss_options(JsonFields reader) {
   LossOptions options;
   for (const LossKey& key : loss_keys()) {
-    const Json* value = reader.find(key.name);
-    if (value == nullptr || value->is_null()) continue;
-    const double number = reader.number_or(key.name, key.fallback);
+    if (!reader.has(key.name)) continue;
+    const double number = reader.number(key.name);
     if (number < key.low || (key.excludes_low && number == key.low)) {
       throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key.name),
                                            .where = fmt::format("options.{}", key.name),

@@ -15,7 +15,8 @@ namespace rematch {
 /// @param fields      the input line, or one of its segments
 /// @param what        its name in errors
 /// @param vocab_size  labels are below it
-/// @throws UserError (data) for a different length, labels or slots without a preceding position, unknown targets and sources
+/// @throws UserError (data) for a different length, labels or slots without a preceding position, a position taught twice, unknown
+/// targets and sources
 void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size, Segment& segment);
 
 /// Reads `coord_token_ids`: 1000 distinct ids in bin order. @throws UserError (data)

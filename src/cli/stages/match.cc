@@ -1,25 +1,32 @@
 // `rematch stage match`: geometries in, pairs out.
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/stage.h"
 #include "cli/stages/scene_input.h"
-#include "estep/match/matcher.h"
+#include "estep/match/match_policy.h"
 
 namespace rematch {
 namespace {
+
+std::vector<SceneObject> unnamed(std::vector<Geometry> geometries) {
+  std::vector<SceneObject> objects;
+  for (Geometry& geometry : geometries) objects.push_back({.desc = {}, .geometry = std::move(geometry)});
+  return objects;
+}
 
 class MatchStage : public Stage {
  public:
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
-    const std::vector<Geometry> predictions = read_geometries(fields.at("predictions"), "predictions");
-    const std::vector<Geometry> ground_truth = read_geometries(fields.at("ground_truth"), "ground_truth");
+    const std::vector<SceneObject> predictions = unnamed(read_geometries(fields.at("predictions"), "predictions"));
+    const std::vector<SceneObject> ground_truth = unnamed(read_geometries(fields.at("ground_truth"), "ground_truth"));
     JsonFields options = fields.object_or_empty("options");
     fields.finish();
     const MatchSettings match_options = read_match_options(options);
     options.finish();
 
-    const Matching matching = match(predictions, ground_truth, match_options);
+    const Matching matching = match_objects(predictions, ground_truth, match_options);
     Json answer;
     answer["pairs"] = pairs_json(matching.pairs);
     answer["false_positives"] = matching.false_positives;

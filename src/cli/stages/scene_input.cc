@@ -60,7 +60,10 @@ Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& 
   if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) {
     refuse(where, "a bbox_2d must have four values", shown_json(value), "pass [x1, y1, x2, y2]");
   }
-  if (kind == GeometryKind::kPoly && (count < 6 || count % 2 != 0)) {
+  if (kind == GeometryKind::kPoly && count % 2 != 0) {
+    refuse(where, "a poly needs an x and a y for each vertex", fmt::format("{} values", count), "pass x and y of three or more vertices");
+  }
+  if (kind == GeometryKind::kPoly && count < 6) {
     refuse(where, "a poly must have at least three vertices", fmt::format("{} values", count), "pass x and y of three or more vertices");
   }
   return geometry;
@@ -129,6 +132,7 @@ std::vector<SceneObject> read_scene_objects(const Json& list, const std::string&
 
 MatchSettings read_match_options(JsonFields& options) {
   MatchSettings match;
+  match.policy = options.text_or("match_policy", match.policy);
   match.candidate_top_k = options.integer_or("candidate_top_k", match.candidate_top_k);
   match.maskiou_gate = options.number_or("maskiou_gate", match.maskiou_gate);
   match.maskiou_resolution = options.integer_or("maskiou_resolution", match.maskiou_resolution);

@@ -22,7 +22,7 @@ std::vector<Geometry> read_geometries(const Json& list, const std::string& what)
 /// @throws UserError (data) naming list, object and field
 std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what, const Tokenizer* tokenizer);
 
-/// Reads the five matching options that are present; the rest keep their defaults. @throws UserError
+/// Reads the matching options that are present; the rest keep their defaults. @throws UserError
 MatchSettings read_match_options(JsonFields& options);
 
 /// The lists of a Matching that the `match` and `segment` stages show.

@@ -1,8 +1,11 @@
 // `rematch stage segment`: one rollout and its ground truth in, the teacher-forced segment out.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/choices.h"
+#include "base/error.h"
 #include "cli/segment_json.h"
 #include "cli/stage.h"
 #include "cli/stages/scene_input.h"
@@ -22,10 +25,10 @@ struct SegmentStageOptions {
   int global_max_length = 0;
 };
 
-/// The value of a named choice; its default when the key is absent or null.
+/// The value of a named choice; its default when the key is absent.
 template <NamedEnum E>
 void read_choice(JsonFields& reader, const std::string& key, E& field) {
-  if (!reader.has(key) || reader.at(key).is_null()) return;
+  if (!reader.has(key)) return;
   const std::string name = reader.text(key);
   const std::optional<E> value = value_of<E>(name);
   if (!value) refuse_choice(name, "value", "options." + key, "", all_names<E>());
@@ -38,17 +41,32 @@ SegmentStageOptions read_options(JsonFields reader) {
   options.target.ot_cost = ot_cost_from(reader.text_or("ot_cost", "l2"));
   options.target.ot_epsilon = reader.number_or("ot_epsilon", options.target.ot_epsilon);
   options.target.ot_iters = reader.integer_or("ot_iters", options.target.ot_iters);
-  options.match.policy = reader.text_or("match_policy", options.match.policy);
   options.target.policy = reader.text_or("target_policy", options.target.policy);
   read_choice(reader, "rewrite_order", options.target.rewrite_order);
   read_choice(reader, "rewrite_targets", options.target.rewrite_targets);
   read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
   options.target.teach_matched_text = reader.boolean_or("teach_matched_text", options.target.teach_matched_text);
-  if (reader.has("dedup_iou") && !reader.at("dedup_iou").is_null()) options.target.dedup_iou = reader.number("dedup_iou");
+  if (reader.has("dedup_iou")) options.target.dedup_iou = reader.number("dedup_iou");
   options.global_max_length = reader.integer_or("global_max_length", 0);
+  if (reader.has("global_max_length") && options.global_max_length < 1) {
+    throw UserError(ErrorKind::kConfig, {.error = "global_max_length must be at least 1",
+                                         .where = "options.global_max_length",
+                                         .what = fmt::format("{}", options.global_max_length),
+                                         .fix = "set it to 1 or more, or leave it out for no cap"});
+  }
   reader.finish();
   check_target_options(options.target);
   return options;
+}
+
+void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (tokenizer.has_token(ids[i])) continue;
+    throw UserError(ErrorKind::kData, {.error = "a prompt has an id without a token",
+                                       .where = fmt::format("input.prompt_token_ids[{}]", i),
+                                       .what = fmt::format("{}", ids[i]),
+                                       .fix = "encode the prompt with the tokenizer of --model (rematch stage render)"});
+  }
 }
 
 class SegmentStage : public Stage {
@@ -63,6 +81,7 @@ class SegmentStage : public Stage {
     JsonFields fields(input, input_origin(), "input");
     Prompt prompt;
     prompt.token_ids = fields.integers("prompt_token_ids");
+    check_prompt(prompt.token_ids, *tokenizer_);
     prompt.where = "input";
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
     const std::vector<SceneObject> ground_truth = read_scene_objects(fields.at("ground_truth"), "ground_truth", tokenizer_.get());
@@ -70,7 +89,8 @@ class SegmentStage : public Stage {
     fields.finish();
 
     const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
-    TargetMatching matched = match_deduplicated(scene_of(parsed.objects), ground_truth, options.match, options.target.dedup_iou);
+    const std::optional<double> dedup_iou = lends_nothing(parsed, options.target) ? std::nullopt : options.target.dedup_iou;
+    TargetMatching matched = match_deduplicated(scene_of(parsed.objects), ground_truth, options.match, dedup_iou);
     SegmentResult result = build_segment({prompt, parsed, matched.matching, ground_truth}, vocab_, options.target);
     result.deduplicated = std::move(matched.deduplicated);
     for (auto& [prediction, truth] : result.pairs) {
