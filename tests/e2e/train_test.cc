@@ -69,22 +69,28 @@ TEST(Train, TheNativeEngineTrainsAsTheOracleDoes) {
   EXPECT_EQ(native.log, oracle.log);
 }
 
-// spec: microbatch-01
 TEST(Train, GradientCheckpointingChangesNoBit) {
   const Outcome plain = train(""), lean = train("training: {gradient_checkpointing: true}\n");
   EXPECT_TRUE(lean.weights == plain.weights);
   EXPECT_EQ(lean.log, plain.log);
 }
 
+// spec: microbatch-01
 TEST(Train, SamplingGivesTheSameRolloutsWhateverTheGenerateBatch) {
-  const std::string rollout = "custom: {extra: {rollout_matching: {temperature: 0.8, rollout_generate_batch_size: ";
-  const Outcome one = train(rollout + "1}}}\n");
-  const Outcome four = train(rollout + "4}}}\n");
-  // Lengths are counts of generated tokens: equal rollouts have equal ones.
-  const auto lengths = [](const std::string& log) {
-    return parse_json(log.substr(0, log.find('\n')), "log")["rollout/gen_new_tokens_total"].dump();
+  const auto rollouts = [](int batch_size) {
+    test::Program program;
+    const std::string config = program.config(
+        "custom: {extra: {rollout_matching: {temperature: 0.8, rollout_generate_batch_size: " + std::to_string(batch_size) + "}}}\n");
+    const test::ProcessResult result = program.run("rollout " + config + " --split train --output rollouts.jsonl");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::istringstream lines(read_file(program.dir().file("rollouts.jsonl")));
+    std::vector<Json> ids;
+    for (std::string line; std::getline(lines, line);) ids.push_back(parse_json(line, "rollouts.jsonl").at("response_token_ids"));
+    return ids;
   };
-  EXPECT_EQ(lengths(one.log), lengths(four.log));
+  const std::vector<Json> one = rollouts(1);
+  EXPECT_GT(one.size(), 4u);
+  EXPECT_EQ(rollouts(4), one);
 }
 
 TEST(Train, StageOneLowersItsLossOnTheScenes) {

@@ -49,6 +49,32 @@ TEST(PackingProgramSpec, PackingIsDrivenByYamlAloneAndItsKnobsAreTheExistingOnes
   EXPECT_THAT(result.err, HasSubstr("target 0.9 (packing_min_fill_ratio)")) << "the ratio is a threshold for a warning, not for training";
 }
 
+// GIVEN packing for training, WHEN rollouts are generated, THEN no packing is applied to them: they are those of a run without it.
+// spec: pack-03 pack-14
+TEST(PackingProgramSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
+  const auto rollouts = [](const std::string& packing) {
+    test::Program program;
+    const std::string config =
+        program.config("training: {packing: " + packing +
+                       ", max_steps: 1, per_device_train_batch_size: 4}\ncustom: {extra: {rollout_matching: {"
+                       "temperature: 0.8, monitor_dump: {enabled: true, dump_first_step: true, max_samples: 8}}}}\n");
+    for (const std::string& command : {"train " + config, "rollout " + config + " --split train --output rollouts.jsonl"}) {
+      const test::ProcessResult result = program.run(command);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+    }
+    std::vector<std::string> found{read_file(program.run_dir() + "/completions/step_000001.parquet")};  // the answers of the training
+    std::istringstream lines(read_file(program.dir().file("rollouts.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      const Json rollout = parse_json(line, "rollouts.jsonl");
+      found.push_back(rollout.at("prompt_token_ids").dump() + rollout.at("response_token_ids").dump());
+    }
+    return found;
+  };
+  const std::vector<std::string> packed = rollouts("true");
+  EXPECT_EQ(packed.size(), 9u);
+  EXPECT_EQ(packed, rollouts("false"));
+}
+
 // spec: pack-09 select-18
 TEST(PackingProgramSpec, CarryOnlyModeNeedsPackingDropLast) {
   test::Program program;

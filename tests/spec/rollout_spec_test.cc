@@ -51,9 +51,7 @@ TEST(RolloutSpec, MicrobatchingIncreasesDecodeParallelismWithoutChangingOutputsF
   }
 }
 
-// GIVEN packing for training, WHEN rollouts are generated, THEN each prompt is a sequence of its own: its neighbours do not matter.
-// spec: pack-03 pack-14
-TEST(RolloutSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
+TEST(RolloutSpec, TheNeighboursOfAPromptDoNotMatter) {
   const std::vector<Rollout> first = engine(3)->generate({prompts()[0], prompts()[1], prompts()[2]}, {});
   const std::vector<Rollout> second = engine(3)->generate({prompts()[4], prompts()[1], prompts()[7]}, {});
   EXPECT_EQ(first[1].response_token_ids, second[1].response_token_ids);
