@@ -93,7 +93,7 @@ TEST(PackingProgramSpec, BadPackingValuesAreAllToldBeforeAModelIsLoaded) {
             "custom: {extra: {rollout_matching: {packing_selector: best}}}\n");
   EXPECT_EQ(result.exit_code, 2);
   for (const char* part : {"packing_drop_last", "packing_min_fill_ratio", "packing_buffer", "packing_selector", "binpacking, optimal, fifo",
-                           "training.packing: false"}) {
+                           "choose one of these, or set `training.packing: false`"}) {
     EXPECT_THAT(result.err, HasSubstr(part));
   }
   const test::ProcessResult no_cap = check(program, "global_max_length: null\ntraining: {packing: true}\n");
