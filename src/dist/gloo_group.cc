@@ -82,13 +82,19 @@ class GlooGroup : public Group {
   void broadcast(at::Tensor& values, int root) override {
     const bool is_usable = values.is_cpu() && values.is_contiguous();
     at::Tensor host = is_usable ? values : values.cpu().contiguous();
-    guarded([&] {
-      std::vector<at::Tensor> tensors{host};
-      c10d::BroadcastOptions to;
-      to.rootRank = root;
-      gloo_->broadcast(tensors, to)->wait();
-    });
+    start_broadcast(host, root)();
     if (!is_usable) values.copy_(host);
+  }
+
+  std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
+    c10::intrusive_ptr<c10d::Work> work;
+    guarded([&] {
+      std::vector<at::Tensor> tensors{values};
+      c10d::BroadcastOptions from;
+      from.rootRank = root;
+      work = gloo_->broadcast(tensors, from);
+    });
+    return [this, work] { guarded([&] { work->wait(); }); };
   }
 
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,

@@ -34,6 +34,9 @@ class Group {
   virtual std::string broadcast(std::string bytes) = 0;
   /// Replaces `values` by those of `root`. Shape and dtype are the same on every rank.
   virtual void broadcast(at::Tensor& values, int root) = 0;
+  /// Starts the same for a contiguous tensor on message_device(), which stays as it is until the returned function, which waits, has
+  /// returned. Several may be on their way, and are waited for in the order in which they were started.
+  [[nodiscard]] virtual std::function<void()> start_broadcast(const at::Tensor& values, int root) = 0;
   /// Starts sending `send` to all ranks, send_counts[r] values to rank r, one behind the other, and fills `receive` likewise. Both are flat
   /// tensors of one dtype on message_device(), and stay as they are until the returned function, which waits, has returned.
   [[nodiscard]] virtual std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,

@@ -103,12 +103,21 @@ class NcclGroup : public Group {
 
   void broadcast(at::Tensor& values, int root) override {
     if (values.device() != device_ || !values.is_contiguous()) return waited([&] { words_->broadcast(values, root); });
+    start_broadcast(values, root)();
+  }
+
+  std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
+    if (values.device() != device_) {
+      return waited([&] { return words_->start_broadcast(values, root); });
+    }
+    c10::intrusive_ptr<c10d::Work> work;
     guarded([&] {
       std::vector<at::Tensor> tensors{values};
-      c10d::BroadcastOptions to;
-      to.rootRank = root;
-      finish(*nccl_->broadcast(tensors, to));
+      c10d::BroadcastOptions from;
+      from.rootRank = root;
+      work = nccl_->broadcast(tensors, from);
     });
+    return [this, work] { guarded([&] { finish(*work); }); };
   }
 
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,

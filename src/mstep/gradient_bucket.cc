@@ -149,24 +149,36 @@ at::Tensor GradientBucket::chunk_to_share(int owner) const {
   return owner == group_.rank() ? receive_.narrow(0, 0, chunk_sizes_[idx]) : send_.narrow(0, send_begins_[idx], chunk_sizes_[idx]);
 }
 
-void GradientBucket::share(const std::function<at::Tensor(GradientParcel&)>& of,
-                           const std::function<void(GradientParcel&, const at::Tensor&)>& take) {
+void GradientBucket::start_sharing(const Of& of) {
+  const at::NoGradGuard no_grad;
+  waits_for_owners_.clear();
+  for (int owner = 0; owner < group_.size(); ++owner) {
+    const std::vector<GradientParcel*>& parcels = by_owner_[static_cast<size_t>(owner)];
+    waits_for_owners_.emplace_back();
+    if (parcels.empty()) continue;
+    const at::Tensor flat = chunk_to_share(owner);
+    if (owner == group_.rank()) {
+      std::vector<float> flags;
+      for (GradientParcel* parcel : parcels) {
+        const at::Tensor values = of(*parcel);
+        flags.push_back(values.defined() ? 1.0F : 0.0F);
+        if (values.defined()) shaped(flat, parcel->values_at, values).copy_(values);
+      }
+      set_flags(flat, 0, flags);
+    }
+    waits_for_owners_.back() = group_.start_broadcast(flat, owner);
+  }
+}
+
+void GradientBucket::finish_sharing(const Take& take) {
   const at::NoGradGuard no_grad;
   for (int owner = 0; owner < group_.size(); ++owner) {
     const std::vector<GradientParcel*>& parcels = by_owner_[static_cast<size_t>(owner)];
     if (parcels.empty()) continue;
-    at::Tensor flat = chunk_to_share(owner);
-    const bool is_mine = owner == group_.rank();
-    std::vector<float> flags;
-    for (GradientParcel* parcel : is_mine ? parcels : std::vector<GradientParcel*>()) {
-      const at::Tensor values = of(*parcel);
-      flags.push_back(values.defined() ? 1.0F : 0.0F);
-      if (values.defined()) shaped(flat, parcel->values_at, values).copy_(values);
-    }
-    set_flags(flat, 0, flags);
-    group_.broadcast(flat, owner);
-    if (is_mine) continue;
-    flags = flags_in(flat, 0, parcels.size());
+    std::exchange(waits_for_owners_[static_cast<size_t>(owner)], nullptr)();
+    if (owner == group_.rank()) continue;
+    const at::Tensor flat = chunk_to_share(owner);
+    const std::vector<float> flags = flags_in(flat, 0, parcels.size());
     for (GradientParcel* parcel : parcels) {
       take(*parcel, flags[parcel->index] != 0 ? shaped(flat, parcel->values_at, parcel->parameter) : at::Tensor());
     }

@@ -38,9 +38,13 @@ class GradientBucket {
   /// Waits for the turn on its way and drops it, and what was given since.
   void discard();
 
-  /// Sends a tensor for each parcel from its owner to all others, between two turns. @param of  asked for owned parcels; may be undefined
-  /// @param take  gets the others'; flat memory of the bucket, valid until the next turn
-  void share(const std::function<at::Tensor(GradientParcel&)>& of, const std::function<void(GradientParcel&, const at::Tensor&)>& take);
+  using Of = std::function<at::Tensor(GradientParcel&)>;
+  using Take = std::function<void(GradientParcel&, const at::Tensor&)>;
+  /// Starts to send a tensor for each parcel from its owner to all others, between two turns. @param of  asked for owned parcels; may be
+  /// undefined
+  void start_sharing(const Of& of);
+  /// Waits for them. @param take  gets the others'; flat memory of the bucket, valid until the next turn
+  void finish_sharing(const Take& take);
 
  private:
   at::Tensor sum_with_turn(GradientParcel& parcel, const std::vector<at::Tensor>& parts) const;
@@ -53,9 +57,10 @@ class GradientBucket {
   std::vector<int64_t> chunk_sizes_;                   ///< values that each owner gets from another rank in a turn
   std::vector<int64_t> send_counts_, receive_counts_;  ///< by rank; a rank sends itself a single value, which nobody reads
   std::vector<int64_t> send_begins_, receive_begins_;
-  std::vector<std::vector<float>> given_;  ///< by owner and parcel: 1 with a gradient in this turn
-  at::Tensor send_, receive_;              ///< flat, float32, on the group's message_device()
-  std::function<void()> wait_;             ///< for the turn on its way; empty: none is
+  std::vector<std::vector<float>> given_;                ///< by owner and parcel: 1 with a gradient in this turn
+  at::Tensor send_, receive_;                            ///< flat, float32, on the group's message_device()
+  std::vector<std::function<void()>> waits_for_owners_;  ///< while tensors are shared; empty for an owner without parcels
+  std::function<void()> wait_;                           ///< for the turn on its way; empty: none is
 };
 
 }  // namespace rematch

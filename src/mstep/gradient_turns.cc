@@ -152,21 +152,23 @@ double GradientTurns::clip(double max_norm) {
   return clip_to_norm(at::tensor(used).to(parcels_.front().parameter.device()), grads, max_norm);
 }
 
+// All chunks are on their way before the first is waited for.
+void GradientTurns::share(const GradientBucket::Of& of, const GradientBucket::Take& take) {
+  for (GradientBucket& bucket : buckets_) bucket.start_sharing(of);
+  for (GradientBucket& bucket : buckets_) bucket.finish_sharing(take);
+}
+
 void GradientTurns::share_gradients() {
-  for (GradientBucket& bucket : buckets_) {
-    bucket.share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
-                 [](GradientParcel& parcel, const at::Tensor& grad) {
-                   parcel.parameter.mutable_grad() = grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
-                 });
-  }
+  share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
+        [](GradientParcel& parcel, const at::Tensor& grad) {
+          parcel.parameter.mutable_grad() = grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
+        });
 }
 
 // float32 carries bfloat16 values as they are.
 void GradientTurns::share_values() {
-  for (GradientBucket& bucket : buckets_) {
-    bucket.share([](GradientParcel& parcel) { return parcel.parameter.detach(); },
-                 [](GradientParcel& parcel, const at::Tensor& values) { parcel.parameter.copy_(values); });
-  }
+  share([](GradientParcel& parcel) { return parcel.parameter.detach(); },
+        [](GradientParcel& parcel, const at::Tensor& values) { parcel.parameter.copy_(values); });
 }
 
 }  // namespace rematch

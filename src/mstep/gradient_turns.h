@@ -52,6 +52,7 @@ class GradientTurns {
   void make_buckets(const std::vector<size_t>& order);
   void take(size_t parcel_idx);
   void learn_order();
+  void share(const GradientBucket::Of& of, const GradientBucket::Take& take);
 
   std::vector<ParameterGroup> groups_;
   Group& group_;

@@ -20,6 +20,9 @@ class FakeGroup : public Group {
   std::vector<std::string> all_gather(std::string bytes) override { return std::vector<std::string>(static_cast<size_t>(size_), bytes); }
   std::string broadcast(std::string bytes) override { return bytes; }
   void broadcast(at::Tensor&, int) override {}
+  std::function<void()> start_broadcast(const at::Tensor&, int) override {
+    return [] {};
+  }
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
                                  const std::vector<int64_t>& receive_counts) override {
     ++num_exchanges;
