@@ -101,8 +101,7 @@ std::optional<std::string> missing_wandb() {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
   return "training.report_to: wandb is ignored: the python3 of the PATH has no wandb (pip install wandb where you start the training); "
-         "every "
-         "step is in logging.jsonl of the run directory";
+         "every step is in logging.jsonl of the run directory";
 }
 
 WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_name) : log_path_(run_dir + "/wandb.log") {

@@ -13,6 +13,7 @@
 #include "assembly/predictor.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/keep_source.h"
 #include "cli/command_set.h"
 #include "cli/standard_output.h"
 #include "dist/ranks.h"
@@ -108,18 +109,6 @@ void draw(const Prediction& one, const std::string& directory, size_t index) {
   write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem), encode_png(scene_panel(image, objects, side).image()));
 }
 
-/// @throws UserError (config) when the answers would replace an image
-void check_out(const std::string& out, const std::vector<std::string>& images) {
-  std::error_code error;
-  for (const std::string& image : images) {
-    if (!std::filesystem::equivalent(out, image, error)) continue;
-    throw UserError(ErrorKind::kConfig, {.error = "--out would replace an image that is to be read",
-                                         .where = "--out " + out,
-                                         .what = image + " is the same file",
-                                         .fix = "give --out another name"});
-  }
-}
-
 /// @throws UserError (data) that lists the images without an answer, those with the same problem together
 void report_unreadable(const std::vector<Prediction>& predictions) {
   std::vector<Problem> problems;
@@ -141,7 +130,7 @@ int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = images_at(arguments.inputs);
-  check_out(arguments.out, images);
+  for (const std::string& image : images) keep_source(image, arguments.out);
   if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
   if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
   if (!arguments.draw_dir.empty()) {

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/full_match.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "config/prompt_file.h"
 #include "model/families/family.h"
@@ -192,9 +193,9 @@ class CrossRules {
       warn(fmt::format("`{}: {}` is not used: `{}: {}` sets it to {}", steps, values_.integer(steps), effective, wanted, count), steps);
     }
     if (count * per_step != wanted) {
-      warn(fmt::format("`{}: {}` becomes {}: a step has {} micro-batch{} of {} sample{}{}", effective, wanted, count * per_step,
-                       count * context_.world_size, count * context_.world_size == 1 ? "" : "es", per_step / context_.world_size,
-                       per_step == context_.world_size ? "" : "s",
+      warn(fmt::format("`{}: {}` becomes {}: a step has {} of {}{}", effective, wanted, count * per_step,
+                       counted(count * context_.world_size, "micro-batch", "micro-batches"),
+                       counted(per_step / context_.world_size, "sample"),
                        context_.world_size == 1 ? "" : fmt::format(" over {} ranks", context_.world_size)),
            effective);
     }

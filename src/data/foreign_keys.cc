@@ -12,8 +12,7 @@ struct Advice {
 
 constexpr const char* kImages =
     "write \"images\": [\"path/to/image.jpg\"]; annotations of other programs: `rematch data from-coco FILE --images DIR --out DIR`, "
-    "from-voc, "
-    "from-yolo, from-swift";
+    "from-voc, from-yolo, from-swift";
 constexpr const char* kObjects =
     "write the objects as \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [x1, y1, x2, y2]}, ...] in bins 0..999; "
     "`rematch data from-coco FILE --images DIR --out DIR` does it for COCO's annotations";
@@ -22,8 +21,8 @@ constexpr const char* kMessages =
     "written here; `rematch data from-swift FILE --out DIR` converts ms-swift's records with boxes";
 constexpr const char* kBox =
     "if its values are left, top, right and bottom, rename it to \"bbox_2d\": `rematch data check FILE --fix OUT` does it, and turns "
-    "pixels "
-    "into bins 0..999; COCO's are left, top, width and height in pixels: `rematch data from-coco FILE --images DIR --out DIR` converts its "
+    "pixels into bins 0..999; COCO's are left, top, width and height in pixels: `rematch data from-coco FILE --images DIR --out DIR` "
+    "converts its "
     "files";
 constexpr const char* kOtherBox =
     "if its values are left, top, right and bottom, rename it to \"bbox_2d\"; `rematch data check FILE --fix OUT` then turns pixels into "

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "dist/cuda_state.h"
 
 namespace rematch {
@@ -73,7 +74,7 @@ at::ScalarType dtype_on(const at::Device& device, ModelDtype wish, const std::fu
 }
 
 std::string describe_device(const at::Device& device) {
-  if (device.is_cpu()) return fmt::format("cpu, {} thread{}", at::get_num_threads(), at::get_num_threads() == 1 ? "" : "s");
+  if (device.is_cpu()) return "cpu, " + counted(at::get_num_threads(), "thread");
   if (!device.is_cuda()) return device.str();
   return fmt::format("cuda:{} of {}", static_cast<int>(device.index()), num_gpus());
 }

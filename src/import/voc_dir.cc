@@ -24,22 +24,17 @@ constexpr const char* kLayout = "give the directory that holds Annotations/ (one
 
 fs::path annotation_of(const fs::path& root, const std::string& name) { return root / "Annotations" / (name + ".xml"); }
 
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
-}
-
 /// A name fills its line: it may hold blanks.
 std::vector<std::string> names_in(const fs::path& root, const fs::path& list) {
   std::vector<std::string> names;
   int line_number = 0;
   for (const std::string& line : split(read_file(list.string()), '\n')) {
     ++line_number;
-    const std::string name = trimmed(line);
+    const std::string name = python_strip(line);
     if (name.empty()) continue;
     if (!fs::exists(annotation_of(root, name)))
       refuse_voc(fmt::format("{}:{}", list.string(), line_number), fmt::format("there is no {}", annotation_of(root, name).string()),
-                 "a line of the list is the name of an image: correct it, or add the XML");
+                 "each line of the list names an image: correct it, or add the XML");
     names.push_back(name);
   }
   return names;
@@ -66,7 +61,7 @@ constexpr const char* kCorner = "write each corner of a box as a number of pixel
 
 /// A corner of a box in pixels. Text that is not wholly a finite number is an error, never a zero.
 double corner_of(const pugi::xml_node& box, const char* key, const fs::path& path) {
-  const std::string text = trimmed(box.child_value(key));
+  const std::string text = python_strip(box.child_value(key));
   std::istringstream stream(text);
   double value = 0;
   if (text.empty()) refuse_voc(path.string(), fmt::format("a <bndbox> has no <{}>", key), kCorner);

@@ -59,7 +59,7 @@ void PixelEvidence::add(Json& record) {
   try {
     census_.add(read_record(python_json(record), {.where = "record", .directory = ".", .allow_inverted = true}));
   } catch (const UserError&) {
-    return;  // what cannot be read is no scene to count
+    return;  // a record that cannot be read says nothing about pixels
   }
 }
 

@@ -60,7 +60,7 @@ using Repairs = std::map<std::string, int64_t>;
 /// Writes a repaired copy: misnamed fields renamed, pixels turned into bins, corners put in order, sizes taken from the files; objects
 /// without area, repeated objects, and records that still cannot be used are left out. Paths of images are relative to the new file.
 /// Numbers are pixels when that is sure: some are no bins (fractions, above 1000) and none lies outside its image, or the whole file's
-/// look like it (BoxCensus). A 1000 that is no pixel becomes 999.
+/// look like it (BoxCensus). A coordinate of 1000 in bins becomes 999.
 /// @param added_tokens  as review_jsonl. @throws UserError (data) when no record is left; (configuration) when `out` is the file itself;
 ///         both before anything is written; (environment) when `out` cannot be written
 Repairs write_repaired(const std::string& path, const std::string& out, const std::vector<std::string>& added_tokens = {});
