@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import binpacking  # noqa: E402
 import numpy  # noqa: E402
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "goldens"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dev", "goldens"))
 from packing_rule import rest_of, select_binpacking, select_fifo  # noqa: E402
 
 WAITING = 512

@@ -22,7 +22,7 @@ from PIL import Image
 from transformers import Qwen3VLForConditionalGeneration
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools" / "goldens"))
+sys.path.insert(0, str(ROOT / "dev" / "goldens"))
 from model_tiny import configuration  # noqa: E402
 
 SIDE = 512  # of an image, in pixels: 256 visual tokens

@@ -2,7 +2,7 @@
 # rematch_test_support(NAME LINK … SOURCES … [TORCH])           what several test programs share, compiled once
 # rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case
 #
-# LINK names other rematch libraries; which edges are legal is the table in tools/check_layers.py (a ctest).
+# LINK names other rematch libraries; which edges are legal is the table in dev/check_layers.py (a ctest).
 
 function(rematch_library name)
   cmake_parse_arguments(A "TORCH;NO_PCH" "" "SOURCES;LINK;EXTERNAL" ${ARGN})

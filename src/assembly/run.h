@@ -2,7 +2,7 @@
 #include <string>
 
 #include "config/config.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "observe/terminal.h"
 
 namespace rematch {

@@ -11,7 +11,7 @@
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "checkpoint/model_dir.h"
-#include "dist/device.h"
+#include "ranks/device.h"
 #include "model/adapter.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "estep/estep.h"
 #include "model/feature_cache.h"
 #include "model/model.h"

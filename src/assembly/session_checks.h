@@ -7,7 +7,7 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "observe/terminal.h"
 #include "settings/settings.h"
 #include "text/prompt.h"

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "assembly/session.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "estep/segment_source.h"
 #include "resume/run_state.h"
 #include "train/long_segments.h"

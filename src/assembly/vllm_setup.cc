@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/file.h"
-#include "dist/device.h"
-#include "dist/meeting.h"
-#include "dist/world.h"
+#include "ranks/device.h"
+#include "ranks/meeting.h"
+#include "ranks/world.h"
 #include "estep/examiner.h"
 #include "rollout/vllm/vllm_checks.h"
 

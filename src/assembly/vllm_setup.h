@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "rollout/vllm/vllm_options.h"
 #include "settings/settings.h"
 #include "text/prompt.h"

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "dist/ranks.h"
+#include "ranks/ranks.h"
 #include "model/add_coord_tokens.h"
 
 namespace rematch {

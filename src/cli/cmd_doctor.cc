@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "dist/device.h"
-#include "dist/group.h"
+#include "ranks/device.h"
+#include "ranks/group.h"
 #include "rollout/engine_factory.h"
 #include "rollout/vllm/plugin_loader.h"
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "dist/launch.h"
+#include "ranks/launch.h"
 
 namespace rematch {
 

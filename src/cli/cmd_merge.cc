@@ -7,7 +7,7 @@
 #include "text/stored_prompt.h"
 #include "base/file.h"
 #include "cli/commands.h"
-#include "dist/ranks.h"
+#include "ranks/ranks.h"
 #include "model/merge_adapter.h"
 
 namespace rematch {

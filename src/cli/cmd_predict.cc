@@ -16,7 +16,7 @@
 #include "base/keep_source.h"
 #include "cli/command_set.h"
 #include "cli/standard_output.h"
-#include "dist/ranks.h"
+#include "ranks/ranks.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
 #include "text/lossy.h"

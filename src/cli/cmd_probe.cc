@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "dist/ranks.h"
+#include "ranks/ranks.h"
 #include "evaluate/probe.h"
 
 namespace rematch {

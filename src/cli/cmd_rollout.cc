@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/segment_json.h"
 #include "config/config.h"
-#include "dist/ranks.h"
+#include "ranks/ranks.h"
 
 namespace rematch {
 namespace {

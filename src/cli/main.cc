@@ -16,7 +16,7 @@
 #include "cli/completions.h"
 #include "cli/out_of_memory.h"
 #include "cli/standard_output.h"
-#include "dist/error_file.h"
+#include "ranks/error_file.h"
 #include "nn/affine.h"
 
 namespace rematch {

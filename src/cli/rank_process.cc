@@ -10,8 +10,8 @@
 #include "assembly/run.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "dist/device.h"
-#include "dist/error_file.h"
+#include "ranks/device.h"
+#include "ranks/error_file.h"
 
 namespace rematch {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "config/config.h"
-#include "dist/group.h"
-#include "dist/ranks.h"
-#include "dist/world.h"
+#include "ranks/group.h"
+#include "ranks/ranks.h"
+#include "ranks/world.h"
 #include "observe/terminal.h"
 
 namespace rematch {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "estep/estep.h"
 #include "mstep/mstep.h"
 #include "settings/output.h"

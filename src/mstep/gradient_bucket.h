@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 
 namespace rematch {
 

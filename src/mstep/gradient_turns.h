@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "mstep/gradient_bucket.h"
 #include "mstep/optim/adamw.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/row_losses.h"
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/keeps_state.h"
 #include "base/metrics.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "flow/segment.h"
 #include "mstep/gradient_turns.h"
 #include "mstep/loss/losses.h"

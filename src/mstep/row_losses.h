@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "mstep/loss/losses.h"
 
 namespace rematch {

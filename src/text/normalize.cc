@@ -16,7 +16,7 @@ struct Run {
 };
 
 // Combining classes and compositions of Unicode 10 to 15 that the reference (whose tables are of Unicode 9) does not know.
-// Written by tools/goldens/text_unicode_additions.py.
+// Written by dev/goldens/text_unicode_additions.py.
 constexpr Run kYoungerThanReference[] = {
     {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},     {0xD3B, 0xD3C},
     {0xEBA, 0xEBA},     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0xA82C, 0xA82C},   {0x10D24, 0x10D27},

@@ -12,7 +12,7 @@ struct CategoryRun {
 
 /// Code points that Unicode 16 (Hugging Face tokenizers 0.23) assigns and Unicode 14 (PCRE2 10.42) does not; adding them to a
 /// character class is harmless with a newer PCRE2. U+1171E moved from Mn to Mc.
-/// Written by tools/goldens/text_unicode_additions.py.
+/// Written by dev/goldens/text_unicode_additions.py.
 inline constexpr CategoryRun kUnicodeAdditions[] = {
     {0x897, 0x897, "Mn"},     {0xCF3, 0xCF3, "Mc"},     {0xECE, 0xECE, "Mn"},     {0x1B4E, 0x1B4F, "Po"},   {0x1B7F, 0x1B7F, "Po"},
     {0x1C89, 0x1C89, "Lu"},   {0x1C8A, 0x1C8A, "Ll"},   {0x2427, 0x2429, "So"},   {0x2FFC, 0x2FFF, "So"},   {0x31E4, 0x31E5, "So"},

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 #include "train/restore.h"
 
 namespace rematch {

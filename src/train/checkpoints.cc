@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/file.h"
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 #include "resume/resume.h"
 #include "resume/trainer_state_json.h"
 

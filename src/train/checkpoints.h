@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "resume/trainer_state.h"
 
 namespace rematch {

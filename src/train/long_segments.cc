@@ -5,7 +5,7 @@
 #include <array>
 
 #include "data/bad_sample.h"
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 
 namespace rematch {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/metrics.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "estep/segment_source.h"
 
 namespace rematch {

@@ -11,7 +11,7 @@
 
 #include "base/interrupt.h"
 #include "base/keeps_state.h"
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 #include "train/after_step.h"
 #include "train/rank_metrics.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "data/windows.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "estep/segment_source.h"
 #include "evaluate/evaluate.h"
 #include "mstep/mstep.h"

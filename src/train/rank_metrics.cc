@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "dist/bag_bytes.h"
+#include "ranks/bag_bytes.h"
 
 namespace rematch {
 namespace {

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/metrics.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 
 namespace rematch {
 

@@ -1,4 +1,4 @@
-"""Checks of tools/demo/make_base.py and to_bfloat16.py against tokenizers and transformers."""
+"""Checks of dev/demo/make_base.py and to_bfloat16.py against tokenizers and transformers."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-TOOLS = Path(__file__).parents[2] / "tools" / "demo"
+TOOLS = Path(__file__).parents[2] / "dev" / "demo"
 sys.path.insert(0, str(TOOLS))
 try:
     import torch

@@ -1,4 +1,4 @@
-"""Checks of tools/demo/report.py and scripts/count_tests.py; needs the standard library only."""
+"""Checks of dev/demo/report.py and scripts/count_tests.py; needs the standard library only."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ class Reports(unittest.TestCase):
     def test_evaluations_stand_side_by_side(self):
         before = self.write("a.json", json.dumps({"eval_rollout_f1_iou50": 0.351, "eval_rollout_gt_objects": 2300}))
         after = self.write("b.json", json.dumps({"eval_rollout_f1_iou50": 0.48, "eval_rollout_gt_objects": 2300}))
-        lines = run("tools/demo/report.py", f"before={before}", f"after={after}").stdout.splitlines()
+        lines = run("dev/demo/report.py", f"before={before}", f"after={after}").stdout.splitlines()
         self.assertEqual(lines[0].split(), ["before", "after", "gain"])
         self.assertIn(["F1", "@", "IoU", "0.5", "0.351", "0.480", "+0.129"], [line.split() for line in lines])
         self.assertEqual(lines[-1].split()[-3:], ["2300", "2300", "+0"])

@@ -6,7 +6,7 @@
 
 #include "assembly/run.h"
 #include "cli/out_of_memory.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "e2e/program.h"
 #include "support/pretend_device.h"
 

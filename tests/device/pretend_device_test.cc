@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "dist/device.h"
+#include "ranks/device.h"
 #include "nn/attention.h"
 #include "nn/layers.h"
 #include "nn/upload.h"

@@ -22,7 +22,7 @@ class Health : public testing::Test {
   void SetUp() override {
     const std::string python = test::source_path(".venv/bin/python");
     if (!std::filesystem::exists(python)) GTEST_SKIP() << "no .venv/bin/python (run scripts/setup)";
-    const auto made = test::run_command(python + " " + test::source_path("tools/demo/make_scenes.py") + " " +
+    const auto made = test::run_command(python + " " + test::source_path("dev/demo/make_scenes.py") + " " +
                                         program_.dir().file("scenes") + " --split simple --num-train 24 --num-val 48 --seed 3");
     if (made.exit_code != 0) GTEST_SKIP() << "no scenes: " << made.err;
   }

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools/goldens"))
+sys.path.insert(0, str(ROOT / "dev/goldens"))
 os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
 MAX_NEW_TOKENS = 20
 PROMPT = {"system": "Name what you see.", "user": "Where are the shapes?"}

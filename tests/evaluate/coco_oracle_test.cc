@@ -30,7 +30,7 @@ TEST(CocoOracle, GivesPycocotoolsNumbers) {
     GTEST_SKIP() << "the Python package pycocotools is not installed";
   // Another day, other scenes; the seed is in the message of a failure.
   const auto day = std::chrono::duration_cast<std::chrono::hours>(std::chrono::system_clock::now().time_since_epoch()).count() / 24;
-  const auto result = test::run_command(fmt::format("{} {} {}", python, test::source_path("tools/goldens/coco_reference.py"), day));
+  const auto result = test::run_command(fmt::format("{} {} {}", python, test::source_path("dev/goldens/coco_reference.py"), day));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json oracle = nlohmann::json::parse(result.out);
   CocoEvaluator coco;

@@ -1,4 +1,4 @@
-"""Checks of tools/check_references.py on small trees of its own; needs the standard library only."""
+"""Checks of dev/check_references.py on small trees of its own; needs the standard library only."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-TOOL = Path(__file__).parents[2] / "tools/check_references.py"
+TOOL = Path(__file__).parents[2] / "dev/check_references.py"
 
 
 class References(unittest.TestCase):

@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-/// splitmix64, as in tools/goldens/match_*.py.
+/// splitmix64, as in dev/goldens/match_*.py.
 class Draw {
  public:
   explicit Draw(uint64_t seed) : state_(seed) {}

@@ -14,7 +14,7 @@ namespace {
 
 test::ProcessResult run_script(const std::string& arguments, const std::string& script = "lora.py") {
   return test::run_command(fmt::format("OMP_NUM_THREADS=1 {} {} {}", test::source_path(".venv/bin/python"),
-                                       test::source_path("tools/goldens/" + script), arguments));
+                                       test::source_path("dev/goldens/" + script), arguments));
 }
 
 bool has_peft() {

@@ -29,7 +29,7 @@ bool has_transformers() {
 TEST(Qwen3VLOracle, FiveRandomCheckpointsGiveTransformersLogitsAndGradients) {
   SKIP_WITHOUT_TRANSFORMERS();
   test::TempDir dir;
-  const std::string script = test::source_path("tools/goldens/model_tiny.py");
+  const std::string script = test::source_path("dev/goldens/model_tiny.py");
   const test::ProcessResult made = run_python(fmt::format("{} live {} 100", script, dir.path()));
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const char* name : {"tied", "untied", "sharded", "deep", "no_deepstack"}) {
@@ -65,7 +65,7 @@ print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
 TEST(Qwen25VLOracle, FiveRandomCheckpointsGiveTransformersLogitsAndGradients) {
   SKIP_WITHOUT_TRANSFORMERS();
   test::TempDir dir;
-  const std::string script = test::source_path("tools/goldens/model_qwen2_5vl.py");
+  const std::string script = test::source_path("dev/goldens/model_qwen2_5vl.py");
   const test::ProcessResult made = run_python(fmt::format("{} live {} 100", script, dir.path()));
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const char* name : {"tied", "untied", "sharded", "nested", "flat"}) {

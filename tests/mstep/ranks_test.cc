@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 #include "mstep/loss_targets.h"
 #include "mstep/mstep.h"
 #include "mstep/toy_rows.h"

@@ -1,4 +1,4 @@
-// The rule `binpacking` against the Python package on 20 000 random buffers (tools/goldens/pack_binpacking.py draws the same ones).
+// The rule `binpacking` against the Python package on 20 000 random buffers (dev/goldens/pack_binpacking.py draws the same ones).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace rematch::test {
 
-/// Prompts and transformers' greedy answers as tools/goldens/rollout_generate.py writes them.
+/// Prompts and transformers' greedy answers as dev/goldens/rollout_generate.py writes them.
 struct GenerateGolden {
   std::vector<Prompt> prompts;  ///< image paths are the numbers of the images
   int new_tokens = 0;

@@ -18,14 +18,14 @@ namespace rematch {
 
 namespace {
 
-// @param script_name  of tools/goldens; `live DIR SEED` writes DIR/model and DIR/generate.json
+// @param script_name  of dev/goldens; `live DIR SEED` writes DIR/model and DIR/generate.json
 void expect_transformers_ids(const std::string& script_name) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no " << python;
   const bool has_oracle = test::run_command(python + " -c 'import transformers, torch, safetensors'").exit_code == 0;
   if (!has_oracle) GTEST_SKIP() << "transformers is not installed";
   test::TempDir dir;
-  const std::string script = test::source_path("tools/goldens/" + script_name);
+  const std::string script = test::source_path("dev/goldens/" + script_name);
   const auto made = test::run_command("OMP_NUM_THREADS=1 " + python + " " + script + " live " + dir.path() + " 7");
   ASSERT_EQ(made.exit_code, 0) << made.err;
 

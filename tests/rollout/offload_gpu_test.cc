@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "dist/device.h"
+#include "ranks/device.h"
 #include "rollout/offload.h"
 #include "mstep/optim/adamw.h"
 #include "mstep/optim/float32_gradients.h"

@@ -1,4 +1,4 @@
-"""Checks of tools/spec_trace.py on small trees of its own; needs the standard library only."""
+"""Checks of dev/spec_trace.py on small trees of its own; needs the standard library only."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-TOOL = Path(__file__).parents[2] / "tools/spec_trace.py"
+TOOL = Path(__file__).parents[2] / "dev/spec_trace.py"
 
 SPEC = """## Requirements
 ### Requirement: Rows

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "dist/gloo_group.h"
+#include "ranks/gloo_group.h"
 
 namespace rematch::test {
 

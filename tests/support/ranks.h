@@ -1,7 +1,7 @@
 #pragma once
 #include <functional>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 
 namespace rematch::test {
 

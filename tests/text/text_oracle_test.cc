@@ -21,7 +21,7 @@ TEST(TokenizerOracle, AgreesOnFreshStrings) {
   // Another day, other strings; the seed is in the message of a failure.
   const auto day = std::chrono::duration_cast<std::chrono::hours>(std::chrono::system_clock::now().time_since_epoch()).count() / 24;
   const auto result =
-      test::run_command("cd " + test::source_path(".") + " && " + python + " tools/goldens/text_tokenizer.py " + std::to_string(day));
+      test::run_command("cd " + test::source_path(".") + " && " + python + " dev/goldens/text_tokenizer.py " + std::to_string(day));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto first = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
   const auto second = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));

@@ -3,7 +3,7 @@
 
 namespace rematch::test {
 
-/// Compares every image of a directory that tools/goldens/vision_images.py wrote with what Pillow read, bit for bit; the refused ones must
+/// Compares every image of a directory that dev/goldens/vision_images.py wrote with what Pillow read, bit for bit; the refused ones must
 /// fail with a data error in the words of the manifest.
 void expect_images_as_pillow(const std::string& directory);
 

@@ -22,7 +22,7 @@ namespace {
 class PixelsStageTest : public testing::Test {
  protected:
   PixelsStageTest() {
-    // The settings with which tools/goldens/vision_images.py made resized.f32.
+    // The settings with which dev/goldens/vision_images.py made resized.f32.
     directory_.write("model/preprocessor_config.json", R"({"patch_size": 16, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
       "size": {"shortest_edge": 1024, "longest_edge": 16777216}})");
   }

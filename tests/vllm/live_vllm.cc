@@ -113,7 +113,7 @@ Questions questions_about(const std::string& model_dir, const std::vector<std::s
 void make_goldens(const std::string& arguments) {
   // The plug-in has set the variable for the Python in this process.
   const ProcessResult result = run_command("env -u PYTHONSAFEPATH OMP_NUM_THREADS=1 " + find_interpreter("python3").executable + " " +
-                                           source_path("tools/goldens/" + arguments));
+                                           source_path("dev/goldens/" + arguments));
   ASSERT_EQ(result.exit_code, 0) << result.err;
 }
 

@@ -30,7 +30,7 @@ Questions questions(const std::string& model_dir, int num_prompts);
 /// The same of image files.
 Questions questions_about(const std::string& model_dir, const std::vector<std::string>& paths);
 
-/// Runs a recipe of tools/goldens with the Python that has vLLM; a failure fails the test.
+/// Runs a recipe of dev/goldens with the Python that has vLLM; a failure fails the test.
 void make_goldens(const std::string& arguments);
 
 /// The demonstration's architecture with random weights and a head of its own, whose processor resizes to areas of 4096 to 32768 pixels;

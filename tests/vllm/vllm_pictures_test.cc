@@ -1,4 +1,4 @@
-// The sixty pictures of tools/goldens/vision_suite.py and the real vLLM. That their pixels, grids and numbers of tokens are AutoProcessor's,
+// The sixty pictures of dev/goldens/vision_suite.py and the real vLLM. That their pixels, grids and numbers of tokens are AutoProcessor's,
 // tests/vision/image_oracle_test.cc shows.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Two ranks and one real vLLM engine on the CPU, each rank a process with one thread, beside `hf` in this process. The program itself on
-// several ranks: tools/vllm/try_groups.py.
+// several ranks: dev/vllm/try_groups.py.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "dist/gloo_group.h"
-#include "dist/store.h"
+#include "ranks/gloo_group.h"
+#include "ranks/store.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "vllm/live_vllm.h"

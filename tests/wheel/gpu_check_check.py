@@ -50,7 +50,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(parts["doctor"]["result"], "passed")
 
     def test_knows_devices_by_whole_words(self):
-        sys.path.insert(0, str(ROOT / "tools"))
+        sys.path.insert(0, str(ROOT / "dev"))
         from gpu.machine import PEAKS, peaks_of
 
         for name, key in {"NVIDIA H100 80GB HBM3": "H100", "NVIDIA H100 PCIe": "H100 PCIe", "NVIDIA GH200 480GB": "GH200", "NVIDIA L4": "L4",

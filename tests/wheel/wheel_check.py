@@ -90,7 +90,7 @@ class WheelTest(unittest.TestCase):
 
     def test_trains_resumes_and_evaluates(self):
         scenes = self.directory / "scenes"
-        subprocess.run([ROOT / ".venv/bin/python", ROOT / "tools/demo/make_scenes.py", scenes, "--split", "simple", "--num-train", "6",
+        subprocess.run([ROOT / ".venv/bin/python", ROOT / "dev/demo/make_scenes.py", scenes, "--split", "simple", "--num-train", "6",
                         "--num-val", "2", "--seed", "0"], check=True, capture_output=True)
         config = self.directory / "run.yaml"
         config.write_text(CONFIG.format(model=ROOT / "demo/model", scenes=scenes, out=self.directory / "out"))

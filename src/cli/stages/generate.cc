@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cli/stage.h"
 #include "cli/stages/model_input.h"
-#include "dist/device.h"
+#include "ranks/device.h"
 #include "model/patch_fit.h"
 #include "rollout/engine_factory.h"
 #include "rollout/sampler.h"

@@ -11,7 +11,7 @@
 #include "cli/stage.h"
 #include "cli/stages/loss_input.h"
 #include "cli/stages/model_input.h"
-#include "dist/device.h"
+#include "ranks/device.h"
 #include "model/row.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/mstep.h"

@@ -9,7 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "cli/stage.h"
 #include "cli/stages/model_input.h"
-#include "dist/device.h"
+#include "ranks/device.h"
 #include "model/row.h"
 
 namespace rematch {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 
 namespace rematch {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 #include "rollout/engine_failure.h"
 #include "rollout/vllm/vllm_errors.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "base/interrupt.h"
-#include "dist/group.h"
+#include "ranks/group.h"
 
 namespace rematch {
 

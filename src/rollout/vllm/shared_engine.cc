@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "dist/agreement.h"
+#include "ranks/agreement.h"
 
 namespace rematch {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/group.h"
+#include "ranks/group.h"
 #include "rollout/engine.h"
 
 namespace rematch {

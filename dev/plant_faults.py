@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Plants small faults (dev/planted_faults.txt), one at a time, in a copy of the tree and says whether the tests of their folder see them.
+
+usage: plant_faults.py [--folder FOLDER] [--first N] [--list]
+
+The copy and its torch-free build (preset light) live in build/faults; the first build takes minutes, a fault some seconds. --folder takes
+only faults below src/FOLDER, --first only the first N; --list only checks that the list fits the sources (a test does). Prints a table;
+exit 1 when a fault survives, 2 when the list does not fit the sources or a fault does not compile.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TREE = ROOT / "build/faults/tree"
+BUILD = TREE / "build/light"
+COPIED = ("src", "tests", "cmake", "CMakeLists.txt", "CMakePresets.json")
+LINKED = (".venv", "bench", "configs", "demo", "docs", "fuzz", "openspec", "scripts", "dev")
+TEST_SECONDS = 180
+
+
+@dataclass
+class Fault:
+    file: str
+    programs: list
+    old: str
+    new: str
+
+
+def read_faults():
+    faults, lines = [], []
+    for line in (ROOT / "dev/planted_faults.txt").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            lines.append(line)
+    for head, old, new in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        file, _, programs = head.partition(" : ")
+        if not programs or old[:2] != "- " or new[:2] != "+ ":
+            raise SystemExit(f"dev/planted_faults.txt: cannot read {head!r}")
+        faults.append(Fault(file, programs.split(), old[2:], new[2:]))
+    return faults
+
+
+def make_tree():
+    """The sources, copied where they differ, so that an earlier build is used again."""
+    TREE.mkdir(parents=True, exist_ok=True)
+    for name in COPIED:
+        source, target = ROOT / name, TREE / name
+        files = [source] if source.is_file() else [path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        wanted = set()
+        for path in files:
+            copy = TREE / path.relative_to(ROOT)
+            wanted.add(copy)
+            if copy.exists() and copy.read_bytes() == path.read_bytes():
+                continue
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+        if target.is_dir():
+            for path in list(target.rglob("*")):
+                if path.is_file() and path not in wanted:
+                    path.unlink()
+    for name in LINKED:
+        link = TREE / name
+        if (ROOT / name).exists() and not link.exists():
+            link.symlink_to(ROOT / name)
+
+
+def build(programs):
+    return subprocess.run(["cmake", "--build", BUILD, "--parallel", str(os.cpu_count()), "--target", *programs], capture_output=True, text=True)
+
+
+def is_seen(program):
+    try:
+        return subprocess.run([BUILD / "tests" / program, "--gtest_brief=1"], cwd=TREE, capture_output=True, timeout=TEST_SECONDS).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def occurs_once(fault):
+    path = ROOT / "src" / fault.file
+    return path.exists() and path.read_text().count(fault.old) == 1
+
+
+def verdict_on(fault):
+    path = TREE / "src" / fault.file
+    text = path.read_text()
+    if text.count(fault.old) != 1:
+        return "stale"
+    path.write_text(text.replace(fault.old, fault.new))
+    try:
+        built = build(fault.programs)
+        if built.returncode != 0:
+            print(built.stdout[-2000:], file=sys.stderr)
+            return "does not compile"
+        return "seen" if any(is_seen(program) for program in fault.programs) else "SURVIVES"
+    finally:
+        path.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", default="")
+    parser.add_argument("--first", type=int, default=None)
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    faults = [fault for fault in read_faults() if fault.file.startswith(arguments.folder)][:arguments.first]
+    if not faults:
+        raise SystemExit(f"no fault below src/{arguments.folder}")
+    if arguments.list:
+        stale = [fault for fault in faults if not occurs_once(fault)]
+        for fault in stale:
+            print(f"dev/planted_faults.txt: not once in src/{fault.file}: {fault.old}")
+        print(f"{len(faults)} faults, {len(stale)} stale")
+        return 2 if stale else 0
+    make_tree()
+    subprocess.run(["cmake", "--preset", "light"], cwd=TREE, check=True, stdout=subprocess.DEVNULL)
+    programs = sorted({program for fault in faults for program in fault.programs})
+    built = build(programs)
+    if built.returncode != 0:
+        raise SystemExit("the tree without faults does not build:\n" + built.stdout[-2000:])
+    for program in programs:
+        if is_seen(program):
+            raise SystemExit(f"{program} fails without any fault")
+    verdicts = []
+    for fault in faults:
+        verdicts.append(verdict_on(fault))
+        print(f"{verdicts[-1]:16} {fault.file:40} {fault.old.strip()}  →  {fault.new.strip()}", flush=True)
+    print(f"{len(faults)} faults, {verdicts.count('seen')} seen, {verdicts.count('SURVIVES')} survive")
+    return 1 if "SURVIVES" in verdicts else 2 if set(verdicts) != {"seen"} else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

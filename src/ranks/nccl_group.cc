@@ -1,0 +1,159 @@
+// The only file that needs the headers of CUDA and NCCL.
+#define USE_C10D_NCCL 1
+#define USE_CUDA 1
+#include "ranks/nccl_group.h"
+
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAStream.h>
+#include <fmt/core.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Of the card itself: ranks that see one GPU each all call it 0.
+std::string uuid_of(const at::Device& device) {
+  std::string text = "GPU-";
+  for (const char byte : at::cuda::getDeviceProperties(device.index())->uuid.bytes)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+class NcclGroup : public Group {
+ private:
+  template <typename Call>
+  auto waited(Call&& call) {
+    const auto start = Clock::now();
+    words_->enter(phase());  // for the errors of Gloo
+    begin_wait();
+    struct End {
+      NcclGroup& group;
+      Clock::time_point start;
+      ~End() { group.end_wait(std::chrono::duration<double>(Clock::now() - start).count()); }
+    } end{*this, start};
+    return call();
+  }
+
+  template <typename Call>
+  void guarded(Call&& call) {
+    waited([&] {
+      try {
+        call();
+      } catch (const std::exception& error) {
+        const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+        const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+        throw UserError(ErrorKind::kEnvironment,
+                        {.error = "NCCL cannot reach another rank's GPU",
+                         .where = fmt::format("rank {} of {} on {}, in the phase {}", rank(), size(), device_.str(), phase()),
+                         .what = text.substr(0, text.find('\n')),
+                         .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or `training.ddp_backend: gloo`"});
+      }
+    });
+  }
+
+ public:
+  NcclGroup(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, at::Device device, std::chrono::seconds timeout)
+      : words_(std::move(words)), device_(device) {
+    auto options = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
+    options->timeout = timeout;
+    options->group_name = "rematch:gradients";
+    for (int rank = 0; rank < size(); ++rank) options->global_ranks_in_group.push_back(rank);
+    guarded([&] {
+      nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", std::move(store)), rank(), size(),
+                                                          options);
+      nccl_->setBoundDeviceId(device);
+      nccl_->eagerConnectSingleDevice(device);
+    });
+  }
+  ~NcclGroup() override {
+    try {
+      nccl_->shutdown();
+    } catch (const std::exception&) {  // another rank is gone: nothing is left to shut down
+    }
+  }
+
+  int rank() const override { return words_->rank(); }
+  int size() const override { return words_->size(); }
+  at::Device message_device() const override { return device_; }
+
+  void all_reduce(std::span<double> values) override {
+    waited([&] { words_->all_reduce(values); });
+  }
+  void all_reduce(std::span<int64_t> values) override {
+    waited([&] { words_->all_reduce(values); });
+  }
+  std::vector<std::string> all_gather(std::string bytes) override {
+    return waited([&] { return words_->all_gather(std::move(bytes)); });
+  }
+  std::string broadcast(std::string bytes) override {
+    return waited([&] { return words_->broadcast(std::move(bytes)); });
+  }
+  /// A part exchanges words only.
+  std::unique_ptr<Group> split(int size) override { return words_->split(size); }
+  void barrier() override {
+    waited([&] { words_->barrier(); });
+  }
+
+  void broadcast(at::Tensor& values, int root) override {
+    if (values.device() != device_ || !values.is_contiguous()) return waited([&] { words_->broadcast(values, root); });
+    start_broadcast(values, root)();
+  }
+
+  std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
+    if (values.device() != device_) {
+      return waited([&] { return words_->start_broadcast(values, root); });
+    }
+    c10::intrusive_ptr<c10d::Work> work;
+    guarded([&] {
+      std::vector<at::Tensor> tensors{values};
+      c10d::BroadcastOptions from;
+      from.rootRank = root;
+      work = nccl_->broadcast(tensors, from);
+    });
+    return [this, work] { guarded([&] { finish(*work); }); };
+  }
+
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
+                                 const std::vector<int64_t>& receive_counts) override {
+    if (send.device() != device_) {
+      return waited([&] { return words_->exchange(send, send_counts, receive, receive_counts); });
+    }
+    c10::intrusive_ptr<c10d::Work> work;
+    guarded([&] {
+      at::Tensor from = send, to = receive;
+      std::vector<int64_t> from_counts = send_counts, to_counts = receive_counts;
+      work = nccl_->alltoall_base(to, from, to_counts, from_counts);
+    });
+    return [this, work] { guarded([&] { finish(*work); }); };
+  }
+
+ private:
+  /// wait() makes the stream wait; this thread does too, so that its waiting is seen.
+  void finish(c10d::Work& work) {
+    work.wait();
+    c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
+  }
+
+  std::unique_ptr<Group> words_;
+  at::Device device_;
+  c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
+};
+
+}  // namespace
+
+bool has_nccl() { return true; }
+
+std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, at::Device device,
+                                       std::chrono::seconds timeout) {
+  require_own_gpus(*words, uuid_of(device));
+  return std::make_unique<NcclGroup>(std::move(words), std::move(store), device, timeout);
+}
+
+}  // namespace rematch

@@ -1,0 +1,99 @@
+#include "ranks/agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/interrupt.h"
+#include "support/ranks.h"
+
+namespace rematch {
+namespace {
+
+class Keeping : public UserError, public KeepsState {
+ public:
+  using UserError::UserError;
+};
+
+const Problem kProblem{.error = "it broke", .where = "here", .what = "so", .fix = "mend it"};
+
+/// What conclude() throws on a rank: a letter, and the first problem's headline of a UserError.
+std::string outcome(Group& group, const std::function<void()>& part) {
+  try {
+    together(group, part);
+    return "went well";
+  } catch (const Interrupted&) {
+    return "interrupted";
+  } catch (const KeepingPeerFailure& error) {
+    return "kept, " + error.problems()[0].error;
+  } catch (const PeerFailure& error) {
+    return "lost, " + error.problems()[0].error;
+  } catch (const UserError& error) {
+    return "own, " + error.problems()[0].error;
+  } catch (const std::runtime_error& error) {
+    return std::string("own, ") + error.what();
+  }
+}
+
+}  // namespace
+
+TEST(Agreement, GoesOnWhenNoRankFails) {
+  test::run_ranks(3, [](Group& group) { EXPECT_EQ(outcome(group, [] {}), "went well"); });
+}
+
+TEST(Agreement, EveryRankThrowsWithTheMessageOfTheOneThatFails) {
+  test::run_ranks(3, [](Group& group) {
+    const auto fails = [&] {
+      if (group.rank() == 1) throw UserError(ErrorKind::kData, kProblem);
+    };
+    EXPECT_EQ(outcome(group, fails), group.rank() == 1 ? "own, it broke" : "lost, rank 1: it broke");
+    const auto bug = [&] {
+      if (group.rank() == 2) throw std::runtime_error("bad luck");
+    };
+    EXPECT_EQ(outcome(group, bug), group.rank() == 2 ? "own, bad luck" : "lost, rank 2: Rematch hit a bug");
+    const auto refused = [&] {
+      if (group.rank() == 0) std::filesystem::directory_iterator("/no/such/directory");
+    };
+    EXPECT_THAT(outcome(group, refused), group.rank() == 0 ? ::testing::HasSubstr("/no/such/directory")
+                                                           : ::testing::HasSubstr("rank 0: cannot use /no/such/directory"));
+    EXPECT_EQ(outcome(group, [] {}), "went well") << "and the group is as good as before";
+  });
+}
+
+TEST(Agreement, AllKeepTheStateOrNone) {
+  test::run_ranks(3, [](Group& group) {
+    const auto keeps = [&] {
+      if (group.rank() == 2) throw Keeping(ErrorKind::kData, kProblem);
+    };
+    EXPECT_EQ(outcome(group, keeps), group.rank() == 2 ? "own, it broke" : "kept, rank 2: it broke");
+    const auto both = [&] {
+      if (group.rank() == 0) throw Interrupted{};
+      if (group.rank() == 2) throw UserError(ErrorKind::kData, kProblem);
+    };
+    EXPECT_EQ(outcome(group, both), group.rank() == 2 ? "own, it broke" : "lost, rank 2: it broke");
+    const auto interrupt = [&] {
+      if (group.rank() == 1) throw Interrupted{};
+    };
+    EXPECT_EQ(outcome(group, interrupt), "interrupted");
+  });
+}
+
+TEST(Agreement, AFailureReportedByAnotherRankGivesWayToThatRanksOwnError) {
+  test::run_ranks(3, [](Group& group) {
+    const auto part = [&] {
+      if (group.rank() == 0) throw PeerFailure(ErrorKind::kEnvironment, kProblem);
+      if (group.rank() == 1) throw Keeping(ErrorKind::kData, {.error = "the cause"});
+    };
+    EXPECT_EQ(outcome(group, part), group.rank() == 1 ? "own, the cause" : "kept, rank 1: the cause");
+  });
+}
+
+TEST(Agreement, AloneThrowsWhereItHappens) {
+  Agreement all(alone());
+  EXPECT_THROW(all.attempt([] { throw Keeping(ErrorKind::kData, kProblem); }), Keeping);
+  EXPECT_TRUE(on_any_rank(alone(), true));
+  EXPECT_FALSE(on_any_rank(alone(), false));
+}
+
+}  // namespace rematch
