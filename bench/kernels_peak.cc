@@ -14,7 +14,9 @@ namespace {
 typedef float Lanes __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)
-#define REMATCH_WIDEST __attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("O3", "fp-contract=fast")))
+#define REMATCH_WIDEST                                            \
+  __attribute__((target_clones("avx512f", "avx2,fma", "default"), \
+                 optimize("O3", "fp-contract=fast")))
 #else
 #define REMATCH_WIDEST
 #endif
@@ -66,10 +68,12 @@ struct Multiply {
 
 float multiply_portable(int64_t rounds) { return multiply<Lanes4>(rounds); }
 #if defined(__x86_64__)
-[[gnu::target("avx2,fma"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx2(int64_t rounds) {
+[[gnu::target("avx2,fma"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx2(
+    int64_t rounds) {
   return multiply<Lanes8>(rounds);
 }
-[[gnu::target("avx512f"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx512(int64_t rounds) {
+[[gnu::target("avx512f"), gnu::optimize("O3", "fp-contract=fast")]] float multiply_avx512(
+    int64_t rounds) {
   return multiply<Lanes>(rounds);
 }
 #endif
@@ -122,8 +126,10 @@ Peak measure_peak(int num_threads, double seconds) {
     peak.gb_per_s = std::max(peak.gb_per_s, static_cast<double>(size) * 4 / 1e9 / s);
   }
   const Multiply multiply = widest_multiply();
-  const double s = fastest(num_threads, seconds,
-                           [&] { kernels::run_team(num_threads, [&](const kernels::Worker&) { sink = sink + multiply.run(kRounds); }); });
+  const double s = fastest(num_threads, seconds, [&] {
+    kernels::run_team(num_threads,
+                      [&](const kernels::Worker&) { sink = sink + multiply.run(kRounds); });
+  });
   peak.gflop_per_s = static_cast<double>(num_threads) * kRounds * 12 * multiply.lanes * 2 / 1e9 / s;
   return peak;
 }

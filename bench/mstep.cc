@@ -1,4 +1,5 @@
-// The program's side of bench/mstep.py: optimizer steps on one row, with their cost. Prints one line of JSON.
+// The program's side of bench/mstep.py: optimizer steps on one row, with their cost. Prints one
+// line of JSON.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 
@@ -53,16 +54,22 @@ int run(const Options& options) {
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) {
     // The row is text only: neither side uses the vision tower.
-    if (!parameter.name.starts_with("model.visual")) parameters.emplace_back(parameter.name, parameter.tensor);
+    if (!parameter.name.starts_with("model.visual"))
+      parameters.emplace_back(parameter.name, parameter.tensor);
   }
   const auto no_pixels = [](const ImageRef&) { return std::shared_ptr<const Patches>(); };
-  RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, no_pixels)); },
-                     .head = Head::of(model->head())};
+  RowModel row_model{
+      .hidden_TH =
+          [&](const PackedRow& row) { return forward_row(*model, make_row(row, no_pixels)); },
+      .head = Head::of(model->head())};
   MStep::Options step_options;
   step_options.max_grad_norm = 1.0;
   step_options.learning_rate = 1e-4;
-  MStep step(row_model, make_groups(parameters, model->description().part_of, {.learning_rate = 1e-4, .weight_decay = 0}),
-             {.beta1 = 0.9, .beta2 = 0.95}, Schedule({.type = ScheduleType::kConstant}), step_options);
+  MStep step(row_model,
+             make_groups(parameters, model->description().part_of,
+                         {.learning_rate = 1e-4, .weight_decay = 0}),
+             {.beta1 = 0.9, .beta2 = 0.95}, Schedule({.type = ScheduleType::kConstant}),
+             step_options);
   Window window;
   window.rows.push_back({{read_row(options.row)}});
 
@@ -79,7 +86,8 @@ int run(const Options& options) {
     const auto begin = std::chrono::steady_clock::now();
     const std::clock_t cpu = std::clock();
     step.run(window, metrics);
-    json["seconds"].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    json["seconds"].push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     json["cpu_s"].push_back(static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC);
     json["losses"].push_back(metrics.values("loss").at(0));
     json["optimizer_s"].push_back(metrics.values("time/optimizer_s").at(0));

@@ -16,7 +16,8 @@
 namespace rematch::bench {
 namespace {
 
-// Norms are one, biases zero, matrices normal with deviation fan_in^-1/2: activations neither vanish nor grow.
+// Norms are one, biases zero, matrices normal with deviation fan_in^-1/2: activations neither
+// vanish nor grow.
 at::Tensor random_weight(const std::string& name, const std::vector<int64_t>& shape) {
   const bool is_bias = name.ends_with("bias");
   if (is_bias || shape.size() == 1) return at::full(shape, is_bias ? 0.0 : 1.0);
@@ -27,7 +28,8 @@ at::Tensor random_weight(const std::string& name, const std::vector<int64_t>& sh
 
 }  // namespace
 
-void write_random_model(const std::string& source, const std::string& directory, const RandomModelSize& size) {
+void write_random_model(const std::string& source, const std::string& directory,
+                        const RandomModelSize& size) {
   at::manual_seed(0);
   copy_companions(source, directory, {"config.json"});
   Json config = read_json_file(join_path(source, "config.json"));
@@ -52,7 +54,8 @@ void write_random_model(const std::string& source, const std::string& directory,
     return tensors.emplace_back(TensorEntry{name, random_weight(name, shape)}).tensor;
   });
   const VisionTower tower(model.vision, layers);
-  layers.take(model.text.embedding + ".weight", {model.text.vocab_size, model.text.hidden_size}).mul_(0.4);
+  layers.take(model.text.embedding + ".weight", {model.text.vocab_size, model.text.hidden_size})
+      .mul_(0.4);
   const Decoder decoder(model.text, layers);
   write_hf_weights(directory, tensors);
 }

@@ -10,7 +10,9 @@ struct RandomModelSize {
   int64_t vision_hidden = 256, vision_intermediate = 1024, vision_depth = 6, vision_heads = 4;
 };
 
-/// Writes a checkpoint with random weights: tokenizer, templates and processor of `source`, towers of `size`. 31 M parameters by default.
-void write_random_model(const std::string& source, const std::string& directory, const RandomModelSize& size = {});
+/// Writes a checkpoint with random weights: tokenizer, templates and processor of `source`, towers
+/// of `size`. 31 M parameters by default.
+void write_random_model(const std::string& source, const std::string& directory,
+                        const RandomModelSize& size = {});
 
 }  // namespace rematch::bench

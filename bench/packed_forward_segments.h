@@ -30,9 +30,10 @@ struct Workload {
   int64_t num_tokens = 0, max_len = 0, min_len = 0;
 };
 
-/// Segments as training builds them, with `model_dir`'s tokenizer and chat template: prompt, image pads, the answer of a scene, its
-/// supervision (the first half of the answer serves as the kept prefix: only its coordinates are supervised). The scenes are generated so
-/// that the lengths follow `mix`; an image takes up to a third of its segment.
+/// Segments as training builds them, with `model_dir`'s tokenizer and chat template: prompt, image
+/// pads, the answer of a scene, its supervision (the first half of the answer serves as the kept
+/// prefix: only its coordinates are supervised). The scenes are generated so that the lengths
+/// follow `mix`; an image takes up to a third of its segment.
 Workload make_workload(const std::string& model_dir, const WorkloadOptions& options);
 
 /// Noise in the shape of an image of 16-pixel patches.

@@ -10,7 +10,8 @@
 
 namespace rematch::bench {
 
-/// One way to run forward and backward over the same segments; `run` adds gradients to the parameters and returns the loss.
+/// One way to run forward and backward over the same segments; `run` adds gradients to the
+/// parameters and returns the loss.
 struct Variant {
   std::string name;
   std::function<double()> run;
@@ -29,11 +30,14 @@ struct Job {
 Variant rows_variant(const Job& job, std::string name, std::vector<PackedRow> rows);
 
 enum class PaddedAttention {
-  kMask,    ///< a [B, 1, T, T] mask that is causal and hides padding, as transformers makes it
-  kCausal,  ///< no mask: with padding on the right a causal kernel never attends to it. The strongest padded form
+  kMask,  ///< a [B, 1, T, T] mask that is causal and hides padding, as transformers makes it
+  /// no mask: with padding on the right a causal kernel never attends to it. The strongest padded
+  /// form
+  kCausal,
 };
 
-/// All segments as one batch padded on the right to the longest, through the same decoder, head and losses.
+/// All segments as one batch padded on the right to the longest, through the same decoder, head and
+/// losses.
 Variant padded_variant(const Job& job, std::string name, PaddedAttention attention);
 
 }  // namespace rematch::bench

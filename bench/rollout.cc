@@ -1,5 +1,5 @@
-// The program's side of bench/rollout.py: the native engine on prompts with given answer lengths. One command per input line, one line of
-// answer.
+// The program's side of bench/rollout.py: the native engine on prompts with given answer lengths.
+// One command per input line, one line of answer.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 
@@ -29,7 +29,9 @@ using Clock = std::chrono::steady_clock;
 // Of all threads: least affected by other load.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 struct Scene {
   std::vector<Prompt> prompts;
@@ -57,35 +59,45 @@ Scene read_scene(const std::string& dir) {
 
 class Worker {
  public:
-  explicit Worker(const std::string& dir) : scene_(read_scene(dir)), model_(Model::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
+  explicit Worker(const std::string& dir)
+      : scene_(read_scene(dir)), model_(Model::load(dir, {})), tokenizer_(Tokenizer::load(dir)) {
     for (const NamedParameter& parameter : model_->parameters()) {
-      if (parameter.name.starts_with("model.language_model.")) num_text_parameters_ += parameter.tensor.numel();
+      if (parameter.name.starts_with("model.language_model."))
+        num_text_parameters_ += parameter.tensor.numel();
     }
   }
 
   Json answer(const Json& command) {
     if (command.contains("peak")) {
       const Peak peak = measure_peak(at::get_num_threads(), command.at("peak").get<double>());
-      return {{"gb_per_s", peak.gb_per_s}, {"gflop_per_s", peak.gflop_per_s}, {"threads", at::get_num_threads()}};
+      return {{"gb_per_s", peak.gb_per_s},
+              {"gflop_per_s", peak.gflop_per_s},
+              {"threads", at::get_num_threads()}};
     }
-    if (command.contains("decode")) return decode(command.at("decode").get<int>(), command.at("tokens").get<int>());
-    return run(command.at("prompts").get<std::vector<size_t>>(), command.at("together").get<bool>(), command.value("drafts", true));
+    if (command.contains("decode"))
+      return decode(command.at("decode").get<int>(), command.at("tokens").get<int>());
+    return run(command.at("prompts").get<std::vector<size_t>>(), command.at("together").get<bool>(),
+               command.value("drafts", true));
   }
 
  private:
   // A new one for every command: answers of earlier rounds must not help the drafts of later ones.
   std::unique_ptr<NativeEngine> make_engine(bool drafts) {
     auto engine = std::make_unique<NativeEngine>(
-        NativeEngine::Parts{.model = model_,
-                            .tokenizer = tokenizer_,
-                            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
-                            .runner = make_cpu_runner(model_),
-                            .encoder = make_cpu_encoder(model_)},
-        GenerateOptions{{.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()), .native = {.drafts = drafts}},
-                        0,
-                        {scene_.stop_id}});
-    engine->observe_logits(
-        [this](size_t prompt_idx, size_t position, std::span<float> logits_V) { end_answers(prompt_idx, position, logits_V); });
+        NativeEngine::Parts{
+            .model = model_,
+            .tokenizer = tokenizer_,
+            .pixels = [this](const ImageRef& image) { return scene_.pixels.at(image.path); },
+            .runner = make_cpu_runner(model_),
+            .encoder = make_cpu_encoder(model_)},
+        GenerateOptions{
+            {.max_new_tokens = *std::max_element(scene_.limits.begin(), scene_.limits.end()),
+             .native = {.drafts = drafts}},
+            0,
+            {scene_.stop_id}});
+    engine->observe_logits([this](size_t prompt_idx, size_t position, std::span<float> logits_V) {
+      end_answers(prompt_idx, position, logits_V);
+    });
     return engine;
   }
 
@@ -108,7 +120,8 @@ class Worker {
         limits_.push_back(scene_.limits.at(idx));
         num_tokens += limits_.back();
       }
-      for (const Rollout& rollout : engine->generate(prompts, {})) ids.push_back(rollout.response_token_ids);
+      for (const Rollout& rollout : engine->generate(prompts, {}))
+        ids.push_back(rollout.response_token_ids);
       engine->release();  // as the trainer does between two windows
     }
     const NativeEngine::Stats& stats = engine->stats();
@@ -128,7 +141,8 @@ class Worker {
     const auto engine = make_engine(/*drafts=*/false);
     constexpr size_t kFirst = 8;  // by then every sequence decodes
     std::vector<Prompt> prompts;
-    for (int i = 0; i < num_rows; ++i) prompts.push_back(scene_.prompts.at(static_cast<size_t>(i) % scene_.prompts.size()));
+    for (int i = 0; i < num_rows; ++i)
+      prompts.push_back(scene_.prompts.at(static_cast<size_t>(i) % scene_.prompts.size()));
     limits_.assign(prompts.size(), num_tokens);
     Clock::time_point first, last;
     double cpu_first = 0, cpu_last = 0;
@@ -148,7 +162,8 @@ class Worker {
             {"gflop_per_s", 2e-9 * static_cast<double>(num_text_parameters_) * num_rows / seconds}};
   }
 
-  // The last token of an answer is made the stop token: as many steps as an answer that ends there by a limit of its own.
+  // The last token of an answer is made the stop token: as many steps as an answer that ends there
+  // by a limit of its own.
   void end_answers(size_t prompt_idx, size_t position, std::span<float> logits_V) {
     if (prompt_idx == 0 && on_first_answer_) on_first_answer_(position);
     if (static_cast<int>(position) + 1 != limits_[prompt_idx]) return;
@@ -177,7 +192,8 @@ int main(int argc, char** argv) {
     at::set_num_threads(num_threads);
     rematch::bench::Worker worker(dir);
     std::string line;
-    while (std::getline(std::cin, line)) std::cout << worker.answer(rematch::parse_json(line, "command")).dump() << std::endl;
+    while (std::getline(std::cin, line))
+      std::cout << worker.answer(rematch::parse_json(line, "command")).dump() << std::endl;
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

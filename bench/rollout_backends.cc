@@ -1,4 +1,5 @@
-// Tokens per second and resident memory of the rollout backends: each in its own process, in turns on the same prompts.
+// Tokens per second and resident memory of the rollout backends: each in its own process, in turns
+// on the same prompts.
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -43,7 +44,8 @@ struct Arguments {
 Image noise(uint64_t number, int side_px) {
   Image image{.width_px = side_px, .height_px = side_px};
   image.rgb.resize(static_cast<size_t>(side_px * side_px * 3));
-  for (size_t i = 0; i < image.rgb.size(); ++i) image.rgb[i] = static_cast<uint8_t>(random_bits(number, i));
+  for (size_t i = 0; i < image.rgb.size(); ++i)
+    image.rgb[i] = static_cast<uint8_t>(random_bits(number, i));
   return image;
 }
 
@@ -64,21 +66,29 @@ class Side {
     const PatchOptions patches = PatchOptions::from_model_dir(arguments.model);
     const PromptEncoder encoder(
         tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(arguments.model)),
-        {.texts = {.system_prompt = "List the objects as JSON.", .user_prompt = "Find every shape."}, .merge_size = patches.merge_size});
+        {.texts = {.system_prompt = "List the objects as JSON.",
+                   .user_prompt = "Find every shape."},
+         .merge_size = patches.merge_size});
     const GridThw grid = grid_of(arguments.image_px, arguments.image_px, patches);
     for (int i = 0; i < kMostPrompts; ++i) {
-      Prompt prompt{.sample_id = i, .images = {{.path = std::to_string(i), .grid_thw = grid}}, .where = std::to_string(i)};
+      Prompt prompt{.sample_id = i,
+                    .images = {{.path = std::to_string(i), .grid_thw = grid}},
+                    .where = std::to_string(i)};
       prompt.token_ids = encoder.encode({grid});
       prompts_.push_back(std::move(prompt));
     }
     const auto picture = [patches, &arguments](const std::string& number) {
-      return std::make_shared<const Patches>(patchify(noise(std::stoull(number), arguments.image_px), patches, number));
+      return std::make_shared<const Patches>(
+          patchify(noise(std::stoull(number), arguments.image_px), patches, number));
     };
     for (const Prompt& prompt : prompts_) pixels_[prompt.where] = picture(prompt.where);
-    parts_ = {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) { return pixels_.at(image.path); }};
+    parts_ = {.model = model, .tokenizer = tokenizer, .pixels = [this](const ImageRef& image) {
+                return pixels_.at(image.path);
+              }};
     parts_.vllm = {{.tensor_parallel_size = 1,
                     .gpu_memory_utilization = 0.3,
-                    .max_model_len = static_cast<int64_t>(prompts_.front().token_ids.size()) + arguments.new_tokens,
+                    .max_model_len = static_cast<int64_t>(prompts_.front().token_ids.size()) +
+                                     arguments.new_tokens,
                     .max_num_seqs = kMostPrompts}};
     parts_.vllm.model_dir = arguments.model;
     check_backend_available(arguments.side, parts_.vllm);
@@ -93,19 +103,24 @@ class Side {
     engine_->sync_weights(kWeightsOfNow);
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Rollout> rollouts = engine_->generate(asked, {});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     int64_t num_tokens = 0;
-    for (const Rollout& rollout : rollouts) num_tokens += static_cast<int64_t>(rollout.response_token_ids.size());
-    REMATCH_CHECK(num_tokens == static_cast<int64_t>(batch) * arguments_.new_tokens, "every answer is of full length");
-    return {
-        {"tokens_per_s", static_cast<double>(num_tokens) / seconds}, {"resident_mib", resident_mib()}, {"threads", at::get_num_threads()}};
+    for (const Rollout& rollout : rollouts)
+      num_tokens += static_cast<int64_t>(rollout.response_token_ids.size());
+    REMATCH_CHECK(num_tokens == static_cast<int64_t>(batch) * arguments_.new_tokens,
+                  "every answer is of full length");
+    return {{"tokens_per_s", static_cast<double>(num_tokens) / seconds},
+            {"resident_mib", resident_mib()},
+            {"threads", at::get_num_threads()}};
   }
 
  private:
   static constexpr int kMostPrompts = 64;
 
   void make(int batch = 1) {
-    engine_ = make_engine(arguments_.side, parts_, {{.max_new_tokens = arguments_.new_tokens, .batch_size = batch}});
+    engine_ = make_engine(arguments_.side, parts_,
+                          {{.max_new_tokens = arguments_.new_tokens, .batch_size = batch}});
   }
 
   Arguments arguments_;
@@ -134,7 +149,8 @@ class Child {
  public:
   Child(const std::string& backend, char** argv) : backend_(backend) {
     int in[2], out[2];
-    REMATCH_CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);  // or the next child would keep them open
+    // or the next child would keep them open
+    REMATCH_CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
     pid_ = fork();
     if (pid_ == 0) {
       dup2(in[0], 0);
@@ -168,7 +184,8 @@ class Child {
     char* text = nullptr;
     size_t size = 0;
     const ssize_t length = getline(&text, &size, from_);
-    const std::string line = length > 0 ? std::string(text, static_cast<size_t>(length)) : R"({"error":"the process ended"})";
+    const std::string line = length > 0 ? std::string(text, static_cast<size_t>(length))
+                                        : R"({"error":"the process ended"})";
     free(text);
     return parse_json(line, backend_);
   }
@@ -187,7 +204,10 @@ double median(std::vector<double> values) {
 
 int compare(const Arguments& arguments, char** argv) {
   std::vector<std::unique_ptr<Child>> sides;
-  Json report{{"model", arguments.model}, {"new_tokens", arguments.new_tokens}, {"image_px", arguments.image_px}, {"rows", Json::array()}};
+  Json report{{"model", arguments.model},
+              {"new_tokens", arguments.new_tokens},
+              {"image_px", arguments.image_px},
+              {"rows", Json::array()}};
   for (const std::string& backend : split(arguments.backends, ',')) {
     auto child = std::make_unique<Child>(backend, argv);
     const Json hello = child->read();
@@ -199,16 +219,18 @@ int compare(const Arguments& arguments, char** argv) {
     sides.push_back(std::move(child));
   }
   if (sides.empty()) return 1;
-  std::cout << fmt::format("{} new tokens per answer, {} px images, {}, medians of {} rounds\n", arguments.new_tokens, arguments.image_px,
-                           arguments.model, arguments.rounds);
-  std::cout << fmt::format("{:>5}  {:8} {:>10} {:>9} {:>14}\n", "batch", "backend", "tokens/s", "of " + sides.front()->backend(),
-                           "resident MiB");
+  std::cout << fmt::format("{} new tokens per answer, {} px images, {}, medians of {} rounds\n",
+                           arguments.new_tokens, arguments.image_px, arguments.model,
+                           arguments.rounds);
+  std::cout << fmt::format("{:>5}  {:8} {:>10} {:>9} {:>14}\n", "batch", "backend", "tokens/s",
+                           "of " + sides.front()->backend(), "resident MiB");
   for (const std::string& batch : split(arguments.batches, ',')) {
     std::map<std::string, std::vector<double>> speed, memory;
     for (int round = 0; round <= arguments.rounds; ++round) {
       for (const auto& side : sides) {
         const Json seen = side->ask(batch + "\n");
-        if (seen.contains("error")) throw std::runtime_error(side->backend() + ": " + seen["error"].get<std::string>());
+        if (seen.contains("error"))
+          throw std::runtime_error(side->backend() + ": " + seen["error"].get<std::string>());
         if (round == 0) continue;  // warms up
         speed[side->backend()].push_back(seen["tokens_per_s"].get<double>());
         memory[side->backend()].push_back(seen["resident_mib"].get<double>());
@@ -219,8 +241,8 @@ int compare(const Arguments& arguments, char** argv) {
     for (const auto& side : sides) {
       const std::string& name = side->backend();
       const double tokens_per_s = median(speed[name]);
-      std::cout << fmt::format("{:>5}  {:8} {:>10.0f} {:>9.2f} {:>14.0f}\n", batch, name, tokens_per_s, tokens_per_s / base,
-                               memory[name].back())
+      std::cout << fmt::format("{:>5}  {:8} {:>10.0f} {:>9.2f} {:>14.0f}\n", batch, name,
+                               tokens_per_s, tokens_per_s / base, memory[name].back())
                 << std::flush;
       report["rows"].push_back({{"batch", std::stoi(batch)},
                                 {"backend", name},
@@ -237,20 +259,25 @@ int compare(const Arguments& arguments, char** argv) {
 }  // namespace rematch::bench
 
 int main(int argc, char** argv) {
-  CLI::App app{"Tokens per second and resident memory of the rollout backends, in turns on the same prompts"};
+  CLI::App app{
+      "Tokens per second and resident memory of the rollout backends, in turns on the same "
+      "prompts"};
   rematch::bench::Arguments arguments;
   app.add_option("--model", arguments.model, "Hugging Face directory")->capture_default_str();
-  app.add_option("--backends", arguments.backends, "the others are compared with the first")->capture_default_str();
+  app.add_option("--backends", arguments.backends, "the others are compared with the first")
+      ->capture_default_str();
   app.add_option("--batches", arguments.batches, "prompts per call")->capture_default_str();
   app.add_option("--new-tokens", arguments.new_tokens)->capture_default_str();
   app.add_option("--image-px", arguments.image_px, "side of the images")->capture_default_str();
-  app.add_option("--rounds", arguments.rounds, "measured rounds, after one warm-up round")->capture_default_str();
+  app.add_option("--rounds", arguments.rounds, "measured rounds, after one warm-up round")
+      ->capture_default_str();
   app.add_option("--threads", arguments.threads, "0 = OMP_NUM_THREADS");
   app.add_option("--json", arguments.json, "file to write");
   app.add_option("--side", arguments.side)->group("");
   CLI11_PARSE(app, argc, argv);
   try {
-    return arguments.side.empty() ? rematch::bench::compare(arguments, argv) : rematch::bench::run_side(arguments);
+    return arguments.side.empty() ? rematch::bench::compare(arguments, argv)
+                                  : rematch::bench::run_side(arguments);
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

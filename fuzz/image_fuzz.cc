@@ -1,4 +1,5 @@
-// Foreign bytes as an image: a picture or a data error, never anything else. Start from tests/golden/vision_images.
+// Foreign bytes as an image: a picture or a data error, never anything else. Start from
+// tests/golden/vision_images.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (int64_t{header.width_px} * header.height_px > kMaxPixels) return 0;
     const rematch::Image image = rematch::decode_image(bytes, "fuzz");
     REMATCH_CHECK(image.width_px == header.width_px && image.height_px == header.height_px, "size");
-    REMATCH_CHECK(image.rgb.size() == static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * 3, "pixels");
+    REMATCH_CHECK(image.rgb.size() == static_cast<size_t>(image.width_px) *
+                                          static_cast<size_t>(image.height_px) * 3,
+                  "pixels");
   } catch (const rematch::UserError& error) {
     REMATCH_CHECK(error.kind() == rematch::ErrorKind::kData, error.what());
   }

@@ -1,4 +1,5 @@
-// Both readers of JSON against nlohmann's: they accept what it accepts and refuse what it refuses, but for what they refuse on purpose.
+// Both readers of JSON against nlohmann's: they accept what it accepts and refuse what it refuses,
+// but for what they refuse on purpose.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -34,12 +35,15 @@ void compare_documents(std::string_view text) {
   } catch (const rematch::UserError& error) {
     reason = error.problems().front().what;
   }
-  const bool on_purpose =
-      reason.find("appears twice") != std::string::npos || reason.find("nested deeper") != std::string::npos || reason == "a zero byte";
-  if (reason.empty() ? verdict != Verdict::kAccepted : verdict == Verdict::kAccepted && !on_purpose) std::abort();
+  const bool on_purpose = reason.find("appears twice") != std::string::npos ||
+                          reason.find("nested deeper") != std::string::npos ||
+                          reason == "a zero byte";
+  if (reason.empty() ? verdict != Verdict::kAccepted : verdict == Verdict::kAccepted && !on_purpose)
+    std::abort();
 }
 
-// Answers: one object, what follows it is ignored; nesting is limited, a byte order mark is malformed.
+// Answers: one object, what follows it is ignored; nesting is limited, a byte order mark is
+// malformed.
 void compare_answers(std::string_view text) {
   if (text.find('\0') != std::string_view::npos || text.starts_with("\xEF\xBB\xBF")) return;
   const rematch::JsonDocument document = rematch::read_json_object(text, true);
@@ -49,7 +53,9 @@ void compare_answers(std::string_view text) {
   }
   if (nlohmann_says(text) != Verdict::kAccepted) return;
   const size_t first = text.find_first_not_of(" \t\r\n");
-  const bool is_deep = std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) >= rematch::kMaxJsonDepth;
+  const bool is_deep = std::count_if(text.begin(), text.end(), [](char c) {
+                         return c == '[' || c == '{';
+                       }) >= rematch::kMaxJsonDepth;
   if (text[first] == '{' && !is_deep) std::abort();
 }
 

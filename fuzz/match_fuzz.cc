@@ -28,7 +28,8 @@ std::vector<rematch::Geometry> read_geometries(Bytes& bytes) {
     const int num_values = num_points < 3 ? 4 : 2 * num_points;
     // Half of them small, so that they meet.
     const bool small = bytes.next() % 2 == 0;
-    for (int i = 0; i < num_values; ++i) geometry.bins.push_back(small ? bytes.next() * 4 : bytes.coordinate());
+    for (int i = 0; i < num_values; ++i)
+      geometry.bins.push_back(small ? bytes.next() * 4 : bytes.coordinate());
   }
   return geometries;
 }
@@ -46,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const rematch::Matching matching = rematch::match(predictions, ground_truth, options);
   if (matching.pairs.size() + matching.false_positives.size() != predictions.size()) std::abort();
   if (matching.pairs.size() + matching.false_negatives.size() != ground_truth.size()) std::abort();
-  const int64_t num_pixels = static_cast<int64_t>(options.maskiou_resolution) * options.maskiou_resolution;
+  const int64_t num_pixels =
+      static_cast<int64_t>(options.maskiou_resolution) * options.maskiou_resolution;
   for (const rematch::Geometry& geometry : predictions) {
     const rematch::Mask mask = rematch::rasterize(geometry, options.maskiou_resolution);
     int64_t total = 0;

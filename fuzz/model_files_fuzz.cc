@@ -1,5 +1,5 @@
-// config.json and preprocessor_config.json of a model, with a zero byte between them: errors for the user, or a pair that fits, whose
-// patches are what the vision tower reads.
+// config.json and preprocessor_config.json of a model, with a zero byte between them: errors for
+// the user, or a pair that fits, whose patches are what the vision tower reads.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +19,9 @@ namespace {
 
 // A directory of this process, in memory where that is possible.
 struct OwnDirectory {
-  std::string path = (std::filesystem::exists("/dev/shm") ? "/dev/shm/rematch-fuzz-" : "/tmp/rematch-fuzz-") + std::to_string(::getpid());
+  std::string path =
+      (std::filesystem::exists("/dev/shm") ? "/dev/shm/rematch-fuzz-" : "/tmp/rematch-fuzz-") +
+      std::to_string(::getpid());
   OwnDirectory() { rematch::make_directories(path); }
   ~OwnDirectory() { std::filesystem::remove_all(path); }
 };
@@ -44,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const rematch::ModelDescription model = rematch::describe_model(directory());
     rematch::PatchOptions options = rematch::PatchOptions::from_model_dir(directory());
-    options.do_resize = false;  // one token is what is cut here, whatever size the processor would make of it
+    // one token is what is cut here, whatever size the processor would make of it
+    options.do_resize = false;
     rematch::check_patches_fit(options, model.vision, directory());
     const int side = options.side_multiple_px();
     if (side > 256 || options.temporal_patch_size > 8) return 0;  // legal, and slow

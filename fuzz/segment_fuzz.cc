@@ -1,5 +1,5 @@
-// The torch-free journey of an answer: any ids → parse → match → target → pack. Segments that obey their rules, rows that lose none, or
-// an error for the user.
+// The torch-free journey of an answer: any ids → parse → match → target → pack. Segments that obey
+// their rules, rows that lose none, or an error for the user.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -38,7 +38,8 @@ class Bytes {
   size_t at_ = 0;
 };
 
-// Bytes stand for themselves; 0x1A and a byte is a coord token, 0x1B and a byte any small id; 0x1E ends an answer.
+// Bytes stand for themselves; 0x1A and a byte is a coord token, 0x1B and a byte any small id; 0x1E
+// ends an answer.
 std::vector<int> read_answer(Bytes& bytes, const Vocab& vocab) {
   std::vector<int> ids;
   while (!bytes.empty()) {
@@ -56,13 +57,16 @@ std::vector<int> read_answer(Bytes& bytes, const Vocab& vocab) {
 }
 
 std::vector<rematch::SceneObject> read_truth(Bytes& bytes) {
-  static const std::vector<std::string> kDescs = {"cat", "black cat", "\"x\"\\", "猫", "a\u0301", "<|im_start|>", " x"};
+  static const std::vector<std::string> kDescs = {"cat",     "black cat",    "\"x\"\\", "猫",
+                                                  "a\u0301", "<|im_start|>", " x"};
   std::vector<rematch::SceneObject> objects(static_cast<size_t>(bytes.next() % 4));
   for (rematch::SceneObject& object : objects) {
     object.desc = kDescs[static_cast<size_t>(bytes.next()) % kDescs.size()];
     const int num_points = bytes.next() % 6;
-    object.geometry.kind = num_points < 3 ? rematch::GeometryKind::kBbox2d : rematch::GeometryKind::kPoly;
-    for (int i = 0; i < (num_points < 3 ? 4 : 2 * num_points); ++i) object.geometry.bins.push_back(bytes.next() * 3);
+    object.geometry.kind =
+        num_points < 3 ? rematch::GeometryKind::kBbox2d : rematch::GeometryKind::kPoly;
+    for (int i = 0; i < (num_points < 3 ? 4 : 2 * num_points); ++i)
+      object.geometry.bins.push_back(bytes.next() * 3);
   }
   return objects;
 }
@@ -80,7 +84,9 @@ void check_rows(const Segments& segments, const rematch::PackSettings& pack, int
       for (const auto& segment : row.segments) found.insert(segment.get());
     }
   } catch (const rematch::UserError& error) {
-    const bool fits = std::all_of(segments.begin(), segments.end(), [&](const auto& one) { return one->encoded_len() <= packing_length; });
+    const bool fits = std::all_of(segments.begin(), segments.end(), [&](const auto& one) {
+      return one->encoded_len() <= packing_length;
+    });
     REMATCH_CHECK(!fits || static_cast<int>(segments.size()) > pack.buffer, error.what());
     return;
   }
@@ -92,32 +98,43 @@ void check_rows(const Segments& segments, const rematch::PackSettings& pack, int
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Vocab vocab;
-  static const rematch::Prompt prompt{.sample_id = 7, .token_ids = {1, 2, 3}, .images = {}, .where = "fuzz:1"};
+  static const rematch::Prompt prompt{
+      .sample_id = 7, .token_ids = {1, 2, 3}, .images = {}, .where = "fuzz:1"};
   if (size > 2048) return 0;
   Bytes bytes(data, size);
   const int choice = bytes.next();
   rematch::TargetSettings target;
   target.policy = (choice & 1) != 0 ? "rewrite" : "append";
-  target.rewrite_order = (choice & 2) != 0 ? rematch::RewriteOrder::kRollout : rematch::RewriteOrder::kTruth;
-  target.rewrite_targets = (choice & 4) != 0 ? rematch::RewriteTargets::kTransport : rematch::RewriteTargets::kTruth;
+  target.rewrite_order =
+      (choice & 2) != 0 ? rematch::RewriteOrder::kRollout : rematch::RewriteOrder::kTruth;
+  target.rewrite_targets =
+      (choice & 4) != 0 ? rematch::RewriteTargets::kTransport : rematch::RewriteTargets::kTruth;
   target.teach_matched_text = (choice & 8) != 0;
-  target.incomplete_rollouts = (choice & 16) != 0 ? rematch::IncompleteRollouts::kEmpty : rematch::IncompleteRollouts::kKeep;
+  target.incomplete_rollouts =
+      (choice & 16) != 0 ? rematch::IncompleteRollouts::kEmpty : rematch::IncompleteRollouts::kKeep;
   if ((choice & 32) != 0) target.dedup_iou = 0.5;
   rematch::MatchSettings match;
   match.maskiou_resolution = 32;
   match.maskiou_gate = (choice & 64) != 0 ? 0 : 0.3;
   rematch::PackSettings pack{.enabled = true, .buffer = 3};
-  pack.selector = (choice & 128) != 0 ? rematch::PackingSelector::kOptimal : rematch::PackingSelector::kBinpacking;
+  pack.selector = (choice & 128) != 0 ? rematch::PackingSelector::kOptimal
+                                      : rematch::PackingSelector::kBinpacking;
   const int packing_length = 16 + 4 * bytes.next();
   Segments segments;
   while (!bytes.empty() && segments.size() < 5) {
     const std::vector<rematch::SceneObject> truth = read_truth(bytes);
-    const rematch::ParsedRollout parsed = rematch::parse_rollout(read_answer(bytes, vocab), *vocab.tokenizer, vocab.coord, vocab.stop_ids);
-    const rematch::TargetMatching matched = rematch::match_deduplicated(rematch::scene_of(parsed.objects), truth, match, target.dedup_iou);
+    const rematch::ParsedRollout parsed = rematch::parse_rollout(
+        read_answer(bytes, vocab), *vocab.tokenizer, vocab.coord, vocab.stop_ids);
+    const rematch::TargetMatching matched = rematch::match_deduplicated(
+        rematch::scene_of(parsed.objects), truth, match, target.dedup_iou);
     try {
-      rematch::Segment segment = rematch::build_segment({prompt, parsed, matched.matching, truth}, vocab.answer, target).segment;
+      rematch::Segment segment =
+          rematch::build_segment({prompt, parsed, matched.matching, truth}, vocab.answer, target)
+              .segment;
       rematch::check_supervision(segment);
-      REMATCH_CHECK(segment.encoded_len() == segment.prompt_len + segment.prefix_len + segment.append_len + 1, "length");
+      REMATCH_CHECK(
+          segment.encoded_len() == segment.prompt_len + segment.prefix_len + segment.append_len + 1,
+          "length");
       REMATCH_CHECK(segment.labels.size() == segment.token_ids.size(), "labels");
       segments.push_back(std::make_shared<const rematch::Segment>(std::move(segment)));
     } catch (const rematch::UserError& error) {

@@ -1,4 +1,5 @@
-// Any bytes as model.safetensors.index.json: a data error, or names of files that stay in their directory.
+// Any bytes as model.safetensors.index.json: a data error, or names of files that stay in their
+// directory.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

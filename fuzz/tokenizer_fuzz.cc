@@ -1,4 +1,5 @@
-// Three uses of the bytes: a tokenizer.json, a split pattern with a text, a text for a real tokenizer. Only UserErrors may come out.
+// Three uses of the bytes: a tokenizer.json, a split pattern with a text, a text for a real
+// tokenizer. Only UserErrors may come out.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -31,12 +32,15 @@ void split_text(std::string_view bytes) {
 }
 
 void encode_text(std::string_view bytes) {
-  static const auto tokenizer = rematch::Tokenizer::load(REMATCH_SOURCE_DIR "/tests/golden/text_tokenizer/second.json");
+  static const auto tokenizer =
+      rematch::Tokenizer::load(REMATCH_SOURCE_DIR "/tests/golden/text_tokenizer/second.json");
   const std::string text = rematch::lossy_utf8(bytes);
   if (!rematch::is_valid_utf8(text)) std::abort();
   const std::string back = tokenizer->decode_bytes(tokenizer->encode(text));
-  // Space beside an lstrip or rstrip token is swallowed; without added tokens the normalised text comes back.
-  if (tokenizer->find_added_token(text).empty() && back != rematch::reference_nfc(text)) std::abort();
+  // Space beside an lstrip or rstrip token is swallowed; without added tokens the normalised text
+  // comes back.
+  if (tokenizer->find_added_token(text).empty() && back != rematch::reference_nfc(text))
+    std::abort();
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Any bytes as a configuration: problems with positions, or a tree within its limits whose maps have distinct keys.
+// Any bytes as a configuration: problems with positions, or a tree within its limits whose maps
+// have distinct keys.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,8 @@ size_t checked(const rematch::Node& node, int depth) {
   std::set<std::string_view> keys;
   for (const rematch::Node& item : node.items) count += checked(item, depth + 1);
   for (const rematch::Member& member : node.members) {
-    REMATCH_CHECK(keys.insert(member.key).second && node.find(member.key) == &member.value, member.key);
+    REMATCH_CHECK(keys.insert(member.key).second && node.find(member.key) == &member.value,
+                  member.key);
     REMATCH_CHECK(member.key_origin.line >= 1 && member.key_origin.column >= 1, "position");
     count += checked(member.value, depth + 1);
   }
@@ -36,10 +38,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const rematch::Node root = rematch::parse_yaml(text, "fuzz.yaml", true, problems, kLimits);
   REMATCH_CHECK(checked(root, 0) <= kLimits.max_nodes + 1, "nodes");
   for (const rematch::Problem& problem : problems) {
-    REMATCH_CHECK(problem.where.starts_with("fuzz.yaml") && !problem.error.empty() && !problem.fix.empty(), problem.where);
+    REMATCH_CHECK(
+        problem.where.starts_with("fuzz.yaml") && !problem.error.empty() && !problem.fix.empty(),
+        problem.where);
   }
   const rematch::Node twice = rematch::merge(root, root);
-  REMATCH_CHECK(twice.kind == root.kind && twice.members.size() == root.members.size() && twice.items.size() == root.items.size(), "merge");
+  REMATCH_CHECK(twice.kind == root.kind && twice.members.size() == root.members.size() &&
+                    twice.items.size() == root.items.size(),
+                "merge");
   REMATCH_CHECK(rematch::is_valid_utf8(rematch::brief(root)), "brief");
   return 0;
 }

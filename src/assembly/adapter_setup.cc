@@ -27,13 +27,15 @@ int64_t token_of(const std::string& entry, const Tokenizer& tokenizer) {
   int64_t id = -1;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), id);
   if (error == std::errc() && end == entry.data() + entry.size() && id >= 0) return id;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("`{}` is no token", entry),
-                                       .where = "tuner.trainable_token_indices",
-                                       .what = "neither `coord_tokens`, nor an id, nor the text of a token",
-                                       .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = fmt::format("`{}` is no token", entry),
+                   .where = "tuner.trainable_token_indices",
+                   .what = "neither `coord_tokens`, nor an id, nor the text of a token",
+                   .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
 }
 
-std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const Tokenizer& tokenizer, const CoordVocab& coords) {
+std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const Tokenizer& tokenizer,
+                               const CoordVocab& coords) {
   std::set<int64_t> ids;
   for (const std::string& entry : entries) {
     if (entry == kCoordTokens) {
@@ -45,28 +47,36 @@ std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const To
   return {ids.begin(), ids.end()};
 }
 
-AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription& model, const Tokenizer& tokenizer,
-                              const CoordVocab& coords) {
+AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription& model,
+                              const Tokenizer& tokenizer, const CoordVocab& coords) {
   AdapterTargets options{tuner.targets};
   options.token_ids = token_ids(tuner.targets.trainable_token_indices, tokenizer, coords);
-  options.is_frozen = [freeze = tuner.freeze, part_of = model.part_of](const std::string& parameter) {
+  options.is_frozen = [freeze = tuner.freeze,
+                       part_of = model.part_of](const std::string& parameter) {
     const ParameterPart part = part_of(parameter);
-    return part == ParameterPart::kVit ? freeze.vit : part == ParameterPart::kAligner ? freeze.aligner : freeze.llm;
+    return part == ParameterPart::kVit       ? freeze.vit
+           : part == ParameterPart::kAligner ? freeze.aligner
+                                             : freeze.llm;
   };
   return options;
 }
 
-void warn_about_fresh_coords(const Model& model, const AdapterSelection& selection, const CoordVocab& coords, Terminal& terminal) {
+void warn_about_fresh_coords(const Model& model, const AdapterSelection& selection,
+                             const CoordVocab& coords, Terminal& terminal) {
   const std::vector<int64_t> ids(coords.ids().begin(), coords.ids().end());
   const std::set<int64_t> trained(selection.token_ids.begin(), selection.token_ids.end());
-  if (std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return trained.count(id) != 0; })) return;
+  if (std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return trained.count(id) != 0; }))
+    return;
   const TextDescription& text = model.description().text;
   for (const std::string& name : {text.embedding + ".weight", text.head.module + ".weight"}) {
     const at::Tensor table = model.parameter(name);
     const std::vector<std::string>& saved = selection.saved_parameters;
-    if (!table.defined() || std::find(saved.begin(), saved.end(), name) != saved.end() || !rows_look_untrained(table, ids)) continue;
+    if (!table.defined() || std::find(saved.begin(), saved.end(), name) != saved.end() ||
+        !rows_look_untrained(table, ids))
+      continue;
     terminal.warn(
-        fmt::format("the rows of the coord tokens in {} were never trained, and this adapter does not train them: set "
+        fmt::format("the rows of the coord tokens in {} were never trained, and this adapter does "
+                    "not train them: set "
                     "`tuner.trainable_token_indices: [{}]`, or train the model in full first",
                     name, kCoordTokens));
     return;
@@ -75,15 +85,16 @@ void warn_about_fresh_coords(const Model& model, const AdapterSelection& selecti
 
 }  // namespace
 
-void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer, const CoordVocab& coords) {
+void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer,
+                           const CoordVocab& coords) {
   const std::string& directory = settings.model.directory;
   const ModelDescription description = describe_model(directory);
   select_targets(description, HfDir::open(directory, description.file_names)->names(),
                  target_options(settings.tuner, description, tokenizer, coords));
 }
 
-void attach_adapter(Model& model, const Settings& settings, const Tokenizer& tokenizer, const CoordVocab& coords,
-                    const std::string& saved_dir, Terminal& terminal) {
+void attach_adapter(Model& model, const Settings& settings, const Tokenizer& tokenizer,
+                    const CoordVocab& coords, const std::string& saved_dir, Terminal& terminal) {
   const TunerSettings& tuner = settings.tuner;
   std::vector<std::string> names;
   int64_t num_base_values = 0, num_values = 0;
@@ -91,20 +102,27 @@ void attach_adapter(Model& model, const Settings& settings, const Tokenizer& tok
     names.push_back(parameter.name);
     num_base_values += parameter.tensor.numel();
   }
-  const AdapterSelection selection =
-      select_targets(model.description(), names, target_options(tuner, model.description(), tokenizer, coords));
+  const AdapterSelection selection = select_targets(
+      model.description(), names, target_options(tuner, model.description(), tokenizer, coords));
   warn_about_fresh_coords(model, selection, coords, terminal);
-  const bool all_linear = !tuner.targets.target_regex && tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
+  const bool all_linear = !tuner.targets.target_regex &&
+                          tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
-    terminal.warn(fmt::format("{} targeted modules get no adapter: their part is frozen (tuner.freeze_*)", selection.num_frozen));
+    terminal.warn(
+        fmt::format("{} targeted modules get no adapter: their part is frozen (tuner.freeze_*)",
+                    selection.num_frozen));
   }
-  const auto adapter =
-      Adapter::create(model, selection, {.lora = {tuner.lora}, .seed = settings.seed, .base_model = settings.model.directory});
+  const auto adapter = Adapter::create(
+      model, selection,
+      {.lora = {tuner.lora}, .seed = settings.seed, .base_model = settings.model.directory});
   if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
-  for (const NamedParameter& parameter : adapter->parameters()) num_values += parameter.tensor.numel();
-  terminal.say(fmt::format("{} of rank {} on {} Linear layers: {} values are trained, {:.2f} % of the base model's {}",
-                           tuner.lora.use_dora ? "DoRA" : "LoRA", tuner.lora.rank, selection.modules.size(), num_values,
-                           100.0 * static_cast<double>(num_values) / static_cast<double>(num_base_values), num_base_values));
+  for (const NamedParameter& parameter : adapter->parameters())
+    num_values += parameter.tensor.numel();
+  terminal.say(fmt::format(
+      "{} of rank {} on {} Linear layers: {} values are trained, {:.2f} % of the base model's {}",
+      tuner.lora.use_dora ? "DoRA" : "LoRA", tuner.lora.rank, selection.modules.size(), num_values,
+      100.0 * static_cast<double>(num_values) / static_cast<double>(num_base_values),
+      num_base_values));
 }
 
 }  // namespace rematch

@@ -18,40 +18,45 @@ constexpr unsigned kMostThreads = 16;
 
 /// Whether a sample's objects are written in more than one order over a run.
 bool orders_vary(const Settings& settings) {
-  const bool follows_rollout =
-      settings.is_stage_2() && settings.target.policy == "rewrite" && settings.target.rewrite_order == RewriteOrder::kRollout;
+  const bool follows_rollout = settings.is_stage_2() && settings.target.policy == "rewrite" &&
+                               settings.target.rewrite_order == RewriteOrder::kRollout;
   return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
 }
 
-std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings, const SampleEncoding& encoding, Terminal& terminal) {
+std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings,
+                                  const SampleEncoding& encoding, Terminal& terminal) {
   const MeasureOptions options{.ordering = settings.data.object_ordering,
                                .seed = settings.seed,
                                .any_order = orders_vary(settings),
                                .patches = encoding.patches,
-                               .num_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads))};
+                               .num_threads = static_cast<int>(std::clamp(
+                                   std::thread::hardware_concurrency(), 1u, kMostThreads))};
   const auto report = [&](int64_t num_done) {
     throw_if_interrupted();
     terminal.progress({.phase = "measure", .done = num_done, .total = dataset.size()});
   };
-  std::vector<SampleLength> lengths = measure_samples(dataset, encoding.prompts, encoding.vocab, options, report);
+  std::vector<SampleLength> lengths =
+      measure_samples(dataset, encoding.prompts, encoding.vocab, options, report);
   terminal.finish_progress();
   return lengths;
 }
 
 // "line 5 (4200 = 3900 + 300)" of each.
-std::string list_of(const Dataset& dataset, const std::vector<SampleLength>& lengths, const std::vector<int64_t>& which) {
+std::string list_of(const Dataset& dataset, const std::vector<SampleLength>& lengths,
+                    const std::vector<int64_t>& which) {
   std::vector<std::string> texts;
   for (const int64_t i : which) {
     const SampleLength& length = lengths[static_cast<size_t>(i)];
-    texts.push_back(fmt::format("line {} ({} = {} + {})", dataset.samples()[static_cast<size_t>(i)].sample_id + 1, length.total(),
-                                length.prompt_len, length.answer_len));
+    texts.push_back(fmt::format("line {} ({} = {} + {})",
+                                dataset.samples()[static_cast<size_t>(i)].sample_id + 1,
+                                length.total(), length.prompt_len, length.answer_len));
   }
   return join(texts, ", ");
 }
 
 // A rollout that ends late and finds nothing is followed by the whole truth.
-void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLength>& lengths, const Settings& settings, int64_t cap,
-                           Terminal& terminal) {
+void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLength>& lengths,
+                           const Settings& settings, int64_t cap, Terminal& terminal) {
   if (!settings.is_stage_2() || settings.target.policy != "append") return;
   const int max_new_tokens = settings.generation.max_new_tokens;
   int64_t num_at_risk = 0, longest = 0;
@@ -62,16 +67,18 @@ void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLengt
     longest = std::max(longest, worst);
   }
   if (num_at_risk == 0) return;
-  terminal.warn(
-      fmt::format("{} of {} samples of {} can exceed global_max_length ({}) when a rollout uses all of max_new_tokens ({}) and the whole "
-                  "truth follows: up to {} tokens; such a segment {} when it arises",
-                  num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens, longest,
-                  settings.data.on_bad_sample == OnBadSample::kSkip ? "is left out" : "is an error"));
+  terminal.warn(fmt::format(
+      "{} of {} samples of {} can exceed global_max_length ({}) when a rollout uses all of "
+      "max_new_tokens ({}) and the whole "
+      "truth follows: up to {} tokens; such a segment {} when it arises",
+      num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens, longest,
+      settings.data.on_bad_sample == OnBadSample::kSkip ? "is left out" : "is an error"));
 }
 
 }  // namespace
 
-int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const SampleEncoding& encoding, Terminal& terminal) {
+int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
+                            const SampleEncoding& encoding, Terminal& terminal) {
   const int64_t cap = settings.model.global_max_length.value_or(0);
   if (cap <= 0) return 0;
   const std::vector<SampleLength> lengths = measure(dataset, settings, encoding, terminal);
@@ -84,17 +91,24 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const Sa
   const auto num_long = static_cast<int64_t>(too_long.size());
   const bool deletes = settings.data.truncation_strategy == LongSamples::kDelete;
   if (num_long > 0 && (!deletes || num_long == dataset.size())) {
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("{} of {} samples are longer than global_max_length", num_long, dataset.size()),
-                     .where = dataset.path(),
-                     .what = fmt::format("cap {} tokens; prompt + answer of {}", cap, list_of(dataset, lengths, too_long)),
-                     .fix = fmt::format("raise global_max_length ({} holds them all), lower template.max_pixels for smaller images{}",
-                                        longest, deletes ? "" : ", or drop them with template.truncation_strategy: delete")});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("{} of {} samples are longer than global_max_length", num_long,
+                              dataset.size()),
+         .where = dataset.path(),
+         .what = fmt::format("cap {} tokens; prompt + answer of {}", cap,
+                             list_of(dataset, lengths, too_long)),
+         .fix = fmt::format(
+             "raise global_max_length ({} holds them all), lower template.max_pixels for smaller "
+             "images{}",
+             longest, deletes ? "" : ", or drop them with template.truncation_strategy: delete")});
   }
   warn_of_long_rollouts(dataset, lengths, settings, cap, terminal);
   if (num_long == 0) return 0;
-  terminal.warn(fmt::format("template.truncation_strategy: delete dropped {} of {} samples of {}, longer than global_max_length ({}): {}",
-                            num_long, dataset.size(), dataset.path(), cap, list_of(dataset, lengths, too_long)));
+  terminal.warn(fmt::format(
+      "template.truncation_strategy: delete dropped {} of {} samples of {}, longer than "
+      "global_max_length ({}): {}",
+      num_long, dataset.size(), dataset.path(), cap, list_of(dataset, lengths, too_long)));
   dataset = dataset.without(too_long);
   return num_long;
 }

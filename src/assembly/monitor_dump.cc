@@ -61,18 +61,23 @@ std::string texts_of(const Event& event) {
   std::string text;
   for (const Shown& one : event.samples) {
     text += fmt::format(
-        "\n## {}\n\nUnmarked: the prefix of the answer that is kept. `-`: what of the answer is not. `+`: what is taught "
+        "\n## {}\n\nUnmarked: the prefix of the answer that is kept. `-`: what of the answer is "
+        "not. `+`: what is taught "
         "({}).\n\n```diff\n{}{}{}```\n",
-        one.caption, one.policy, marked(one.kept, "  "), marked(one.dropped, "- "), marked(one.taught, "+ "));
+        one.caption, one.policy, marked(one.kept, "  "), marked(one.dropped, "- "),
+        marked(one.taught, "+ "));
   }
   return text;
 }
 
 std::string markdown_of(const Event& event) {
-  return fmt::format("# Step {}\n\n![truth green, answer red, matches yellow](step_{:06}.png)\n", event.step, event.step) + texts_of(event);
+  return fmt::format("# Step {}\n\n![truth green, answer red, matches yellow](step_{:06}.png)\n",
+                     event.step, event.step) +
+         texts_of(event);
 }
 
-/// As TRL writes completions: its rewards are ours, and a single answer to a prompt has no advantage over the others.
+/// As TRL writes completions: its rewards are ours, and a single answer to a prompt has no
+/// advantage over the others.
 std::string table_of(const Event& event) {
   std::vector<std::string> steps, prompts, answers;
   std::vector<double> f1, f1_labels;
@@ -84,15 +89,20 @@ std::string table_of(const Event& event) {
     f1_labels.push_back(one.f1_labels);
   }
   const std::vector<double> advantages(event.samples.size(), 0.0);
-  return parquet_file(
-      {{"step", steps}, {"prompt", prompts}, {"completion", answers}, {"f1", f1}, {"f1_labels", f1_labels}, {"advantage", advantages}});
+  return parquet_file({{"step", steps},
+                       {"prompt", prompts},
+                       {"completion", answers},
+                       {"f1", f1},
+                       {"f1_labels", f1_labels},
+                       {"advantage", advantages}});
 }
 
 Canvas sheet_for(const Event& event) {
   std::vector<std::pair<std::string, Canvas>> panels;
   for (const Shown& one : event.samples) {
     try {
-      panels.emplace_back(one.caption, scene_panel(load_image(one.image_path), one.objects, kPanelPx, one.links));
+      panels.emplace_back(
+          one.caption, scene_panel(load_image(one.image_path), one.objects, kPanelPx, one.links));
     } catch (const UserError& error) {
       panels.emplace_back(one.caption, blank_panel(error.problems().front().error, kPanelPx));
     }
@@ -100,25 +110,34 @@ Canvas sheet_for(const Event& event) {
   return sheet_of(panels, kColumns);
 }
 
-Shown shown_of(const Examined& one, const Session& session, const LabelMatch& labels, int64_t max_chars) {
+Shown shown_of(const Examined& one, const Session& session, const LabelMatch& labels,
+               int64_t max_chars) {
   const auto num_truths = static_cast<int>(one.ground_truth.size());
-  Shown shown{.image_path = one.sample->image_paths.front(),
-              .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}", one.sample->sample_id + 1, num_truths,
-                                     one.parsed.objects.size(), one.matching.pairs.size(), parse_status_name(one.parsed.status)),
-              .policy = session.settings.target.policy};
-  for (const SceneObject& object : one.ground_truth) shown.objects.push_back({object.geometry, object.desc, kTruthColor});
-  for (const ParsedObject& object : one.parsed.objects) shown.objects.push_back({object.geometry, object.desc, kPredictionColor});
+  Shown shown{
+      .image_path = one.sample->image_paths.front(),
+      .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
+                             one.sample->sample_id + 1, num_truths, one.parsed.objects.size(),
+                             one.matching.pairs.size(), parse_status_name(one.parsed.status)),
+      .policy = session.settings.target.policy};
+  for (const SceneObject& object : one.ground_truth)
+    shown.objects.push_back({object.geometry, object.desc, kTruthColor});
+  for (const ParsedObject& object : one.parsed.objects)
+    shown.objects.push_back({object.geometry, object.desc, kPredictionColor});
   for (const auto& [p, t] : one.matching.pairs) shown.links.emplace_back(t, num_truths + p);
   const std::string answer = session.tokenizer->decode_bytes(one.parsed.response_token_ids);
-  const SegmentResult target = target_of(one, session.vocab, session.settings.match, session.settings.target);
-  const size_t kept = answer.rfind(one.parsed.prefix_text, 0) == 0 ? one.parsed.prefix_text.size() : 0;
+  const SegmentResult target =
+      target_of(one, session.vocab, session.settings.match, session.settings.target);
+  const size_t kept =
+      answer.rfind(one.parsed.prefix_text, 0) == 0 ? one.parsed.prefix_text.size() : 0;
   const auto num_objects = static_cast<double>(one.ground_truth.size() + one.parsed.objects.size());
-  shown.f1 = num_objects == 0 ? 1 : 2 * static_cast<double>(one.matching.pairs.size()) / num_objects;
+  shown.f1 =
+      num_objects == 0 ? 1 : 2 * static_cast<double>(one.matching.pairs.size()) / num_objects;
   const auto is_named_right = [&](const std::pair<int, int>& pair) {
     return labels.canonical(one.parsed.objects[static_cast<size_t>(pair.first)].desc) ==
            labels.canonical(one.ground_truth[static_cast<size_t>(pair.second)].desc);
   };
-  const auto num_right = std::count_if(one.matching.pairs.begin(), one.matching.pairs.end(), is_named_right);
+  const auto num_right =
+      std::count_if(one.matching.pairs.begin(), one.matching.pairs.end(), is_named_right);
   shown.f1_labels = num_objects == 0 ? 1 : 2 * static_cast<double>(num_right) / num_objects;
   shown.prompt = session.prompts->user_prompt();
   shown.answer = lossy_utf8(answer);
@@ -170,8 +189,8 @@ struct MonitorDump::Writer {
       try {
         write(event);
       } catch (const UserError& error) {
-        terminal.warn(
-            fmt::format("a monitor dump was not written: {} ({})", error.problems().front().error, error.problems().front().what));
+        terminal.warn(fmt::format("a monitor dump was not written: {} ({})",
+                                  error.problems().front().error, error.problems().front().what));
       }
     }
   }
@@ -179,10 +198,12 @@ struct MonitorDump::Writer {
   void write(const Event& event) const {
     const std::string base = fmt::format("{}/step_{:06}", directory, event.step);
     const Image sheet = sheet_for(event).image();
-    const PngPicture picture{.bytes = encode_png(sheet), .width_px = sheet.width_px, .height_px = sheet.height_px};
+    const PngPicture picture{
+        .bytes = encode_png(sheet), .width_px = sheet.width_px, .height_px = sheet.height_px};
     write_file_atomic(base + ".png", picture.bytes);
     if (markdown) write_file_atomic(base + ".md", markdown_of(event));
-    write_file_atomic(fmt::format("{}/step_{:06}.parquet", completions, event.step), table_of(event));
+    write_file_atomic(fmt::format("{}/step_{:06}.parquet", completions, event.step),
+                      table_of(event));
     if (tensorboard == nullptr) return;
     tensorboard->image(event.step, "monitor/answers", picture);
     tensorboard->text(event.step, "monitor/texts", texts_of(event));
@@ -200,7 +221,9 @@ struct MonitorDump::Writer {
 };
 
 MonitorDump::MonitorDump(const Session& session, Options options)
-    : session_(session), options_(std::move(options)), labels_(LabelMatch::from(session.settings.match.label_match)) {
+    : session_(session),
+      options_(std::move(options)),
+      labels_(LabelMatch::from(session.settings.match.label_match)) {
   const std::string directory = options_.settings.out_dir.value_or(options_.run_dir + "/monitor");
   make_directories(directory);
   make_directories(options_.run_dir + "/completions");
@@ -211,7 +234,8 @@ MonitorDump::~MonitorDump() = default;
 
 bool MonitorDump::is_due(int64_t step) const {
   if (num_events_ >= options_.settings.max_events) return false;
-  const int64_t every = std::max<int64_t>(1, options_.settings.every_steps.value_or(options_.logging_steps));
+  const int64_t every =
+      std::max<int64_t>(1, options_.settings.every_steps.value_or(options_.logging_steps));
   return step % every == 0 || (step == 1 && options_.settings.dump_first_step);
 }
 
@@ -222,7 +246,9 @@ void MonitorDump::operator()(const std::vector<Examined>& examined) {
   ++num_events_;
   Event event{.step = step, .samples = {}};
   const auto count = std::min(examined.size(), static_cast<size_t>(options_.settings.max_samples));
-  for (size_t i = 0; i < count; ++i) event.samples.push_back(shown_of(examined[i], session_, labels_, options_.settings.max_text_chars));
+  for (size_t i = 0; i < count; ++i)
+    event.samples.push_back(
+        shown_of(examined[i], session_, labels_, options_.settings.max_text_chars));
   writer_->push(std::move(event));
   waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

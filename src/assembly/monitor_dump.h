@@ -11,17 +11,19 @@
 
 namespace rematch {
 
-/// Pictures of rollouts while it trains: `step_N.png` with truth, answer and the lines of matches, `step_N.md` with the texts, both also in
-/// TensorBoard, and `completions/step_N.parquet` in the run directory with the columns of TRL's file (step, prompt, completion, rewards,
-/// advantage). Drawing and writing happen on a thread of their own, so that a step only pays for copying what is drawn; a failure to write
-/// is a warning.
+/// Pictures of rollouts while it trains: `step_N.png` with truth, answer and the lines of matches,
+/// `step_N.md` with the texts, both also in TensorBoard, and `completions/step_N.parquet` in the
+/// run directory with the columns of TRL's file (step, prompt, completion, rewards, advantage).
+/// Drawing and writing happen on a thread of their own, so that a step only pays for copying what
+/// is drawn; a failure to write is a warning.
 class MonitorDump {
  public:
   struct Options {
     MonitorSettings settings;
     std::string run_dir;
     int64_t logging_steps = 5;
-    std::function<int64_t()> step;           ///< the optimizer step that the rollouts are for, from 1
+    /// the optimizer step that the rollouts are for, from 1
+    std::function<int64_t()> step;
     TensorboardSink* tensorboard = nullptr;  ///< outlives it; null = none
   };
   /// The session outlives it.

@@ -17,11 +17,14 @@ constexpr int64_t kAssumedTokens = 4096;  // of a sample, without global_max_len
 
 void require_config_json(const std::string& directory) {
   std::error_code ignored;
-  if (!fs::is_directory(directory, ignored) || fs::is_regular_file(join_path(directory, "config.json"), ignored)) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the model directory has no config.json",
-                                       .where = directory,
-                                       .what = "a plan needs no weights, but the model's sizes",
-                                       .fix = "copy the config.json of the model there, or name another directory"});
+  if (!fs::is_directory(directory, ignored) ||
+      fs::is_regular_file(join_path(directory, "config.json"), ignored))
+    return;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the model directory has no config.json",
+                   .where = directory,
+                   .what = "a plan needs no weights, but the model's sizes",
+                   .fix = "copy the config.json of the model there, or name another directory"});
 }
 
 // Bytes of a weight in the files, as config.json says it.
@@ -29,7 +32,8 @@ int64_t stored_value_bytes(const std::string& directory) {
   const Json config = read_json_file(join_path(directory, "config.json"));
   const auto dtype_of = [](const Json& object) -> std::string {
     for (const char* key : {"dtype", "torch_dtype"}) {
-      if (object.is_object() && object.contains(key) && object[key].is_string()) return object[key].get<std::string>();
+      if (object.is_object() && object.contains(key) && object[key].is_string())
+        return object[key].get<std::string>();
     }
     return "";
   };
@@ -42,23 +46,26 @@ int64_t stored_value_bytes(const std::string& directory) {
 
 PlanRequest plan_request(const Settings& settings, const PlanDevice& device) {
   const ModelDtype dtype = settings.model.dtype;
-  const bool is_half = dtype == ModelDtype::kBfloat16 || (dtype == ModelDtype::kAuto && device.on_gpu);
+  const bool is_half =
+      dtype == ModelDtype::kBfloat16 || (dtype == ModelDtype::kAuto && device.on_gpu);
   require_config_json(settings.model.directory);
-  PlanRequest request{.model = describe_model(settings.model.directory),
-                      .stored_value_bytes = stored_value_bytes(settings.model.directory),
-                      .value_bytes = is_half ? 2 : 4,
-                      .device = device,
-                      .gradient_checkpointing = settings.model.gradient_checkpointing,
-                      .tuner = settings.tuner,
-                      .batches = settings.batches,
-                      .pack = settings.pack,
-                      .m_steps = settings.is_stage_2() ? settings.rollout_buffer.steps_per_window() : 1,
-                      .generation = settings.generation,
-                      .vllm = settings.vllm,
-                      .offload = settings.offload,
-                      .saves_state = !settings.checkpoints.save_only_model,
-                      .sample_tokens = settings.model.global_max_length.value_or(kAssumedTokens)};
-  const bool evaluates = settings.data.val_jsonl.has_value() && settings.cadence.eval_when != When::kNever;
+  PlanRequest request{
+      .model = describe_model(settings.model.directory),
+      .stored_value_bytes = stored_value_bytes(settings.model.directory),
+      .value_bytes = is_half ? 2 : 4,
+      .device = device,
+      .gradient_checkpointing = settings.model.gradient_checkpointing,
+      .tuner = settings.tuner,
+      .batches = settings.batches,
+      .pack = settings.pack,
+      .m_steps = settings.is_stage_2() ? settings.rollout_buffer.steps_per_window() : 1,
+      .generation = settings.generation,
+      .vllm = settings.vllm,
+      .offload = settings.offload,
+      .saves_state = !settings.checkpoints.save_only_model,
+      .sample_tokens = settings.model.global_max_length.value_or(kAssumedTokens)};
+  const bool evaluates =
+      settings.data.val_jsonl.has_value() && settings.cadence.eval_when != When::kNever;
   if (settings.is_stage_2() || (settings.rollouts && evaluates)) request.backend = settings.backend;
   return request;
 }

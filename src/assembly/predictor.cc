@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 
 bool is_image_name(const fs::path& path) {
   std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
 }
 
@@ -45,14 +46,17 @@ std::optional<Problem> problem_in(const std::function<void()>& part) {
 void check_is_no_run(const std::string& directory) {
   const std::vector<CheckpointName> checkpoints = list_checkpoints(directory);
   if (checkpoints.empty() || fs::exists(join_path(directory, "config.json"))) return;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is a run directory, not a checkpoint", directory),
-                                       .where = directory,
-                                       .what = fmt::format("it has no config.json, but {} checkpoint-N", checkpoints.size()),
-                                       .fix = "use " + checkpoints.back().path});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = fmt::format("{} is a run directory, not a checkpoint", directory),
+       .where = directory,
+       .what = fmt::format("it has no config.json, but {} checkpoint-N", checkpoints.size()),
+       .fix = "use " + checkpoints.back().path});
 }
 
 /// Settings that a configuration for this model would have.
-Settings settings_of(const PredictorOptions& options, const std::string& base_dir, const std::string& prompt_dir, Terminal& terminal) {
+Settings settings_of(const PredictorOptions& options, const std::string& base_dir,
+                     const std::string& prompt_dir, Terminal& terminal) {
   Settings settings;
   settings.variant = TrainerVariant::kRolloutMatching;
   settings.model.directory = base_dir;
@@ -60,13 +64,16 @@ Settings settings_of(const PredictorOptions& options, const std::string& base_di
   std::optional<StoredPrompt> stored = read_stored_prompt(prompt_dir);
   if (!stored && !(options.texts.system_prompt && options.texts.user_prompt)) {
     terminal.warn(
-        fmt::format("{} has no {}: asked with the built-in prompt, which may not be the one it was trained with (--system, --user)",
+        fmt::format("{} has no {}: asked with the built-in prompt, which may not be the one it was "
+                    "trained with (--system, --user)",
                     prompt_dir, kStoredPromptFile));
   }
   settings.prompt = stored ? stored->texts : PromptSettings{};
   if (options.texts.system_prompt) settings.prompt.system_prompt = options.texts.system_prompt;
   if (options.texts.user_prompt) settings.prompt.user_prompt = options.texts.user_prompt;
-  settings.generation.max_new_tokens = options.max_new_tokens > 0 ? options.max_new_tokens : stored ? stored->max_new_tokens : 1024;
+  settings.generation.max_new_tokens = options.max_new_tokens > 0 ? options.max_new_tokens
+                                       : stored                   ? stored->max_new_tokens
+                                                                  : 1024;
   return settings;
 }
 
@@ -80,7 +87,8 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
   if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
   settings_ = settings_of(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
-  session_ = std::make_unique<Session>(settings_, options.device, SessionNeeds{.rollouts = true}, alone(), terminal);
+  session_ = std::make_unique<Session>(settings_, options.device, SessionNeeds{.rollouts = true},
+                                       alone(), terminal);
   if (adapter) Adapter::load(*session_->model, *adapter, adapter_dir);
   rollouts_ = make_rollouts(*session_);
   stop_ids_ = read_stop_ids(base_dir, *session_->tokenizer);
@@ -118,7 +126,8 @@ std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths
   for (size_t i = 0; i < paths.size(); ++i) {
     Prediction& one = predictions[i];
     // Decoded before anything is asked: a damaged image would end the answers of all.
-    if (!one.unreadable) one.unreadable = problem_in([&] { session_->pixels->get(prompts[i].images.front()); });
+    if (!one.unreadable)
+      one.unreadable = problem_in([&] { session_->pixels->get(prompts[i].images.front()); });
     if (one.unreadable) continue;
     asked.push_back(std::move(prompts[i]));
     answered.push_back(&one);
@@ -127,12 +136,14 @@ std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths
   return predictions;
 }
 
-void Predictor::answer(const std::vector<Prompt>& prompts, const std::vector<Prediction*>& predictions) {
+void Predictor::answer(const std::vector<Prompt>& prompts,
+                       const std::vector<Prediction*>& predictions) {
   GenerationScope scope(*rollouts_.engine, nullptr, kWeightsOfNow);
   const std::vector<Rollout> rollouts = rollouts_.engine->generate(prompts, {});
   scope.finish();
   for (size_t i = 0; i < prompts.size(); ++i) {
-    const ParsedRollout parsed = parse_rollout(rollouts[i].response_token_ids, *session_->tokenizer, session_->coords, stop_ids_);
+    const ParsedRollout parsed = parse_rollout(rollouts[i].response_token_ids, *session_->tokenizer,
+                                               session_->coords, stop_ids_);
     Prediction& one = *predictions[i];
     one.objects = scene_of(parsed.objects);
     one.status = parsed.status;
@@ -145,10 +156,11 @@ std::vector<std::string> images_at(const std::vector<std::string>& paths) {
   std::vector<std::string> images;
   for (const std::string& path : paths) {
     if (!fs::exists(path)) {
-      throw UserError(ErrorKind::kEnvironment, {.error = "the image does not exist",
-                                                .where = path,
-                                                .what = "neither a file nor a directory",
-                                                .fix = "give image files or directories of images"});
+      throw UserError(ErrorKind::kEnvironment,
+                      {.error = "the image does not exist",
+                       .where = path,
+                       .what = "neither a file nor a directory",
+                       .fix = "give image files or directories of images"});
     }
     if (!fs::is_directory(path)) {
       images.push_back(path);
@@ -156,7 +168,8 @@ std::vector<std::string> images_at(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (entry.is_regular_file() && is_image_name(entry.path())) found.push_back(entry.path().string());
+      if (entry.is_regular_file() && is_image_name(entry.path()))
+        found.push_back(entry.path().string());
     }
     std::sort(found.begin(), found.end());
     images.insert(images.end(), found.begin(), found.end());

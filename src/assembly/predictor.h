@@ -13,7 +13,8 @@ namespace rematch {
 
 /// What to predict with.
 struct PredictorOptions {
-  std::string model_dir;    ///< Hugging Face directory, or a PEFT adapter's (its base model is then taken)
+  /// Hugging Face directory, or a PEFT adapter's (its base model is then taken)
+  std::string model_dir;
   std::string adapter_dir;  ///< PEFT directory; empty = none
   std::string backend = "native";
   std::string device = "auto";
@@ -27,20 +28,23 @@ struct Prediction {
   int width_px = 0, height_px = 0;
   std::vector<SceneObject> objects;  ///< in the order of the answer
   ParseStatus status = ParseStatus::kMalformed;
-  int dropped_invalid = 0;            ///< entries of the answer that are not objects
-  std::string text;                   ///< the answer as written
-  std::optional<Problem> unreadable;  ///< why there is no answer: the image cannot be read, or its size is illegal
+  int dropped_invalid = 0;  ///< entries of the answer that are not objects
+  std::string text;         ///< the answer as written
+  /// why there is no answer: the image cannot be read, or its size is illegal
+  std::optional<Problem> unreadable;
 };
 
-/// A trained model with the prompt it was trained with: images in, objects out. Answers greedily, as evaluation does.
+/// A trained model with the prompt it was trained with: images in, objects out. Answers greedily,
+/// as evaluation does.
 class Predictor {
  public:
-  /// Loads the model. @throws UserError for a directory that is neither a model nor an adapter, and as Session; a run's directory is told
-  /// which checkpoint to use
+  /// Loads the model. @throws UserError for a directory that is neither a model nor an adapter, and
+  /// as Session; a run's directory is told which checkpoint to use
   Predictor(const PredictorOptions& options, Terminal& terminal);
   ~Predictor();
 
-  /// Answers for images, in order. One that cannot be read says why, and does not keep the others from their answers.
+  /// Answers for images, in order. One that cannot be read says why, and does not keep the others
+  /// from their answers.
   std::vector<Prediction> predict(const std::vector<std::string>& paths);
 
  private:
@@ -53,7 +57,8 @@ class Predictor {
   int64_t num_answered_ = 0;
 };
 
-/// The images among the paths: files as they are, of directories the JPEG, PNG and WebP files in them, by name.
+/// The images among the paths: files as they are, of directories the JPEG, PNG and WebP files in
+/// them, by name.
 /// @throws UserError (environment) for a path that does not exist, (data) when there is none
 std::vector<std::string> images_at(const std::vector<std::string>& paths);
 

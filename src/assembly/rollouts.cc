@@ -22,35 +22,44 @@ std::vector<at::Tensor> parameters_of(const Model& model) {
   for (const NamedParameter& parameter : model.parameters()) tensors.push_back(parameter.tensor);
   if (!model.adapter()) return tensors;
   for (const NamedParameter& parameter : model.adapter()->parameters()) {
-    if (!model.parameter(parameter.name).defined()) tensors.push_back(parameter.tensor);  // the others belong to the model
+    // the others belong to the model
+    if (!model.parameter(parameter.name).defined()) tensors.push_back(parameter.tensor);
   }
   return tensors;
 }
 
-std::unique_ptr<Offload> make_offload(const Session& session, Offload::Tensors optimizer, std::unique_ptr<TensorMover> mover) {
+std::unique_ptr<Offload> make_offload(const Session& session, Offload::Tensors optimizer,
+                                      std::unique_ptr<TensorMover> mover) {
   const Settings& settings = session.settings;
   Terminal& terminal = session.terminal;
   if (!settings.offload.moves_model() && !settings.offload.moves_optimizer()) return nullptr;
   if (!rollout_backends().find(settings.backend).holds_own_weights) {
-    terminal.say(fmt::format("offload has no effect with rollout_backend {}: it generates with the training weights", settings.backend));
+    terminal.say(fmt::format(
+        "offload has no effect with rollout_backend {}: it generates with the training weights",
+        settings.backend));
     return nullptr;
   }
   if (!mover->is_on_device(session.model->parameters().front().tensor)) {
-    terminal.say(fmt::format("offload has no effect on {}: training state is already in host memory", session.device.str()));
+    terminal.say(
+        fmt::format("offload has no effect on {}: training state is already in host memory",
+                    session.device.str()));
     return nullptr;
   }
   const auto warn = [&terminal](const std::string& text) { terminal.warn(text); };
   return std::make_unique<Offload>(
-      Offload::Options{.settings = settings.offload, .warn = warn}, [model = session.model] { return parameters_of(*model); },
-      std::move(mover), std::move(optimizer));
+      Offload::Options{.settings = settings.offload, .warn = warn},
+      [model = session.model] { return parameters_of(*model); }, std::move(mover),
+      std::move(optimizer));
 }
 
 }  // namespace
 
-Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer, std::unique_ptr<TensorMover> mover) {
+Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer,
+                       std::unique_ptr<TensorMover> mover) {
   const Settings& settings = session.settings;
   PixelStore& pixels = *session.pixels;
-  const GenerateOptions generate{settings.generation, settings.seed, read_stop_ids(settings.model.directory, *session.tokenizer)};
+  const GenerateOptions generate{settings.generation, settings.seed,
+                                 read_stop_ids(settings.model.directory, *session.tokenizer)};
   Rollouts rollouts;
   std::optional<OffloadScope> offload_scope;
   // Before any rank starts an engine and waits for those that it shares it with.
@@ -58,17 +67,19 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer, std::
     rollouts.offload = make_offload(session, std::move(optimizer), std::move(mover));
     offload_scope.emplace(rollouts.offload.get());
   });
-  rollouts.engine = make_engine(settings.backend,
-                                {.model = session.model,
-                                 .tokenizer = session.tokenizer,
-                                 .pixels = sample_pixels(pixels, session.train_data, session.val_data),
-                                 .vllm = session.vllm},
-                                generate);
+  rollouts.engine =
+      make_engine(settings.backend,
+                  {.model = session.model,
+                   .tokenizer = session.tokenizer,
+                   .pixels = sample_pixels(pixels, session.train_data, session.val_data),
+                   .vllm = session.vllm},
+                  generate);
   offload_scope->restore();
   Examiner::Options options = session.examiner_options();
   options.stop_ids = generate.stop_ids;
   const auto examiner = [&](const std::optional<Dataset>& data) {
-    return data ? std::make_unique<Examiner>(*data, *session.prompts, *session.tokenizer, session.coords, pixels, *rollouts.engine, options)
+    return data ? std::make_unique<Examiner>(*data, *session.prompts, *session.tokenizer,
+                                             session.coords, pixels, *rollouts.engine, options)
                 : nullptr;
   };
   rollouts.train_examiner = examiner(session.train_data);
@@ -76,15 +87,18 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer, std::
   return rollouts;
 }
 
-std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollouts& rollouts, bool teacher_forced,
-                                            std::vector<double> extra_gates, Group& group) {
+std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollouts& rollouts,
+                                            bool teacher_forced, std::vector<double> extra_gates,
+                                            Group& group) {
   const Settings& settings = session.settings;
-  const Evaluation::TeacherLoss teacher_loss = [model = session.row_model(), options = loss_options(settings, session.coords.ids())](
-                                                   const PackedRow& row) { return teacher_forced_loss(model, row, options); };
-  const int batch_size =
-      std::max(settings.evaluation.per_device_eval_batch_size, rollouts.val_examiner ? settings.generation.batch_size : 1);
+  const Evaluation::TeacherLoss teacher_loss =
+      [model = session.row_model(), options = loss_options(settings, session.coords.ids())](
+          const PackedRow& row) { return teacher_forced_loss(model, row, options); };
+  const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
+                                  rollouts.val_examiner ? settings.generation.batch_size : 1);
   return std::make_unique<Evaluation>(rollouts.val_examiner.get(), rollouts.engine.get(),
-                                      teacher_forced ? session.teacher(*session.val_data) : nullptr, teacher_loss, session.val_data->size(),
+                                      teacher_forced ? session.teacher(*session.val_data) : nullptr,
+                                      teacher_loss, session.val_data->size(),
                                       Evaluation::Options{.settings = settings.evaluation,
                                                           .batch_size = batch_size,
                                                           .extra_gates = std::move(extra_gates),

@@ -15,14 +15,17 @@ namespace {
 const Sample* record_of(const std::string& image_path, const std::optional<Dataset>& data) {
   if (!data) return nullptr;
   for (const Sample& sample : data->samples()) {
-    if (std::find(sample.image_paths.begin(), sample.image_paths.end(), image_path) != sample.image_paths.end()) return &sample;
+    if (std::find(sample.image_paths.begin(), sample.image_paths.end(), image_path) !=
+        sample.image_paths.end())
+      return &sample;
   }
   return nullptr;
 }
 
 }  // namespace
 
-PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train_data, const std::optional<Dataset>& val_data) {
+PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train_data,
+                          const std::optional<Dataset>& val_data) {
   return [&store, &train_data, &val_data](const ImageRef& image) {
     try {
       return store.get(image);
@@ -32,7 +35,8 @@ PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train
       std::vector<Problem> problems = error.problems();
       for (Problem& problem : problems) {
         if (record != nullptr) problem.where += fmt::format(" ({})", record->where);
-        problem.fix += trained != nullptr ? "; then resume, or resume with data.on_bad_sample: skip" : "; then resume";
+        problem.fix += trained != nullptr ? "; then resume, or resume with data.on_bad_sample: skip"
+                                          : "; then resume";
       }
       throw BadSample(error.kind(), std::move(problems));
     }

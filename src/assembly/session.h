@@ -22,19 +22,23 @@ namespace rematch {
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
-  bool val_truth = false;         ///< the loss on the full truth of val_data is measured: its samples must fit the cap
+  /// the loss on the full truth of val_data is measured: its samples must fit the cap
+  bool val_truth = false;
   bool rollouts = false;          ///< make_rollouts() follows: its backend is checked first
   Group* engine_ranks = nullptr;  ///< as ranks_of_engine()
-  std::string weights_dir;        ///< a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
+  /// a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
+  std::string weights_dir;
 };
 
-/// The first parts of a configuration: checked data, prompts, loaded model. Train, eval and rollout all start from one.
-/// Members are in the order of construction, cheap checks before slow work (BEHAVIOUR 4.3).
+/// The first parts of a configuration: checked data, prompts, loaded model. Train, eval and rollout
+/// all start from one. Members are in the order of construction, cheap checks before slow work
+/// (BEHAVIOUR 4.3).
 class Session {
  public:
   /// @param device  value of --device
   /// @throws UserError: backend and device before data are read, data before the model is loaded
-  Session(const Settings& settings, const std::string& device, const SessionNeeds& needs, const Group& group, Terminal& terminal);
+  Session(const Settings& settings, const std::string& device, const SessionNeeds& needs,
+          const Group& group, Terminal& terminal);
 
   const Settings& settings;
   Terminal& terminal;
@@ -46,18 +50,24 @@ class Session {
   std::unique_ptr<PromptEncoder> prompts;
   std::optional<Dataset> train_data;
   std::optional<Dataset> val_data;
-  int64_t num_long_dropped = 0;  ///< training samples that `template.truncation_strategy: delete` dropped
+  /// training samples that `template.truncation_strategy: delete` dropped
+  int64_t num_long_dropped = 0;
   std::unique_ptr<PixelStore> pixels;
-  VllmOptions vllm;                               ///< settled for the data when backend `vllm` is needed
-  std::unique_ptr<StreamPacking> stream_packing;  ///< of train_data in stage 1 with packing, else null
-  std::shared_ptr<Model> model;                   ///< with its adapter, when one is trained
+  /// settled for the data when backend `vllm` is needed
+  VllmOptions vllm;
+  /// of train_data in stage 1 with packing, else null
+  std::unique_ptr<StreamPacking> stream_packing;
+  std::shared_ptr<Model> model;  ///< with its adapter, when one is trained
 
   /// Cap of a segment in tokens; 0 = none.
   int max_length() const;
-  /// The model as the M-step sees it. @param kept  features of rows that may recur; null = computed every time
+  /// The model as the M-step sees it. @param kept  features of rows that may recur; null = computed
+  /// every time
   RowModel row_model(FeatureCache* kept = nullptr) const;
-  /// Segments of the full ground truth of a data set (stage 1). @param row_tokens  cap of a micro-batch that packing made; 0 = none
-  std::unique_ptr<TeacherSource> teacher(const Dataset& dataset, int row_tokens = 0, const InputNoise& noise = {}) const;
+  /// Segments of the full ground truth of a data set (stage 1). @param row_tokens  cap of a
+  /// micro-batch that packing made; 0 = none
+  std::unique_ptr<TeacherSource> teacher(const Dataset& dataset, int row_tokens = 0,
+                                         const InputNoise& noise = {}) const;
   /// How samples are examined, but for the stop ids.
   Examiner::Options examiner_options() const;
 

@@ -47,7 +47,8 @@ std::string line_of(const Sample& sample, const UserError& error) {
 
 /// What the list says of a segment's sample, which need not be among the data any more.
 Sample sample_of(const Segment& segment) {
-  Sample sample{.sample_id = segment.sample_id, .image_paths = {}, .objects = {}, .where = segment.where};
+  Sample sample{
+      .sample_id = segment.sample_id, .image_paths = {}, .objects = {}, .where = segment.where};
   for (const ImageRef& image : segment.images) sample.image_paths.push_back(image.path);
   return sample;
 }
@@ -57,7 +58,9 @@ Sample sample_of(const Segment& segment) {
 /// `skipped.jsonl`: warns about each bad sample of a run and lists it, once.
 class Skipping::List {
  public:
-  explicit List(const Session& session) : file_(join_path(session.settings.output.run_dir, "skipped.jsonl")), terminal_(session.terminal) {}
+  explicit List(const Session& session)
+      : file_(join_path(session.settings.output.run_dir, "skipped.jsonl")),
+        terminal_(session.terminal) {}
   void note(const Sample& sample, const UserError& error);
 
  private:
@@ -69,7 +72,8 @@ class Skipping::List {
 void Skipping::List::note(const Sample& sample, const UserError& error) {
   if (!noted_.insert(sample.sample_id).second) return;
   const Problem& problem = error.problems().front();
-  terminal_.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where, problem.what));
+  terminal_.warn(fmt::format("skipped {}: {} ({}: {})", sample.where, problem.error, problem.where,
+                             problem.what));
   file_.append(line_of(sample, error));
 }
 
@@ -82,14 +86,17 @@ Skipping::~Skipping() = default;
 
 std::unique_ptr<SegmentSource> Skipping::source(std::unique_ptr<SegmentSource> source) {
   if (!list_) return source;
-  const auto on_skip = [this](const Sample& sample, const UserError& error) { list_->note(sample, error); };
+  const auto on_skip = [this](const Sample& sample, const UserError& error) {
+    list_->note(sample, error);
+  };
   const auto gather = [&group = group_](const std::function<std::string()>& mine) {
     std::string text;
     together(group, [&] { text = mine(); });
     return group.all_gather(std::move(text));
   };
-  return std::make_unique<SkippingSource>(std::move(source), *session_.train_data, *session_.pixels, session_.patches, on_skip,
-                                          SkippingSource::Ranks{.rank = group_.rank(), .gather = gather});
+  return std::make_unique<SkippingSource>(
+      std::move(source), *session_.train_data, *session_.pixels, session_.patches, on_skip,
+      SkippingSource::Ranks{.rank = group_.rank(), .gather = gather});
 }
 
 std::unique_ptr<const LongSegments> Skipping::long_segments() {
@@ -122,7 +129,9 @@ void Skipping::drop_from(RunState& run) {
   if (!list_) return;
   std::array<int64_t, 2> num_rows{};  // of the open window on all ranks, before and after
   together(group_, [&] {
-    const auto is_dropped = [this](const std::shared_ptr<const Segment>& segment) { return is_bad(*segment); };
+    const auto is_dropped = [this](const std::shared_ptr<const Segment>& segment) {
+      return is_bad(*segment);
+    };
     std::erase_if(run.waiting, is_dropped);
     if (!run.open) return;
     std::vector<PackedRow>& rows = run.open->window.rows;
@@ -133,10 +142,12 @@ void Skipping::drop_from(RunState& run) {
   });
   group_.all_reduce(num_rows);
   if (num_rows[1] > 0 || num_rows[0] == 0) return;
-  throw UserError(ErrorKind::kData, {.error = "no sample of the window that the run continues can be used",
-                                     .where = session_.train_data->path(),
-                                     .what = fmt::format("all samples of window {} are bad", run.open->window.window_idx),
-                                     .fix = "check that the images are still there (is a disk unmounted?), then resume"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "no sample of the window that the run continues can be used",
+       .where = session_.train_data->path(),
+       .what = fmt::format("all samples of window {} are bad", run.open->window.window_idx),
+       .fix = "check that the images are still there (is a disk unmounted?), then resume"});
 }
 
 }  // namespace rematch

@@ -23,7 +23,9 @@ std::string count_text(int64_t count) {
 }
 
 int64_t device_memory(const at::Device& device) {
-  return device.is_cpu() ? host_memory().total : static_cast<int64_t>(at::accelerator::getMemoryInfo(device.index()).second);
+  return device.is_cpu()
+             ? host_memory().total
+             : static_cast<int64_t>(at::accelerator::getMemoryInfo(device.index()).second);
 }
 
 /// Of each phase, and of the whole device.
@@ -32,18 +34,25 @@ std::string memory_text(const MemoryPlan& plan) {
   for (const PlanPhase& phase : plan.phases)
     text += fmt::format("{} {} {:.3g}", &phase == &plan.phases.front() ? "" : ",", phase.name,
                         static_cast<double>(phase.total()) / kBytesPerGib);
-  if (plan.usable_bytes > 0) text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes), plan.fits ? "" : ": DOES NOT FIT");
+  if (plan.usable_bytes > 0)
+    text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes),
+                        plan.fits ? "" : ": DOES NOT FIT");
   return text;
 }
 
 std::string data_text(const Session& session) {
-  std::string text = fmt::format("{} training samples from {}", session.train_data->size(), session.train_data->path());
-  if (session.val_data) text += fmt::format("; {} validation samples from {}", session.val_data->size(), session.val_data->path());
+  std::string text = fmt::format("{} training samples from {}", session.train_data->size(),
+                                 session.train_data->path());
+  if (session.val_data)
+    text += fmt::format("; {} validation samples from {}", session.val_data->size(),
+                        session.val_data->path());
   return text;
 }
 
-/// What generation_config.json says of sampling and the configuration decides otherwise (docs/contract/MODEL.md 8); "" if nothing.
-std::string overridden_sampling(const std::string& model_dir, const GenerationSettings& generation) {
+/// What generation_config.json says of sampling and the configuration decides otherwise
+/// (docs/contract/MODEL.md 8); "" if nothing.
+std::string overridden_sampling(const std::string& model_dir,
+                                const GenerationSettings& generation) {
   const std::string path = model_dir + "/generation_config.json";
   if (!std::filesystem::exists(path)) return "";
   const Json file = read_json_file(path);
@@ -63,26 +72,35 @@ std::string overridden_sampling(const std::string& model_dir, const GenerationSe
 
 }  // namespace
 
-std::vector<std::string> start_lines(const Session& session, const Group& group, int64_t first_step, int64_t last_step) {
+std::vector<std::string> start_lines(const Session& session, const Group& group, int64_t first_step,
+                                     int64_t last_step) {
   const Settings& settings = session.settings;
-  const MemoryPlan plan = make_plan(plan_request(settings, {.on_gpu = !session.device.is_cpu(),
-                                                            .memory_bytes = device_memory(session.device),
-                                                            .num_ranks = group.size(),
-                                                            .zero_stage = settings.optim.zero_stage}));
-  const int64_t samples =
-      int64_t{settings.batches.per_device_train_batch_size} * settings.batches.gradient_accumulation_steps * group.size();
+  const MemoryPlan plan =
+      make_plan(plan_request(settings, {.on_gpu = !session.device.is_cpu(),
+                                        .memory_bytes = device_memory(session.device),
+                                        .num_ranks = group.size(),
+                                        .zero_stage = settings.optim.zero_stage}));
+  const int64_t samples = int64_t{settings.batches.per_device_train_batch_size} *
+                          settings.batches.gradient_accumulation_steps * group.size();
   std::vector<std::pair<std::string, std::string>> rows{
       {"training",
-       fmt::format("{}; {} of {} parameters{}", settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning",
+       fmt::format("{}; {} of {} parameters{}",
+                   settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning",
                    count_text(plan.parameters.trainable), count_text(plan.parameters.total),
-                   settings.tuner.train_type == TrainType::kLora ? fmt::format(" (adapter of rank {})", settings.tuner.lora.rank) : "")},
+                   settings.tuner.train_type == TrainType::kLora
+                       ? fmt::format(" (adapter of rank {})", settings.tuner.lora.rank)
+                       : "")},
       {"data", data_text(session)},
-      {"steps", fmt::format("{} optimizer steps{} of {} sample{}", last_step, first_step > 0 ? fmt::format(" ({} done)", first_step) : "",
-                            samples, samples == 1 ? "" : "s")}};
+      {"steps", fmt::format("{} optimizer steps{} of {} sample{}", last_step,
+                            first_step > 0 ? fmt::format(" ({} done)", first_step) : "", samples,
+                            samples == 1 ? "" : "s")}};
   if (settings.is_stage_2()) {
-    rows.emplace_back("rollouts", fmt::format("{}, up to {} tokens, target policy {}", settings.backend, settings.generation.max_new_tokens,
-                                              settings.target.policy));
-    if (const std::string sampling = overridden_sampling(settings.model.directory, settings.generation); !sampling.empty())
+    rows.emplace_back("rollouts",
+                      fmt::format("{}, up to {} tokens, target policy {}", settings.backend,
+                                  settings.generation.max_new_tokens, settings.target.policy));
+    if (const std::string sampling =
+            overridden_sampling(settings.model.directory, settings.generation);
+        !sampling.empty())
       rows.emplace_back("sampling", sampling);
   }
   rows.emplace_back("memory", memory_text(plan));
@@ -95,7 +113,8 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
 int64_t memory_in_use(const at::Device& device) {
   if (!device.is_cpu()) {
     const auto stats = at::accelerator::getDeviceStats(device.index());
-    return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].current;
+    return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)]
+        .current;
   }
   std::ifstream file("/proc/self/statm");  // pages: size, resident, …
   int64_t size = 0, resident = 0;

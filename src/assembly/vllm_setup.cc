@@ -26,8 +26,10 @@ class LongestPrompt {
     for (const Sample& sample : dataset.samples()) {
       std::vector<GridThw> grids;
       for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-      if (!seen_.insert(std::move(grids)).second) continue;  // prompts differ in the sizes of their images only
-      const auto length = static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
+      // prompts differ in the sizes of their images only
+      if (!seen_.insert(std::move(grids)).second) continue;
+      const auto length =
+          static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
       if (length <= num_tokens) continue;
       num_tokens = length;
       where = sample.where;
@@ -50,7 +52,8 @@ std::unique_ptr<Group> ranks_of_engine(const Settings& settings, Group& group) {
   return group.split(size);
 }
 
-VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group, Group* ranks) {
+VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group,
+                            Group* ranks) {
   VllmOptions options{settings.vllm};
   options.world_size = group.size();
   if (!group.is_alone()) {
@@ -61,17 +64,21 @@ VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, 
     options.store_host = world.host;
     options.store_port = world.port;
     options.store_prefix =
-        fmt::format("rematch/{}/{}/{}/vllm/{}", world.run_id, world.restart, world.size, group.rank() / settings.vllm.tensor_parallel_size);
+        fmt::format("rematch/{}/{}/{}/vllm/{}", world.run_id, world.restart, world.size,
+                    group.rank() / settings.vllm.tensor_parallel_size);
   }
   options.model_dir = settings.model.directory;
   options.on_cpu = !device.is_cuda();
   options.bfloat16 = dtype_on(device, settings.model.dtype) == at::kBFloat16;
-  options.log_path = settings.output.run_dir + (group.rank() == 0 ? "/vllm.log" : "/vllm-" + std::to_string(group.rank()) + ".log");
+  options.log_path =
+      settings.output.run_dir +
+      (group.rank() == 0 ? "/vllm.log" : "/vllm-" + std::to_string(group.rank()) + ".log");
   return options;
 }
 
-void settle_vllm_options(VllmOptions& options, const Settings& settings, const std::vector<const Dataset*>& data,
-                         const PromptEncoder& prompts, const PatchOptions& patches) {
+void settle_vllm_options(VllmOptions& options, const Settings& settings,
+                         const std::vector<const Dataset*>& data, const PromptEncoder& prompts,
+                         const PatchOptions& patches) {
   LongestPrompt longest;
   for (const Dataset* dataset : data) longest.look_at(*dataset, prompts, patches);
   settle_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);

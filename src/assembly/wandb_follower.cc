@@ -56,15 +56,17 @@ run.finish()
 )";
 
 UserError not_started(const std::string& what) {
-  return UserError(ErrorKind::kEnvironment,
-                   {.error = "python3 cannot be started for wandb",
-                    .where = "training.report_to: wandb",
-                    .what = what,
-                    .fix = "activate a Python environment that has wandb, or remove wandb from training.report_to"});
+  return UserError(ErrorKind::kEnvironment, {.error = "python3 cannot be started for wandb",
+                                             .where = "training.report_to: wandb",
+                                             .what = what,
+                                             .fix = "activate a Python environment that has wandb, "
+                                                    "or remove wandb from training.report_to"});
 }
 
-/// @param input  becomes standard input. @param output  path for standard output and error, made anew or continued
-pid_t start_python(const std::vector<std::string>& arguments, int input, const std::string& output) {
+/// @param input  becomes standard input. @param output  path for standard output and error, made
+/// anew or continued
+pid_t start_python(const std::vector<std::string>& arguments, int input,
+                   const std::string& output) {
   std::vector<char*> words;
   std::vector<std::string> all{"python3", "-c"};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -73,9 +75,11 @@ pid_t start_python(const std::vector<std::string>& arguments, int input, const s
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  // A session of its own: Ctrl-C ends the run, and the follower after it; signals that this process ignores are as usual again.
+  // A session of its own: Ctrl-C ends the run, and the follower after it; signals that this process
+  // ignores are as usual again.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual;
@@ -83,7 +87,8 @@ pid_t start_python(const std::vector<std::string>& arguments, int input, const s
   posix_spawnattr_setsigdefault(&attributes, &usual);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, words.front(), &actions, &attributes, words.data(), environ);
+  const int error =
+      ::posix_spawnp(&pid, words.front(), &actions, &attributes, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) throw not_started(std::strerror(error));
@@ -100,11 +105,13 @@ std::optional<std::string> missing_wandb() {
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
-  return "training.report_to: wandb is ignored: the python3 of the PATH has no wandb (pip install wandb where you start the training); "
+  return "training.report_to: wandb is ignored: the python3 of the PATH has no wandb (pip install "
+         "wandb where you start the training); "
          "every step is in logging.jsonl of the run directory";
 }
 
-WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_name) : log_path_(run_dir + "/wandb.log") {
+WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_name)
+    : log_path_(run_dir + "/wandb.log") {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw not_started(std::strerror(errno));
   end_of_run_ = ends[1];
@@ -124,7 +131,10 @@ WandbFollower::~WandbFollower() { ::close(end_of_run_); }
 std::optional<std::string> WandbFollower::problem() const {
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  return fmt::format("wandb lacks the end of this run: its process ended early ({} says why); every step is in logging.jsonl", log_path_);
+  return fmt::format(
+      "wandb lacks the end of this run: its process ended early ({} says why); every step is in "
+      "logging.jsonl",
+      log_path_);
 }
 
 }  // namespace rematch

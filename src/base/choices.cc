@@ -7,12 +7,13 @@
 
 namespace rematch {
 
-void refuse_choice(std::string_view name, const std::string& kind, const std::string& key, const std::string& way_out,
-                   const std::vector<std::string>& names) {
+void refuse_choice(std::string_view name, const std::string& kind, const std::string& key,
+                   const std::string& way_out, const std::vector<std::string>& names) {
   const std::vector<std::string> near = near_names(name, names, 1);
   const std::string list = join(names, ", ");
-  std::string fix = near.empty() ? fmt::format("set `{}` to one of {}", key, list)
-                                 : fmt::format("did you mean \"{}\"? `{}` is one of {}", near.front(), key, list);
+  std::string fix =
+      near.empty() ? fmt::format("set `{}` to one of {}", key, list)
+                   : fmt::format("did you mean \"{}\"? `{}` is one of {}", near.front(), key, list);
   if (!way_out.empty()) fix += ", or " + way_out;
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown {} \"{}\"", kind, name),
                                        .where = key,

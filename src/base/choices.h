@@ -8,21 +8,27 @@
 
 namespace rematch {
 
-/// Refuses a name that a table of choices does not hold. @throws UserError (config) with the names there are and the nearest one
-[[noreturn]] void refuse_choice(std::string_view name, const std::string& kind, const std::string& key, const std::string& way_out,
+/// Refuses a name that a table of choices does not hold. @throws UserError (config) with the names
+/// there are and the nearest one
+[[noreturn]] void refuse_choice(std::string_view name, const std::string& kind,
+                                const std::string& key, const std::string& way_out,
                                 const std::vector<std::string>& names);
 
-/// The ONE table of what a setting can choose between: the configuration takes its legal values from it, the code what stands behind a
-/// name, the documentation the meanings. A row is a struct with the texts `name` and `meaning` and whatever the owner of the table needs.
+/// The ONE table of what a setting can choose between: the configuration takes its legal values
+/// from it, the code what stands behind a name, the documentation the meanings. A row is a struct
+/// with the texts `name` and `meaning` and whatever the owner of the table needs.
 template <typename Row>
 class Choices {
  public:
-  /// @param kind     what a row is, for errors, e.g. "packing selector". @param key  last part of the YAML key that chooses
-  /// @param way_out  beside the names, what else a user may do about a wrong one, e.g. "`training.packing: false`"; may be empty
+  /// @param kind     what a row is, for errors, e.g. "packing selector". @param key  last part of
+  /// the YAML key that chooses
+  /// @param way_out  beside the names, what else a user may do about a wrong one, e.g.
+  /// "`training.packing: false`"; may be empty
   Choices(std::string kind, std::string key, std::string way_out, std::initializer_list<Row> rows)
       : kind_(std::move(kind)), key_(std::move(key)), way_out_(std::move(way_out)), rows_(rows) {}
 
-  /// Adds a row behind the others; before the first configuration is read. @return true, so that a constant of the file can do it
+  /// Adds a row behind the others; before the first configuration is read. @return true, so that a
+  /// constant of the file can do it
   bool add(Row row) {
     rows_.push_back(std::move(row));
     return true;
@@ -49,7 +55,8 @@ class Choices {
   std::string meanings() const {
     std::string text;
     for (const Row& row : rows_)
-      text += std::string(text.empty() ? "`" : ", `") + std::string(row.name) + "` (" + std::string(row.meaning) + ")";
+      text += std::string(text.empty() ? "`" : ", `") + std::string(row.name) + "` (" +
+              std::string(row.meaning) + ")";
     return text;
   }
 

@@ -18,7 +18,8 @@ struct ContentKey {
 /// XXH3-64 of bytes as 16 hexadecimal digits: detects that the content of a file has changed.
 std::string content_hash_of(std::string_view bytes);
 
-/// Hashes consecutive pieces into one key. Piece boundaries are not hashed: feed lengths where they matter.
+/// Hashes consecutive pieces into one key. Piece boundaries are not hashed: feed lengths where they
+/// matter.
 class ContentHasher {
  public:
   ContentHasher();

@@ -37,10 +37,11 @@ const char* kind_name(ErrorKind kind) { return row(kind).name; }
 std::optional<Problem> path_problem(const std::exception& error) {
   const auto* refused = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
   if (refused == nullptr) return std::nullopt;
-  return Problem{.error = fmt::format("cannot use {}", refused->path1().string()),
-                 .where = refused->path1().string(),
-                 .what = refused->code().message(),
-                 .fix = "check that the path is right and that you may read it and search its directories"};
+  return Problem{
+      .error = fmt::format("cannot use {}", refused->path1().string()),
+      .where = refused->path1().string(),
+      .what = refused->code().message(),
+      .fix = "check that the path is right and that you may read it and search its directories"};
 }
 
 Problem bug_problem(std::string what) {
@@ -58,16 +59,19 @@ std::string format_problem(const Problem& problem) {
   return text;
 }
 
-UserError::UserError(ErrorKind kind, Problem problem) : UserError(kind, std::vector<Problem>{std::move(problem)}) {}
+UserError::UserError(ErrorKind kind, Problem problem)
+    : UserError(kind, std::vector<Problem>{std::move(problem)}) {}
 
-UserError::UserError(ErrorKind kind, std::vector<Problem> problems) : kind_(kind), problems_(std::move(problems)) {
+UserError::UserError(ErrorKind kind, std::vector<Problem> problems)
+    : kind_(kind), problems_(std::move(problems)) {
   REMATCH_CHECK(!problems_.empty(), "a UserError needs a problem");
   for (const Problem& problem : problems_) text_ += format_problem(problem);
 }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& values) {
-  throw InternalError(fmt::format("{}:{}: check failed: {}{}{} (this is a bug in Rematch; please report it)", file, line, condition,
-                                  values.empty() ? "" : "; ", values));
+  throw InternalError(
+      fmt::format("{}:{}: check failed: {}{}{} (this is a bug in Rematch; please report it)", file,
+                  line, condition, values.empty() ? "" : "; ", values));
 }
 
 }  // namespace rematch

@@ -18,7 +18,8 @@ enum class ErrorKind {
 /// Exit code of the process for an error of this kind.
 int exit_code(ErrorKind kind);
 
-/// Short name used in `rematch stage` answers: "config", "data", "environment", "bug", "interrupted".
+/// Short name used in `rematch stage` answers: "config", "data", "environment", "bug",
+/// "interrupted".
 const char* kind_name(ErrorKind kind);
 
 /// One problem, in the four lines a user reads.
@@ -47,7 +48,8 @@ class UserError : public std::exception {
   std::string text_;
 };
 
-/// What a user is told of a path that the system refuses (environment), if that is what std::filesystem has thrown.
+/// What a user is told of a path that the system refuses (environment), if that is what
+/// std::filesystem has thrown.
 std::optional<Problem> path_problem(const std::exception& error);
 
 /// What a user is told of an exception that no code of ours throws on purpose.
@@ -67,13 +69,16 @@ class InternalError : public std::exception {
 };
 
 /// Throws InternalError naming file, line and condition; `values` carries the numbers involved.
-[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& values);
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const std::string& values);
 
 }  // namespace rematch
 
 /// (Not named CHECK, because c10 defines that.)
-/// Asserts what only a bug in Rematch can break, in release builds too: REMATCH_CHECK(a == b, fmt::format("{} {}", a, b)).
-#define REMATCH_CHECK(condition, ...)                                                                    \
-  do {                                                                                                   \
-    if (!(condition)) ::rematch::check_failed(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}); \
+/// Asserts what only a bug in Rematch can break, in release builds too: REMATCH_CHECK(a == b,
+/// fmt::format("{} {}", a, b)).
+#define REMATCH_CHECK(condition, ...)                                                    \
+  do {                                                                                   \
+    if (!(condition))                                                                    \
+      ::rematch::check_failed(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}); \
   } while (false)

@@ -21,25 +21,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostWhole = size_t{1} << 31;  // bytes that are read into memory at once; larger files are mapped
+// bytes that are read into memory at once; larger files are mapped
+constexpr size_t kMostWhole = size_t{1} << 31;
 constexpr size_t kReadBlock = size_t{1} << 12;
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const bool reads = doing == "read" || doing == "open" || doing == "map";
-  const char* fix = error_number == ENOENT                             ? "check the path; relative paths start at the current directory"
-                    : error_number == ENOSPC || error_number == EDQUOT ? "free disk space or choose another directory"
-                    : error_number == ENOMEM ? "raise the memory limit (ulimit -v, the container's), or close other programs"
-                    : error_number == EMFILE || error_number == ENFILE
-                        ? "raise the limit of open files (ulimit -n), or close other programs"
-                    : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system that allows larger files"
-                    : error_number == EISDIR ? "give the path of a file, not of a directory"
-                    : error_number == EACCES || error_number == EROFS || error_number == EPERM
-                        ? reads ? "check the permissions (ls -l) of the file and of the directories above it"
-                                : "check the permissions, or choose a directory you can write to"
-                        : "check the file and the disk it is on";
-  const Problem problem = {
-      .error = fmt::format("cannot {} {}", doing, path), .where = path, .what = std::strerror(error_number), .fix = fix};
-  if (error_number == ENOMEM || error_number == EMFILE || error_number == ENFILE) throw OutOfResources(ErrorKind::kEnvironment, problem);
+  const char* fix =
+      error_number == ENOENT ? "check the path; relative paths start at the current directory"
+      : error_number == ENOSPC || error_number == EDQUOT
+          ? "free disk space or choose another directory"
+      : error_number == ENOMEM
+          ? "raise the memory limit (ulimit -v, the container's), or close other programs"
+      : error_number == EMFILE || error_number == ENFILE
+          ? "raise the limit of open files (ulimit -n), or close other programs"
+      : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system "
+                                 "that allows larger files"
+      : error_number == EISDIR ? "give the path of a file, not of a directory"
+      : error_number == EACCES || error_number == EROFS || error_number == EPERM
+          ? reads ? "check the permissions (ls -l) of the file and of the directories above it"
+                  : "check the permissions, or choose a directory you can write to"
+          : "check the file and the disk it is on";
+  const Problem problem = {.error = fmt::format("cannot {} {}", doing, path),
+                           .where = path,
+                           .what = std::strerror(error_number),
+                           .fix = fix};
+  if (error_number == ENOMEM || error_number == EMFILE || error_number == ENFILE)
+    throw OutOfResources(ErrorKind::kEnvironment, problem);
   throw UserError(ErrorKind::kEnvironment, problem);
 }
 
@@ -49,29 +57,37 @@ struct OpenFile {
 };
 
 [[noreturn]] void refuse_large(const std::string& path, size_t size_bytes) {
-  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot read {}", path),
-                                            .where = path,
-                                            .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMostWhole),
-                                            .fix = "check that this is the file you mean"});
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = fmt::format("cannot read {}", path),
+       .where = path,
+       .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMostWhole),
+       .fix = "check that this is the file you mean"});
 }
 
 [[noreturn]] void refuse_special(const std::string& path, mode_t mode) {
-  const char* kind = S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
-  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot read {}", path),
-                                            .where = path,
-                                            .what = fmt::format("it is {}, not a regular file", kind),
-                                            .fix = "use the path of a regular file; write what a pipe or device gives into one first"});
+  const char* kind = S_ISDIR(mode)    ? "a directory"
+                     : S_ISFIFO(mode) ? "a pipe"
+                     : S_ISSOCK(mode) ? "a socket"
+                                      : "a device";
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = fmt::format("cannot read {}", path),
+       .where = path,
+       .what = fmt::format("it is {}, not a regular file", kind),
+       .fix = "use the path of a regular file; write what a pipe or device gives into one first"});
 }
 
-// Opens a regular file for reading and gives its size. A pipe is opened without waiting for a writer, and refused: a read from it, from a
-// terminal or from /dev/zero might never end.
+// Opens a regular file for reading and gives its size. A pipe is opened without waiting for a
+// writer, and refused: a read from it, from a terminal or from /dev/zero might never end.
 int open_regular(const std::string& path, const std::string& doing, size_t& size_bytes) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct stat info{};
   if (fd < 0) {
     const int error_number = errno;
     // A socket cannot be opened at all.
-    if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0) refuse_special(path, info.st_mode);
+    if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0)
+      refuse_special(path, info.st_mode);
     fail(doing, path, error_number);
   }
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -114,7 +130,8 @@ std::string read_file(const std::string& path) {
   size_t size_bytes = 0;
   const OpenFile file{open_regular(path, "read", size_bytes)};
   if (size_bytes > kMostWhole) refuse_large(path, size_bytes);
-  // One byte more than its size shows the end of the file; some files, as those of /proc, say that they are empty.
+  // One byte more than its size shows the end of the file; some files, as those of /proc, say that
+  // they are empty.
   std::string content(std::max<size_t>(size_bytes + 1, kReadBlock), '\0');
   size_t filled = 0;
   while (true) {
@@ -139,13 +156,16 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }
 
-FileWriter::FileWriter(const std::string& path, const std::string& shown_as) : shown_as_(shown_as.empty() ? path : shown_as) {
+FileWriter::FileWriter(const std::string& path, const std::string& shown_as)
+    : shown_as_(shown_as.empty() ? path : shown_as) {
   fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0) fail("write", shown_as_, errno);
 }
@@ -176,7 +196,8 @@ void FileWriter::finish() {
 
 StagedFile::StagedFile(const std::string& final_path)
     : final_path_(final_path),
-      temporary_path_(is_special(final_path) ? "" : fmt::format("{}.tmp-{}", final_path, ::getpid())),
+      temporary_path_(is_special(final_path) ? ""
+                                             : fmt::format("{}.tmp-{}", final_path, ::getpid())),
       writer_(temporary_path_.empty() ? final_path : temporary_path_, final_path) {}
 
 StagedFile::~StagedFile() {
@@ -186,7 +207,8 @@ StagedFile::~StagedFile() {
 void StagedFile::commit() {
   writer_.finish();
   if (temporary_path_.empty()) return;
-  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("replace", final_path_, errno);
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0)
+    fail("replace", final_path_, errno);
   temporary_path_.clear();
   sync_path(parent_of(final_path_));
 }
@@ -201,7 +223,8 @@ StagedDirectory::StagedDirectory(std::string final_path) : final_path_(std::move
   while (final_path_.size() > 1 && final_path_.back() == '/') final_path_.pop_back();
   const std::string parent = parent_of(final_path_);
   make_directories(parent);
-  temporary_path_ = fmt::format("{}/.tmp-{}-{}", parent, fs::path(final_path_).filename().string(), ::getpid());
+  temporary_path_ =
+      fmt::format("{}/.tmp-{}-{}", parent, fs::path(final_path_).filename().string(), ::getpid());
   std::error_code error;
   fs::remove_all(temporary_path_, error);
   make_directories(temporary_path_);
@@ -214,18 +237,21 @@ StagedDirectory::~StagedDirectory() {
 }
 
 void StagedDirectory::commit() {
-  for (const auto& entry : fs::recursive_directory_iterator(temporary_path_)) sync_path(entry.path().string());
+  for (const auto& entry : fs::recursive_directory_iterator(temporary_path_))
+    sync_path(entry.path().string());
   sync_path(temporary_path_);
   std::error_code error;
   const bool replaces = fs::exists(final_path_, error);
   std::string leftover = temporary_path_;
-  // An exchange, so that a process killed here leaves the old directory or the new one under the name.
+  // An exchange, so that a process killed here leaves the old directory or the new one under the
+  // name.
   if (!replaces || !swap_directories(temporary_path_, final_path_)) {
     if (replaces) {  // a file system without exchange, e.g. NFS: two renames
       leftover += ".old";
       if (::rename(final_path_.c_str(), leftover.c_str()) != 0) fail("replace", final_path_, errno);
     }
-    if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail("create", final_path_, errno);
+    if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0)
+      fail("create", final_path_, errno);
   }
   committed_ = true;
   sync_path(parent_of(final_path_));
@@ -235,15 +261,20 @@ void StagedDirectory::commit() {
 void make_directories(const std::string& path) {
   std::error_code error;
   std::vector<std::string> made;
-  for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path()) made.push_back(at.string());
+  for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path())
+    made.push_back(at.string());
   fs::create_directories(path, error);
   if (error) fail("create directory", path, error.value());
-  // A directory that power loss takes away takes with it what was synced inside. One that may only be written to cannot be synced.
+  // A directory that power loss takes away takes with it what was synced inside. One that may only
+  // be written to cannot be synced.
   for (const std::string& one : made) {
-    if (const std::string parent = parent_of(one); ::access(parent.c_str(), R_OK) == 0) sync_path(parent);
+    if (const std::string parent = parent_of(one); ::access(parent.c_str(), R_OK) == 0)
+      sync_path(parent);
   }
 }
 
-std::string join_path(const std::string& directory, const std::string& path) { return (fs::path(directory) / path).string(); }
+std::string join_path(const std::string& directory, const std::string& path) {
+  return (fs::path(directory) / path).string();
+}
 
 }  // namespace rematch

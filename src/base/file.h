@@ -28,10 +28,12 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-/// Sequential writer that checks every call and syncs on close: a full disk is an error, never a short file.
+/// Sequential writer that checks every call and syncs on close: a full disk is an error, never a
+/// short file.
 class FileWriter {
  public:
-  /// Creates or truncates `path`. @param shown_as  its name in errors, where it is not its own. @throws UserError (environment)
+  /// Creates or truncates `path`. @param shown_as  its name in errors, where it is not its own.
+  /// @throws UserError (environment)
   explicit FileWriter(const std::string& path, const std::string& shown_as = "");
   /// Closes without syncing; an unfinished file may be left behind (StagedDirectory removes it).
   ~FileWriter();
@@ -48,8 +50,9 @@ class FileWriter {
   int fd_ = -1;
 };
 
-/// A file that appears complete or not at all: what is written goes into a sibling, commit() syncs and renames it to its final name
-/// (replacing an existing file). Without commit the sibling is removed. A pipe or a device under that name is written to as it is.
+/// A file that appears complete or not at all: what is written goes into a sibling, commit() syncs
+/// and renames it to its final name (replacing an existing file). Without commit the sibling is
+/// removed. A pipe or a device under that name is written to as it is.
 class StagedFile {
  public:
   /// @throws UserError (environment), also for a directory
@@ -67,14 +70,17 @@ class StagedFile {
   FileWriter writer_;
 };
 
-/// Replaces `path` with `content` so that a reader sees the old file or the new one, whole (StagedFile).
+/// Replaces `path` with `content` so that a reader sees the old file or the new one, whole
+/// (StagedFile).
 void write_file_atomic(const std::string& path, std::string_view content);
 
-/// A directory that appears complete or not at all: files are written under path(), commit() syncs and renames it to its final
-/// name (replacing an existing one). Without commit the temporary directory is removed.
+/// A directory that appears complete or not at all: files are written under path(), commit() syncs
+/// and renames it to its final name (replacing an existing one). Without commit the temporary
+/// directory is removed.
 class StagedDirectory {
  public:
-  /// @param final_path  where the directory ends up; its parents are created. @throws UserError (environment)
+  /// @param final_path  where the directory ends up; its parents are created. @throws UserError
+  /// (environment)
   explicit StagedDirectory(std::string final_path);
   ~StagedDirectory();
   StagedDirectory(const StagedDirectory&) = delete;

@@ -8,7 +8,8 @@ namespace rematch {
 /// PCRE2's message for one of its error codes.
 std::string pcre2_message(int code);
 
-/// A regular expression that must match a whole text, as in Python's `re.fullmatch` (PCRE2 in its Perl syntax; UTF-8).
+/// A regular expression that must match a whole text, as in Python's `re.fullmatch` (PCRE2 in its
+/// Perl syntax; UTF-8).
 class FullMatch {
  public:
   /// @param where  where the pattern comes from, for errors, e.g. a key

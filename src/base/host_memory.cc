@@ -33,11 +33,13 @@ MemoryBytes host_memory() {
   MemoryBytes memory{.total = number_of("/proc/meminfo", "MemTotal:") * 1024,
                      .available = number_of("/proc/meminfo", "MemAvailable:") * 1024};
   // A container has a limit of its own; its page cache counts as available.
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  const auto limit = number_in("/sys/fs/cgroup/memory.max"),
+             used = number_in("/sys/fs/cgroup/memory.current");
   if (!limit || !used) return memory;
   const int64_t taken = *used - number_of("/sys/fs/cgroup/memory.stat", "inactive_file");
   if (memory.total > 0) memory.total = std::min(memory.total, *limit);
-  if (memory.available > 0) memory.available = std::min(memory.available, std::max<int64_t>(0, *limit - taken));
+  if (memory.available > 0)
+    memory.available = std::min(memory.available, std::max<int64_t>(0, *limit - taken));
   return memory;
 }
 

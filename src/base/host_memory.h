@@ -11,7 +11,8 @@ struct MemoryBytes {
   int64_t available = 0;
 };
 
-/// Total and available memory of this machine, within the limit of its control group (containers); zeros where unknown.
+/// Total and available memory of this machine, within the limit of its control group (containers);
+/// zeros where unknown.
 MemoryBytes host_memory();
 
 }  // namespace rematch

@@ -3,18 +3,21 @@
 
 namespace rematch {
 
-/// Makes SIGINT and SIGTERM set a flag that long-running work polls; a second signal stops the process at once (exit 130). A file that
-/// outgrows its limit is an error of the write instead of a signal (SIGXFSZ).
+/// Makes SIGINT and SIGTERM set a flag that long-running work polls; a second signal stops the
+/// process at once (exit 130). A file that outgrows its limit is an error of the write instead of a
+/// signal (SIGXFSZ).
 void install_interrupt_handlers();
 
-/// What a training does with the other signals of terminals, schedulers and spot machines; after install_interrupt_handlers().
+/// What a training does with the other signals of terminals, schedulers and spot machines; after
+/// install_interrupt_handlers().
 ///   SIGHUP, SIGPIPE     it goes on without its terminal
 ///   SIGUSR1             take_save_request() is true once: it saves and goes on
 ///   SIGUSR2, SIGXCPU    as SIGTERM
 /// A signal that the process was started to ignore stays ignored.
 void install_training_signals();
 
-/// True once SIGINT or SIGTERM (SIGUSR2, SIGXCPU) has arrived. Async-signal-safe, cheap enough for inner loops.
+/// True once SIGINT or SIGTERM (SIGUSR2, SIGXCPU) has arrived. Async-signal-safe, cheap enough for
+/// inner loops.
 bool interrupt_requested();
 
 /// Sets (or clears) the flag directly, for tests.
@@ -26,7 +29,8 @@ bool take_save_request();
 /// Thrown by long-running work that sees the flag and leaves nothing half done.
 struct Interrupted {};
 
-/// Throws Interrupted when the flag is set. Long-running work calls it at least once for each thing that it finishes.
+/// Throws Interrupted when the flag is set. Long-running work calls it at least once for each thing
+/// that it finishes.
 void throw_if_interrupted();
 
 /// Counts as a call of throw_if_interrupted(), for work that asks the other ranks before it throws.

@@ -28,7 +28,8 @@ std::string position(std::string_view text, size_t offset) {
   return fmt::format("{}:{}", line, col);
 }
 
-// Builds the tree itself because nlohmann's DOM parser lets the last duplicate key win, and searches linearly for each key.
+// Builds the tree itself because nlohmann's DOM parser lets the last duplicate key win, and
+// searches linearly for each key.
 class TreeBuilder : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return add(nullptr); }
@@ -51,11 +52,14 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
     level.key = std::move(value);
     return true;
   }
-  bool parse_error(size_t offset, const std::string&, const nlohmann::detail::exception& error) override {
+  bool parse_error(size_t offset, const std::string&,
+                   const nlohmann::detail::exception& error) override {
     offset_ = offset;
     message_ = error.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error …": keep what follows the position.
-    if (size_t colon = message_.find(": "); colon != std::string::npos) message_ = message_.substr(colon + 2);
+    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error …": keep what
+    // follows the position.
+    if (size_t colon = message_.find(": "); colon != std::string::npos)
+      message_ = message_.substr(colon + 2);
     return false;
   }
 
@@ -80,7 +84,8 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
       level.value.push_back(std::move(value));
     } else {
       using Members = std::vector<std::pair<const std::string, Json>>;
-      static_cast<Members&>(level.value.get_ref<Json::object_t&>()).emplace_back(std::move(level.key), std::move(value));
+      static_cast<Members&>(level.value.get_ref<Json::object_t&>())
+          .emplace_back(std::move(level.key), std::move(value));
     }
     return true;
   }
@@ -109,7 +114,8 @@ void write_number(std::string& out, double value) {
   } else if (std::isinf(value)) {
     out += value > 0 ? "Infinity" : "-Infinity";
   } else {
-    // Shortest round-trip digits, laid out as Python's repr does (exponent form below 1e-4 and from 1e16 on).
+    // Shortest round-trip digits, laid out as Python's repr does (exponent form below 1e-4 and from
+    // 1e16 on).
     std::string text = fmt::format("{}", value);
     if (text.find_first_of(".en") == std::string::npos) text += ".0";
     out += text;
@@ -154,18 +160,23 @@ void write_value(std::string& out, const Json& value, int indent, int depth) {
 Json parse_json(std::string_view text, const std::string& origin) {
   // nlohmann takes a zero byte for the end of its input and would drop what follows.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
-    throw UserError(ErrorKind::kData, {.error = "not valid JSON",
-                                       .where = fmt::format("{}:{}", origin, position(text, zero)),
-                                       .what = "a zero byte",
-                                       .fix = "remove it, or restore the file: a zero byte is often what a crash left of it"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "not valid JSON",
+         .where = fmt::format("{}:{}", origin, position(text, zero)),
+         .what = "a zero byte",
+         .fix = "remove it, or restore the file: a zero byte is often what a crash left of it"});
   }
   TreeBuilder builder;
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
-    const std::string where = builder.offset() > 0 ? fmt::format("{}:{}", origin, position(text, builder.offset() - 1)) : origin;
-    throw UserError(ErrorKind::kData, {.error = "not valid JSON",
-                                       .where = where,
-                                       .what = builder.message(),
-                                       .fix = "write one JSON document in UTF-8 (RFC 8259) with distinct keys"});
+    const std::string where =
+        builder.offset() > 0 ? fmt::format("{}:{}", origin, position(text, builder.offset() - 1))
+                             : origin;
+    throw UserError(ErrorKind::kData,
+                    {.error = "not valid JSON",
+                     .where = where,
+                     .what = builder.message(),
+                     .fix = "write one JSON document in UTF-8 (RFC 8259) with distinct keys"});
   }
   return std::move(builder.root);
 }
@@ -204,7 +215,8 @@ std::string python_json(const Json& value, int indent) {
 std::string shown_json(const Json& value, size_t most) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;  // not within a character
+  // not within a character
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
   return text.substr(0, most) + "…";
 }
 

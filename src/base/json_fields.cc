@@ -18,7 +18,8 @@ constexpr double kMostExact = 9007199254740992.0;
 
 /// Whether an int64 can hold the value.
 bool is_integer(const Json& value) {
-  if (value.is_number_unsigned()) return value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (value.is_number_unsigned())
+    return value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (!value.is_number_float()) return value.is_number_integer();
   const double number = value.get<double>();
   return std::floor(number) == number && std::abs(number) <= kMostExact;
@@ -33,9 +34,11 @@ int hex_digit(char c) {
 
 void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what) {
   std::string error = origin.error, where = origin.path;
-  if (const size_t mark = error.find("{}"); mark != std::string::npos) error.replace(mark, 2, place.empty() ? "the whole file" : place);
+  if (const size_t mark = error.find("{}"); mark != std::string::npos)
+    error.replace(mark, 2, place.empty() ? "the whole file" : place);
   if (!where.empty() && !place.empty()) where += ": ";
-  throw UserError(ErrorKind::kData, {.error = error, .where = where + place, .what = what, .fix = origin.fix});
+  throw UserError(ErrorKind::kData,
+                  {.error = error, .where = where + place, .what = what, .fix = origin.fix});
 }
 
 Json parse_document(std::string_view text, const JsonOrigin& origin) {
@@ -43,19 +46,27 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
     return parse_json(text, origin.path);
   } catch (const UserError& error) {
     const Problem& problem = error.problems()[0];
-    throw UserError(ErrorKind::kData,
-                    {.error = origin.error, .where = problem.where, .what = problem.error + ": " + problem.what, .fix = origin.fix});
+    throw UserError(ErrorKind::kData, {.error = origin.error,
+                                       .where = problem.where,
+                                       .what = problem.error + ": " + problem.what,
+                                       .fix = origin.fix});
   }
 }
 
 JsonFields::JsonFields(const Json& value, const JsonOrigin& origin, std::string place)
     : value_(&value), origin_(&origin), place_(std::move(place)) {
-  if (!value.is_object()) throw_json_error(origin, place_, fmt::format("expected an object, found {}", shown_json(value)));
+  if (!value.is_object())
+    throw_json_error(origin, place_,
+                     fmt::format("expected an object, found {}", shown_json(value)));
 }
 
-std::string JsonFields::place_of(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
+std::string JsonFields::place_of(const std::string& key) const {
+  return place_.empty() ? key : place_ + "." + key;
+}
 
-void JsonFields::fail(const std::string& key, const std::string& what) const { throw_json_error(*origin_, place_of(key), what); }
+void JsonFields::fail(const std::string& key, const std::string& what) const {
+  throw_json_error(*origin_, place_of(key), what);
+}
 
 void JsonFields::fail_type(const std::string& key, const char* wanted, const Json& found) const {
   fail(key, fmt::format("expected {}, found {}", wanted, shown_json(found)));
@@ -64,7 +75,8 @@ void JsonFields::fail_type(const std::string& key, const char* wanted, const Jso
 const Json* JsonFields::find(const std::string& key) {
   if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
   const auto found = value_->find(key);
-  return found == value_->end() || (origin_->null_is_absent && found->is_null()) ? nullptr : &*found;
+  return found == value_->end() || (origin_->null_is_absent && found->is_null()) ? nullptr
+                                                                                 : &*found;
 }
 
 const Json& JsonFields::at(const std::string& key) {
@@ -79,7 +91,8 @@ int64_t JsonFields::integer(const std::string& key, int64_t least, int64_t most)
 
 double JsonFields::number(const std::string& key) {
   const Json& value = at(key);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) fail_type(key, "a finite number", value);
+  if (!value.is_number() || !std::isfinite(value.get<double>()))
+    fail_type(key, "a finite number", value);
   return value.get<double>();
 }
 
@@ -98,7 +111,8 @@ std::string JsonFields::text(const std::string& key) {
 const Json& JsonFields::list(const std::string& key, size_t most) {
   const Json& value = at(key);
   if (!value.is_array()) fail_type(key, "a list", value);
-  if (value.size() > most) fail(key, fmt::format("expected at most {} entries, found {}", most, value.size()));
+  if (value.size() > most)
+    fail(key, fmt::format("expected at most {} entries, found {}", most, value.size()));
   return value;
 }
 
@@ -109,7 +123,8 @@ std::vector<int> JsonFields::integers(const std::string& key) {
   integers.reserve(value.size());
   for (const Json& item : value) {
     if (!is_integer(item) || item.get<int64_t>() != static_cast<int>(item.get<int64_t>())) {
-      fail(fmt::format("{}[{}]", key, integers.size()), fmt::format("expected a list of integers, found {}", shown_json(item)));
+      fail(fmt::format("{}[{}]", key, integers.size()),
+           fmt::format("expected a list of integers, found {}", shown_json(item)));
     }
     integers.push_back(item.get<int>());
   }
@@ -128,31 +143,40 @@ std::vector<std::string> JsonFields::texts(const std::string& key) {
   return texts;
 }
 
-JsonFields JsonFields::object(const std::string& key) { return JsonFields(at(key), *origin_, place_of(key)); }
+JsonFields JsonFields::object(const std::string& key) {
+  return JsonFields(at(key), *origin_, place_of(key));
+}
 
 JsonFields JsonFields::object_or_empty(const std::string& key) {
   static const Json kEmpty = Json::object();
   const Json* value = find(key);
-  return JsonFields(value == nullptr || value->is_null() ? kEmpty : *value, *origin_, place_of(key));
+  return JsonFields(value == nullptr || value->is_null() ? kEmpty : *value, *origin_,
+                    place_of(key));
 }
 
 void JsonFields::finish() const {
   for (const auto& item : value_->items()) {
     if (std::find(asked_.begin(), asked_.end(), item.key()) != asked_.end()) continue;
     const std::vector<std::string> near = near_names(item.key(), asked_);
-    throw UserError(origin_->unknown_key,
-                    {.error = fmt::format("unknown field {}", python_json_string(item.key())),
-                     .where = origin_->path.empty() || place_.empty() ? origin_->path + place_ : origin_->path + ": " + place_,
-                     .what = fmt::format("known: {}", join(asked_, ", ")),
-                     .fix = near.empty() ? "remove it" : fmt::format("did you mean \"{}\"?", near.front())});
+    throw UserError(
+        origin_->unknown_key,
+        {.error = fmt::format("unknown field {}", python_json_string(item.key())),
+         .where = origin_->path.empty() || place_.empty() ? origin_->path + place_
+                                                          : origin_->path + ": " + place_,
+         .what = fmt::format("known: {}", join(asked_, ", ")),
+         .fix = near.empty() ? "remove it" : fmt::format("did you mean \"{}\"?", near.front())});
   }
 }
 
-int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place, int64_t least, int64_t most) {
-  if (is_integer(value) && value.get<int64_t>() >= least && value.get<int64_t>() <= most) return value.get<int64_t>();
-  const bool is_bounded = least != std::numeric_limits<int64_t>::min() || most != std::numeric_limits<int64_t>::max();
+int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place,
+                     int64_t least, int64_t most) {
+  if (is_integer(value) && value.get<int64_t>() >= least && value.get<int64_t>() <= most)
+    return value.get<int64_t>();
+  const bool is_bounded =
+      least != std::numeric_limits<int64_t>::min() || most != std::numeric_limits<int64_t>::max();
   const std::string range = is_bounded ? fmt::format(" from {} to {}", least, most) : "";
-  throw_json_error(origin, place, fmt::format("expected an integer{}, found {}", range, shown_json(value)));
+  throw_json_error(origin, place,
+                   fmt::format("expected an integer{}, found {}", range, shown_json(value)));
 }
 
 Json bytes_json(const std::string& bytes) {
@@ -173,7 +197,8 @@ std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::str
     if (high < 0 || low < 0) fields.fail("hex", "expected hexadecimal digits");
     bytes += static_cast<char>(high * 16 + low);
   }
-  if (hex.size() % 2 != 0) fields.fail("hex", fmt::format("expected an even number of digits, found {}", hex.size()));
+  if (hex.size() % 2 != 0)
+    fields.fail("hex", fmt::format("expected an even number of digits, found {}", hex.size()));
   return bytes;
 }
 

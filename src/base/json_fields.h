@@ -12,23 +12,31 @@ namespace rematch {
 
 /// Where a JSON document comes from and how errors about it read.
 struct JsonOrigin {
-  std::string path;   ///< of the file; empty = errors name only the place in the document
-  std::string error;  ///< e.g. "the training state of a checkpoint cannot be read"; "{}" stands for the place of the value
+  std::string path;  ///< of the file; empty = errors name only the place in the document
+  /// e.g. "the training state of a checkpoint cannot be read"; "{}" stands for the place of the
+  /// value
+  std::string error;
   std::string fix;
-  bool null_is_absent = false;               ///< a null member counts as absent, as transformers reads its files
+  /// a null member counts as absent, as transformers reads its files
+  bool null_is_absent = false;
   ErrorKind unknown_key = ErrorKind::kData;  ///< kind of the error of JsonFields::finish
 };
 
-/// @throws UserError (data). @param place  in the document, e.g. "segments[3].images"; empty = the document itself
-[[noreturn]] void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what);
+/// @throws UserError (data). @param place  in the document, e.g. "segments[3].images"; empty = the
+/// document itself
+[[noreturn]] void throw_json_error(const JsonOrigin& origin, const std::string& place,
+                                   const std::string& what);
 
-/// A document that a program wrote. @throws UserError (data) with the origin's error and fix when it is not JSON
+/// A document that a program wrote. @throws UserError (data) with the origin's error and fix when
+/// it is not JSON
 Json parse_document(std::string_view text, const JsonOrigin& origin);
 
-/// The one reader of the members of a JSON object: a missing or mistyped member is an error that names its place, what was expected
-/// and what was found. Keeps references to the value and the origin. Every getter remembers its key for finish().
+/// The one reader of the members of a JSON object: a missing or mistyped member is an error that
+/// names its place, what was expected and what was found. Keeps references to the value and the
+/// origin. Every getter remembers its key for finish().
 ///
-/// Getters named …_or return their fallback when the key is absent. Integers may be written as 3, 3.0 or 3e0.
+/// Getters named …_or return their fallback when the key is absent. Integers may be written as
+/// 3, 3.0 or 3e0.
 class JsonFields {
  public:
   /// @param place  of the object in the document, e.g. "cursor"
@@ -42,17 +50,24 @@ class JsonFields {
   int64_t integer(const std::string& key, int64_t least = std::numeric_limits<int64_t>::min(),
                   int64_t most = std::numeric_limits<int64_t>::max());
   template <typename Int>
-  Int integer_or(const std::string& key, Int fallback, int64_t least = std::numeric_limits<Int>::min(),
+  Int integer_or(const std::string& key, Int fallback,
+                 int64_t least = std::numeric_limits<Int>::min(),
                  int64_t most = std::numeric_limits<Int>::max()) {
     return has(key) ? static_cast<Int>(integer(key, least, most)) : fallback;
   }
   /// A finite number.
   double number(const std::string& key);
-  double number_or(const std::string& key, double fallback) { return has(key) ? number(key) : fallback; }
+  double number_or(const std::string& key, double fallback) {
+    return has(key) ? number(key) : fallback;
+  }
   bool boolean(const std::string& key);
-  bool boolean_or(const std::string& key, bool fallback) { return has(key) ? boolean(key) : fallback; }
+  bool boolean_or(const std::string& key, bool fallback) {
+    return has(key) ? boolean(key) : fallback;
+  }
   std::string text(const std::string& key);
-  std::string text_or(const std::string& key, const std::string& fallback) { return has(key) ? text(key) : fallback; }
+  std::string text_or(const std::string& key, const std::string& fallback) {
+    return has(key) ? text(key) : fallback;
+  }
   /// @param most  longest legal list
   const Json& list(const std::string& key, size_t most = std::numeric_limits<size_t>::max());
   /// A list of integers in the range of int, such as token ids.
@@ -80,9 +95,11 @@ class JsonFields {
 };
 
 /// An integer within a range. @param place  for the error
-int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place, int64_t least, int64_t most);
+int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place,
+                     int64_t least, int64_t most);
 
-/// Text in a document: itself when it is UTF-8, else {"hex": …}, because file names may be any bytes.
+/// Text in a document: itself when it is UTF-8, else {"hex": …}, because file names may be any
+/// bytes.
 Json bytes_json(const std::string& bytes);
 /// What bytes_json wrote. @throws UserError (data)
 std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::string& place);

@@ -2,7 +2,8 @@
 
 namespace rematch {
 
-/// Base of errors that leave a run as it was after its last finished step: it saves its state before it ends.
+/// Base of errors that leave a run as it was after its last finished step: it saves its state
+/// before it ends.
 class KeepsState {
  public:
   virtual ~KeepsState() = default;

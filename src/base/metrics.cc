@@ -6,7 +6,8 @@ namespace rematch {
 
 void MetricsBag::add(std::string_view name, double value) {
   auto found = values_.find(name);
-  if (found == values_.end()) found = values_.emplace(std::string(name), std::vector<double>{}).first;
+  if (found == values_.end())
+    found = values_.emplace(std::string(name), std::vector<double>{}).first;
   found->second.push_back(value);
 }
 
@@ -28,8 +29,11 @@ double MetricsBag::sum(std::string_view name) const {
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
-Span::Span(MetricsBag& bag, std::string name) : bag_(bag), name_(std::move(name)), start_(std::chrono::steady_clock::now()) {}
+Span::Span(MetricsBag& bag, std::string name)
+    : bag_(bag), name_(std::move(name)), start_(std::chrono::steady_clock::now()) {}
 
-Span::~Span() { bag_.add(name_, std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()); }
+Span::~Span() {
+  bag_.add(name_, std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+}
 
 }  // namespace rematch

@@ -7,8 +7,9 @@
 
 namespace rematch {
 
-/// Raw observations of one optimizer step by metric name. Verbs add; observe/catalog defines each name's reduction (sum, mean, p90 …)
-/// and unit. Not thread-safe: one bag per thread, merged by its owner.
+/// Raw observations of one optimizer step by metric name. Verbs add; observe/catalog defines each
+/// name's reduction (sum, mean, p90 …) and unit. Not thread-safe: one bag per thread, merged by its
+/// owner.
 class MetricsBag {
  public:
   void add(std::string_view name, double value);
@@ -25,7 +26,8 @@ class MetricsBag {
   std::map<std::string, std::vector<double>, std::less<>> values_;
 };
 
-/// Adds the seconds between construction and destruction to `name`: `Span span(bag, "time/forward_s");`
+/// Adds the seconds between construction and destruction to `name`: `Span span(bag,
+/// "time/forward_s");`
 class Span {
  public:
   Span(MetricsBag& bag, std::string name);

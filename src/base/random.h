@@ -5,8 +5,9 @@
 
 namespace rematch {
 
-/// Counter-based randomness: a value depends on its key and counter only, never on earlier draws. Written here because the standard
-/// engines are stateful (a resume or another batch order would change every later draw) and their distributions differ between libraries.
+/// Counter-based randomness: a value depends on its key and counter only, never on earlier draws.
+/// Written here because the standard engines are stateful (a resume or another batch order would
+/// change every later draw) and their distributions differ between libraries.
 
 /// 64 well-mixed bits for a key such as {seed, epoch, sample_id}. Order matters.
 uint64_t random_key(std::initializer_list<uint64_t> parts);

@@ -9,7 +9,8 @@ namespace {
 
 bool is_plain_in_a_shell(char c) {
   const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return is_letter || (c >= '0' && c <= '9') || std::string_view("_-./,:=@%+").find(c) != std::string_view::npos ||
+  return is_letter || (c >= '0' && c <= '9') ||
+         std::string_view("_-./,:=@%+").find(c) != std::string_view::npos ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 

@@ -5,10 +5,12 @@
 
 namespace rematch {
 
-/// Text of a user's file as a terminal may show it: control characters (U+0000..1F, 7F..9F) are written `\x1b`, all else stays.
+/// Text of a user's file as a terminal may show it: control characters (U+0000..1F, 7F..9F) are
+/// written `\x1b`, all else stays.
 std::string printable(std::string_view text);
 
-/// A path as a POSIX shell takes it in a suggested command: as it is where that is safe, else between single quotes.
+/// A path as a POSIX shell takes it in a suggested command: as it is where that is safe, else
+/// between single quotes.
 std::string shell_word(const std::string& text);
 
 /// "1 image", "2 images". @param many  "" adds an s to `one`

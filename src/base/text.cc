@@ -11,14 +11,16 @@ namespace rematch {
 namespace {
 
 bool is_python_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+         c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
 }
 
 std::string mapped(std::string_view utf8, int options) {
   utf8proc_uint8_t* result = nullptr;
   const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()),
-                                             static_cast<utf8proc_ssize_t>(utf8.size()), &result, static_cast<utf8proc_option_t>(options));
+                                             static_cast<utf8proc_ssize_t>(utf8.size()), &result,
+                                             static_cast<utf8proc_option_t>(options));
   REMATCH_CHECK(size >= 0, "normalization needs valid UTF-8");
   std::string text(reinterpret_cast<const char*>(result), static_cast<size_t>(size));
   std::free(result);
@@ -35,8 +37,9 @@ bool is_valid_utf8(std::string_view bytes) {
       continue;
     }
     utf8proc_int32_t code_point = 0;
-    const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(bytes.data()) + i,
-                                                   static_cast<utf8proc_ssize_t>(bytes.size() - i), &code_point);
+    const utf8proc_ssize_t used =
+        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(bytes.data()) + i,
+                         static_cast<utf8proc_ssize_t>(bytes.size() - i), &code_point);
     if (used <= 0) return false;
     i += static_cast<size_t>(used);
   }
@@ -45,8 +48,9 @@ bool is_valid_utf8(std::string_view bytes) {
 
 char32_t next_code_point(std::string_view utf8, size_t& offset) {
   utf8proc_int32_t code_point = 0;
-  const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()) + offset,
-                                                 static_cast<utf8proc_ssize_t>(utf8.size() - offset), &code_point);
+  const utf8proc_ssize_t used =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()) + offset,
+                       static_cast<utf8proc_ssize_t>(utf8.size() - offset), &code_point);
   REMATCH_CHECK(used > 0, "next_code_point needs valid UTF-8");
   offset += static_cast<size_t>(used);
   return static_cast<char32_t>(code_point);
@@ -65,12 +69,15 @@ std::string python_strip(std::string_view utf8) {
 }
 
 std::string normalize_nfc(std::string_view utf8) {
-  if (std::all_of(utf8.begin(), utf8.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return std::string(utf8);
+  if (std::all_of(utf8.begin(), utf8.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+    return std::string(utf8);
   return mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
 
 std::string normalize_label(std::string_view utf8) {
-  const std::string folded = mapped(mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT), UTF8PROC_CASEFOLD);
+  const std::string folded =
+      mapped(mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT), UTF8PROC_CASEFOLD);
   std::string label;
   bool space_before = false;
   for (size_t offset = 0; offset < folded.size();) {
@@ -85,7 +92,8 @@ std::string normalize_label(std::string_view utf8) {
 
 void append_utf8(std::string& out, char32_t code_point) {
   utf8proc_uint8_t bytes[4];
-  const utf8proc_ssize_t size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
+  const utf8proc_ssize_t size =
+      utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
   out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
 }
 
@@ -96,8 +104,10 @@ int edit_distance(std::string_view a, std::string_view b) {
   for (size_t i = 1; i <= a.size(); ++i) {
     current[0] = static_cast<int>(i);
     for (size_t j = 1; j <= n; ++j) {
-      current[j] = std::min({last[j] + 1, current[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) current[j] = std::min(current[j], before_last[j - 2] + 1);
+      current[j] =
+          std::min({last[j] + 1, current[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        current[j] = std::min(current[j], before_last[j - 2] + 1);
     }
     std::swap(before_last, last);
     std::swap(last, current);
@@ -105,14 +115,16 @@ int edit_distance(std::string_view a, std::string_view b) {
   return last[n];
 }
 
-std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& candidates, size_t limit) {
+std::vector<std::string> near_names(std::string_view name,
+                                    const std::vector<std::string>& candidates, size_t limit) {
   const int reach = std::max<int>(2, static_cast<int>(name.size()) / 3);
   std::vector<std::pair<int, std::string>> scored;
   for (const std::string& candidate : candidates) {
     const int distance = edit_distance(name, candidate);
     if (distance <= reach) scored.emplace_back(distance, candidate);
   }
-  std::stable_sort(scored.begin(), scored.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::stable_sort(scored.begin(), scored.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<std::string> names;
   for (size_t i = 0; i < scored.size() && i < limit; ++i) names.push_back(scored[i].second);
   return names;

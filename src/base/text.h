@@ -8,14 +8,15 @@ namespace rematch {
 /// True when the bytes are well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF).
 bool is_valid_utf8(std::string_view bytes);
 
-/// Text without leading and trailing whitespace as defined by Python's `str.strip()` (Unicode White_Space and U+001C..U+001F).
-/// Input must be valid UTF-8.
+/// Text without leading and trailing whitespace as defined by Python's `str.strip()` (Unicode
+/// White_Space and U+001C..U+001F). Input must be valid UTF-8.
 std::string python_strip(std::string_view utf8);
 
 /// Canonical composition (NFC). Input must be valid UTF-8. ASCII input is returned unchanged.
 std::string normalize_nfc(std::string_view utf8);
 
-/// What labels are compared by: NFKC, then case folded, white space collapsed to single spaces and trimmed. Input must be valid UTF-8.
+/// What labels are compared by: NFKC, then case folded, white space collapsed to single spaces and
+/// trimmed. Input must be valid UTF-8.
 std::string normalize_label(std::string_view utf8);
 
 /// Appends a code point as UTF-8. @param code_point 0..0x10FFFF, no surrogate
@@ -24,11 +25,14 @@ void append_utf8(std::string& out, char32_t code_point);
 /// Decodes the code point at `offset` and moves `offset` past it. Input must be valid UTF-8.
 char32_t next_code_point(std::string_view utf8, size_t& offset);
 
-/// Edit distance: insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`. Cost: |a|·|b|.
+/// Edit distance: insertions, deletions, substitutions and swaps of neighbours that turn `a` into
+/// `b`. Cost: |a|·|b|.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The candidates closest to `name`, best first, at most `limit`; only those within a third of the name's length (at least 2 edits).
-std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& candidates, size_t limit = 3);
+/// The candidates closest to `name`, best first, at most `limit`; only those within a third of the
+/// name's length (at least 2 edits).
+std::vector<std::string> near_names(std::string_view name,
+                                    const std::vector<std::string>& candidates, size_t limit = 3);
 
 /// `parts` joined with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

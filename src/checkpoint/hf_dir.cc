@@ -23,12 +23,14 @@ constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 
 [[noreturn]] void bad_index(const std::string& where, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData,
-                  {.error = std::move(error), .where = where, .what = std::move(what), .fix = "copy or download the checkpoint again"});
+  throw UserError(ErrorKind::kData, {.error = std::move(error),
+                                     .where = where,
+                                     .what = std::move(what),
+                                     .fix = "copy or download the checkpoint again"});
 }
 
-void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map, int64_t total_parameters,
-                 int64_t total_bytes) {
+void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map,
+                 int64_t total_parameters, int64_t total_bytes) {
   Json root;
   root["metadata"]["total_parameters"] = total_parameters;
   root["metadata"]["total_size"] = total_bytes;
@@ -52,15 +54,19 @@ struct HfDir::Impl {
   std::unordered_map<std::string, Location> locations;
   std::vector<std::pair<std::string, std::string>> prefixes;  // in files, here
 
-  void place(const std::string& stored_name, const std::string& file_name, std::shared_ptr<SafetensorsFile> file) {
+  void place(const std::string& stored_name, const std::string& file_name,
+             std::shared_ptr<SafetensorsFile> file) {
     std::string name = stored_name;
     for (const auto& [stored, own] : prefixes) {
       if (!stored_name.starts_with(stored)) continue;
       name = own + stored_name.substr(stored.size());
       break;
     }
-    const auto [found, is_new] = locations.try_emplace(name, Location{file_name, std::move(file), stored_name});
-    if (!is_new) bad_index(path, fmt::format("a checkpoint has two tensors {}", name), found->second.stored_name + " and " + stored_name);
+    const auto [found, is_new] =
+        locations.try_emplace(name, Location{file_name, std::move(file), stored_name});
+    if (!is_new)
+      bad_index(path, fmt::format("a checkpoint has two tensors {}", name),
+                found->second.stored_name + " and " + stored_name);
   }
 
   void open_single() {
@@ -75,12 +81,14 @@ struct HfDir::Impl {
       if (!shard) {
         const std::string shard_path = join_path(path, file_name);
         if (!fs::exists(shard_path)) {
-          bad_index(index_path, fmt::format("shard {} is missing", file_name), fmt::format("tensor {} should be in it", tensor));
+          bad_index(index_path, fmt::format("shard {} is missing", file_name),
+                    fmt::format("tensor {} should be in it", tensor));
         }
         shard = SafetensorsFile::open(shard_path);
       }
       if (!shard->has(tensor)) {
-        bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor), fmt::format("weight_map says {}", file_name));
+        bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor),
+                  fmt::format("weight_map says {}", file_name));
       }
       place(tensor, file_name, shard);
     }
@@ -90,18 +98,22 @@ struct HfDir::Impl {
     const auto found = locations.find(name);
     if (found != locations.end()) return found->second;
     const std::vector<std::string> near = near_names(name, names);
-    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name),
-                                       .where = path,
-                                       .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names.size())
-                                                            : fmt::format("nearest names: {}", join(near, ", ")),
-                                       .fix = "check that the checkpoint is complete and that config.json belongs to it"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("tensor {} is missing", name),
+         .where = path,
+         .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names.size())
+                              : fmt::format("nearest names: {}", join(near, ", ")),
+         .fix = "check that the checkpoint is complete and that config.json belongs to it"});
   }
 };
 
 HfDir::HfDir() = default;
 HfDir::~HfDir() = default;
 
-std::shared_ptr<const HfDir> HfDir::open(const std::string& directory, const std::vector<std::pair<std::string, std::string>>& file_names) {
+std::shared_ptr<const HfDir> HfDir::open(
+    const std::string& directory,
+    const std::vector<std::pair<std::string, std::string>>& file_names) {
   require_model_dir(directory);
   std::shared_ptr<HfDir> dir(new HfDir);
   dir->impl_ = std::make_unique<Impl>();
@@ -117,7 +129,8 @@ std::shared_ptr<const HfDir> HfDir::open(const std::string& directory, const std
                     {.error = "a model directory has no weights",
                      .where = directory,
                      .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
-                     .fix = "use a checkpoint in safetensors format (to convert one, load and save it with transformers)"});
+                     .fix = "use a checkpoint in safetensors format (to convert one, load and save "
+                            "it with transformers)"});
   }
   for (const auto& [name, location] : impl.locations) impl.names.push_back(name);
   std::sort(impl.names.begin(), impl.names.end());
@@ -146,17 +159,21 @@ std::string HfDir::stored_name(const std::string& name) const {
   const auto found = impl_->locations.find(name);
   if (found != impl_->locations.end()) return found->second.stored_name;
   for (const auto& [stored, own] : impl_->prefixes) {
-    const bool is_used = std::any_of(impl_->locations.begin(), impl_->locations.end(), [&](const auto& location) {
-      return location.first.starts_with(own) && location.second.stored_name.starts_with(stored);
-    });
+    const bool is_used =
+        std::any_of(impl_->locations.begin(), impl_->locations.end(), [&](const auto& location) {
+          return location.first.starts_with(own) && location.second.stored_name.starts_with(stored);
+        });
     if (name.starts_with(own) && is_used) return stored + name.substr(own.size());
   }
   return name;
 }
 
-const std::string& HfDir::file_name(const std::string& name) const { return impl_->location(name).file_name; }
+const std::string& HfDir::file_name(const std::string& name) const {
+  return impl_->location(name).file_name;
+}
 
-void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors, const SaveOptions& options) {
+void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors,
+                      const SaveOptions& options) {
   REMATCH_CHECK(options.max_shard_bytes > 0);
   std::vector<std::vector<TensorEntry>> shards(1);
   int64_t shard_bytes = 0, total_bytes = 0, total_parameters = 0;
@@ -184,9 +201,10 @@ void write_hf_weights(const std::string& directory, const std::vector<TensorEntr
   write_index(directory, weight_map, total_parameters, total_bytes);
 }
 
-void rewrite_hf_weights(const HfDir& source, const std::string& directory,
-                        const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change,
-                        const std::vector<TensorEntry>& added) {
+void rewrite_hf_weights(
+    const HfDir& source, const std::string& directory,
+    const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change,
+    const std::vector<TensorEntry>& added) {
   std::map<std::string, std::vector<std::string>> names_by_file;
   std::map<std::string, std::string> weight_map;
   for (const std::string& name : source.names()) {
@@ -196,7 +214,8 @@ void rewrite_hf_weights(const HfDir& source, const std::string& directory,
   int64_t total_bytes = 0, total_parameters = 0;
   for (const auto& [file_name, names] : names_by_file) {
     std::vector<TensorEntry> tensors;
-    for (const std::string& name : names) tensors.push_back({source.stored_name(name), change(name, source.tensor(name))});
+    for (const std::string& name : names)
+      tensors.push_back({source.stored_name(name), change(name, source.tensor(name))});
     if (file_name == names_by_file.rbegin()->first) {
       for (const TensorEntry& entry : added) {
         tensors.push_back({source.stored_name(entry.name), entry.tensor});

@@ -16,10 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 
 bool looks_like_hub_id(const std::string& path) {
-  const auto is_plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.'; };
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  };
   const std::vector<std::string> parts = split(path, '/');
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty() || parts[0].front() == '.') return false;
-  return std::all_of(parts[0].begin(), parts[0].end(), is_plain) && std::all_of(parts[1].begin(), parts[1].end(), is_plain);
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty() || parts[0].front() == '.')
+    return false;
+  return std::all_of(parts[0].begin(), parts[0].end(), is_plain) &&
+         std::all_of(parts[1].begin(), parts[1].end(), is_plain);
 }
 
 bool is_companion(const std::string& name) {
@@ -37,7 +41,8 @@ bool is_companion(const std::string& name) {
                                                   "preprocessor_config.json",
                                                   "video_preprocessor_config.json"};
   const auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || starts("README") || starts("LICENSE") || starts("NOTICE") ||
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || starts("README") ||
+         starts("LICENSE") || starts("NOTICE") ||
          (name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0);
 }
 
@@ -52,29 +57,35 @@ void copy_one(const fs::path& from, const fs::path& to) {
 void require_model_dir(const std::string& path) {
   std::error_code error;
   const fs::path directory(path);
-  if (fs::exists(directory / "adapter_config.json", error) && !fs::exists(directory / "config.json", error)) {
-    throw UserError(ErrorKind::kConfig, {.error = "this is a PEFT adapter, not a model",
-                                         .where = path,
-                                         .what = "it holds an adapter_config.json and no config.json",
-                                         .fix = fmt::format("run `rematch merge {} --output DIR` and use DIR", path)});
+  if (fs::exists(directory / "adapter_config.json", error) &&
+      !fs::exists(directory / "config.json", error)) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "this is a PEFT adapter, not a model",
+                     .where = path,
+                     .what = "it holds an adapter_config.json and no config.json",
+                     .fix = fmt::format("run `rematch merge {} --output DIR` and use DIR", path)});
   }
   if (fs::is_directory(path, error)) return;
   const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
   throw UserError(
       ErrorKind::kConfig,
-      {.error = is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
+      {.error =
+           is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
        .where = path.empty() ? "model" : path,
        .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
-       .fix =
-           is_hub_id
-               ? fmt::format("download it first: hf download {} --local-dir models/{}; then use that directory", path, split(path, '/')[1])
-               : "use the directory that contains config.json; to download a model from the hub: hf download OWNER/NAME --local-dir DIR"});
+       .fix = is_hub_id ? fmt::format("download it first: hf download {} --local-dir models/{}; "
+                                      "then use that directory",
+                                      path, split(path, '/')[1])
+                        : "use the directory that contains config.json; to download a model from "
+                          "the hub: hf download OWNER/NAME --local-dir DIR"});
 }
 
-void copy_companions(const std::string& source_dir, const std::string& directory, const std::vector<std::string>& except) {
+void copy_companions(const std::string& source_dir, const std::string& directory,
+                     const std::vector<std::string>& except) {
   const auto wanted = [&](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
-    return entry.is_regular_file() && is_companion(name) && std::find(except.begin(), except.end(), name) == except.end();
+    return entry.is_regular_file() && is_companion(name) &&
+           std::find(except.begin(), except.end(), name) == except.end();
   };
   for (const auto& entry : fs::directory_iterator(source_dir)) {
     if (wanted(entry)) copy_one(entry.path(), fs::path(directory) / entry.path().filename());
@@ -83,7 +94,8 @@ void copy_companions(const std::string& source_dir, const std::string& directory
   if (!fs::is_directory(templates)) return;
   make_directories((fs::path(directory) / templates.filename()).string());
   for (const auto& entry : fs::directory_iterator(templates)) {
-    if (entry.is_regular_file()) copy_one(entry.path(), fs::path(directory) / templates.filename() / entry.path().filename());
+    if (entry.is_regular_file())
+      copy_one(entry.path(), fs::path(directory) / templates.filename() / entry.path().filename());
   }
 }
 

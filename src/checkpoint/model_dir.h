@@ -5,11 +5,14 @@
 namespace rematch {
 
 /// Checks that `path` is a directory a model can be read from.
-/// @throws UserError (config) otherwise; for what looks like a hub id (`owner/name`) the fix is the `hf download` command to run
+/// @throws UserError (config) otherwise; for what looks like a hub id (`owner/name`) the fix is the
+/// `hf download` command to run
 void require_model_dir(const std::string& path);
 
-/// Copies what belongs to a model besides its weights, byte for byte: config, tokenizer, chat templates, processor, README, LICENSE, *.py.
+/// Copies what belongs to a model besides its weights, byte for byte: config, tokenizer, chat
+/// templates, processor, README, LICENSE, *.py.
 /// @param except  file names that the caller writes itself
-void copy_companions(const std::string& source_dir, const std::string& directory, const std::vector<std::string>& except = {});
+void copy_companions(const std::string& source_dir, const std::string& directory,
+                     const std::vector<std::string>& except = {});
 
 }  // namespace rematch

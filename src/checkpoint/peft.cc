@@ -25,11 +25,13 @@ const std::string kPrefix = "base_model.model.";
 /// Keys that do not affect what a saved adapter computes.
 const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
-      "auto_mapping", "base_model_name_or_path", "inference_mode", "revision", "task_type", "peft_version", "megatron_config",
-      "megatron_core", "loftq_config", "corda_config", "eva_config", "lora_ga_config", "exclude_modules", "layers_pattern",
-      "runtime_config", "layers_to_transform", "qalora_group_size",
+      "auto_mapping", "base_model_name_or_path", "inference_mode", "revision", "task_type",
+      "peft_version", "megatron_config", "megatron_core", "loftq_config", "corda_config",
+      "eva_config", "lora_ga_config", "exclude_modules", "layers_pattern", "runtime_config",
+      "layers_to_transform", "qalora_group_size",
       // of ms-swift
-      "lora_dtype", "lorap_lr_ratio", "lorap_emb_lr", "model_key_mapping", "group_size", "use_merged_linear", "enable_lora"};
+      "lora_dtype", "lorap_lr_ratio", "lorap_emb_lr", "model_key_mapping", "group_size",
+      "use_merged_linear", "enable_lora"};
   return kKeys;
 }
 
@@ -57,16 +59,18 @@ bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
 
 // null, false, 0, "", [] and {} switch a variant off.
 bool is_off(const Json& value) {
-  return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value == 0) ||
-         ((value.is_string() || value.is_array() || value.is_object()) && (value.empty() || value == ""));
+  return value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
+         (value.is_number() && value == 0) ||
+         ((value.is_string() || value.is_array() || value.is_object()) &&
+          (value.empty() || value == ""));
 }
 
 [[noreturn]] void refuse(const std::string& path, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData,
-                  {.error = std::move(error),
-                   .where = path,
-                   .what = std::move(what),
-                   .fix = "merge that adapter with PEFT (`merge_and_unload`, `save_pretrained`) and use the merged model"});
+  throw UserError(ErrorKind::kData, {.error = std::move(error),
+                                     .where = path,
+                                     .what = std::move(what),
+                                     .fix = "merge that adapter with PEFT (`merge_and_unload`, "
+                                            "`save_pretrained`) and use the merged model"});
 }
 
 void refuse_other_adapters(JsonFields& fields, const Json& root, const std::string& path) {
@@ -76,13 +80,18 @@ void refuse_other_adapters(JsonFields& fields, const Json& root, const std::stri
   if (const std::string bias = fields.text_or("bias", ""); bias != "none" && !bias.empty()) {
     refuse(path, "an adapter with biases is not supported", "bias: " + bias);
   }
-  // These split the base weight at initialisation, so the adapter does not match the unmodified base model.
+  // These split the base weight at initialisation, so the adapter does not match the unmodified
+  // base model.
   const Json* init = fields.find("init_lora_weights");
-  if (init != nullptr && init->is_string() && !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
-    refuse(path, "an adapter that changes the base weights is not supported", "init_lora_weights: " + init->dump());
+  if (init != nullptr && init->is_string() &&
+      !is_one_of(init->get<std::string>(), {"gaussian", "eva", "orthogonal"})) {
+    refuse(path, "an adapter that changes the base weights is not supported",
+           "init_lora_weights: " + init->dump());
   }
   for (const auto& member : root.items()) {
-    if (is_one_of(member.key(), inert_keys()) || is_one_of(member.key(), read_keys()) || is_off(member.value())) continue;
+    if (is_one_of(member.key(), inert_keys()) || is_one_of(member.key(), read_keys()) ||
+        is_off(member.value()))
+      continue;
     refuse(path, fmt::format("the adapter's setting `{}` is not supported", member.key()),
            fmt::format("{}: {}", member.key(), shown_json(member.value())));
   }
@@ -105,9 +114,12 @@ std::vector<PeftTokens> read_tokens(JsonFields& fields, const std::string& path)
   if (value == nullptr || is_off(*value)) return {};
   if (value->is_array()) return {{"", token_ids_of(*value, path)}};
   std::vector<PeftTokens> tokens;
-  if (!value->is_object()) refuse(path, "`trainable_token_indices` of an adapter has an invalid value", shown_json(*value));
+  if (!value->is_object())
+    refuse(path, "`trainable_token_indices` of an adapter has an invalid value",
+           shown_json(*value));
   for (const auto& member : value->items()) {
-    if (!member.value().is_array()) refuse(path, "`trainable_token_indices` of an adapter has an invalid value", member.key());
+    if (!member.value().is_array())
+      refuse(path, "`trainable_token_indices` of an adapter has an invalid value", member.key());
     tokens.push_back({member.key(), token_ids_of(member.value(), path)});
   }
   return tokens;
@@ -149,38 +161,43 @@ PeftConfig read_config(const std::string& path) {
 
 // Integers without a decimal point, as PEFT's users write them.
 Json plain_number(double value) {
-  return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value)) : Json(value);
+  return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value))
+                                                              : Json(value);
 }
 
 Json config_json(const PeftConfig& config) {
   const PeftTargets& targets = config.targets;
-  std::map<std::string, Json> members{{"alpha_pattern", Json::object()},
-                                      {"auto_mapping", nullptr},
-                                      {"base_model_name_or_path", config.base_model},
-                                      {"bias", "none"},
-                                      {"exclude_modules", nullptr},
-                                      {"fan_in_fan_out", false},
-                                      {"inference_mode", true},
-                                      {"init_lora_weights", true},
-                                      {"layer_replication", nullptr},
-                                      {"layers_pattern", nullptr},
-                                      {"layers_to_transform", nullptr},
-                                      {"lora_alpha", plain_number(config.alpha)},
-                                      {"lora_bias", false},
-                                      {"lora_dropout", config.dropout},
-                                      {"modules_to_save", targets.modules_to_save.empty() ? Json(nullptr) : Json(targets.modules_to_save)},
-                                      {"peft_type", "LORA"},
-                                      {"r", config.rank},
-                                      {"rank_pattern", Json::object()},
-                                      {"revision", nullptr},
-                                      {"target_modules", targets.target_regex ? Json(*targets.target_regex) : Json(targets.target_modules)},
-                                      {"target_parameters", nullptr},
-                                      {"task_type", "CAUSAL_LM"},
-                                      {"use_dora", config.use_dora},
-                                      {"use_rslora", config.use_rslora}};
+  std::map<std::string, Json> members{
+      {"alpha_pattern", Json::object()},
+      {"auto_mapping", nullptr},
+      {"base_model_name_or_path", config.base_model},
+      {"bias", "none"},
+      {"exclude_modules", nullptr},
+      {"fan_in_fan_out", false},
+      {"inference_mode", true},
+      {"init_lora_weights", true},
+      {"layer_replication", nullptr},
+      {"layers_pattern", nullptr},
+      {"layers_to_transform", nullptr},
+      {"lora_alpha", plain_number(config.alpha)},
+      {"lora_bias", false},
+      {"lora_dropout", config.dropout},
+      {"modules_to_save",
+       targets.modules_to_save.empty() ? Json(nullptr) : Json(targets.modules_to_save)},
+      {"peft_type", "LORA"},
+      {"r", config.rank},
+      {"rank_pattern", Json::object()},
+      {"revision", nullptr},
+      {"target_modules",
+       targets.target_regex ? Json(*targets.target_regex) : Json(targets.target_modules)},
+      {"target_parameters", nullptr},
+      {"task_type", "CAUSAL_LM"},
+      {"use_dora", config.use_dora},
+      {"use_rslora", config.use_rslora}};
   // Keys of newer releases, only where they are needed.
   if (targets.ensure_weight_tying) members["ensure_weight_tying"] = true;
-  if (!targets.trainable_tokens.empty()) members["trainable_token_indices"] = tokens_json(targets.trainable_tokens);
+  if (!targets.trainable_tokens.empty())
+    members["trainable_token_indices"] = tokens_json(targets.trainable_tokens);
   return Json(members);  // sorted by key, as PEFT writes them
 }
 
@@ -188,36 +205,43 @@ Json config_json(const PeftConfig& config) {
 
 bool is_adapter_dir(const std::string& directory) {
   std::error_code error;
-  return fs::exists(join_path(directory, kConfigFile), error) && !fs::exists(join_path(directory, "config.json"), error);
+  return fs::exists(join_path(directory, kConfigFile), error) &&
+         !fs::exists(join_path(directory, "config.json"), error);
 }
 
 PeftAdapter read_peft_adapter(const std::string& directory) {
   std::error_code error;
   const auto has = [&](const char* name) { return fs::exists(join_path(directory, name), error); };
   if (!fs::is_directory(directory, error) || !has(kConfigFile)) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "this is not an adapter directory",
-                     .where = directory.empty() ? "adapter" : directory,
-                     .what = fs::is_directory(directory, error) ? fmt::format("it contains no {}", kConfigFile) : "no such directory",
-                     .fix = fmt::format("use the directory that contains {} and {}", kConfigFile, kWeightsFile)});
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "this is not an adapter directory",
+         .where = directory.empty() ? "adapter" : directory,
+         .what = fs::is_directory(directory, error) ? fmt::format("it contains no {}", kConfigFile)
+                                                    : "no such directory",
+         .fix =
+             fmt::format("use the directory that contains {} and {}", kConfigFile, kWeightsFile)});
   }
   PeftAdapter adapter;
   adapter.config = read_config(join_path(directory, kConfigFile));
   const std::string weights = join_path(directory, kWeightsFile);
   if (!has(kWeightsFile)) {
-    throw UserError(ErrorKind::kData, {.error = "an adapter has no weights",
-                                       .where = directory,
-                                       .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not supported"
-                                                                        : fmt::format("no {}", kWeightsFile),
-                                       .fix = "save the adapter with PEFT's save_pretrained(safe_serialization=True)"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "an adapter has no weights",
+         .where = directory,
+         .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not supported"
+                                          : fmt::format("no {}", kWeightsFile),
+         .fix = "save the adapter with PEFT's save_pretrained(safe_serialization=True)"});
   }
   const auto file = SafetensorsFile::open(weights);
   for (const std::string& name : file->names()) {
     if (name.compare(0, kPrefix.size(), kPrefix) != 0) {
-      throw UserError(ErrorKind::kData, {.error = fmt::format("the adapter's tensor {} is unknown", name),
-                                         .where = weights,
-                                         .what = fmt::format("PEFT's tensor names start with {}", kPrefix),
-                                         .fix = "save the adapter with PEFT's save_pretrained"});
+      throw UserError(ErrorKind::kData,
+                      {.error = fmt::format("the adapter's tensor {} is unknown", name),
+                       .where = weights,
+                       .what = fmt::format("PEFT's tensor names start with {}", kPrefix),
+                       .fix = "save the adapter with PEFT's save_pretrained"});
     }
     adapter.tensors.push_back({name.substr(kPrefix.size()), file->tensor(name)});
   }
@@ -226,7 +250,8 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
 
 void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter) {
   std::vector<TensorEntry> tensors;
-  for (const TensorEntry& entry : adapter.tensors) tensors.push_back({kPrefix + entry.name, entry.tensor.detach()});
+  for (const TensorEntry& entry : adapter.tensors)
+    tensors.push_back({kPrefix + entry.name, entry.tensor.detach()});
   write_safetensors(join_path(directory, kWeightsFile), std::move(tensors));
   FileWriter config(join_path(directory, kConfigFile));
   // ASCII, no newline at the end: as Python's json.dumps.

@@ -22,19 +22,21 @@ struct PeftConfig {
 /// A PEFT adapter directory in memory (MODEL 9).
 struct PeftAdapter {
   PeftConfig config;
-  std::vector<TensorEntry> tensors;  ///< names as in the file, but without the prefix `base_model.model.`
+  /// names as in the file, but without the prefix `base_model.model.`
+  std::vector<TensorEntry> tensors;
 };
 
 /// True when the directory holds an adapter and no model.
 bool is_adapter_dir(const std::string& directory);
 
 /// Reads a directory that PEFT or ms-swift wrote. Tensors keep their stored dtype.
-/// @throws UserError (config) when it is not an adapter directory, (data) for another kind of adapter, a setting that is not supported here
+/// @throws UserError (config) when it is not an adapter directory, (data) for another kind of
+/// adapter, a setting that is not supported here
 ///         (named), unknown keys and tensor names without PEFT's prefix
 PeftAdapter read_peft_adapter(const std::string& directory);
 
-/// Writes adapter_model.safetensors and adapter_config.json as PEFT does; PEFT loads them. Not atomic by itself: write inside a
-/// StagedDirectory. @throws UserError (environment)
+/// Writes adapter_model.safetensors and adapter_config.json as PEFT does; PEFT loads them. Not
+/// atomic by itself: write inside a StagedDirectory. @throws UserError (environment)
 void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter);
 
 }  // namespace rematch

@@ -49,13 +49,15 @@ const SafetensorsDtype* file_type(const TensorEntry& entry) {
   for (const DtypePair& pair : kTorchTypes) {
     if (pair.type == entry.tensor.scalar_type()) return find_safetensors_dtype(pair.name);
   }
-  REMATCH_CHECK(false, fmt::format("{} has dtype {}, which safetensors cannot hold", entry.name, at::toString(entry.tensor.scalar_type())));
+  REMATCH_CHECK(false, fmt::format("{} has dtype {}, which safetensors cannot hold", entry.name,
+                                   at::toString(entry.tensor.scalar_type())));
 }
 
 }  // namespace
 
 struct SafetensorsFile::Impl {
-  explicit Impl(const std::string& path) : file(path), header(parse_safetensors_header(file.bytes(), path)) {
+  explicit Impl(const std::string& path)
+      : file(path), header(parse_safetensors_header(file.bytes(), path)) {
     for (size_t i = 0; i < header.entries.size(); ++i) {
       names.push_back(header.entries[i].name);
       index[header.entries[i].name] = i;
@@ -66,11 +68,13 @@ struct SafetensorsFile::Impl {
     const auto found = index.find(name);
     if (found == index.end()) {
       const std::vector<std::string> near = near_names(name, names);
-      throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} is missing", name),
-                                         .where = file.path(),
-                                         .what = near.empty() ? fmt::format("{} other tensors", names.size())
-                                                              : fmt::format("nearest names: {}", join(near, ", ")),
-                                         .fix = "check that the checkpoint is complete and of the right architecture"});
+      throw UserError(
+          ErrorKind::kData,
+          {.error = fmt::format("tensor {} is missing", name),
+           .where = file.path(),
+           .what = near.empty() ? fmt::format("{} other tensors", names.size())
+                                : fmt::format("nearest names: {}", join(near, ", ")),
+           .fix = "check that the checkpoint is complete and of the right architecture"});
     }
     return header.entries[found->second];
   }
@@ -92,18 +96,27 @@ std::shared_ptr<SafetensorsFile> SafetensorsFile::open(const std::string& path) 
 
 const std::vector<std::string>& SafetensorsFile::names() const { return impl_->names; }
 bool SafetensorsFile::has(const std::string& name) const { return impl_->index.count(name) != 0; }
-std::vector<int64_t> SafetensorsFile::shape(const std::string& name) const { return impl_->entry(name).shape; }
-at::ScalarType SafetensorsFile::dtype(const std::string& name) const { return torch_type(*impl_->entry(name).dtype); }
-const std::map<std::string, std::string>& SafetensorsFile::metadata() const { return impl_->header.metadata; }
+std::vector<int64_t> SafetensorsFile::shape(const std::string& name) const {
+  return impl_->entry(name).shape;
+}
+at::ScalarType SafetensorsFile::dtype(const std::string& name) const {
+  return torch_type(*impl_->entry(name).dtype);
+}
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
+  return impl_->header.metadata;
+}
 
 at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   const SafetensorsEntry& entry = impl_->entry(name);
   at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(torch_type(*entry.dtype)));
   // Copied byte by byte: files of other writers may be unaligned.
   const size_t size_bytes = entry.end_bytes - entry.begin_bytes;
-  REMATCH_CHECK(tensor.nbytes() == size_bytes, fmt::format("{} against {}", tensor.nbytes(), size_bytes));
+  REMATCH_CHECK(tensor.nbytes() == size_bytes,
+                fmt::format("{} against {}", tensor.nbytes(), size_bytes));
   if (size_bytes > 0) {
-    std::memcpy(tensor.data_ptr(), impl_->file.bytes().data() + impl_->header.data_begin_bytes + entry.begin_bytes, size_bytes);
+    std::memcpy(tensor.data_ptr(),
+                impl_->file.bytes().data() + impl_->header.data_begin_bytes + entry.begin_bytes,
+                size_bytes);
   }
   return tensor;
 }

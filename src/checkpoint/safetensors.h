@@ -9,11 +9,13 @@
 
 namespace rematch {
 
-/// Read-only view of one .safetensors file (memory mapped). Everything is checked on opening: header size and JSON, dtypes, shapes,
-/// offsets without holes or overlaps, no duplicate keys (MODEL 8).
+/// Read-only view of one .safetensors file (memory mapped). Everything is checked on opening:
+/// header size and JSON, dtypes, shapes, offsets without holes or overlaps, no duplicate keys
+/// (MODEL 8).
 class SafetensorsFile {
  public:
-  /// @throws UserError (environment) unreadable, (data) damaged or hostile: names the tensor and the numbers
+  /// @throws UserError (environment) unreadable, (data) damaged or hostile: names the tensor and
+  /// the numbers
   static std::shared_ptr<SafetensorsFile> open(const std::string& path);
   ~SafetensorsFile();
 
@@ -38,8 +40,9 @@ struct TensorEntry {
   at::Tensor tensor;  ///< any device; made contiguous on CPU when written
 };
 
-/// Writes a file byte-equal to the reference writer's (sorted by dtype rank, then name; header padded to 8; metadata {"format":"pt"}).
-/// Not atomic by itself: write inside a StagedDirectory. @throws UserError (environment), also on a full disk
+/// Writes a file byte-equal to the reference writer's (sorted by dtype rank, then name; header
+/// padded to 8; metadata {"format":"pt"}). Not atomic by itself: write inside a StagedDirectory.
+/// @throws UserError (environment), also on a full disk
 void write_safetensors(const std::string& path, std::vector<TensorEntry> tensors);
 
 }  // namespace rematch

@@ -18,15 +18,22 @@ constexpr const char* kCopyAgain = "the file is damaged or truncated; copy or do
 
 // Ranks are the order in which safetensors 0.8 writes files with one tensor of each kind.
 constexpr std::array kDtypes = {
-    SafetensorsDtype{"BOOL", 1, 0},    SafetensorsDtype{"U8", 1, 1},      SafetensorsDtype{"I8", 1, 2},   SafetensorsDtype{"F8_E5M2", 1, 3},
-    SafetensorsDtype{"F8_E4M3", 1, 4}, SafetensorsDtype{"F8_E8M0", 1, 5}, SafetensorsDtype{"I16", 2, 6},  SafetensorsDtype{"U16", 2, 7},
-    SafetensorsDtype{"F16", 2, 8},     SafetensorsDtype{"BF16", 2, 9},    SafetensorsDtype{"I32", 4, 10}, SafetensorsDtype{"U32", 4, 11},
-    SafetensorsDtype{"F32", 4, 12},    SafetensorsDtype{"C64", 8, 13},    SafetensorsDtype{"F64", 8, 14}, SafetensorsDtype{"I64", 8, 15},
+    SafetensorsDtype{"BOOL", 1, 0},    SafetensorsDtype{"U8", 1, 1},
+    SafetensorsDtype{"I8", 1, 2},      SafetensorsDtype{"F8_E5M2", 1, 3},
+    SafetensorsDtype{"F8_E4M3", 1, 4}, SafetensorsDtype{"F8_E8M0", 1, 5},
+    SafetensorsDtype{"I16", 2, 6},     SafetensorsDtype{"U16", 2, 7},
+    SafetensorsDtype{"F16", 2, 8},     SafetensorsDtype{"BF16", 2, 9},
+    SafetensorsDtype{"I32", 4, 10},    SafetensorsDtype{"U32", 4, 11},
+    SafetensorsDtype{"F32", 4, 12},    SafetensorsDtype{"C64", 8, 13},
+    SafetensorsDtype{"F64", 8, 14},    SafetensorsDtype{"I64", 8, 15},
     SafetensorsDtype{"U64", 8, 16},
 };
 
-[[noreturn]] void damaged(const std::string& where, std::string error, std::string what, std::string fix = kCopyAgain) {
-  throw UserError(ErrorKind::kData, {.error = std::move(error), .where = where, .what = std::move(what), .fix = std::move(fix)});
+[[noreturn]] void damaged(const std::string& where, std::string error, std::string what,
+                          std::string fix = kCopyAgain) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = std::move(error), .where = where, .what = std::move(what), .fix = std::move(fix)});
 }
 
 // Untrusted bytes go into messages: keep them short and printable.
@@ -45,20 +52,25 @@ uint64_t little_endian_64(std::string_view bytes) {
 std::string_view header_text(std::string_view file, const std::string& where) {
   if (file.size() < kLengthBytes) {
     damaged(where, "a safetensors file is too short",
-            fmt::format("{} bytes; the header's length field alone takes {}", file.size(), kLengthBytes));
+            fmt::format("{} bytes; the header's length field alone takes {}", file.size(),
+                        kLengthBytes));
   }
   const uint64_t length = little_endian_64(file);
   if (length > kMaxHeaderBytes) {
-    damaged(where, "a safetensors header is too large", fmt::format("{} bytes; the limit is {}", length, kMaxHeaderBytes),
-            "check that this is a safetensors file (not an archive or a Git LFS pointer), else copy it again");
+    damaged(where, "a safetensors header is too large",
+            fmt::format("{} bytes; the limit is {}", length, kMaxHeaderBytes),
+            "check that this is a safetensors file (not an archive or a Git LFS pointer), else "
+            "copy it again");
   }
   if (length > file.size() - kLengthBytes) {
     damaged(where, "a safetensors file is truncated inside its header",
-            fmt::format("the header takes {} bytes; the file has {} after the length field", length, file.size() - kLengthBytes));
+            fmt::format("the header takes {} bytes; the file has {} after the length field", length,
+                        file.size() - kLengthBytes));
   }
   const std::string_view text = file.substr(kLengthBytes, length);
   if (text.empty() || text.front() != '{') {
-    damaged(where, "a safetensors header does not start with {", fmt::format("header of {} bytes", text.size()),
+    damaged(where, "a safetensors header does not start with {",
+            fmt::format("header of {} bytes", text.size()),
             "check that this is a safetensors file, else copy it again");
   }
   return text;
@@ -73,10 +85,12 @@ class EntryReader {
   }
 
   SafetensorsEntry read() {
-    if (!value_.is_object()) damaged(where_, "a tensor's description is not an object", shown(value_));
+    if (!value_.is_object())
+      damaged(where_, "a tensor's description is not an object", shown(value_));
     for (const auto& member : value_.items()) {
       if (member.key() != "dtype" && member.key() != "shape" && member.key() != "data_offsets") {
-        damaged(where_, "a tensor's description has an unknown key", shown(Json(member.key())), "use only dtype, shape and data_offsets");
+        damaged(where_, "a tensor's description has an unknown key", shown(Json(member.key())),
+                "use only dtype, shape and data_offsets");
       }
     }
     read_dtype();
@@ -88,14 +102,18 @@ class EntryReader {
  private:
   const Json& member(const char* key) {
     const auto found = value_.find(key);
-    if (found == value_.end()) damaged(where_, fmt::format("a tensor's description has no {}", key), shown(value_));
+    if (found == value_.end())
+      damaged(where_, fmt::format("a tensor's description has no {}", key), shown(value_));
     return *found;
   }
 
   void read_dtype() {
     const Json& value = member("dtype");
-    entry_.dtype = value.is_string() ? find_safetensors_dtype(value.get_ref<const std::string&>()) : nullptr;
-    if (entry_.dtype == nullptr) damaged(where_, "a tensor has an unknown dtype", shown(value), "save the checkpoint in F32, BF16 or F16");
+    entry_.dtype =
+        value.is_string() ? find_safetensors_dtype(value.get_ref<const std::string&>()) : nullptr;
+    if (entry_.dtype == nullptr)
+      damaged(where_, "a tensor has an unknown dtype", shown(value),
+              "save the checkpoint in F32, BF16 or F16");
   }
 
   void read_shape() {
@@ -121,15 +139,17 @@ class EntryReader {
 
   void read_offsets() {
     const Json& value = member("data_offsets");
-    if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
+    if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() ||
+        !value[1].is_number_unsigned()) {
       damaged(where_, "a tensor's data_offsets are not two positions", shown(value));
     }
     entry_.begin_bytes = value[0].get<uint64_t>();
     entry_.end_bytes = value[1].get<uint64_t>();
-    if (entry_.begin_bytes > entry_.end_bytes || entry_.end_bytes - entry_.begin_bytes != size_bytes_) {
+    if (entry_.begin_bytes > entry_.end_bytes ||
+        entry_.end_bytes - entry_.begin_bytes != size_bytes_) {
       damaged(where_, "a tensor's bytes do not match its shape",
-              fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value), entry_.dtype->name,
-                          shown(member("shape")), size_bytes_));
+              fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value),
+                          entry_.dtype->name, shown(member("shape")), size_bytes_));
     }
   }
 
@@ -144,7 +164,8 @@ std::map<std::string, std::string> read_metadata(const Json& value, const std::s
   if (!value.is_object()) damaged(where, "__metadata__ is not an object", shown(value));
   for (const auto& member : value.items()) {
     if (!member.value().is_string()) {
-      damaged(where, "__metadata__ has a value that is not a string", shown(member.value()), "store strings only");
+      damaged(where, "__metadata__ has a value that is not a string", shown(member.value()),
+              "store strings only");
     }
     metadata[member.key()] = member.value().get<std::string>();
   }
@@ -152,31 +173,39 @@ std::map<std::string, std::string> read_metadata(const Json& value, const std::s
 }
 
 // In the order of their bytes, entries must follow each other exactly and fill the data area.
-void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes, const std::string& where) {
+void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes,
+                    const std::string& where) {
   std::vector<const SafetensorsEntry*> by_offset;
   for (const SafetensorsEntry& entry : entries) by_offset.push_back(&entry);
-  std::sort(by_offset.begin(), by_offset.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
-    return std::pair(a->begin_bytes, a->end_bytes) < std::pair(b->begin_bytes, b->end_bytes);
-  });
+  std::sort(
+      by_offset.begin(), by_offset.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+        return std::pair(a->begin_bytes, a->end_bytes) < std::pair(b->begin_bytes, b->end_bytes);
+      });
   uint64_t expected = 0;
   for (const SafetensorsEntry* entry : by_offset) {
     if (entry->begin_bytes != expected) {
       damaged(fmt::format("{}: tensor {}", where, shown(Json(entry->name))),
-              entry->begin_bytes < expected ? "two tensors overlap in a safetensors file" : "a safetensors file has a hole between tensors",
-              fmt::format("starts at byte {}, the tensor before it ends at {}", entry->begin_bytes, expected));
+              entry->begin_bytes < expected ? "two tensors overlap in a safetensors file"
+                                            : "a safetensors file has a hole between tensors",
+              fmt::format("starts at byte {}, the tensor before it ends at {}", entry->begin_bytes,
+                          expected));
     }
     expected = entry->end_bytes;
   }
   if (expected != data_bytes) {
-    damaged(where, expected > data_bytes ? "a safetensors file is truncated" : "a safetensors file has bytes that belong to no tensor",
-            fmt::format("tensors take {} bytes; the file has {} after the header", expected, data_bytes));
+    damaged(where,
+            expected > data_bytes ? "a safetensors file is truncated"
+                                  : "a safetensors file has bytes that belong to no tensor",
+            fmt::format("tensors take {} bytes; the file has {} after the header", expected,
+                        data_bytes));
   }
 }
 
 }  // namespace
 
 const SafetensorsDtype* find_safetensors_dtype(std::string_view name) {
-  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const SafetensorsDtype& row) { return name == row.name; });
+  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                  [&](const SafetensorsDtype& row) { return name == row.name; });
   return found == kDtypes.end() ? nullptr : &*found;
 }
 
@@ -197,9 +226,10 @@ SafetensorsHeader parse_safetensors_header(std::string_view file, const std::str
 }
 
 void sort_like_reference(std::vector<SafetensorsEntry>& entries) {
-  std::sort(entries.begin(), entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-    return a.dtype->rank != b.dtype->rank ? a.dtype->rank > b.dtype->rank : a.name < b.name;
-  });
+  std::sort(
+      entries.begin(), entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+        return a.dtype->rank != b.dtype->rank ? a.dtype->rank > b.dtype->rank : a.name < b.name;
+      });
   uint64_t offset = 0;
   for (SafetensorsEntry& entry : entries) {
     uint64_t size = static_cast<uint64_t>(entry.dtype->size_bytes);
@@ -213,14 +243,17 @@ void sort_like_reference(std::vector<SafetensorsEntry>& entries) {
 std::string write_safetensors_header(const std::vector<SafetensorsEntry>& entries) {
   std::string text = R"({"__metadata__":{"format":"pt"})";
   for (const SafetensorsEntry& entry : entries) {
-    text += fmt::format(R"(,{}:{{"dtype":"{}","shape":[)", python_json_string(entry.name), entry.dtype->name);
-    for (size_t i = 0; i < entry.shape.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ",", entry.shape[i]);
+    text += fmt::format(R"(,{}:{{"dtype":"{}","shape":[)", python_json_string(entry.name),
+                        entry.dtype->name);
+    for (size_t i = 0; i < entry.shape.size(); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : ",", entry.shape[i]);
     text += fmt::format(R"(],"data_offsets":[{},{}]}})", entry.begin_bytes, entry.end_bytes);
   }
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string bytes;
-  for (size_t i = 0; i < kLengthBytes; ++i) bytes += static_cast<char>(static_cast<uint64_t>(text.size()) >> (8 * i) & 0xff);
+  for (size_t i = 0; i < kLengthBytes; ++i)
+    bytes += static_cast<char>(static_cast<uint64_t>(text.size()) >> (8 * i) & 0xff);
   return bytes + text;
 }
 

@@ -7,7 +7,8 @@
 
 namespace rematch {
 
-/// A number format a .safetensors header may name. A row of the ONE table of dtypes (safetensors_header.cc).
+/// A number format a .safetensors header may name. A row of the ONE table of dtypes
+/// (safetensors_header.cc).
 struct SafetensorsDtype {
   const char* name;  ///< "F32", "BF16", …
   int size_bytes;
@@ -26,7 +27,8 @@ struct SafetensorsEntry {
   uint64_t end_bytes = 0;
 };
 
-/// A checked header: entries cover the data area without holes or overlaps, and each holds as many bytes as its shape says.
+/// A checked header: entries cover the data area without holes or overlaps, and each holds as many
+/// bytes as its shape says.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;        ///< in file order
   std::map<std::string, std::string> metadata;  ///< `__metadata__`
@@ -36,15 +38,17 @@ struct SafetensorsHeader {
 /// Reads and checks the header of a whole .safetensors file (MODEL 8).
 /// @param file   all bytes of the file, from any source
 /// @param where  its name in errors
-/// @throws UserError (data) for anything damaged or hostile, naming the tensor and the numbers. Never reads outside `file`.
-/// Cost: linear in the header, sorting its entries once.
+/// @throws UserError (data) for anything damaged or hostile, naming the tensor and the numbers.
+/// Never reads outside `file`. Cost: linear in the header, sorting its entries once.
 SafetensorsHeader parse_safetensors_header(std::string_view file, const std::string& where);
 
-/// The header bytes (length, JSON, padding) the reference writer gives for these entries, which must already be in its order
-/// (sort_like_reference) with offsets set. Metadata is always {"format":"pt"}.
+/// The header bytes (length, JSON, padding) the reference writer gives for these entries, which
+/// must already be in its order (sort_like_reference) with offsets set. Metadata is always
+/// {"format":"pt"}.
 std::string write_safetensors_header(const std::vector<SafetensorsEntry>& entries);
 
-/// Orders entries as the reference writer does (dtype rank downwards, then name) and sets their offsets from their shapes.
+/// Orders entries as the reference writer does (dtype rank downwards, then name) and sets their
+/// offsets from their shapes.
 void sort_like_reference(std::vector<SafetensorsEntry>& entries);
 
 }  // namespace rematch

@@ -34,18 +34,22 @@ struct FileMark {
 std::string name_in(const std::string& name, const StatePart& part) {
   if (part.size == 1) return name;
   const size_t dot = name.find('.');
-  return fmt::format("{}-{:05}-of-{:05}{}", name.substr(0, dot), part.rank, part.size, name.substr(dot));
+  return fmt::format("{}-{:05}-of-{:05}{}", name.substr(0, dot), part.rank, part.size,
+                     name.substr(dot));
 }
 
 std::vector<std::string> names_of_parts(int num_parts) {
   std::vector<std::string> names;
   for (int rank = 0; rank < num_parts; ++rank) {
-    for (const char* name : {kDocument, kOptimizer, kSegments}) names.push_back(name_in(name, {rank, num_parts}));
+    for (const char* name : {kDocument, kOptimizer, kSegments})
+      names.push_back(name_in(name, {rank, num_parts}));
   }
   return names;
 }
 
-std::string in_state_dir(const std::string& name) { return std::string(kTrainingStateDir) + "/" + name; }
+std::string in_state_dir(const std::string& name) {
+  return std::string(kTrainingStateDir) + "/" + name;
+}
 
 FileMark mark_of(const std::string& path) {
   const MappedFile file(path);
@@ -53,14 +57,17 @@ FileMark mark_of(const std::string& path) {
   return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
 }
 
-[[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData,
-                  {.error = std::move(error),
-                   .where = join_path(checkpoint_dir, file),
-                   .what = std::move(what),
-                   .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or start from the "
-                                      "weights alone: `model.model: {}` without resume_from_checkpoint",
-                                      checkpoint_dir)});
+[[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file,
+                         std::string error, std::string what) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = std::move(error),
+       .where = join_path(checkpoint_dir, file),
+       .what = std::move(what),
+       .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: "
+                          "PATH`), or start from the "
+                          "weights alone: `model.model: {}` without resume_from_checkpoint",
+                          checkpoint_dir)});
 }
 
 void require_state_dir(const std::string& checkpoint_dir) {
@@ -68,20 +75,25 @@ void require_state_dir(const std::string& checkpoint_dir) {
   if (fs::is_directory(join_path(checkpoint_dir, kTrainingStateDir), error)) return;
   const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
   const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
-                     : is_checkpoint ? "it has trainer_state.json but no training_state/: written with `save_only_model: true` "
+                     : is_checkpoint ? "it has trainer_state.json but no training_state/: written "
+                                       "with `save_only_model: true` "
                                        "(or by another program)"
                                      : "it has neither training_state/ nor trainer_state.json";
   const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);
-  const std::string start = is_adapter ? fmt::format(
-                                             "merge the adapter (`rematch merge {} --output DIR`) and start a new run with "
-                                             "`model.model: DIR`",
-                                             checkpoint_dir)
-                                       : fmt::format("start a new run from its weights: `model.model: {}`", checkpoint_dir);
-  throw UserError(ErrorKind::kData, {.error = "a checkpoint without training state cannot be resumed",
-                                     .where = checkpoint_dir,
-                                     .what = what,
-                                     .fix = start + ", without resume_from_checkpoint; checkpoints that can be resumed need "
-                                                    "`training.save_only_model: false`"});
+  const std::string start =
+      is_adapter
+          ? fmt::format(
+                "merge the adapter (`rematch merge {} --output DIR`) and start a new run with "
+                "`model.model: DIR`",
+                checkpoint_dir)
+          : fmt::format("start a new run from its weights: `model.model: {}`", checkpoint_dir);
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "a checkpoint without training state cannot be resumed",
+       .where = checkpoint_dir,
+       .what = what,
+       .fix = start + ", without resume_from_checkpoint; checkpoints that can be resumed need "
+                      "`training.save_only_model: false`"});
 }
 
 // A model's card and its licence: people edit them, and nothing reads them.
@@ -89,12 +101,14 @@ bool is_document(const std::string& name) {
   return name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE");
 }
 
-/// Names, relative to the checkpoint, of the files that the manifest covers: all but documents and the manifest itself.
+/// Names, relative to the checkpoint, of the files that the manifest covers: all but documents and
+/// the manifest itself.
 std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
     std::string name = entry.path().lexically_relative(checkpoint_dir).generic_string();
-    if (entry.is_regular_file() && name != in_state_dir(kManifest) && !is_document(name)) names.push_back(std::move(name));
+    if (entry.is_regular_file() && name != in_state_dir(kManifest) && !is_document(name))
+      names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -120,14 +134,16 @@ NamedTensors read_tensors(const std::string& path) {
 }
 
 bool is_mark(const Json& value) {
-  return value.is_object() && value.contains("size_bytes") && value["size_bytes"].is_number_integer() && value.contains("xxh3") &&
+  return value.is_object() && value.contains("size_bytes") &&
+         value["size_bytes"].is_number_integer() && value.contains("xxh3") &&
          value["xxh3"].is_string();
 }
 
 // A name that leads out of the checkpoint counts as damage.
 bool is_inside(const std::string& name) {
   const fs::path path(name);
-  return path.is_relative() && !name.empty() && std::find(path.begin(), path.end(), "..") == path.end();
+  return path.is_relative() && !name.empty() &&
+         std::find(path.begin(), path.end(), "..") == path.end();
 }
 
 /// What the manifest says.
@@ -141,7 +157,8 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
   const std::string path = join_path(checkpoint_dir, name);
   std::error_code missing;
   if (!fs::is_regular_file(path, missing)) {
-    refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete", "its manifest is missing");
+    refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete",
+           "its manifest is missing");
   }
   Json root;
   try {
@@ -158,8 +175,11 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
   }
   Manifest manifest;
   if (root.contains("parts")) {
-    const bool is_count = root["parts"].is_number_integer() && root["parts"] >= 2 && root["parts"] <= 99999;
-    if (!is_count) refuse(checkpoint_dir, name, "the manifest of a training state is damaged", "its number of parts");
+    const bool is_count =
+        root["parts"].is_number_integer() && root["parts"] >= 2 && root["parts"] <= 99999;
+    if (!is_count)
+      refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
+             "its number of parts");
     manifest.num_parts = root["parts"].get<int>();
   }
   auto& marks = manifest.marks;
@@ -168,34 +188,41 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
       refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
              fmt::format("the entry of {}", python_json_string(item.key())));
     }
-    const FileMark mark{.size_bytes = item.value()["size_bytes"].get<int64_t>(), .hash = item.value()["xxh3"].get<std::string>()};
+    const FileMark mark{.size_bytes = item.value()["size_bytes"].get<int64_t>(),
+                        .hash = item.value()["xxh3"].get<std::string>()};
     marks.emplace_back(item.key(), mark);
   }
   for (const std::string& required : names_of_parts(manifest.num_parts)) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
     if (std::none_of(marks.begin(), marks.end(), same)) {
-      refuse(checkpoint_dir, name, "the manifest of a training state is damaged", fmt::format("it does not list {}", required));
+      refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
+             fmt::format("it does not list {}", required));
     }
   }
   return manifest;
 }
 
-void verify_file(const std::string& checkpoint_dir, const std::string& name, const FileMark& expected) {
+void verify_file(const std::string& checkpoint_dir, const std::string& name,
+                 const FileMark& expected) {
   const std::string path = join_path(checkpoint_dir, name);
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
-    refuse(checkpoint_dir, name, "a file of a checkpoint is missing", fmt::format("expected {} bytes, found no file", expected.size_bytes));
+    refuse(checkpoint_dir, name, "a file of a checkpoint is missing",
+           fmt::format("expected {} bytes, found no file", expected.size_bytes));
   }
   const auto size_bytes = static_cast<int64_t>(fs::file_size(path, error));
   if (size_bytes != expected.size_bytes) {
     refuse(checkpoint_dir, name,
-           size_bytes < expected.size_bytes ? "a file of a checkpoint is truncated" : "a file of a checkpoint was changed",
+           size_bytes < expected.size_bytes ? "a file of a checkpoint is truncated"
+                                            : "a file of a checkpoint was changed",
            fmt::format("expected {} bytes, found {}", expected.size_bytes, size_bytes));
   }
   const FileMark found = mark_of(path);
   if (found.hash != expected.hash) {
-    refuse(checkpoint_dir, name, "a file of a checkpoint was changed or belongs to another checkpoint",
-           fmt::format("expected hash {}, found {} ({} bytes)", expected.hash, found.hash, size_bytes));
+    refuse(checkpoint_dir, name,
+           "a file of a checkpoint was changed or belongs to another checkpoint",
+           fmt::format("expected hash {}, found {} ({} bytes)", expected.hash, found.hash,
+                       size_bytes));
   }
 }
 
@@ -205,7 +232,8 @@ std::string state_document_path(const std::string& checkpoint_dir, const StatePa
   return join_path(checkpoint_dir, in_state_dir(name_in(kDocument, part)));
 }
 
-void write_state_part(const std::string& checkpoint_dir, const StateFiles& files, const StatePart& part) {
+void write_state_part(const std::string& checkpoint_dir, const StateFiles& files,
+                      const StatePart& part) {
   const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
   make_directories(directory);
   write_text(join_path(directory, name_in(kDocument, part)), files.document);
@@ -233,11 +261,13 @@ void verify_state_files(const std::string& checkpoint_dir) {
   require_state_dir(checkpoint_dir);
   const auto marks = read_manifest(checkpoint_dir).marks;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(join_path(checkpoint_dir, kTrainingStateDir), error)) {
+  for (const auto& entry :
+       fs::directory_iterator(join_path(checkpoint_dir, kTrainingStateDir), error)) {
     const std::string file = entry.path().filename().string();
     const std::string name = in_state_dir(file);
     const auto same = [&](const auto& mark) { return mark.first == name; };
-    if (file == kManifest || file.front() == '.' || std::any_of(marks.begin(), marks.end(), same)) continue;
+    if (file == kManifest || file.front() == '.' || std::any_of(marks.begin(), marks.end(), same))
+      continue;
     refuse(checkpoint_dir, name, "a file in a training state does not belong there",
            fmt::format("the manifest lists {} files, but not this one", marks.size()));
   }
@@ -259,9 +289,12 @@ std::vector<StateFiles> read_state_parts(const std::string& checkpoint_dir) {
 }
 
 std::string read_state_document(const std::string& checkpoint_dir) {
-  return read_file(state_document_path(checkpoint_dir, {0, read_manifest(checkpoint_dir).num_parts}));
+  return read_file(
+      state_document_path(checkpoint_dir, {0, read_manifest(checkpoint_dir).num_parts}));
 }
 
-StateFiles read_state_files(const std::string& checkpoint_dir) { return std::move(read_state_parts(checkpoint_dir).front()); }
+StateFiles read_state_files(const std::string& checkpoint_dir) {
+  return std::move(read_state_parts(checkpoint_dir).front());
+}
 
 }  // namespace rematch

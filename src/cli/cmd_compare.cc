@@ -25,10 +25,11 @@ int run_compare(const CompareArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
   const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
   if (evaluations.empty()) {
-    throw UserError(ErrorKind::kData, {.error = "these runs have no evaluation to compare",
-                                       .where = arguments.runs.front(),
-                                       .what = "neither eval_results.json nor an evaluation in logging.jsonl",
-                                       .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT` for each"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "these runs have no evaluation to compare",
+                     .where = arguments.runs.front(),
+                     .what = "neither eval_results.json nor an evaluation in logging.jsonl",
+                     .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT` for each"});
   }
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
@@ -36,7 +37,9 @@ int run_compare(const CompareArguments& arguments) {
   terminal->print("* the best of its row");
   const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
   for (const HealthItem& item : judge_health(*evaluations.back().file, before)) {
-    if (!item.good) terminal->warn(fmt::format("{}: {} {}. {}", evaluations.back().name, item.name, item.value, item.advice));
+    if (!item.good)
+      terminal->warn(fmt::format("{}: {} {}. {}", evaluations.back().name, item.name, item.value,
+                                 item.advice));
   }
   if (!arguments.out.empty()) {
     write_file_atomic(arguments.out, markdown_table(table));
@@ -55,23 +58,34 @@ int run_report(const ReportArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
   const std::string html = report_html(runs, arguments.gallery);
   write_file_atomic(arguments.out, html);
-  std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out, static_cast<double>(html.size()) / 1e6);
+  std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out,
+                           static_cast<double>(html.size()) / 1e6);
   return 0;
 }
 
 }  // namespace
 
 std::vector<Command> add_report_commands(CLI::App& app) {
-  CLI::App* compare = app.add_subcommand("compare", "print a table of the scores of runs; warn about scores that got worse");
+  CLI::App* compare = app.add_subcommand(
+      "compare", "print a table of the scores of runs; warn about scores that got worse");
   const auto compared = std::make_shared<CompareArguments>();
-  compare->add_option("RUN", compared->runs, "run directories or result files, the one to compare with first")->required();
+  compare
+      ->add_option("RUN", compared->runs,
+                   "run directories or result files, the one to compare with first")
+      ->required();
   compare->add_option("--out", compared->out, "write the table as Markdown");
   compare->footer(
       "Examples:\n  rematch compare output/before output/first output/second\n"
-      "  rematch compare output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out table.md");
-  CLI::App* report = app.add_subcommand("report", "write one HTML page about runs: scores, health, curves, time, pictures, configuration");
+      "  rematch compare output/first/eval/checkpoint-100.json "
+      "output/first/eval/checkpoint-200.json --out table.md");
+  CLI::App* report = app.add_subcommand(
+      "report",
+      "write one HTML page about runs: scores, health, curves, time, pictures, configuration");
   const auto reported = std::make_shared<ReportArguments>();
-  report->add_option("RUN", reported->runs, "run directories or result files, \"before\" first and \"after\" last")->required();
+  report
+      ->add_option("RUN", reported->runs,
+                   "run directories or result files, \"before\" first and \"after\" last")
+      ->required();
   report->add_option("--out", reported->out, "file to write")->capture_default_str();
   report->add_option("--worst", reported->gallery.num_worst, "samples with the lowest label F1")
       ->capture_default_str()
@@ -80,9 +94,11 @@ std::vector<Command> add_report_commands(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(0, 200));
   report->footer(
-      "Examples:\n  rematch report output/before output/first output/after --out first.html\n  rematch report output/first --worst 24 "
+      "Examples:\n  rematch report output/before output/first output/after --out first.html\n  "
+      "rematch report output/first --worst 24 "
       "--even 0");
-  return {{compare, [compared] { return run_compare(*compared); }}, {report, [reported] { return run_report(*reported); }}};
+  return {{compare, [compared] { return run_compare(*compared); }},
+          {report, [reported] { return run_report(*reported); }}};
 }
 
 }  // namespace rematch

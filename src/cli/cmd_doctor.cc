@@ -24,8 +24,10 @@ void print_environment(const std::string& python, std::ostream& out) {
     out << fmt::format("  interpreter  {}: {}\n", found.command, found.problem);
     return;
   }
-  out << fmt::format("  interpreter  {} (Python {}, library {})\n", found.executable, found.python_version, or_none(found.libpython));
-  out << fmt::format("  its torch    {} (this program: {})\n", or_none(found.torch_version), REMATCH_TORCH_VERSION);
+  out << fmt::format("  interpreter  {} (Python {}, library {})\n", found.executable,
+                     found.python_version, or_none(found.libpython));
+  out << fmt::format("  its torch    {} (this program: {})\n", or_none(found.torch_version),
+                     REMATCH_TORCH_VERSION);
   out << fmt::format("  its vllm     {}\n", or_none(found.vllm_version));
 }
 
@@ -38,7 +40,8 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
   } catch (const UserError& error) {
     out << fmt::format("{:7} cannot run here\n", backend);
     for (const Problem& problem : error.problems()) {
-      out << fmt::format("  error: {}\n  where: {}\n  what:  {}\n  fix:   {}\n", problem.error, problem.where, problem.what, problem.fix);
+      out << fmt::format("  error: {}\n  where: {}\n  what:  {}\n  fix:   {}\n", problem.error,
+                         problem.where, problem.what, problem.fix);
     }
     return false;
   }

@@ -22,20 +22,23 @@ namespace rematch {
 namespace {
 
 std::string shown(const std::string& name, double value) {
-  const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) && name.find("_rate") == std::string::npos && value > 1;
+  const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) &&
+                        name.find("_rate") == std::string::npos && value > 1;
   return is_count ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.4f}", value);
 }
 
 constexpr size_t kShownRows = 20;
 
-/// Rows of `per_class` or `per_count`, the largest classes only. @param first  heading of the first column
+/// Rows of `per_class` or `per_count`, the largest classes only. @param first  heading of the first
+/// column
 std::vector<std::vector<std::string>> breakdown_table(const std::string& first, const Json& rows) {
-  std::vector<std::vector<std::string>> table{
-      {first, "images", "truths", "predictions", "recall", "precision, named", "recall, named", "F1, named"}};
+  std::vector<std::vector<std::string>> table{{first, "images", "truths", "predictions", "recall",
+                                               "precision, named", "recall, named", "F1, named"}};
   for (const Json& row : rows) {
     if (table.size() > kShownRows) break;
     std::vector<std::string> cells{printable(row["name"].get<std::string>())};
-    for (const char* count : {"images", "truths", "predictions"}) cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
+    for (const char* count : {"images", "truths", "predictions"})
+      cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
     for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})
       cells.push_back(fmt::format("{:.3f}", row[score].get<double>()));
     table.push_back(std::move(cells));
@@ -44,12 +47,13 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
 }
 
 /// Writes the results and shows them.
-void tell(EvaluationResult evaluated, const CocoEvaluator& coco, const std::optional<EvalFiles>& files, const Session& session,
-          Terminal& terminal) {
+void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
+          const std::optional<EvalFiles>& files, const Session& session, Terminal& terminal) {
   const Settings& settings = session.settings;
   const CocoResult coco_scores = coco.scores();
   if (files) {
-    for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco)) evaluated.values.push_back(std::move(value));
+    for (auto& value : reduce_metrics(coco_metrics(coco_scores), MetricScope::kCoco))
+      evaluated.values.push_back(std::move(value));
   }
 
   Json json;
@@ -70,7 +74,8 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco, const std::opti
     terminal.table(breakdown_table("class", json["per_class"]));
     terminal.table(breakdown_table("objects", json["per_count"]));
   }
-  terminal.say("wrote " + path + (files ? ", " + files->result_path() + " and files beside it" : ""));
+  terminal.say("wrote " + path +
+               (files ? ", " + files->result_path() + " and files beside it" : ""));
 }
 
 }  // namespace
@@ -90,9 +95,12 @@ int run_eval(const RunArguments& arguments) {
   const bool is_first = group.rank() == 0;
   meet_with_configuration(result, group);
   const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
-  const std::unique_ptr<Group> engine_ranks = needs_rollouts ? ranks_of_engine(settings, group) : nullptr;
-  const SessionNeeds needs{
-      .val_data = true, .val_truth = !settings.is_stage_2(), .rollouts = needs_rollouts, .engine_ranks = engine_ranks.get()};
+  const std::unique_ptr<Group> engine_ranks =
+      needs_rollouts ? ranks_of_engine(settings, group) : nullptr;
+  const SessionNeeds needs{.val_data = true,
+                           .val_truth = !settings.is_stage_2(),
+                           .rollouts = needs_rollouts,
+                           .engine_ranks = engine_ranks.get()};
   std::optional<Session> prepared;
   Rollouts rollouts;
   std::optional<EvalFiles> files;
@@ -104,13 +112,16 @@ int run_eval(const RunArguments& arguments) {
   together(group, [&] {
     if (needs.rollouts) rollouts = make_rollouts(session);
     if (rollouts.val_examiner && is_first)
-      files.emplace(settings.output.run_dir, settings.model.directory, rollouts.val_examiner->options().labels);
+      files.emplace(settings.output.run_dir, settings.model.directory,
+                    rollouts.val_examiner->options().labels);
   });
   CocoEvaluator coco;
-  const std::unique_ptr<Evaluation> evaluation = make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group);
+  const std::unique_ptr<Evaluation> evaluation =
+      make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group);
   const EvaluationResult evaluated = evaluation->run(process.terminal(), [&](const Examined& one) {
     const auto boxes = [&](const std::vector<SceneObject>& objects) {
-      return labelled_boxes(objects, one.sample->width_px, one.sample->height_px, rollouts.val_examiner->options().labels);
+      return labelled_boxes(objects, one.sample->width_px, one.sample->height_px,
+                            rollouts.val_examiner->options().labels);
     };
     coco.add(boxes(one.ground_truth), boxes(scene_of(one.parsed.objects)));
     files->add(one);

@@ -22,45 +22,58 @@ struct InitArguments {
   bool stage_1 = false;
 };
 
-int64_t rounded_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t rounded_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 // A JSON string is a double-quoted scalar of YAML.
 std::string quoted(const std::string& text) { return python_json_string(text); }
 
-std::string yaml_for(const InitArguments& arguments, const Dataset& train, const SampleLengths& lengths) {
-  const int64_t max_new_tokens = rounded_up(lengths.longest_answer + lengths.longest_answer / 4, 64);
+std::string yaml_for(const InitArguments& arguments, const Dataset& train,
+                     const SampleLengths& lengths) {
+  const int64_t max_new_tokens =
+      rounded_up(lengths.longest_answer + lengths.longest_answer / 4, 64);
   const int64_t max_length = rounded_up(lengths.longest_prompt + max_new_tokens, 64);
   std::string yaml = fmt::format(
       "# Written by `rematch init` for {} records of {}.\n"
-      "# Check it with `rematch check {}`; `rematch explain KEY` says what a key means (docs/config.md).\n\n"
+      "# Check it with `rematch check {}`; `rematch explain KEY` says what a key means "
+      "(docs/config.md).\n\n"
       "model:\n  model: {}\n\n"
-      "# Tokens of a prompt with its answer. The longest here: prompt {}, true answer {} (median {}).\n"
+      "# Tokens of a prompt with its answer. The longest here: prompt {}, true answer {} (median "
+      "{}).\n"
       "global_max_length: {}\n\n"
       "training:\n  output_dir: output\n  run_name: {}\n  num_train_epochs: 3\n"
       "  effective_batch_size: 16           # samples of an optimizer step\n"
-      "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory runs out\n"
+      "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
+      "runs out\n"
       "  learning_rate: 1.0e-5              # 1.0e-4 with an adapter\n"
       "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n"
       "  save_strategy: epoch\n  save_total_limit: 3\n  eval_strategy: {}\n\n"
-      "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the memory (docs/adapters.md)\n#   lora_rank: "
+      "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
+      "memory (docs/adapters.md)\n#   lora_rank: "
       "16\n\n",
-      train.size(), arguments.train, arguments.out, quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
-      lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2", arguments.val.empty() ? "\"no\"" : "epoch");
-  yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n", arguments.stage_1 ? "sft" : "rollout_matching_sft",
-                      quoted(arguments.train));
-  yaml += arguments.val.empty() ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
-                                : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
+      train.size(), arguments.train, arguments.out, quoted(arguments.model), lengths.longest_prompt,
+      lengths.longest_answer, lengths.median_answer, max_length,
+      arguments.stage_1 ? "stage1" : "stage2", arguments.val.empty() ? "\"no\"" : "epoch");
+  yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
+                      arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
+  yaml += arguments.val.empty()
+              ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
+              : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
   const std::optional<StoredPrompt> prompt = read_stored_prompt(arguments.model);
   if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
   yaml += fmt::format(
       "  extra:\n    rollout_matching:\n"
-      "      rollout_backend: native        # generates with the training weights; hf, vllm: `rematch doctor`\n"
+      "      rollout_backend: native        # generates with the training weights; hf, vllm: "
+      "`rematch doctor`\n"
       "      max_new_tokens: {:<5}          # the longest true answer and a quarter more\n"
       "{}",
-      max_new_tokens, arguments.stage_1 ? "" : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
+      max_new_tokens,
+      arguments.stage_1 ? ""
+                        : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
   if (prompt)
-    yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n", kStoredPromptFile,
-                        quoted(*prompt->texts.system_prompt));
+    yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n",
+                        kStoredPromptFile, quoted(*prompt->texts.system_prompt));
   return yaml;
 }
 
@@ -71,30 +84,38 @@ int run_init(const InitArguments& arguments) {
                                          .what = "`rematch init` does not overwrite",
                                          .fix = "give another name with --out, or remove it"});
   }
-  const Dataset train = Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
+  const Dataset train =
+      Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
   SampleLengths lengths = measure_lengths(train, arguments.model);
   if (!arguments.val.empty()) {
-    const SampleLengths val = measure_lengths(Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1}), arguments.model);
+    const SampleLengths val =
+        measure_lengths(Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1}),
+                        arguments.model);
     lengths.longest_prompt = std::max(lengths.longest_prompt, val.longest_prompt);
     lengths.longest_answer = std::max(lengths.longest_answer, val.longest_answer);
   }
   write_file_atomic(arguments.out, yaml_for(arguments, train, lengths));
-  std::cout << fmt::format("wrote {}\nnext: rematch check {}; rematch train {}\n", arguments.out, arguments.out, arguments.out);
+  std::cout << fmt::format("wrote {}\nnext: rematch check {}; rematch train {}\n", arguments.out,
+                           arguments.out, arguments.out);
   return 0;
 }
 
 }  // namespace
 
 std::vector<Command> add_init_command(CLI::App& app) {
-  CLI::App* init = app.add_subcommand("init", "write a commented configuration for a model and data, without questions");
+  CLI::App* init = app.add_subcommand(
+      "init", "write a commented configuration for a model and data, without questions");
   const auto arguments = std::make_shared<InitArguments>();
-  init->add_option("MODEL", arguments->model, "Hugging Face directory with coord tokens")->required();
+  init->add_option("MODEL", arguments->model, "Hugging Face directory with coord tokens")
+      ->required();
   init->add_option("JSONL", arguments->train, "training records")->required();
   init->add_option("--val", arguments->val, "validation records");
   init->add_option("--out", arguments->out, "file to write")->capture_default_str();
-  init->add_flag("--stage1", arguments->stage_1, "plain supervised training, as a first stage; default: rollout matching");
+  init->add_flag("--stage1", arguments->stage_1,
+                 "plain supervised training, as a first stage; default: rollout matching");
   init->footer(
-      "Examples:\n  rematch init base data/train.jsonl --val data/val.jsonl\n  rematch init base data/train.jsonl --stage1 --out "
+      "Examples:\n  rematch init base data/train.jsonl --val data/val.jsonl\n  rematch init base "
+      "data/train.jsonl --stage1 --out "
       "stage1.yaml");
   return {{init, [arguments] { return run_init(*arguments); }}};
 }

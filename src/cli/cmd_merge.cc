@@ -14,16 +14,27 @@ namespace rematch {
 
 int run_merge(const MergeArguments& arguments) {
   require_alone("rematch merge");
-  MergeOptions options{
-      .adapter_dir = arguments.adapter_dir, .base_dir = arguments.model_dir, .output_dir = arguments.output_dir, .dtype = std::nullopt};
-  if (!arguments.dtype.empty()) options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  MergeOptions options{.adapter_dir = arguments.adapter_dir,
+                       .base_dir = arguments.model_dir,
+                       .output_dir = arguments.output_dir,
+                       .dtype = std::nullopt};
+  if (!arguments.dtype.empty())
+    options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
   const MergedAdapter merged = merge_adapter(options);
   const std::string prompt = join_path(options.adapter_dir, kStoredPromptFile);
-  if (std::filesystem::exists(prompt)) write_file_atomic(join_path(options.output_dir, kStoredPromptFile), read_file(prompt));
-  std::cout << fmt::format("merged adapters of {} layers into {}", merged.num_layers, merged.base_dir);
-  std::cout << (merged.num_replaced > 0 ? fmt::format("; {} parameters replaced by the adapter's own", merged.num_replaced) : "");
-  std::cout << (merged.num_rows > 0 ? fmt::format("; the rows of {} tokens replaced\n", merged.num_rows) : "\n");
-  if (merged.untied) std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
+  if (std::filesystem::exists(prompt))
+    write_file_atomic(join_path(options.output_dir, kStoredPromptFile), read_file(prompt));
+  std::cout << fmt::format("merged adapters of {} layers into {}", merged.num_layers,
+                           merged.base_dir);
+  std::cout << (merged.num_replaced > 0
+                    ? fmt::format("; {} parameters replaced by the adapter's own",
+                                  merged.num_replaced)
+                    : "");
+  std::cout << (merged.num_rows > 0
+                    ? fmt::format("; the rows of {} tokens replaced\n", merged.num_rows)
+                    : "\n");
+  if (merged.untied)
+    std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
   std::cout << fmt::format("wrote {}\n", options.output_dir);
   return 0;
 }

@@ -41,14 +41,17 @@ Settings usual_settings(const std::string& model_dir) {
 
 PlanRequest request_of(const Settings& settings, const PlanArguments& arguments) {
   const bool on_gpu = arguments.gpu_memory_gib.has_value();
-  PlanRequest request =
-      plan_request(settings, {.on_gpu = on_gpu,
-                              .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib) : host_memory().total,
-                              .num_ranks = arguments.num_ranks,
-                              .zero_stage = arguments.zero_stage.value_or(settings.optim.zero_stage)});
+  PlanRequest request = plan_request(
+      settings,
+      {.on_gpu = on_gpu,
+       .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib)
+                              : host_memory().total,
+       .num_ranks = arguments.num_ranks,
+       .zero_stage = arguments.zero_stage.value_or(settings.optim.zero_stage)});
   if (arguments.row_tokens > 0) request.sample_tokens = arguments.row_tokens;
   if (arguments.image_tokens) {
-    request.visual_share = std::min(1.0, static_cast<double>(*arguments.image_tokens) / static_cast<double>(request.sample_tokens));
+    request.visual_share = std::min(1.0, static_cast<double>(*arguments.image_tokens) /
+                                             static_cast<double>(request.sample_tokens));
   }
   return request;
 }
@@ -58,12 +61,14 @@ PlanRequest request_of(const Settings& settings, const PlanArguments& arguments)
 int run_plan(const PlanArguments& arguments, std::ostream& out) {
   const std::optional<std::string> model_dir = model_dir_of(arguments.path);
   const Settings settings =
-      model_dir ? usual_settings(*model_dir) : load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
+      model_dir ? usual_settings(*model_dir)
+                : load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
   if (model_dir && !arguments.overrides.empty()) {
-    throw UserError(ErrorKind::kConfig, {.error = "--set needs a configuration",
-                                         .where = arguments.path,
-                                         .what = "a model directory has no keys to override",
-                                         .fix = "name a YAML configuration instead of the model's directory"});
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "--set needs a configuration",
+                     .where = arguments.path,
+                     .what = "a model directory has no keys to override",
+                     .fix = "name a YAML configuration instead of the model's directory"});
   }
   const PlanRequest request = request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);
@@ -76,31 +81,37 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
 }
 
 std::string check_memory(const PlanArguments& arguments) {
-  const Settings settings = load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
+  const Settings settings =
+      load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
   std::error_code ignored;
   if (!fs::is_regular_file(join_path(settings.model.directory, "config.json"), ignored)) return "";
   const PlanRequest request = request_of(settings, arguments);
   return check_memory(request, make_plan(request), arguments);
 }
 
-std::string check_memory(const PlanRequest& request, const MemoryPlan& plan, const PlanArguments& arguments) {
+std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
+                         const PlanArguments& arguments) {
   const int64_t least = least_bytes(request), memory = request.device.memory_bytes;
   if (memory == 0) return "";
   const bool asked_for = arguments.gpu_memory_gib.has_value();
   if (least > memory && asked_for) {
     const std::vector<std::string> advice = advice_for(request, plan);
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "this run cannot fit the device",
-                     .where = fmt::format("--gpu-memory {}", *arguments.gpu_memory_gib),
-                     .what = fmt::format("weights, optimizer and gradients alone take {} of {}; {} parameters, {} trained", gib_text(least),
-                                         gib_text(memory), plan.parameters.total, plan.parameters.trainable),
-                     .fix = fmt::format("{}; `rematch plan` shows every part", advice.front())});
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "this run cannot fit the device",
+         .where = fmt::format("--gpu-memory {}", *arguments.gpu_memory_gib),
+         .what = fmt::format(
+             "weights, optimizer and gradients alone take {} of {}; {} parameters, {} trained",
+             gib_text(least), gib_text(memory), plan.parameters.total, plan.parameters.trainable),
+         .fix = fmt::format("{}; `rematch plan` shows every part", advice.front())});
   }
   if (plan.fits) return "";
   // Without --gpu-memory the run may be meant for another machine.
-  return fmt::format("memory: {} on {} are expected at most, in the phase {}, and {} can be used; `rematch plan {}` shows what to change",
-                     gib_text(plan.peak_bytes), asked_for ? "the GPU" : "a CPU like this machine's", plan.peak_phase,
-                     gib_text(plan.usable_bytes), arguments.path);
+  return fmt::format(
+      "memory: {} on {} are expected at most, in the phase {}, and {} can be used; `rematch plan "
+      "{}` shows what to change",
+      gib_text(plan.peak_bytes), asked_for ? "the GPU" : "a CPU like this machine's",
+      plan.peak_phase, gib_text(plan.usable_bytes), arguments.path);
 }
 
 }  // namespace rematch

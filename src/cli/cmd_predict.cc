@@ -71,7 +71,8 @@ std::string jsonl_line(const Prediction& one) {
   return python_json(json) + "\n";
 }
 
-/// A COCO file of the predictions, without the images that cannot be read; the k-th of an answer has the score 1 − k/1000.
+/// A COCO file of the predictions, without the images that cannot be read; the k-th of an answer
+/// has the score 1 − k/1000.
 std::string coco_document(const std::vector<Prediction>& predictions) {
   std::set<std::string> labels;
   for (const Prediction& one : predictions) {
@@ -81,20 +82,25 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
   json["images"] = Json::array();
   json["categories"] = Json::array();
   json["annotations"] = Json::array();
-  for (const std::string& label : labels) json["categories"].push_back({{"id", json["categories"].size() + 1}, {"name", label}});
+  for (const std::string& label : labels)
+    json["categories"].push_back({{"id", json["categories"].size() + 1}, {"name", label}});
   for (const Prediction& one : predictions) {
     if (one.unreadable) continue;
     const size_t image_id = json["images"].size() + 1;
-    json["images"].push_back({{"id", image_id}, {"file_name", one.path}, {"width", one.width_px}, {"height", one.height_px}});
+    json["images"].push_back({{"id", image_id},
+                              {"file_name", one.path},
+                              {"width", one.width_px},
+                              {"height", one.height_px}});
     for (size_t k = 0; k < one.objects.size(); ++k) {
       const auto [x0, y0, x1, y1] = box_px(one.objects[k].geometry, one);
-      json["annotations"].push_back({{"id", json["annotations"].size() + 1},
-                                     {"image_id", image_id},
-                                     {"category_id", std::distance(labels.begin(), labels.find(one.objects[k].desc)) + 1},
-                                     {"bbox", {x0, y0, x1 - x0, y1 - y0}},
-                                     {"area", (x1 - x0) * (y1 - y0)},
-                                     {"iscrowd", 0},
-                                     {"score", 1.0 - static_cast<double>(k) / 1000.0}});
+      json["annotations"].push_back(
+          {{"id", json["annotations"].size() + 1},
+           {"image_id", image_id},
+           {"category_id", std::distance(labels.begin(), labels.find(one.objects[k].desc)) + 1},
+           {"bbox", {x0, y0, x1 - x0, y1 - y0}},
+           {"area", (x1 - x0) * (y1 - y0)},
+           {"iscrowd", 0},
+           {"score", 1.0 - static_cast<double>(k) / 1000.0}});
     }
   }
   return python_json(json) + "\n";
@@ -103,19 +109,23 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
 void draw(const Prediction& one, const std::string& directory, size_t index) {
   const Image image = load_image(one.path);
   std::vector<DrawnObject> objects;
-  for (const SceneObject& object : one.objects) objects.push_back({object.geometry, object.desc, kPredictionColor});
+  for (const SceneObject& object : one.objects)
+    objects.push_back({object.geometry, object.desc, kPredictionColor});
   const int side = std::clamp(std::max(image.width_px, image.height_px), 256, kDrawnSidePx);
   const std::string stem = std::filesystem::path(one.path).stem().string();
-  write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem), encode_png(scene_panel(image, objects, side).image()));
+  write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem),
+                    encode_png(scene_panel(image, objects, side).image()));
 }
 
-/// @throws UserError (data) that lists the images without an answer, those with the same problem together
+/// @throws UserError (data) that lists the images without an answer, those with the same problem
+/// together
 void report_unreadable(const std::vector<Prediction>& predictions) {
   std::vector<Problem> problems;
   for (const Prediction& one : predictions) {
     if (!one.unreadable) continue;
     const auto same = std::find_if(problems.begin(), problems.end(), [&](const Problem& problem) {
-      return problem.error == one.unreadable->error && problem.what == one.unreadable->what && problem.fix == one.unreadable->fix;
+      return problem.error == one.unreadable->error && problem.what == one.unreadable->what &&
+             problem.fix == one.unreadable->fix;
     });
     if (same == problems.end()) {
       problems.push_back(*one.unreadable);
@@ -140,23 +150,31 @@ int run_predict(PredictArguments& arguments) {
   std::optional<StagedFile> file;
   if (!arguments.out.empty()) file.emplace(arguments.out);
   Predictor predictor(arguments.predictor, *terminal);
-  const auto write = [&file](const std::string& text) { file ? file->write(text) : static_cast<void>(std::cout << text << std::flush); };
+  const auto write = [&file](const std::string& text) {
+    file ? file->write(text) : static_cast<void>(std::cout << text << std::flush);
+  };
   std::vector<Prediction> all;
   for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {
-    const std::vector<std::string> batch(images.begin() + static_cast<std::ptrdiff_t>(begin),
-                                         images.begin() + static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
+    const std::vector<std::string> batch(
+        images.begin() + static_cast<std::ptrdiff_t>(begin),
+        images.begin() +
+            static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
     for (Prediction& one : predictor.predict(batch)) {
       if (!arguments.draw_dir.empty() && !one.unreadable) draw(one, arguments.draw_dir, all.size());
       if (arguments.format == "jsonl") write(jsonl_line(one));
       all.push_back(std::move(one));
     }
-    terminal->progress({.phase = "predict", .done = static_cast<int64_t>(all.size()), .total = static_cast<int64_t>(images.size())});
+    terminal->progress({.phase = "predict",
+                        .done = static_cast<int64_t>(all.size()),
+                        .total = static_cast<int64_t>(images.size())});
   }
   terminal->finish_progress();
   if (arguments.format == "coco") write(coco_document(all));
   if (file) file->commit();
-  const auto num_answered = std::count_if(all.begin(), all.end(), [](const Prediction& one) { return !one.unreadable; });
-  if (!arguments.draw_dir.empty()) terminal->say(fmt::format("drew {} images into {}", num_answered, arguments.draw_dir));
+  const auto num_answered =
+      std::count_if(all.begin(), all.end(), [](const Prediction& one) { return !one.unreadable; });
+  if (!arguments.draw_dir.empty())
+    terminal->say(fmt::format("drew {} images into {}", num_answered, arguments.draw_dir));
   report_unreadable(all);
   return 0;
 }
@@ -164,27 +182,44 @@ int run_predict(PredictArguments& arguments) {
 }  // namespace
 
 std::vector<Command> add_predict_command(CLI::App& app) {
-  CLI::App* predict = app.add_subcommand("predict", "find the objects in images with a trained model (docs/serve.md)");
+  CLI::App* predict = app.add_subcommand(
+      "predict", "find the objects in images with a trained model (docs/serve.md)");
   const auto arguments = std::make_shared<PredictArguments>();
-  predict->add_option("MODEL", arguments->predictor.model_dir, "checkpoint: a Hugging Face directory or a PEFT adapter")->required();
-  predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")->required();
-  predict->add_option("--adapter", arguments->predictor.adapter_dir, "PEFT adapter on top of MODEL");
-  predict->add_option("--draw", arguments->draw_dir, "directory for copies of the images with the objects drawn in");
-  predict->add_option("--format", arguments->format, "jsonl: one line for each image; coco: one COCO document with scores")
+  predict
+      ->add_option("MODEL", arguments->predictor.model_dir,
+                   "checkpoint: a Hugging Face directory or a PEFT adapter")
+      ->required();
+  predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")
+      ->required();
+  predict->add_option("--adapter", arguments->predictor.adapter_dir,
+                      "PEFT adapter on top of MODEL");
+  predict->add_option("--draw", arguments->draw_dir,
+                      "directory for copies of the images with the objects drawn in");
+  predict
+      ->add_option("--format", arguments->format,
+                   "jsonl: one line for each image; coco: one COCO document with scores")
       ->check(CLI::IsMember({"jsonl", "coco"}))
       ->capture_default_str();
-  predict->add_option("--out", arguments->out, "file to write, replaced once all answers are there; default: standard output");
-  predict->add_option("--system", arguments->system, "system prompt; default: as stored with the checkpoint");
-  predict->add_option("--user", arguments->user, "user prompt; default: as stored with the checkpoint");
-  predict->add_option("--max-new-tokens", arguments->predictor.max_new_tokens, "longest answer; default: as stored with the checkpoint")
+  predict->add_option(
+      "--out", arguments->out,
+      "file to write, replaced once all answers are there; default: standard output");
+  predict->add_option("--system", arguments->system,
+                      "system prompt; default: as stored with the checkpoint");
+  predict->add_option("--user", arguments->user,
+                      "user prompt; default: as stored with the checkpoint");
+  predict
+      ->add_option("--max-new-tokens", arguments->predictor.max_new_tokens,
+                   "longest answer; default: as stored with the checkpoint")
       ->check(CLI::Range(1, 1 << 20));
   predict->add_option("--backend", arguments->predictor.backend, "native or hf")
       ->check(CLI::IsMember({"native", "hf"}))
       ->capture_default_str();
-  predict->add_option("--device", arguments->predictor.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  predict->add_option("--device", arguments->predictor.device, "auto, cpu, cuda or cuda:N")
+      ->capture_default_str();
   predict->footer(
       "Examples:\n  rematch predict output/run/checkpoint-200 photos --draw drawn > found.jsonl\n"
-      "  rematch predict base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out found.json");
+      "  rematch predict base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out "
+      "found.json");
   return {{predict, [arguments] { return run_predict(*arguments); }}};
 }
 

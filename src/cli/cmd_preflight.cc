@@ -1,4 +1,5 @@
-// `rematch check CONFIG`: everything that `train` would refuse, at once and before anything is loaded, and what the run needs.
+// `rematch check CONFIG`: everything that `train` would refuse, at once and before anything is
+// loaded, and what the run needs.
 #include <fmt/core.h>
 
 #include <iostream>
@@ -18,14 +19,19 @@ namespace rematch {
 namespace {
 
 Json json_of(ErrorKind kind, const Problem& problem) {
-  return {{"kind", kind_name(kind)}, {"error", problem.error}, {"where", problem.where}, {"what", problem.what}, {"fix", problem.fix}};
+  return {{"kind", kind_name(kind)},
+          {"error", problem.error},
+          {"where", problem.where},
+          {"what", problem.what},
+          {"fix", problem.fix}};
 }
 
 /// The device of `rematch plan`: a GPU where --gpu-memory names one, else this machine.
 PlanDevice device_of(const CheckArguments& arguments, const Settings& settings) {
   const bool on_gpu = arguments.gpu_memory_gib.has_value();
   return {.on_gpu = on_gpu,
-          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib) : host_memory().total,
+          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib)
+                                 : host_memory().total,
           .num_ranks = arguments.num_ranks,
           .zero_stage = settings.optim.zero_stage};
 }
@@ -42,7 +48,8 @@ struct Found {
 };
 
 void add_problems(Found& found, const UserError& error) {
-  for (const Problem& problem : error.problems()) found.problems.emplace_back(error.kind(), problem);
+  for (const Problem& problem : error.problems())
+    found.problems.emplace_back(error.kind(), problem);
 }
 
 // Reported together with the other problems, so that fixing those does not reveal this one.
@@ -58,11 +65,14 @@ void look_at_memory(Found& found, const Settings& settings, const CheckArguments
     return;
   }
   found.plan = plan_json(*request, plan);
-  found.needs = fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
-  if (arguments.num_ranks > 1) found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
+  found.needs =
+      fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
+  if (arguments.num_ranks > 1)
+    found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
   try {
-    const std::string warning =
-        check_memory(*request, plan, {.path = arguments.run.config_path, .gpu_memory_gib = arguments.gpu_memory_gib});
+    const std::string warning = check_memory(
+        *request, plan,
+        {.path = arguments.run.config_path, .gpu_memory_gib = arguments.gpu_memory_gib});
     if (!warning.empty()) found.warnings.push_back(warning);
   } catch (const UserError& error) {
     add_problems(found, error);
@@ -80,7 +90,8 @@ Found look(const CheckArguments& arguments) {
   }
   found.effective = effective_text(result);
   found.config = effective_json(result);
-  for (const Warning& warning : result.warnings) found.warnings.push_back(warning.text + " (" + warning.where + ")");
+  for (const Warning& warning : result.warnings)
+    found.warnings.push_back(warning.text + " (" + warning.where + ")");
   Preflight checked = preflight(result, arguments.run.device, arguments.num_ranks);
   found.problems = std::move(checked.problems);
   found.facts = std::move(checked.facts);
@@ -90,8 +101,10 @@ Found look(const CheckArguments& arguments) {
 }
 
 void print_json(const Found& found, std::ostream& out) {
-  Json root{{"ok", found.problems.empty()}, {"problems", Json::array()}, {"warnings", found.warnings}};
-  for (const auto& [kind, problem] : found.problems) root["problems"].push_back(json_of(kind, problem));
+  Json root{
+      {"ok", found.problems.empty()}, {"problems", Json::array()}, {"warnings", found.warnings}};
+  for (const auto& [kind, problem] : found.problems)
+    root["problems"].push_back(json_of(kind, problem));
   for (const auto& [name, text] : found.facts) root["found"][name] = text;
   if (!found.plan.is_null()) root["plan"] = found.plan;
   if (!found.config.is_null()) root["config"] = found.config;
@@ -101,10 +114,12 @@ void print_json(const Found& found, std::ostream& out) {
 void print_text(const Found& found, std::ostream& out) {
   out << found.effective << "\n";
   for (const auto& [name, text] : found.facts) out << fmt::format("{:14} {}\n", name, text);
-  if (!found.needs.empty()) out << fmt::format("{:14} {} (`rematch plan` shows every part)\n", "memory", found.needs);
+  if (!found.needs.empty())
+    out << fmt::format("{:14} {} (`rematch plan` shows every part)\n", "memory", found.needs);
   for (const std::string& text : found.warnings) {
     // Those of the configuration are in its text.
-    if (found.effective.find("warning: " + text) == std::string::npos) out << "warning: " << text << "\n";
+    if (found.effective.find("warning: " + text) == std::string::npos)
+      out << "warning: " << text << "\n";
   }
   out << "`rematch train` can start\n";
 }

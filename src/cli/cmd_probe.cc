@@ -15,12 +15,15 @@ namespace rematch {
 namespace {
 
 std::string range_text(const ProbeBucket& bucket) {
-  return bucket.min_objects == bucket.max_objects ? fmt::format("{}", bucket.min_objects)
-                                                  : fmt::format("{}-{}", bucket.min_objects, bucket.max_objects);
+  return bucket.min_objects == bucket.max_objects
+             ? fmt::format("{}", bucket.min_objects)
+             : fmt::format("{}-{}", bucket.min_objects, bucket.max_objects);
 }
 
 std::string share_text(int64_t part, int64_t whole) {
-  return whole == 0 ? "-" : fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return whole == 0 ? "-"
+                    : fmt::format("{:.1f}%",
+                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 /// Measured shares by name, in the order in which they are shown.
@@ -37,8 +40,11 @@ std::vector<std::pair<std::string, double>> shares(const ProbeNumbers& numbers) 
           {"found_by_samples", numbers.found()}};
 }
 
-void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict, const Settings& settings) {
-  Json json{{"model", settings.model.directory}, {"samples", numbers.num_draws}, {"num_images", numbers.total().num_images}};
+void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict,
+                const Settings& settings) {
+  Json json{{"model", settings.model.directory},
+            {"samples", numbers.num_draws},
+            {"num_images", numbers.total().num_images}};
   for (const auto& [name, value] : shares(numbers)) json["measured"][name] = value;
   json["by_object_count"] = Json::array();
   for (const ProbeBucket& bucket : numbers.by_count) {
@@ -51,21 +57,26 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
                                        {"found_by_samples", bucket.num_found},
                                        {"repeated", bucket.num_repeated}});
   }
-  json["verdict"] = {
-      {"action", name_of(verdict.action)}, {"headline", verdict.headline}, {"reasons", verdict.reasons}, {"steps", verdict.steps}};
+  json["verdict"] = {{"action", name_of(verdict.action)},
+                     {"headline", verdict.headline},
+                     {"reasons", verdict.reasons},
+                     {"steps", verdict.steps}};
   terminal.print(python_json(json, 2));
 }
 
 void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict) {
   std::vector<std::vector<std::string>> measured{{"measured", "value"}};
-  for (const auto& [name, value] : shares(numbers)) measured.push_back({name, fmt::format("{:.4f}", value)});
+  for (const auto& [name, value] : shares(numbers))
+    measured.push_back({name, fmt::format("{:.4f}", value)});
   terminal.table(measured);
   terminal.print("");
   const std::string found = fmt::format("found by {} samples", numbers.num_draws);
   std::vector<std::vector<std::string>> rows{{"objects", "images", "missing", found, "repeated"}};
   for (const ProbeBucket& bucket : numbers.by_count) {
-    rows.push_back({range_text(bucket), fmt::format("{}", bucket.num_images), share_text(bucket.num_missing, bucket.num_truths),
-                    share_text(bucket.num_found, bucket.num_missing), share_text(bucket.num_repeated, bucket.num_predictions)});
+    rows.push_back({range_text(bucket), fmt::format("{}", bucket.num_images),
+                    share_text(bucket.num_missing, bucket.num_truths),
+                    share_text(bucket.num_found, bucket.num_missing),
+                    share_text(bucket.num_repeated, bucket.num_predictions)});
   }
   terminal.table(rows);
   terminal.print("\nverdict: " + verdict.headline);
@@ -86,23 +97,33 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
                                          .fix = "set custom.val_jsonl"});
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
+  for (const Warning& warning : result.warnings)
+    terminal->warn(warning.text + " (" + warning.where + ")");
   const bool sorted = settings.data.object_ordering == ObjectOrdering::kSorted;
-  const double temperature = settings.generation.temperature > 0 ? settings.generation.temperature : 1.0;
-  const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, alone(), *terminal);
-  // Prompts are made; from here on the order is that of the examiner alone, which must not change between draws.
+  const double temperature =
+      settings.generation.temperature > 0 ? settings.generation.temperature : 1.0;
+  const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, alone(),
+                        *terminal);
+  // Prompts are made; from here on the order is that of the examiner alone, which must not change
+  // between draws.
   settings.data.object_ordering = ObjectOrdering::kSorted;
 
   Probe probe;
   const auto with_engine = [&](double engine_temperature, const auto& measure) {
     settings.generation.temperature = engine_temperature;
     const Rollouts rollouts = make_rollouts(session);
-    const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size, settings.generation.batch_size);
-    measure(Probe::Answers{
-        .examiner = *rollouts.val_examiner, .engine = *rollouts.engine, .offload = rollouts.offload.get(), .batch_size = batch_size});
+    const int batch_size =
+        std::max(settings.evaluation.per_device_eval_batch_size, settings.generation.batch_size);
+    measure(Probe::Answers{.examiner = *rollouts.val_examiner,
+                           .engine = *rollouts.engine,
+                           .offload = rollouts.offload.get(),
+                           .batch_size = batch_size});
   };
-  with_engine(0.0, [&](const Probe::Answers& answers) { probe.measure_greedy(answers, *terminal); });
-  with_engine(temperature, [&](const Probe::Answers& answers) { probe.measure_draws(answers, num_draws, *terminal); });
+  with_engine(0.0,
+              [&](const Probe::Answers& answers) { probe.measure_greedy(answers, *terminal); });
+  with_engine(temperature, [&](const Probe::Answers& answers) {
+    probe.measure_draws(answers, num_draws, *terminal);
+  });
 
   const ProbeNumbers numbers = probe.numbers();
   const ProbeVerdict verdict = judge(numbers, sorted);

@@ -36,15 +36,18 @@ Json line_of(const Examined& one, const Session& session) {
   line["dropped_invalid"] = one.parsed.dropped_invalid;
   line["prefix_text"] = one.parsed.prefix_text;
   line["predictions"] = Json::array();
-  for (const ParsedObject& object : one.parsed.objects) line["predictions"].push_back(object_json(object.desc, object.geometry));
+  for (const ParsedObject& object : one.parsed.objects)
+    line["predictions"].push_back(object_json(object.desc, object.geometry));
   line["ground_truth"] = Json::array();
-  for (const SceneObject& object : one.ground_truth) line["ground_truth"].push_back(object_json(object.desc, object.geometry));
+  for (const SceneObject& object : one.ground_truth)
+    line["ground_truth"].push_back(object_json(object.desc, object.geometry));
   line["pairs"] = one.matching.pairs;
   line["false_positives"] = one.matching.false_positives;
   line["false_negatives"] = one.matching.false_negatives;
   line["gating_rejections"] = one.matching.gating_rejections;
   line["matched_maskiou_sum"] = one.matching.matched_maskiou_sum;
-  const SegmentResult target = target_of(one, session.vocab, session.settings.match, session.settings.target);
+  const SegmentResult target =
+      target_of(one, session.vocab, session.settings.match, session.settings.target);
   line["target"] = segment_json(target);
   line["target"]["policy"] = session.settings.target.policy;
   return line;
@@ -52,7 +55,8 @@ Json line_of(const Examined& one, const Session& session) {
 
 }  // namespace
 
-int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output) {
+int run_rollout(const RunArguments& arguments, const std::string& split,
+                const std::string& output) {
   require_alone("rematch rollout");
   ConfigResult result = load_config(arguments.config_path, arguments.overrides);
   Settings& settings = result.settings;
@@ -68,7 +72,8 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
     settings.data.val_sample_limit = settings.data.train_sample_limit;
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  for (const Warning& warning : result.warnings) terminal->warn(warning.text + " (" + warning.where + ")");
+  for (const Warning& warning : result.warnings)
+    terminal->warn(warning.text + " (" + warning.where + ")");
   const std::string path = output.empty() ? settings.output.run_dir + "/rollouts.jsonl" : output;
   if (output.empty()) make_directories(settings.output.run_dir);
   FileWriter writer(path);

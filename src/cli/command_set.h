@@ -11,18 +11,20 @@ namespace rematch {
 /// A subcommand and what runs when it was given. Its arguments live in `run`.
 struct Command {
   CLI::App* app = nullptr;
-  std::function<int()> run;   ///< @return exit code; @throws UserError
-  bool leaves_files = false;  ///< whose worth outlives a terminal; others print, and end with their reader
+  std::function<int()> run;  ///< @return exit code; @throws UserError
+  /// whose worth outlives a terminal; others print, and end with their reader
+  bool leaves_files = false;
 };
 
-/// Commands that take a configuration or a model: `rematch train`, `launch`, `eval`, `check`, `plan`, `rollout`, `probe`,
-/// `add-coord-tokens`, `merge`, `doctor`.
+/// Commands that take a configuration or a model: `rematch train`, `launch`, `eval`, `check`,
+/// `plan`, `rollout`, `probe`, `add-coord-tokens`, `merge`, `doctor`.
 std::vector<Command> add_run_commands(CLI::App& app);
 
 /// `rematch stage NAME`.
 std::vector<Command> add_stage_command(CLI::App& app);
 
-/// `rematch data from-coco|from-voc|from-yolo|from-swift|check|show`: data in, and what is odd about them.
+/// `rematch data from-coco|from-voc|from-yolo|from-swift|check|show`: data in, and what is odd
+/// about them.
 std::vector<Command> add_data_commands(CLI::App& app);
 
 /// `rematch predict MODEL IMAGE|DIR …`.
@@ -34,7 +36,8 @@ std::vector<Command> add_report_commands(CLI::App& app);
 /// `rematch init MODEL JSONL`.
 std::vector<Command> add_init_command(CLI::App& app);
 
-/// `rematch explain KEY`, `rematch schema`, `rematch completions SHELL`. @param app  outlives the commands
+/// `rematch explain KEY`, `rematch schema`, `rematch completions SHELL`. @param app  outlives the
+/// commands
 std::vector<Command> add_explain_commands(CLI::App& app);
 
 /// All commands of the program, with their examples.

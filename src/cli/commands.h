@@ -17,8 +17,10 @@ struct RunArguments {
   std::string device = "auto";         ///< --device
 };
 
-/// `rematch check CONFIG --config-only`: prints every effective value and where it came from. @return exit code; @throws UserError
-int run_check(const std::string& config_path, const std::vector<std::string>& overrides, std::ostream& out);
+/// `rematch check CONFIG --config-only`: prints every effective value and where it came from.
+/// @return exit code; @throws UserError
+int run_check(const std::string& config_path, const std::vector<std::string>& overrides,
+              std::ostream& out);
 
 /// Arguments of `rematch check`.
 struct CheckArguments {
@@ -29,7 +31,8 @@ struct CheckArguments {
   bool json = false;
 };
 
-/// `rematch check CONFIG`: everything that `train` would refuse, found from headers; then the values, what was found and the memory needed.
+/// `rematch check CONFIG`: everything that `train` would refuse, found from headers; then the
+/// values, what was found and the memory needed.
 /// @throws UserError with all problems, unless as JSON. @return exit code
 int run_preflight(const CheckArguments& arguments, std::ostream& out);
 
@@ -45,14 +48,18 @@ struct PlanArguments {
   bool json = false;
 };
 
-/// `rematch plan CONFIG|MODEL_DIR`: how much memory a run takes, phase by phase; reads no weights. @throws UserError
+/// `rematch plan CONFIG|MODEL_DIR`: how much memory a run takes, phase by phase; reads no weights.
+/// @throws UserError
 int run_plan(const PlanArguments& arguments, std::ostream& out);
 
-/// Whether a configuration fits, for `rematch check`. @return a warning for people; empty when it fits, or nothing is known
-/// @throws UserError (config) when what every step holds is more than all memory of the GPU that was asked for
+/// Whether a configuration fits, for `rematch check`. @return a warning for people; empty when it
+/// fits, or nothing is known
+/// @throws UserError (config) when what every step holds is more than all memory of the GPU that
+/// was asked for
 std::string check_memory(const PlanArguments& arguments);
 /// The same for a plan that is made already. @param arguments  where it came from
-std::string check_memory(const PlanRequest& request, const MemoryPlan& plan, const PlanArguments& arguments);
+std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
+                         const PlanArguments& arguments);
 
 /// `rematch train CONFIG`
 int run_train(const RunArguments& arguments);
@@ -64,14 +71,18 @@ struct LaunchArguments {
   std::vector<std::string> command;  ///< `train` and its arguments
 };
 
-/// `rematch launch --nproc N [--restarts K] train CONFIG …`: N processes on this host that train together. @return launch_ranks()
+/// `rematch launch --nproc N [--restarts K] train CONFIG …`: N processes on this host that train
+/// together. @return launch_ranks()
 int run_launch(const LaunchArguments& arguments);
 
-/// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json into the run directory.
+/// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json
+/// into the run directory.
 int run_eval(const RunArguments& arguments);
 
-/// `rematch probe CONFIG`: measures on `custom.val_jsonl` whether stage 2 can help the checkpoint, prints what it found and what to do.
-/// @param num_draws  sampled answers for each image that misses an object, ≥ 1. @param as_json  one JSON object instead of tables
+/// `rematch probe CONFIG`: measures on `custom.val_jsonl` whether stage 2 can help the checkpoint,
+/// prints what it found and what to do.
+/// @param num_draws  sampled answers for each image that misses an object, ≥ 1. @param as_json  one
+/// JSON object instead of tables
 int run_probe(const RunArguments& arguments, int num_draws, bool as_json);
 
 /// `rematch rollout CONFIG`: writes each sample's rollout, parse and match as JSONL.
@@ -79,7 +90,8 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json);
 /// @param output  file to write; empty = rollouts.jsonl in the run directory
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output);
 
-/// `rematch add-coord-tokens MODEL OUT [--untie]`: adds the 1000 coord tokens to a stock model directory.
+/// `rematch add-coord-tokens MODEL OUT [--untie]`: adds the 1000 coord tokens to a stock model
+/// directory.
 int run_add_coord_tokens(const std::string& model_dir, const std::string& out_dir, bool untie);
 
 /// Arguments of `rematch merge`.
@@ -99,8 +111,8 @@ struct DoctorArguments {
   std::string device = "auto";
 };
 
-/// `rematch doctor`: one line per rollout backend, and what it lacks. @return 0 when the chosen backend (without a
-/// configuration: any) can run, else 4
+/// `rematch doctor`: one line per rollout backend, and what it lacks. @return 0 when the chosen
+/// backend (without a configuration: any) can run, else 4
 int run_doctor(const DoctorArguments& arguments, std::ostream& out);
 
 }  // namespace rematch

@@ -11,12 +11,14 @@ namespace rematch {
 namespace {
 
 /// "data check" → its options and subcommands, for every command.
-std::map<std::string, std::vector<std::string>> words_of(const CLI::App& app, const std::string& path = "") {
+std::map<std::string, std::vector<std::string>> words_of(const CLI::App& app,
+                                                         const std::string& path = "") {
   std::map<std::string, std::vector<std::string>> all;
   std::vector<std::string>& words = all[path];
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     words.push_back(command->get_name());
-    all.merge(words_of(*command, path.empty() ? command->get_name() : path + " " + command->get_name()));
+    all.merge(
+        words_of(*command, path.empty() ? command->get_name() : path + " " + command->get_name()));
   }
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) all[path].push_back("--" + name);
@@ -26,11 +28,13 @@ std::map<std::string, std::vector<std::string>> words_of(const CLI::App& app, co
 
 std::string bash_script(const CLI::App& app) {
   std::string cases;
-  for (const auto& [path, words] : words_of(app)) cases += fmt::format("    \"{}\") words=\"{}\" ;;\n", path, join(words, " "));
+  for (const auto& [path, words] : words_of(app))
+    cases += fmt::format("    \"{}\") words=\"{}\" ;;\n", path, join(words, " "));
   return fmt::format(
       "_rematch() {{\n  local current=${{COMP_WORDS[COMP_CWORD]}} path=\"\" words=\"\" i word\n"
       "  for ((i = 1; i < COMP_CWORD && i <= 2; ++i)); do\n    word=${{COMP_WORDS[i]}}\n"
-      "    [[ $word == -* ]] && break\n    [[ $i == 2 && $path != data ]] && break\n    path=\"${{path:+$path }}$word\"\n  done\n"
+      "    [[ $word == -* ]] && break\n    [[ $i == 2 && $path != data ]] && break\n    "
+      "path=\"${{path:+$path }}$word\"\n  done\n"
       "  case $path in\n{}  esac\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
       "  [[ $current == -* || -z $path ]] && return\n"
@@ -46,13 +50,16 @@ std::string fish_script(const CLI::App& app) {
     const std::string help = split(command->get_description(), '\n').front();
     std::string safe;
     for (const char c : help) safe += c == '\'' ? "\\'" : std::string{c};
-    text += fmt::format("complete -c rematch -n __fish_use_subcommand -a {} -d '{}'\n", command->get_name(), safe);
+    text += fmt::format("complete -c rematch -n __fish_use_subcommand -a {} -d '{}'\n",
+                        command->get_name(), safe);
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames())
-        text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -l {}\n", command->get_name(), name);
+        text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -l {}\n",
+                            command->get_name(), name);
     }
     for (const CLI::App* inner : command->get_subcommands([](const CLI::App*) { return true; }))
-      text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -a {}\n", command->get_name(), inner->get_name());
+      text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -a {}\n",
+                          command->get_name(), inner->get_name());
   }
   return text;
 }
@@ -61,24 +68,42 @@ std::string fish_script(const CLI::App& app) {
 
 std::string completions_for(const std::string& shell, const CLI::App& app) {
   if (shell == "fish") return fish_script(app);
-  if (shell == "zsh") return "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(app);
+  if (shell == "zsh")
+    return "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" +
+           bash_script(app);
   return bash_script(app);
 }
 
 void add_examples(CLI::App& app) {
   static const std::map<std::string, std::string> kExamples = {
-      {"train", "  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set training.run_name=seed1"},
-      {"launch", "  rematch launch --nproc 2 train my.yaml\n  rematch launch --nproc 4 --restarts 1 train my.yaml"},
-      {"eval", "  rematch eval my.yaml\n  rematch eval my.yaml --set model.model=output/run/checkpoint-100"},
-      {"check", "  rematch check my.yaml\n  rematch check my.yaml --gpu-memory 80 --ranks 4 --json"},
-      {"plan", "  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory 80 --ranks 4 --zero-stage 2"},
+      {"train",
+       "  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set "
+       "training.run_name=seed1"},
+      {"launch",
+       "  rematch launch --nproc 2 train my.yaml\n  rematch launch --nproc 4 --restarts 1 train "
+       "my.yaml"},
+      {"eval",
+       "  rematch eval my.yaml\n  rematch eval my.yaml --set "
+       "model.model=output/run/checkpoint-100"},
+      {"check",
+       "  rematch check my.yaml\n  rematch check my.yaml --gpu-memory 80 --ranks 4 --json"},
+      {"plan",
+       "  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory 80 --ranks "
+       "4 --zero-stage 2"},
       {"probe", "  rematch probe my.yaml\n  rematch probe my.yaml --samples 16 --json"},
-      {"rollout", "  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --output rollouts.jsonl"},
-      {"add-coord-tokens", "  rematch add-coord-tokens stock base\n  rematch add-coord-tokens models/stock models/base"},
+      {"rollout",
+       "  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --output "
+       "rollouts.jsonl"},
+      {"add-coord-tokens",
+       "  rematch add-coord-tokens stock base\n  rematch add-coord-tokens models/stock "
+       "models/base"},
       {"merge",
-       "  rematch merge output/lora/checkpoint-200 --output merged\n  rematch merge adapter --model base --output merged --dtype bfloat16"},
+       "  rematch merge output/lora/checkpoint-200 --output merged\n  rematch merge adapter "
+       "--model base --output merged --dtype bfloat16"},
       {"doctor", "  rematch doctor\n  rematch doctor my.yaml --device cuda"},
-      {"stage", "  rematch stage tokenize --model base < lines.jsonl\n  rematch stage match < scenes.jsonl"}};
+      {"stage",
+       "  rematch stage tokenize --model base < lines.jsonl\n  rematch stage match < "
+       "scenes.jsonl"}};
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     const auto found = kExamples.find(command->get_name());
     // A new command starts with its parent's footer.
@@ -89,7 +114,8 @@ void add_examples(CLI::App& app) {
 
 std::string meant_command(const CLI::App& app, const std::string& typed) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   if (std::find(names.begin(), names.end(), typed) != names.end()) return "";
   const std::vector<std::string> near = near_names(typed, names, 1);
   return near.empty() ? "" : near.front();

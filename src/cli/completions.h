@@ -7,7 +7,8 @@ class App;
 
 namespace rematch {
 
-/// A shell's completion script for all commands and options of the program. @param shell  "bash", "zsh" or "fish"
+/// A shell's completion script for all commands and options of the program. @param shell  "bash",
+/// "zsh" or "fish"
 std::string completions_for(const std::string& shell, const CLI::App& app);
 
 /// Sets two examples as the end of the help of each command that has none yet.

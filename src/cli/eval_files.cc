@@ -16,7 +16,8 @@ namespace {
 
 std::string name_of_model(const std::string& model_dir) {
   const std::filesystem::path path = std::filesystem::path(model_dir).lexically_normal();
-  const std::string name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  const std::string name =
+      path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
   return name.empty() || name == "." ? "model" : name;
 }
 
@@ -35,15 +36,20 @@ Json objects_json(const std::vector<Object>& objects) {
 /// [left, top, width, height] in pixels, the bounding box of a polygon.
 Json box_json(const Geometry& geometry, const Sample& sample) {
   const Aabb box = bounding_box(geometry);
-  const double x = sample.width_px / static_cast<double>(kNumBins), y = sample.height_px / static_cast<double>(kNumBins);
-  return {static_cast<double>(box.min_x) * x, static_cast<double>(box.min_y) * y, static_cast<double>(box.max_x - box.min_x) * x,
+  const double x = sample.width_px / static_cast<double>(kNumBins),
+               y = sample.height_px / static_cast<double>(kNumBins);
+  return {static_cast<double>(box.min_x) * x, static_cast<double>(box.min_y) * y,
+          static_cast<double>(box.max_x - box.min_x) * x,
           static_cast<double>(box.max_y - box.min_y) * y};
 }
 
 }  // namespace
 
-EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, const LabelMatch& labels)
-    : base_(join_path(run_dir, "eval/" + name_of_model(model_dir))), labels_(labels), breakdown_(labels) {
+EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir,
+                     const LabelMatch& labels)
+    : base_(join_path(run_dir, "eval/" + name_of_model(model_dir))),
+      labels_(labels),
+      breakdown_(labels) {
   make_directories(join_path(run_dir, "eval"));
 }
 
@@ -77,11 +83,13 @@ void EvalFiles::add_to(Json& result, const CocoResult& coco) const {
   result["per_class"] = per_class_json(breakdown_, coco);
   result["per_count"] = per_count_json(breakdown_);
   const std::string name = std::filesystem::path(base_).filename().string();
-  result["files"] = {{"samples", name + ".samples.jsonl"}, {"predictions", name + ".predictions.json"}, {"truth", name + ".truth.json"}};
+  result["files"] = {{"samples", name + ".samples.jsonl"},
+                     {"predictions", name + ".predictions.json"},
+                     {"truth", name + ".truth.json"}};
 }
 
-// Classes are numbered by the sorted labels of truths and predictions; a prediction of a class that no truth has is kept, and counts for
-// none, as in the scores above.
+// Classes are numbered by the sorted labels of truths and predictions; a prediction of a class that
+// no truth has is kept, and counts for none, as in the scores above.
 void EvalFiles::write(const Json& result) const {
   std::set<std::string> labels;
   for (const auto* scenes : {&truths_, &predictions_}) {
@@ -96,13 +104,15 @@ void EvalFiles::write(const Json& result) const {
   truth["images"] = Json::array();
   truth["categories"] = Json::array();
   truth["annotations"] = Json::array();
-  for (const std::string& label : labels) truth["categories"].push_back({{"id", truth["categories"].size() + 1}, {"name", label}});
+  for (const std::string& label : labels)
+    truth["categories"].push_back({{"id", truth["categories"].size() + 1}, {"name", label}});
   for (size_t i = 0; i < images_.size(); ++i) {
     const Sample& sample = images_[i];
-    truth["images"].push_back({{"id", sample.sample_id},
-                               {"file_name", sample.image_paths.empty() ? "" : sample.image_paths.front()},
-                               {"width", sample.width_px},
-                               {"height", sample.height_px}});
+    truth["images"].push_back(
+        {{"id", sample.sample_id},
+         {"file_name", sample.image_paths.empty() ? "" : sample.image_paths.front()},
+         {"width", sample.width_px},
+         {"height", sample.height_px}});
     for (const SceneObject& object : truths_[i]) {
       const Json box = box_json(object.geometry, sample);
       truth["annotations"].push_back({{"id", truth["annotations"].size() + 1},

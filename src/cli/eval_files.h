@@ -8,8 +8,8 @@
 
 namespace rematch {
 
-/// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the checkpoint, so that checkpoints of one run
-/// do not replace each other's results.
+/// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the
+/// checkpoint, so that checkpoints of one run do not replace each other's results.
 class EvalFiles {
  public:
   /// @param labels  classes of predictions.json and of the tables are their canonical forms
@@ -21,8 +21,9 @@ class EvalFiles {
   /// Adds the tables `per_class` and `per_count` and the names of the other files to the result.
   void add_to(Json& result, const CocoResult& coco) const;
 
-  /// Writes NAME.json (the result), NAME.samples.jsonl (truth, answer and pairs of each sample), NAME.predictions.json (COCO's results
-  /// format) and NAME.truth.json (the COCO annotations that the results refer to). @throws UserError (environment)
+  /// Writes NAME.json (the result), NAME.samples.jsonl (truth, answer and pairs of each sample),
+  /// NAME.predictions.json (COCO's results format) and NAME.truth.json (the COCO annotations that
+  /// the results refer to). @throws UserError (environment)
   void write(const Json& result) const;
 
   /// Path of NAME.json.

@@ -1,5 +1,6 @@
-// The command line: the only place that prints errors and decides exit codes. Arguments are declared in run_commands.cc, stage_command.cc
-// and with the commands themselves; the work is in cmd_*.cc.
+// The command line: the only place that prints errors and decides exit codes. Arguments are
+// declared in run_commands.cc, stage_command.cc and with the commands themselves; the work is in
+// cmd_*.cc.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -47,7 +48,8 @@ int guarded(const std::function<int()>& action) {
 }
 
 // CLI11's errors, in the same four lines as every other error.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first, const std::string& second) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first,
+                 const std::string& second) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   if (first.empty()) std::cerr << app.help();
   const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
@@ -55,25 +57,32 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
   const bool is_unknown = !first.empty() && first[0] != '-' && named.empty();
   std::string meant = first.empty() ? "" : meant_command(app, first);
   if (meant.empty() && !named.empty() && !second.empty())
-    if (const std::string inner = meant_command(*named.front(), second); !inner.empty()) meant = first + " " + inner;
-  std::cerr << format_problem({.error = "the command line is invalid",
-                               .where = "rematch …",
-                               .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
-                               .fix = (meant.empty() ? "" : fmt::format("did you mean `rematch {}`? ", meant)) +
-                                      "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
-                                      "or use --set KEY=VALUE"});
+    if (const std::string inner = meant_command(*named.front(), second); !inner.empty())
+      meant = first + " " + inner;
+  std::cerr << format_problem(
+      {.error = "the command line is invalid",
+       .where = "rematch …",
+       .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
+       .fix =
+           (meant.empty() ? "" : fmt::format("did you mean `rematch {}`? ", meant)) +
+           "see `rematch --help` and `rematch COMMAND --help`; hyper-parameters live in the YAML, "
+           "or use --set KEY=VALUE"});
   return exit_code(ErrorKind::kConfig);
 }
 
 int main_command(int argc, char** argv) {
   CLI::App app{
-      "Rematch — rollout-matching SFT for vision-language models: the model answers, its answer is matched with the ground truth, and "
+      "Rematch — rollout-matching SFT for vision-language models: the model answers, its answer is "
+      "matched with the ground truth, and "
       "the model learns from the result.\n"
       "Start with `scripts/demo`; every configuration key is in docs/config.md.",
       "rematch"};
-  app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " + REMATCH_TORCH_VERSION + ")");
+  app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " +
+                                        REMATCH_TORCH_VERSION + ")");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 success, 2 configuration or usage, 3 data, 4 environment, 70 a bug in Rematch, 130 interrupted (state saved).");
+  app.footer(
+      "Exit codes: 0 success, 2 configuration or usage, 3 data, 4 environment, 70 a bug in "
+      "Rematch, 130 interrupted (state saved).");
 
   const std::vector<Command> commands = add_commands(app);
   try {
@@ -82,7 +91,8 @@ int main_command(int argc, char** argv) {
     return report_usage(app, error, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
   }
   return guarded([&] {
-    const auto given = std::find_if(commands.begin(), commands.end(), [](const Command& command) { return command.app->parsed(); });
+    const auto given = std::find_if(commands.begin(), commands.end(),
+                                    [](const Command& command) { return command.app->parsed(); });
     REMATCH_CHECK(given != commands.end());
     if (given->leaves_files) survive_closed_pipe();
     return given->run();

@@ -37,7 +37,9 @@ std::optional<double> bytes_in(std::string_view message) {
   message.remove_prefix(found + kBefore.size());
   double bytes = 0;
   const auto [end, error] = std::from_chars(message.data(), message.data() + message.size(), bytes);
-  if (error != std::errc() || !std::string_view(end, message.data() + message.size() - end).starts_with(" bytes")) return std::nullopt;
+  if (error != std::errc() ||
+      !std::string_view(end, message.data() + message.size() - end).starts_with(" bytes"))
+    return std::nullopt;
   return bytes;
 }
 
@@ -49,14 +51,17 @@ struct PhaseAdvice {
 };
 
 constexpr const char* kLowerRollouts =
-    "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or max_new_tokens, or set offload.enabled: true";
+    "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or "
+    "max_new_tokens, or set offload.enabled: true";
 
 constexpr PhaseAdvice kPhases[] = {
     {"start", "before the first step: model, optimizer and engine",
-     "set model.torch_dtype: bfloat16 or tuner.train_type: lora, or lower native.kv_cache_gib or vllm.gpu_memory_utilization"},
+     "set model.torch_dtype: bfloat16 or tuner.train_type: lora, or lower native.kv_cache_gib or "
+     "vllm.gpu_memory_utilization"},
     {"rollout", "in a rollout", kLowerRollouts},
     {"update", "in forward, backward or update",
-     "lower training.per_device_train_batch_size or global_max_length, or set training.gradient_checkpointing: true or "
+     "lower training.per_device_train_batch_size or global_max_length, or set "
+     "training.gradient_checkpointing: true or "
      "tuner.train_type: lora"},
     {"evaluate", "in an evaluation", kLowerRollouts},
 };
@@ -64,19 +69,24 @@ constexpr PhaseAdvice kPhases[] = {
 std::string asked(const std::exception& error) {
   const std::string message = first_line(error.what());
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "an allocation failed";
-  if (const auto bytes = bytes_in(message)) return fmt::format("{} were asked for ({:.0f} bytes)", gib(*bytes), *bytes);
+  if (const auto bytes = bytes_in(message))
+    return fmt::format("{} were asked for ({:.0f} bytes)", gib(*bytes), *bytes);
   return message;
 }
 
 std::string there(std::string_view message) {
-  if (message.find(" has a total capacity of ") != std::string_view::npos) return "";  // a GPU's own message says it
+  // a GPU's own message says it
+  if (message.find(" has a total capacity of ") != std::string_view::npos) return "";
   const MemoryBytes memory = host_memory();
-  std::string text = memory.total > 0 ? fmt::format("; {} of {} were free on this machine (or in its container)",
-                                                    gib(static_cast<double>(memory.available)), gib(static_cast<double>(memory.total)))
-                                      : "; how much there was is unknown";
+  std::string text = memory.total > 0
+                         ? fmt::format("; {} of {} were free on this machine (or in its container)",
+                                       gib(static_cast<double>(memory.available)),
+                                       gib(static_cast<double>(memory.total)))
+                         : "; how much there was is unknown";
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    text += fmt::format("; ulimit -v allows this process {}", gib(static_cast<double>(limit.rlim_cur)));
+    text +=
+        fmt::format("; ulimit -v allows this process {}", gib(static_cast<double>(limit.rlim_cur)));
   }
   return text;
 }
@@ -86,8 +96,11 @@ std::string there(std::string_view message) {
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
   if (const auto* system = dynamic_cast<const std::system_error*>(&error)) {
-    // A thread that cannot be started lacks memory for its stack, or the limit of processes is reached.
-    if (system->code() == std::errc::not_enough_memory || system->code() == std::errc::resource_unavailable_try_again) return true;
+    // A thread that cannot be started lacks memory for its stack, or the limit of processes is
+    // reached.
+    if (system->code() == std::errc::not_enough_memory ||
+        system->code() == std::errc::resource_unavailable_try_again)
+      return true;
   }
   const std::string_view text = error.what();
   return std::any_of(std::begin(kMessages), std::end(kMessages),
@@ -95,15 +108,18 @@ bool is_out_of_memory(const std::exception& error) {
 }
 
 Problem out_of_memory(const std::exception& error, std::string_view phase) {
-  const auto* known = std::find_if(std::begin(kPhases), std::end(kPhases), [&](const PhaseAdvice& one) { return one.phase == phase; });
+  const auto* known = std::find_if(std::begin(kPhases), std::end(kPhases),
+                                   [&](const PhaseAdvice& one) { return one.phase == phase; });
   const bool is_known = known != std::end(kPhases);
   return {.error = "out of memory",
           .where = is_known ? fmt::format("this machine, {}", known->during) : "this machine",
           .what = asked(error) + there(error.what()),
           .fix = fmt::format("{}; `rematch plan` shows what takes how much; or raise the limit",
                              is_known ? known->lower
-                                      : "lower training.per_device_train_batch_size, global_max_length, rollout_generate_batch_size (hf), "
-                                        "native.max_num_seqs or native.kv_cache_gib, or set training.gradient_checkpointing: true")};
+                                      : "lower training.per_device_train_batch_size, "
+                                        "global_max_length, rollout_generate_batch_size (hf), "
+                                        "native.max_num_seqs or native.kv_cache_gib, or set "
+                                        "training.gradient_checkpointing: true")};
 }
 
 }  // namespace rematch

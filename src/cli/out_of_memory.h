@@ -6,11 +6,12 @@
 
 namespace rematch {
 
-/// True for what allocators, oneDNN, CUDA and the start of a thread throw when there is not enough memory; they have types and messages
-/// of their own.
+/// True for what allocators, oneDNN, CUDA and the start of a thread throw when there is not enough
+/// memory; they have types and messages of their own.
 bool is_out_of_memory(const std::exception& error);
 
-/// What was asked for, as far as the message says it, what was there (device; machine, container, ulimit), and what to lower.
+/// What was asked for, as far as the message says it, what was there (device; machine, container,
+/// ulimit), and what to lower.
 /// @param phase  of a training (Group::phase); empty = another command
 Problem out_of_memory(const std::exception& error, std::string_view phase = "");
 

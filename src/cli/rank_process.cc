@@ -24,7 +24,10 @@ namespace {
 }
 
 Ranks::Listener listener() {
-  return {.warn = [](const std::string& text) { std::cerr << "warning: " + text + "\n" << std::flush; }, .lost = end_process};
+  return {
+      .warn = [](const std::string& text) { std::cerr << "warning: " + text + "\n"
+                                                      << std::flush; },
+      .lost = end_process};
 }
 
 }  // namespace
@@ -32,7 +35,9 @@ Ranks::Listener listener() {
 RankProcess::RankProcess(const World& world, ConfigResult& result, const std::string& wish)
     : device_(device_of_rank(wish, world, num_gpus())),
       ranks_(world, listener(),
-             {.patience = std::chrono::seconds(result.settings.ddp_timeout), .backend = result.settings.ddp_backend, .device = device_}) {
+             {.patience = std::chrono::seconds(result.settings.ddp_timeout),
+              .backend = result.settings.ddp_backend,
+              .device = device_}) {
   agree_on_output(result.settings.output, group());
   if (world.rank == 0) {
     terminal_ = Terminal::standard();
@@ -42,13 +47,15 @@ RankProcess::RankProcess(const World& world, ConfigResult& result, const std::st
     file_.open(fmt::format("{}/rank-{}.log", logs, world.rank), std::ios::app);
     terminal_ = std::make_unique<Terminal>(file_, file_, Terminal::Options{});
   }
-  for (const Warning& warning : result.warnings) terminal_->warn(warning.text + " (" + warning.where + ")");
+  for (const Warning& warning : result.warnings)
+    terminal_->warn(warning.text + " (" + warning.where + ")");
   say_threads(world);
 }
 
 void RankProcess::say_threads(const World& world) {
   if (world.is_alone() || device_.rfind("cuda", 0) == 0) return;
-  terminal_->say(fmt::format("{} ranks with {} thread{} each (OMP_NUM_THREADS; torchrun sets 1)", world.size, at::get_num_threads(),
+  terminal_->say(fmt::format("{} ranks with {} thread{} each (OMP_NUM_THREADS; torchrun sets 1)",
+                             world.size, at::get_num_threads(),
                              at::get_num_threads() == 1 ? "" : "s"));
 }
 

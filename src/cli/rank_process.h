@@ -11,8 +11,8 @@
 
 namespace rematch {
 
-/// This process as one of the ranks of a command, or alone: its device, its connections, and where it may speak. Rank 0 has the terminal, each
-/// other one `logs/rank-N.log` in the run directory.
+/// This process as one of the ranks of a command, or alone: its device, its connections, and where
+/// it may speak. Rank 0 has the terminal, each other one `logs/rank-N.log` in the run directory.
 class RankProcess {
  public:
   /// Connects, agrees on the run directory with rank 0 and tells the warnings of the configuration.

@@ -15,8 +15,9 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
   const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
   const std::optional<StoredPrompt> stored = read_stored_prompt(model_dir);
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
-  const PromptEncoder prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-                              {.texts = stored ? stored->texts : PromptSettings{}, .merge_size = patches.merge_size});
+  const PromptEncoder prompts(
+      tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+      {.texts = stored ? stored->texts : PromptSettings{}, .merge_size = patches.merge_size});
   SampleLengths lengths;
   std::vector<int64_t> answers;
   for (const Sample& sample : dataset.samples()) {

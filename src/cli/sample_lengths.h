@@ -13,7 +13,8 @@ struct SampleLengths {
   int64_t longest = 0;  ///< prompt and true answer together
 };
 
-/// Measures a data set with a model's tokenizer, patches and stored prompt (else the built-in one); reads no image.
+/// Measures a data set with a model's tokenizer, patches and stored prompt (else the built-in one);
+/// reads no image.
 /// @throws UserError when the directory lacks a part, e.g. coord tokens
 SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_dir);
 

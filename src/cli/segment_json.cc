@@ -11,7 +11,8 @@ Json segment_json(const SegmentResult& result) {
   answer["labels"] = segment.labels;
   answer["coord_slots"] = Json::array();
   for (const Slot& slot : segment.slots_of(kCoordSlots)) {
-    answer["coord_slots"].push_back(Json::array({slot.position, slot.target, slot.source == SlotSource::kPrefix ? "prefix" : "append"}));
+    answer["coord_slots"].push_back(Json::array(
+        {slot.position, slot.target, slot.source == SlotSource::kPrefix ? "prefix" : "append"}));
   }
   answer["prompt_len"] = segment.prompt_len;
   answer["prefix_len"] = segment.prefix_len;

@@ -22,7 +22,8 @@ Json error_object(const UserError& error) {
   return value;
 }
 
-// A pending input line: its id (null when absent) and either its input or the error from reading it.
+// A pending input line: its id (null when absent) and either its input or the error from reading
+// it.
 struct Line {
   int64_t number = 0;
   Json id;
@@ -34,7 +35,8 @@ struct Line {
 Line read_line(const std::string& text, int64_t number) {
   Line line{.number = number};
   try {
-    // The reader of JSON forgives a byte order mark at its start, which is right for the first line only.
+    // The reader of JSON forgives a byte order mark at its start, which is right for the first line
+    // only.
     if (number > 1 && text.starts_with("\xEF\xBB\xBF")) {
       throw UserError(ErrorKind::kData, {.error = "a byte order mark in the middle of the input",
                                          .where = fmt::format("line {}", number),
@@ -120,14 +122,17 @@ void Stage::set_line_names(std::vector<std::string> names) {
 }
 
 std::string Stage::line_file(const std::string& directory) const {
-  REMATCH_CHECK(line_idx_ < line_names_.size(), fmt::format("line {} of {}", line_idx_, line_names_.size()));
+  REMATCH_CHECK(line_idx_ < line_names_.size(),
+                fmt::format("line {} of {}", line_idx_, line_names_.size()));
   const std::string& name = line_names_[line_idx_];
-  if (name.empty() || name.front() == '.' || name.size() > 200 || name.find('/') != std::string::npos ||
-      name.find('\0') != std::string::npos) {
-    throw UserError(ErrorKind::kData, {.error = "the id cannot be a file name",
-                                       .where = "id",
-                                       .what = name.substr(0, 80),
-                                       .fix = "use ids of 1 to 200 characters without \"/\" that do not start with a dot"});
+  if (name.empty() || name.front() == '.' || name.size() > 200 ||
+      name.find('/') != std::string::npos || name.find('\0') != std::string::npos) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the id cannot be a file name",
+         .where = "id",
+         .what = name.substr(0, 80),
+         .fix = "use ids of 1 to 200 characters without \"/\" that do not start with a dot"});
   }
   return fmt::format("{}/{}.safetensors", directory, name);
 }
@@ -142,25 +147,28 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
     throw_if_interrupted();
     if (python_strip(is_valid_utf8(text) ? text : "x").empty()) continue;
     lines.push_back(read_line(text, number));
-    if (static_cast<int>(lines.size()) >= batch_size) all_good = answer(stage, lines, out) && all_good;
+    if (static_cast<int>(lines.size()) >= batch_size)
+      all_good = answer(stage, lines, out) && all_good;
   }
   throw_if_interrupted();  // a signal ends a blocking read as the end of the input would
   if (in.bad()) {
-    throw UserError(ErrorKind::kEnvironment, {.error = "cannot read the input",
-                                              .where = "standard input",
-                                              .what = fmt::format("reading failed after line {}", number),
-                                              .fix = "check the file or the program that the input comes from"});
+    throw UserError(ErrorKind::kEnvironment,
+                    {.error = "cannot read the input",
+                     .where = "standard input",
+                     .what = fmt::format("reading failed after line {}", number),
+                     .fix = "check the file or the program that the input comes from"});
   }
   if (!lines.empty()) all_good = answer(stage, lines, out) && all_good;
   return all_good ? 0 : 3;
 }
 
 const JsonOrigin& input_origin() {
-  static const JsonOrigin kOrigin{.path = "",
-                                  .error = "{} has an invalid value",
-                                  .fix = "correct it; docs/contract/STAGES.md describes each stage's input",
-                                  .null_is_absent = true,
-                                  .unknown_key = ErrorKind::kConfig};
+  static const JsonOrigin kOrigin{
+      .path = "",
+      .error = "{} has an invalid value",
+      .fix = "correct it; docs/contract/STAGES.md describes each stage's input",
+      .null_is_absent = true,
+      .unknown_key = ErrorKind::kConfig};
   return kOrigin;
 }
 

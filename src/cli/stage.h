@@ -9,7 +9,8 @@
 
 namespace rematch {
 
-/// Command-line options a stage may take (STAGES.md); a stage names those it needs in its table row.
+/// Command-line options a stage may take (STAGES.md); a stage names those it needs in its table
+/// row.
 struct StageOptions {
   std::string model_dir;          ///< --model
   std::string output_dir;         ///< --output
@@ -19,14 +20,18 @@ struct StageOptions {
   int batch_size = 1;             ///< --batch-size, lines per run() call
 };
 
-/// One stage of the loop as JSON in, JSON out. Implementations live in cli/stages/, one short file each.
+/// One stage of the loop as JSON in, JSON out. Implementations live in cli/stages/, one short file
+/// each.
 class Stage {
  public:
   virtual ~Stage() = default;
-  /// Answers one input line (its "id" already taken out). @throws UserError, which becomes the line's "error".
+  /// Answers one input line (its "id" already taken out). @throws UserError, which becomes the
+  /// line's "error".
   virtual Json run(const Json& input) = 0;
-  /// Answers several lines together (`generate`); the default runs them one by one. The answer has the size of `inputs`.
-  /// @param errors  same size, pre-filled null: an entry set to an error object fails that line only.
+  /// Answers several lines together (`generate`); the default runs them one by one. The answer has
+  /// the size of `inputs`.
+  /// @param errors  same size, pre-filled null: an entry set to an error object fails that line
+  /// only.
   virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
 
   /// Called before run_batch: for each input its id as text, or "line-N" without an id.
@@ -45,16 +50,18 @@ class Stage {
 struct StageRow {
   const char* name;
   const char* summary;
-  std::vector<std::string> options;  ///< which of StageOptions it takes: "model", "output", "backend", "dtype", "batch-size", "device"
+  /// which of StageOptions it takes: "model", "output", "backend", "dtype", "batch-size", "device"
+  std::vector<std::string> options;
   std::unique_ptr<Stage> (*make)(const StageOptions&);
 };
 
-/// Runs JSON lines from `in` to `out`, same order, "id" echoed. A bad line gives {"id", "error": {kind, message, fix}} only.
+/// Runs JSON lines from `in` to `out`, same order, "id" echoed. A bad line gives {"id", "error":
+/// {kind, message, fix}} only.
 /// @return 0, or 3 when any line failed
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
 
-/// For reading an input line with JsonFields: an invalid value is an error of kind data, an unknown key one of kind config; null is the
-/// default.
+/// For reading an input line with JsonFields: an invalid value is an error of kind data, an unknown
+/// key one of kind config; null is the default.
 const JsonOrigin& input_origin();
 
 // Factories, one for each file of cli/stages/.

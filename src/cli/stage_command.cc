@@ -20,16 +20,23 @@ struct StageArguments {
 };
 
 CLI::App* add_stage_arguments(CLI::App& app, StageArguments& arguments) {
-  CLI::App* command = app.add_subcommand("stage", "run one stage of the loop on JSON lines (stdin → stdout)");
+  CLI::App* command =
+      app.add_subcommand("stage", "run one stage of the loop on JSON lines (stdin → stdout)");
   std::string names = "stage to run:";
-  for (const StageRow& row : stage_table()) names += fmt::format("\n  {:9} {}", row.name, row.summary);
+  for (const StageRow& row : stage_table())
+    names += fmt::format("\n  {:9} {}", row.name, row.summary);
   command->add_option("NAME", arguments.name, names)->required();
-  command->add_option("--model", arguments.options.model_dir, "Hugging Face directory (text stages need only its tokenizer.json)");
+  command->add_option("--model", arguments.options.model_dir,
+                      "Hugging Face directory (text stages need only its tokenizer.json)");
   command->add_option("--output", arguments.options.output_dir, "directory for safetensors files");
-  command->add_option("--backend", arguments.options.backend, "rollout backend of `generate`")->capture_default_str();
-  command->add_option("--dtype", arguments.options.dtype, "float32 or bfloat16")->capture_default_str();
+  command->add_option("--backend", arguments.options.backend, "rollout backend of `generate`")
+      ->capture_default_str();
+  command->add_option("--dtype", arguments.options.dtype, "float32 or bfloat16")
+      ->capture_default_str();
   command->add_option("--device", arguments.options.device, "auto, cpu, cuda or cuda:N");
-  command->add_option("--batch-size", arguments.options.batch_size, "input lines generated together")->capture_default_str();
+  command
+      ->add_option("--batch-size", arguments.options.batch_size, "input lines generated together")
+      ->capture_default_str();
   return command;
 }
 
@@ -42,16 +49,19 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments) 
     const bool given = command.count(std::string("--") + name) > 0;
     const bool needed = std::string(name) == "model" || std::string(name) == "output";
     if (given && !takes(name)) {
-      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} does not take --{}", row.name, name),
-                                           .where = fmt::format("rematch stage {}", row.name),
-                                           .what = fmt::format("its options: {}", row.options.empty() ? "none" : join(row.options, ", ")),
-                                           .fix = "remove the option"});
+      throw UserError(ErrorKind::kConfig,
+                      {.error = fmt::format("stage {} does not take --{}", row.name, name),
+                       .where = fmt::format("rematch stage {}", row.name),
+                       .what = fmt::format("its options: {}",
+                                           row.options.empty() ? "none" : join(row.options, ", ")),
+                       .fix = "remove the option"});
     }
     if (needed && takes(name) && !given) {
-      throw UserError(ErrorKind::kConfig, {.error = fmt::format("stage {} needs --{}", row.name, name),
-                                           .where = fmt::format("rematch stage {}", row.name),
-                                           .what = "the option is missing",
-                                           .fix = fmt::format("add --{} DIR", name)});
+      throw UserError(ErrorKind::kConfig,
+                      {.error = fmt::format("stage {} needs --{}", row.name, name),
+                       .where = fmt::format("rematch stage {}", row.name),
+                       .what = "the option is missing",
+                       .fix = fmt::format("add --{} DIR", name)});
     }
   }
   if (arguments.options.batch_size < 1) {

@@ -5,7 +5,8 @@
 
 namespace rematch {
 
-/// The ONE table of stages, in the order of the loop. Help, option checks and `rematch stage NAME` come from it.
+/// The ONE table of stages, in the order of the loop. Help, option checks and `rematch stage NAME`
+/// come from it.
 const std::vector<StageRow>& stage_table();
 
 /// Row of a stage. @throws UserError (config) with did-you-mean for an unknown name

@@ -15,7 +15,8 @@
 namespace rematch {
 namespace {
 
-/// Descriptor 1 with a buffer; keeps errno of the first write that failed, which a std::filebuf does not.
+/// Descriptor 1 with a buffer; keeps errno of the first write that failed, which a std::filebuf
+/// does not.
 class WatchedOutput : public std::streambuf {
  public:
   WatchedOutput() { reset(); }
@@ -53,7 +54,8 @@ class WatchedOutput : public std::streambuf {
 };
 
 WatchedOutput& output() {
-  static auto* const kept = new WatchedOutput;  // never destroyed: std::cout is flushed after the destructors of statics
+  // never destroyed: std::cout is flushed after the destructors of statics
+  static auto* const kept = new WatchedOutput;
   return *kept;
 }
 
@@ -63,7 +65,8 @@ void watch_standard_output() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
     // The lowest free number is `fd`. For reading only: writing to it fails.
-    [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    [[maybe_unused]] const int opened =
+        ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
   std::cout.rdbuf(&output());
 }
@@ -73,11 +76,13 @@ void survive_closed_pipe() { std::signal(SIGPIPE, SIG_IGN); }
 int finish_standard_output(int exit_code) {
   std::cout.flush();
   if (output().error() == 0) return exit_code;
-  std::cerr << format_problem({.error = "cannot write the output",
-                               .where = "standard output",
-                               .what = std::strerror(output().error()),
-                               .fix = output().error() == EPIPE ? "keep the program that reads it running, or write into a file"
-                                                                : "free disk space, or write to another place"});
+  std::cerr << format_problem(
+      {.error = "cannot write the output",
+       .where = "standard output",
+       .what = std::strerror(output().error()),
+       .fix = output().error() == EPIPE
+                  ? "keep the program that reads it running, or write into a file"
+                  : "free disk space, or write to another place"});
   return exit_code == 0 ? rematch::exit_code(ErrorKind::kEnvironment) : exit_code;
 }
 

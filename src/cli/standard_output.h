@@ -2,15 +2,18 @@
 
 namespace rematch {
 
-/// Gives std::cout a buffer that remembers the first failure of a write; call it before anything is printed. Descriptors 0 to 2 that the
-/// process was started without are filled with ones that fail, so that no file of ours becomes "standard output".
+/// Gives std::cout a buffer that remembers the first failure of a write; call it before anything is
+/// printed. Descriptors 0 to 2 that the process was started without are filled with ones that fail,
+/// so that no file of ours becomes "standard output".
 void watch_standard_output();
 
-/// For commands whose result is not their output: a closed pipe is an error of the write (exit 4), not the end of the process. Commands
-/// that print leave SIGPIPE as it is, so that `rematch check … | head` ends quietly.
+/// For commands whose result is not their output: a closed pipe is an error of the write (exit 4),
+/// not the end of the process. Commands that print leave SIGPIPE as it is, so that `rematch check …
+/// | head` ends quietly.
 void survive_closed_pipe();
 
-/// Writes what is left in the buffer. When any of the output could not be written, says so on standard error.
+/// Writes what is left in the buffer. When any of the output could not be written, says so on
+/// standard error.
 /// @return the exit code of the process: 4 instead of 0 for lost output
 int finish_standard_output(int exit_code);
 

@@ -14,7 +14,9 @@ namespace {
 bool rule_applies(const std::string& when, const Node& node) {
   if (when == "on") return !is_off(node);
   if (when[0] == '=') {
-    const auto equal = [&](const Node& value) { return value.is_scalar() && value.scalar == when.substr(1); };
+    const auto equal = [&](const Node& value) {
+      return value.is_scalar() && value.scalar == when.substr(1);
+    };
     return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
   }
   const Json value = free_json(node);
@@ -37,8 +39,10 @@ class Checker {
   void section(const Node& node, const std::string& path) {
     if (node.is_null()) return;  // `training:` with nothing below it
     if (!node.is_map()) {
-      problems_.push_back({fmt::format("`{}` must be a mapping", path), node.origin.text(), fmt::format("it is {}", brief(node)),
-                           fmt::format("write `{}:` with keys below it", path.substr(path.rfind('.') + 1))});
+      problems_.push_back(
+          {fmt::format("`{}` must be a mapping", path), node.origin.text(),
+           fmt::format("it is {}", brief(node)),
+           fmt::format("write `{}:` with keys below it", path.substr(path.rfind('.') + 1))});
       return;
     }
     for (const Member& member : node.members) one(member, path);
@@ -46,7 +50,8 @@ class Checker {
 
   CheckResult take() {
     if (unknown_ > kMostUnknown) {
-      problems_.push_back({"more unknown keys", "the same files", fmt::format("{} more than shown", unknown_ - kMostUnknown),
+      problems_.push_back({"more unknown keys", "the same files",
+                           fmt::format("{} more than shown", unknown_ - kMostUnknown),
                            "check that this is a Rematch configuration"});
     }
     return {values_, std::move(warnings_)};
@@ -71,9 +76,13 @@ class Checker {
     std::vector<std::string> near = suggest_keys(section_path, member.key);
     for (std::string& name : near) name = "`" + name + "`";
     if (!near.empty()) fix = fmt::format("did you mean {}? ", join(near, " or "));
-    if (find_key(member.key)) fix = fmt::format("nest it below `{}:`, or use `--set {}=…`. ", split(member.key, '.').front(), member.key);
-    const std::string name = shortened(section_path.empty() ? member.key : section_path + "." + member.key);
-    const std::string section_name = section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
+    if (find_key(member.key))
+      fix = fmt::format("nest it below `{}:`, or use `--set {}=…`. ",
+                        split(member.key, '.').front(), member.key);
+    const std::string name =
+        shortened(section_path.empty() ? member.key : section_path + "." + member.key);
+    const std::string section_name =
+        section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
     problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
                          fmt::format("there is no key with this name {}", section_name),
                          fix + "Correct or remove it; docs/config.md lists all keys"});
@@ -83,7 +92,8 @@ class Checker {
     const Node& node = member.value;
     if (node.is_null()) {
       if (spec.state == KeyState::kHonoured) {
-        values_.set(spec.path, default_value(spec), fmt::format("default (null at {})", member.key_origin.text()), false);
+        values_.set(spec.path, default_value(spec),
+                    fmt::format("default (null at {})", member.key_origin.text()), false);
       }
       return;
     }
@@ -97,7 +107,8 @@ class Checker {
       if (problems_.size() == before) apply_rules(spec, member);
       if (problems_.size() > before) return;
       const bool given = !value.is_null();
-      values_.set(spec.path, given ? std::move(value) : default_value(spec), node.origin.text(), given);
+      values_.set(spec.path, given ? std::move(value) : default_value(spec), node.origin.text(),
+                  given);
     }
   }
 
@@ -110,19 +121,24 @@ class Checker {
       } else if (rule.verdict == ValueRule::Verdict::kRefuse) {
         refuse(spec, member, rule.text);
       } else if (const CapabilityRow& row = capability(rule.needs); !row.built) {
-        problems_.push_back({fmt::format("`{}: {}` needs {}, which is not built yet", spec.path, brief(member.value), row.name),
-                             member.value.origin.text(), fmt::format("this version of Rematch does not have {}", row.name), row.meanwhile});
+        problems_.push_back({fmt::format("`{}: {}` needs {}, which is not built yet", spec.path,
+                                         brief(member.value), row.name),
+                             member.value.origin.text(),
+                             fmt::format("this version of Rematch does not have {}", row.name),
+                             row.meanwhile});
         return;
       }
     }
   }
 
   void refuse(const KeySpec& spec, const Member& member, const std::string& advice) {
-    problems_.push_back(
-        {fmt::format("`{}` is refused", spec.path), member.value.origin.text(), fmt::format("it is {}", brief(member.value)), advice});
+    problems_.push_back({fmt::format("`{}` is refused", spec.path), member.value.origin.text(),
+                         fmt::format("it is {}", brief(member.value)), advice});
   }
 
-  void warn(std::string text, const Origin& where) { warnings_.push_back({std::move(text), where.text()}); }
+  void warn(std::string text, const Origin& where) {
+    warnings_.push_back({std::move(text), where.text()});
+  }
 
   static constexpr int kMostUnknown = 50;
   std::vector<Problem>& problems_;

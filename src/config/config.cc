@@ -32,7 +32,8 @@ Settings filled_settings(const Values& values) {
   const TrainerVariant variant = variant_of(values);
   Settings settings;
   for (const KeySpec& spec : schema()) {
-    if (spec.fill && spec.only_in.value_or(variant) == variant) spec.fill(settings, key_value_of(spec, values.json(spec.path)));
+    if (spec.fill && spec.only_in.value_or(variant) == variant)
+      spec.fill(settings, key_value_of(spec, values.json(spec.path)));
   }
   return settings;
 }
@@ -44,11 +45,14 @@ void resolve(Settings& settings, Values& values) {
   settings.generation.top_k = std::max(0, settings.generation.top_k);
   OutputSettings& output = settings.output;
   output.run_dir = run_directory(output, resume == "latest");
-  if (values.is_null("training.logging_dir")) values.derive("training.logging_dir", output.run_dir + "/runs", "the run directory");
+  if (values.is_null("training.logging_dir"))
+    values.derive("training.logging_dir", output.run_dir + "/runs", "the run directory");
   output.logging_dir = values.text("training.logging_dir");
 }
 
-std::string shown(const Json& value) { return value.is_string() ? value.get<std::string>() : python_json(value); }
+std::string shown(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : python_json(value);
+}
 
 std::vector<EffectiveValue> effective_values(const Values& values) {
   std::vector<EffectiveValue> rows;
@@ -67,13 +71,15 @@ std::vector<EffectiveValue> effective_values(const Values& values) {
 
 }  // namespace
 
-ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides, int world_size) {
+ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides,
+                         int world_size) {
   std::vector<Problem> problems;
   const Source source = load_source(path, overrides, problems);
   const bool readable = problems.empty();
   CheckResult checked = check_keys(source.root, problems);
   // An unreadable file would only add "required" for keys that it may contain.
-  if (readable) apply_cross_rules(checked.values, {source, path, world_size}, problems, checked.warnings);
+  if (readable)
+    apply_cross_rules(checked.values, {source, path, world_size}, problems, checked.warnings);
   if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));
 
   auto values = std::make_shared<Values>(checked.values);

@@ -29,12 +29,14 @@ struct ConfigResult {
 /// @param path        YAML file. @param overrides  `a.b.c=value` of --set, later ones win
 /// @param world_size  ranks, for gradient_accumulation_steps
 /// @throws UserError (config) with ALL problems of the files together
-ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {}, int world_size = 1);
+ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                         int world_size = 1);
 
 /// The effective configuration as nested JSON by the users' own key names (args.json).
 Json effective_json(const ConfigResult& result);
 
-/// What `rematch check` prints: effective values by section with their origins, aligned, and each warning once.
+/// What `rematch check` prints: effective values by section with their origins, aligned, and each
+/// warning once.
 std::string effective_text(const ConfigResult& result);
 
 /// docs/config.md, generated from the table of keys.

@@ -40,7 +40,8 @@ std::optional<double> to_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   // Underflow (1e-999) is reported as out of range like overflow; both are mistakes here.
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -66,51 +67,68 @@ const char* type_name(KeyType type) {
 /// How to correct a value of the wrong type.
 std::string type_advice(const KeySpec& spec, const Node& node) {
   const std::string name = spec.path.substr(spec.path.rfind('.') + 1);
-  if (node.is_map()) return fmt::format("`{}` has no keys below it; write `{}: VALUE`", spec.path, name);
-  if ((spec.type == KeyType::kInteger || spec.type == KeyType::kNumber) && looks_octal(node.scalar)) {
+  if (node.is_map())
+    return fmt::format("`{}` has no keys below it; write `{}: VALUE`", spec.path, name);
+  if ((spec.type == KeyType::kInteger || spec.type == KeyType::kNumber) &&
+      looks_octal(node.scalar)) {
     return "remove the leading zeros: programs disagree on whether such a number is octal";
   }
   switch (spec.type) {
-    case KeyType::kBool: return fmt::format("write `{}: true` or `{}: false`, without quotes", name, name);
+    case KeyType::kBool:
+      return fmt::format("write `{}: true` or `{}: false`, without quotes", name, name);
     case KeyType::kInteger:
-      return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "8" : spec.fallback);
+      return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name,
+                         spec.fallback.empty() ? "8" : spec.fallback);
     case KeyType::kNumber:
-      return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name, spec.fallback.empty() ? "1e-4" : spec.fallback);
+      return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name,
+                         spec.fallback.empty() ? "1e-4" : spec.fallback);
     case KeyType::kMap: return fmt::format("write `{}:` with keys below it", name);
-    default: return fmt::format("write {} for `{}`; quote text that YAML would split", type_name(spec.type), name);
+    default:
+      return fmt::format("write {} for `{}`; quote text that YAML would split",
+                         type_name(spec.type), name);
   }
 }
 
 Json wrong_type(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
-  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)), node.origin.text(),
-                      fmt::format("it is {}", brief(node)), type_advice(spec, node)});
+  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)),
+                      node.origin.text(), fmt::format("it is {}", brief(node)),
+                      type_advice(spec, node)});
   return nullptr;
 }
 
 bool has_rule(const KeySpec& spec, const std::string& when) {
-  return std::any_of(spec.rules.begin(), spec.rules.end(), [&](const ValueRule& rule) { return rule.when == when; });
+  return std::any_of(spec.rules.begin(), spec.rules.end(),
+                     [&](const ValueRule& rule) { return rule.when == when; });
 }
 
-bool check_choice(const KeySpec& spec, const std::string& text, const Node& node, std::vector<Problem>& problems) {
+bool check_choice(const KeySpec& spec, const std::string& text, const Node& node,
+                  std::vector<Problem>& problems) {
   const auto& choices = spec.choices;
-  if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return true;
+  if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end())
+    return true;
   if (has_rule(spec, "=" + text)) return false;  // a rule covers it
-  const std::vector<std::string> near = text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
-  problems.push_back({fmt::format("`{}` cannot be `{}`", spec.path, brief(node)), node.origin.text(),
-                      fmt::format("legal values: {}", join(choices, ", ")),
-                      (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
-                          (spec.way_out.empty() ? "" : fmt::format("{} {}", near.empty() ? ", or" : " Or", spec.way_out))});
+  const std::vector<std::string> near =
+      text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
+  problems.push_back(
+      {fmt::format("`{}` cannot be `{}`", spec.path, brief(node)), node.origin.text(),
+       fmt::format("legal values: {}", join(choices, ", ")),
+       (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
+           (spec.way_out.empty()
+                ? ""
+                : fmt::format("{} {}", near.empty() ? ", or" : " Or", spec.way_out))});
   return false;
 }
 
-bool check_range(const KeySpec& spec, double value, const Node& node, std::vector<Problem>& problems) {
+bool check_range(const KeySpec& spec, double value, const Node& node,
+                 std::vector<Problem>& problems) {
   if (spec.in_range(value)) return true;
   std::string range = spec.range_text();
   if (range.find(',') == std::string::npos) {  // the bound that is not worth mentioning elsewhere
     if (value > spec.high) range = fmt::format("<= {:.0f}", spec.high);
     if (value < spec.low && range.empty()) range = fmt::format(">= {:.0f}", spec.low);
   }
-  problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), fmt::format("{} is not {}", brief(node), range),
+  problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(),
+                      fmt::format("{} is not {}", brief(node), range),
                       fmt::format("choose a value {}", range)});
   return false;
 }
@@ -127,21 +145,24 @@ Json convert_list(const KeySpec& spec, const Node& node, std::vector<Problem>& p
 }
 
 Json too_many_digits(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
-  problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(), brief(node) + " does not fit 64 bits",
-                      "choose a smaller number"});
+  problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(),
+                      brief(node) + " does not fit 64 bits", "choose a smaller number"});
   return {};
 }
 
 Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   const std::string& text = node.scalar;
   if (!node.is_scalar()) return wrong_type(spec, node, problems);
-  if (spec.type == KeyType::kString) return check_choice(spec, text, node, problems) ? Json(text) : Json();
+  if (spec.type == KeyType::kString)
+    return check_choice(spec, text, node, problems) ? Json(text) : Json();
   if (node.quoted) return wrong_type(spec, node, problems);
   if (spec.type == KeyType::kBool) {
     if (const auto value = to_bool(text)) return *value;
   } else if (spec.type == KeyType::kInteger) {
-    if (const auto value = to_integer(text)) return check_range(spec, static_cast<double>(*value), node, problems) ? Json(*value) : Json();
-    if (text.size() > 18 && text.find_first_not_of("+-0123456789") == std::string::npos) return too_many_digits(spec, node, problems);
+    if (const auto value = to_integer(text))
+      return check_range(spec, static_cast<double>(*value), node, problems) ? Json(*value) : Json();
+    if (text.size() > 18 && text.find_first_not_of("+-0123456789") == std::string::npos)
+      return too_many_digits(spec, node, problems);
   } else if (const auto value = to_number(text)) {
     return check_range(spec, *value, node, problems) ? Json(*value) : Json();
   }
@@ -152,9 +173,13 @@ Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>&
 
 Json convert(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   if (node.is_null()) return nullptr;
-  if (node.is_scalar() && std::find(spec.null_words.begin(), spec.null_words.end(), node.scalar) != spec.null_words.end()) return nullptr;
-  if (spec.type == KeyType::kMap) return node.is_map() ? free_json(node) : wrong_type(spec, node, problems);
-  return spec.type == KeyType::kStringList ? convert_list(spec, node, problems) : convert_scalar(spec, node, problems);
+  if (node.is_scalar() && std::find(spec.null_words.begin(), spec.null_words.end(), node.scalar) !=
+                              spec.null_words.end())
+    return nullptr;
+  if (spec.type == KeyType::kMap)
+    return node.is_map() ? free_json(node) : wrong_type(spec, node, problems);
+  return spec.type == KeyType::kStringList ? convert_list(spec, node, problems)
+                                           : convert_scalar(spec, node, problems);
 }
 
 Json default_value(const KeySpec& spec) {

@@ -29,13 +29,16 @@ std::string rule_words(const KeySpec& spec) {
   if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
   if (!spec.range_text().empty()) parts.push_back(spec.range_text());
   for (const ValueRule& rule : spec.rules) {
-    const std::string when = rule.when == "on"     ? (spec.type == KeyType::kBool ? "true" : "any use")
+    const std::string when = rule.when == "on" ? (spec.type == KeyType::kBool ? "true" : "any use")
                              : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`"
                                                    : rule.when;
-    if (rule.verdict == ValueRule::Verdict::kWarn) parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
-    if (rule.verdict == ValueRule::Verdict::kRefuse) parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
+    if (rule.verdict == ValueRule::Verdict::kWarn)
+      parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
+    if (rule.verdict == ValueRule::Verdict::kRefuse)
+      parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
     if (rule.verdict == ValueRule::Verdict::kNotBuilt && !capability(rule.needs).built) {
-      parts.push_back(fmt::format("{}: refused until {} is built", when, capability(rule.needs).name));
+      parts.push_back(
+          fmt::format("{}: refused until {} is built", when, capability(rule.needs).name));
     }
   }
   return join(parts, "; ");
@@ -45,8 +48,10 @@ namespace {
 
 std::string details(const KeySpec& spec) {
   std::string text = spec.path + "\n";
-  if (spec.state == KeyState::kIgnored) return text + fmt::format("  accepted and ignored: {}\n", spec.note);
-  if (spec.state == KeyState::kRefused) return text + fmt::format("  refused unless null, false or 0: {}\n", spec.note);
+  if (spec.state == KeyState::kIgnored)
+    return text + fmt::format("  accepted and ignored: {}\n", spec.note);
+  if (spec.state == KeyState::kRefused)
+    return text + fmt::format("  refused unless null, false or 0: {}\n", spec.note);
   text += fmt::format("  {}, default {}\n  {}\n", type_word(spec), spec.default_text(), spec.help);
   const std::string rules = rule_words(spec);
   if (!rules.empty()) text += fmt::format("  {}\n", rules);
@@ -65,7 +70,8 @@ std::string section_text(const std::string& section) {
 Json property_of(const KeySpec& spec) {
   Json property;
   if (spec.state != KeyState::kHonoured) {
-    property["description"] = (spec.state == KeyState::kIgnored ? "ignored: " : "refused: ") + spec.note;
+    property["description"] =
+        (spec.state == KeyState::kIgnored ? "ignored: " : "refused: ") + spec.note;
     property["deprecated"] = true;
     return property;
   }
@@ -76,13 +82,15 @@ Json property_of(const KeySpec& spec) {
     case KeyType::kMap: property["type"] = {"object", "null"}; break;
     default: break;  // texts may look like numbers; lists may be one text
   }
-  const bool any_text = spec.choices.empty() || spec.type == KeyType::kStringList || !spec.null_words.empty() || !spec.way_out.empty();
+  const bool any_text = spec.choices.empty() || spec.type == KeyType::kStringList ||
+                        !spec.null_words.empty() || !spec.way_out.empty();
   if (!any_text) {
     property["enum"] = spec.choices;
     property["enum"].push_back(nullptr);
   }
   const std::string rules = rule_words(spec);
-  property["description"] = fmt::format("{} (default {}){}", spec.help, spec.default_text(), rules.empty() ? "" : ". " + rules);
+  property["description"] = fmt::format("{} (default {}){}", spec.help, spec.default_text(),
+                                        rules.empty() ? "" : ". " + rules);
   return property;
 }
 
@@ -99,30 +107,41 @@ std::string explain_key(const std::string& name) {
   std::set<std::string> sections;
   for (const KeySpec& spec : schema()) {
     const size_t at = spec.path.find("." + name + ".");
-    if (at != std::string::npos && !name.empty()) sections.insert(spec.path.substr(0, at + 1 + name.size()));
+    if (at != std::string::npos && !name.empty())
+      sections.insert(spec.path.substr(0, at + 1 + name.size()));
   }
-  for (const std::string& section : sections) text += (text.empty() ? "" : "\n") + section_text(section);
+  for (const std::string& section : sections)
+    text += (text.empty() ? "" : "\n") + section_text(section);
   if (!text.empty()) return text;
   const size_t dot = name.rfind('.');
   const std::vector<std::string> near =
-      dot == std::string::npos ? suggest_keys("", name) : suggest_keys(name.substr(0, dot), name.substr(dot + 1));
-  throw UserError(ErrorKind::kConfig, {.error = "unknown key or metric",
-                                       .where = "rematch explain",
-                                       .what = name,
-                                       .fix = near.empty() ? "docs/config.md lists all keys" : "did you mean " + join(near, ", ") + "?"});
+      dot == std::string::npos ? suggest_keys("", name)
+                               : suggest_keys(name.substr(0, dot), name.substr(dot + 1));
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "unknown key or metric",
+                   .where = "rematch explain",
+                   .what = name,
+                   .fix = near.empty() ? "docs/config.md lists all keys"
+                                       : "did you mean " + join(near, ", ") + "?"});
 }
 
 std::string config_json_schema() {
-  Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Rematch configuration"}, {"type", "object"}};
-  root["properties"] = {{"extends", {{"description", "a file, or a list of files, that this one is laid over"}}},
-                        {"inherit", {{"description", "the same as extends"}}}};
+  Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+               {"title", "Rematch configuration"},
+               {"type", "object"}};
+  root["properties"] = {
+      {"extends", {{"description", "a file, or a list of files, that this one is laid over"}}},
+      {"inherit", {{"description", "the same as extends"}}}};
   root["additionalProperties"] = false;
   for (const KeySpec& spec : schema()) {
     Json* object = &root;
     const std::vector<std::string> parts = split(spec.path, '.');
     for (size_t i = 0; i + 1 < parts.size(); ++i) {
       Json& section = (*object)["properties"][parts[i]];
-      if (section.is_null()) section = {{"type", {"object", "null"}}, {"properties", Json::object()}, {"additionalProperties", false}};
+      if (section.is_null())
+        section = {{"type", {"object", "null"}},
+                   {"properties", Json::object()},
+                   {"additionalProperties", false}};
       object = &section;
     }
     (*object)["properties"][parts.back()] = property_of(spec);

@@ -24,13 +24,14 @@ enum class KeyType {
 };
 
 /// A value passed between a key and a field; monostate is null.
-using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>>;
+using KeyValue =
+    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>>;
 
 /// The text that YAML would be given for a value: shortest digits, lists in flow style, null as "".
 std::string yaml_text(const KeyValue& value);
 
-// The key type that follows from the type of a field: bool, integers, double, texts, enums with a table of names, lists of texts, and
-// std::optional of these, whose absence is null.
+// The key type that follows from the type of a field: bool, integers, double, texts, enums with a
+// table of names, lists of texts, and std::optional of these, whose absence is null.
 
 template <class T>
 inline constexpr bool is_optional = false;

@@ -25,7 +25,8 @@ std::string yaml_text(const KeyValue& value) {
   if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
   if (const auto* real = std::get_if<double>(&value)) return number_text(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return "[" + join(*list, ", ") + "]";
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+    return "[" + join(*list, ", ") + "]";
   return "";
 }
 
@@ -102,12 +103,15 @@ std::string KeySpec::default_text() const {
 std::string KeySpec::range_text() const {
   const bool has_low = low > -kLargest;  // others are not worth mentioning
   const bool has_high = high < kLargest;
-  if (has_low && has_high) return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
+  if (has_low && has_high)
+    return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
   if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
   return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
 }
 
-bool KeySpec::in_range(double value) const { return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high); }
+bool KeySpec::in_range(double value) const {
+  return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
+}
 
 KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
   KeySpec spec;
@@ -121,10 +125,18 @@ KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
   return spec;
 }
 
-KeySpec text_key(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kString, std::move(fallback)); }
-KeySpec integer(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kInteger, std::move(fallback)); }
-KeySpec number(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kNumber, std::move(fallback)); }
-KeySpec boolean(std::string path, std::string fallback) { return plain_key(std::move(path), KeyType::kBool, std::move(fallback)); }
+KeySpec text_key(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kString, std::move(fallback));
+}
+KeySpec integer(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kInteger, std::move(fallback));
+}
+KeySpec number(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kNumber, std::move(fallback));
+}
+KeySpec boolean(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
+}
 KeySpec string_list(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kStringList, std::move(fallback));
 }

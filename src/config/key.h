@@ -24,19 +24,23 @@ enum class KeyState {
 /// A value of an honoured key with special treatment.
 struct ValueRule {
   enum class Verdict { kWarn, kRefuse, kNotBuilt };
-  std::string when;  ///< "=text" (a list: one of its items), "on" (anything but null, false, 0, empty), ">1"
+  /// "=text" (a list: one of its items), "on" (anything but null, false, 0, empty), ">1"
+  std::string when;
   Verdict verdict = Verdict::kRefuse;
   std::string text;                         ///< warning or advice; unused for kNotBuilt
   Capability needs = Capability::kPacking;  ///< for kNotBuilt
 };
 
-/// A row of the ONE table of keys: files are checked against it; the settings of the parts, defaults and documentation come from it.
-/// A key of a settings struct takes type, default and choices from its field:
+/// A row of the ONE table of keys: files are checked against it; the settings of the parts,
+/// defaults and documentation come from it. A key of a settings struct takes type, default and
+/// choices from its field:
 ///
 ///     const KeysOf key("custom.extra.rollout_matching.", part<&Settings::match>);
-///     key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower maskIoU are rejected");
+///     key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower
+///     maskIoU are rejected");
 ///
-/// A key that only decides about other keys (config/rules.cc) has no field: `integer("training.effective_batch_size").says("…")`.
+/// A key that only decides about other keys (config/rules.cc) has no field:
+/// `integer("training.effective_batch_size").says("…")`.
 struct KeySpec {
   std::string path;  ///< dotted
   KeyType type = KeyType::kAny;
@@ -45,17 +49,21 @@ struct KeySpec {
   std::string note;  ///< reason (ignored) or advice (refused)
   std::string help;  ///< one line
   bool required = false;
-  std::vector<std::string> choices;     ///< legal texts; empty = all
-  std::string way_out;                  ///< alternative to the choices, e.g. switching the capability off
+  std::vector<std::string> choices;  ///< legal texts; empty = all
+  /// alternative to the choices, e.g. switching the capability off
+  std::string way_out;
   std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
   std::vector<ValueRule> rules;
-  /// Of a number. Every one has bounds within which sums and products of several keys are exact: ±2^31 unless it says closer ones.
+  /// Of a number. Every one has bounds within which sums and products of several keys are exact:
+  /// ±2^31 unless it says closer ones.
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;
   bool high_open = false;
-  std::function<void(Settings&, const KeyValue&)> fill;  ///< writes the key's field; empty without one
-  std::optional<TrainerVariant> only_in;                 ///< the stage in which the field is filled from this key; none = both
+  /// writes the key's field; empty without one
+  std::function<void(Settings&, const KeyValue&)> fill;
+  /// the stage in which the field is filled from this key; none = both
+  std::optional<TrainerVariant> only_in;
 
   KeySpec&& at_least(double value) &&;
   KeySpec&& above(double value) &&;
@@ -67,7 +75,8 @@ struct KeySpec {
   /// Another remedy for a value that is not among the choices; added to "choose one of these".
   KeySpec&& or_else(std::string text) &&;
   KeySpec&& null_is(std::vector<std::string> texts) &&;
-  /// The default is null: the value is derived from other keys (config/rules.cc), or the field keeps its initialiser.
+  /// The default is null: the value is derived from other keys (config/rules.cc), or the field
+  /// keeps its initialiser.
   KeySpec&& null_by_default() &&;
   /// The field belongs to this key in one stage only; another key fills it in the other.
   KeySpec&& in(TrainerVariant stage) &&;
@@ -102,14 +111,17 @@ KeySpec refused(std::string path, std::string advice);
 template <class Section>
 class KeysOf {
  public:
-  /// @param prefix  dotted path in front of every name, with its last dot. @param at  where the struct lies in all settings
+  /// @param prefix  dotted path in front of every name, with its last dot. @param at  where the
+  /// struct lies in all settings
   KeysOf(std::string prefix, Section& (*at)(Settings&)) : prefix_(std::move(prefix)), at_(at) {}
 
   template <class T>
   KeySpec operator()(const char* name, T Section::* field) const {
     KeySpec spec = plain_key(prefix_ + name, key_type<T>(), yaml_text(key_value(Section{}.*field)));
     spec.choices = choices_of<T>();
-    spec.fill = [at = at_, field](Settings& all, const KeyValue& value) { assign(at(all).*field, value); };
+    spec.fill = [at = at_, field](Settings& all, const KeyValue& value) {
+      assign(at(all).*field, value);
+    };
     return spec;
   }
 

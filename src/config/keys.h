@@ -6,7 +6,8 @@
 
 namespace rematch {
 
-/// A struct among all settings, e.g. `part<&Settings::tuner, &TunerSettings::lora>`; `part<>` is the whole.
+/// A struct among all settings, e.g. `part<&Settings::tuner, &TunerSettings::lora>`; `part<>` is
+/// the whole.
 template <auto... Members>
 auto& part(Settings& all) {
   return (all.*....*Members);

@@ -18,19 +18,22 @@ KeySpec loss_key(std::string path, const LossKey& key) {
 }
 
 std::vector<KeySpec> coord_loss_keys() {
-  std::vector<KeySpec> keys{boolean(kCoordLosses + ".enabled", "true").says("false: weights not given are 0 instead of 1")};
+  std::vector<KeySpec> keys{boolean(kCoordLosses + ".enabled", "true")
+                                .says("false: weights not given are 0 instead of 1")};
   for (const CoordLossKey& one : kCoordLossKeys)
-    keys.push_back(loss_key(kCoordLosses + "." + one.shared_name, one.key).in(TrainerVariant::kSft));
+    keys.push_back(
+        loss_key(kCoordLosses + "." + one.shared_name, one.key).in(TrainerVariant::kSft));
   return keys;
 }
 
 std::vector<KeySpec> coord_loss_overrides() {
   std::vector<KeySpec> keys;
   for (const CoordLossKey& one : kCoordLossKeys) {
-    keys.push_back(loss_key(kRolloutMatching + "." + one.key.name, one.key)
-                       .null_by_default()
-                       .in(TrainerVariant::kRolloutMatching)
-                       .says("stage-2 override; null: from `" + kCoordLosses + "." + one.shared_name + "`"));
+    keys.push_back(
+        loss_key(kRolloutMatching + "." + one.key.name, one.key)
+            .null_by_default()
+            .in(TrainerVariant::kRolloutMatching)
+            .says("stage-2 override; null: from `" + kCoordLosses + "." + one.shared_name + "`"));
   }
   return keys;
 }

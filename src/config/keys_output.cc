@@ -1,5 +1,5 @@
-// Keys of training that decide where a run writes, when, and how rows are packed. "(ms-swift)" and "(transformers)" name whose default it
-// is.
+// Keys of training that decide where a run writes, when, and how rows are packed. "(ms-swift)" and
+// "(transformers)" name whose default it is.
 #include "config/keys.h"
 
 namespace rematch {
@@ -9,14 +9,19 @@ std::vector<KeySpec> directory_keys() {
   const std::string log_instead = "ignored; every step is in `logging.jsonl` of the run directory";
   const KeysOf key("training.", part<&Settings::output>);
   return {
-      key("output_dir", &OutputSettings::output_dir).says("parent of the run directories, relative to the current directory (ms-swift)"),
-      key("run_name", &OutputSettings::run_name).says("the run directory is output_dir/run_name; null: output_dir itself"),
-      key("add_version", &OutputSettings::add_version).says("puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),
-      key("logging_dir", &OutputSettings::logging_dir).says("directory of TensorBoard events; null: `runs` in the run directory"),
+      key("output_dir", &OutputSettings::output_dir)
+          .says("parent of the run directories, relative to the current directory (ms-swift)"),
+      key("run_name", &OutputSettings::run_name)
+          .says("the run directory is output_dir/run_name; null: output_dir itself"),
+      key("add_version", &OutputSettings::add_version)
+          .says("puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),
+      key("logging_dir", &OutputSettings::logging_dir)
+          .says("directory of TensorBoard events; null: `runs` in the run directory"),
       key("report_to", &OutputSettings::report_to)
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
           .warns("=swanlab", log_instead)
-          .says("`tensorboard`, `wandb` (by the `python3` on PATH; ignored with a warning where that has no wandb), `none` (ms-swift)"),
+          .says("`tensorboard`, `wandb` (by the `python3` on PATH; ignored with a warning where "
+                "that has no wandb), `none` (ms-swift)"),
   };
 }
 
@@ -25,8 +30,11 @@ std::vector<KeySpec> cadence_keys() {
   const KeysOf checkpoint("training.", part<&Settings::checkpoints>);
   const KeysOf evaluation("training.", part<&Settings::evaluation>);
   return {
-      key("logging_steps", &CadenceSettings::logging_steps).at_least(1).says("steps between log lines (ms-swift)"),
-      key("logging_first_step", &CadenceSettings::logging_first_step).says("logs step 1 too (ms-swift)"),
+      key("logging_steps", &CadenceSettings::logging_steps)
+          .at_least(1)
+          .says("steps between log lines (ms-swift)"),
+      key("logging_first_step", &CadenceSettings::logging_first_step)
+          .says("logs step 1 too (ms-swift)"),
       key("eval_strategy", &CadenceSettings::eval_when)
           .null_by_default()
           .one_of({"no", "steps", "epoch"})
@@ -37,23 +45,36 @@ std::vector<KeySpec> cadence_keys() {
           .says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
       evaluation("eval_on_start", &EvaluationSettings::eval_on_start)
           .null_by_default()
-          .says("an evaluation before the first step, the reference of the health line; null: only with stop_on_harm (transformers)"),
+          .says("an evaluation before the first step, the reference of the health line; null: only "
+                "with stop_on_harm (transformers)"),
       evaluation("stop_on_harm", &EvaluationSettings::stop_on_harm)
-          .says("ends the run after an evaluation whose health is worse than at the start; every new best is saved (docs/health.md)"),
+          .says("ends the run after an evaluation whose health is worse than at the start; every "
+                "new best is saved (docs/health.md)"),
       ignored("training.eval_packing", "evaluation is never packed"),
-      key("save_strategy", &CadenceSettings::save_when).says("when checkpoints are written (transformers)"),
-      key("save_steps", &CadenceSettings::save_steps).at_least(1).says("optimizer steps between checkpoints (transformers)"),
+      key("save_strategy", &CadenceSettings::save_when)
+          .says("when checkpoints are written (transformers)"),
+      key("save_steps", &CadenceSettings::save_steps)
+          .at_least(1)
+          .says("optimizer steps between checkpoints (transformers)"),
       checkpoint("save_total_limit", &CheckpointSettings::save_total_limit)
           .null_by_default()
           .at_least(1)
-          .says("checkpoints kept; the best and the newest are never deleted; null: all (transformers)"),
-      checkpoint("save_only_model", &CheckpointSettings::save_only_model).says("no training state in checkpoints (transformers)"),
-      key("save_last_epoch", &CadenceSettings::save_last_epoch).says("a final checkpoint at the end"),
-      key("save_delay_steps", &CadenceSettings::save_delay_steps).at_least(0).says("no checkpoint before this step"),
-      key("save_delay_epochs", &CadenceSettings::save_delay_epochs).at_least(0).says("no checkpoint before this epoch"),
+          .says("checkpoints kept; the best and the newest are never deleted; null: all "
+                "(transformers)"),
+      checkpoint("save_only_model", &CheckpointSettings::save_only_model)
+          .says("no training state in checkpoints (transformers)"),
+      key("save_last_epoch", &CadenceSettings::save_last_epoch)
+          .says("a final checkpoint at the end"),
+      key("save_delay_steps", &CadenceSettings::save_delay_steps)
+          .at_least(0)
+          .says("no checkpoint before this step"),
+      key("save_delay_epochs", &CadenceSettings::save_delay_epochs)
+          .at_least(0)
+          .says("no checkpoint before this epoch"),
       ignored("training.save_safetensors", "weights are always safetensors"),
       evaluation("metric_for_best_model", &EvaluationSettings::metric_for_best_model)
-          .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` (default), `eval_rollout_…`"),
+          .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` "
+                "(default), `eval_rollout_…`"),
       evaluation("greater_is_better", &EvaluationSettings::greater_is_better)
           .null_by_default()
           .says("null: true unless the metric's name ends in `loss` (transformers)"),
@@ -63,7 +84,8 @@ std::vector<KeySpec> cadence_keys() {
           .says("`latest` or a checkpoint directory"),
       checkpoint("resume_optimizer_from", &CheckpointSettings::resume_optimizer_from)
           .null_is({"null", "false"})
-          .says("a checkpoint with training state, of another run: AdamW's averages at the start, by parameter name (docs/targets.md)"),
+          .says("a checkpoint with training state, of another run: AdamW's averages at the start, "
+                "by parameter name (docs/targets.md)"),
   };
 }
 
@@ -73,16 +95,26 @@ std::vector<KeySpec> packing_keys() {
       key("packing", &PackSettings::enabled)
           .needs("on", Capability::kPacking)
           .says("rows of several segments up to `global_max_length` (ms-swift)"),
-      key("packing_buffer", &PackSettings::buffer).at_least(1).says("segments that may wait for a row"),
-      key("packing_min_fill_ratio", &PackSettings::min_fill_ratio).within(0, 1).above(0).says("a lower fill gives a warning"),
-      key("packing_drop_last", &PackSettings::drop_last).says("stage 2: only true (carry-only); stage 1: false flushes the last row"),
-      refused("training.packing_length", "use `global_max_length`, the limit of a segment and of a row"),
-      refused("training.packing_allow_single_long", "an oversize sample is an error: raise `global_max_length` or shorten the sample"),
+      key("packing_buffer", &PackSettings::buffer)
+          .at_least(1)
+          .says("segments that may wait for a row"),
+      key("packing_min_fill_ratio", &PackSettings::min_fill_ratio)
+          .within(0, 1)
+          .above(0)
+          .says("a lower fill gives a warning"),
+      key("packing_drop_last", &PackSettings::drop_last)
+          .says("stage 2: only true (carry-only); stage 1: false flushes the last row"),
+      refused("training.packing_length",
+              "use `global_max_length`, the limit of a segment and of a row"),
+      refused("training.packing_allow_single_long",
+              "an oversize sample is an error: raise `global_max_length` or shorten the sample"),
   };
 }
 
 }  // namespace
 
-std::vector<KeySpec> output_keys() { return joined_keys({directory_keys(), cadence_keys(), packing_keys()}); }
+std::vector<KeySpec> output_keys() {
+  return joined_keys({directory_keys(), cadence_keys(), packing_keys()});
+}
 
 }  // namespace rematch

@@ -15,7 +15,8 @@ std::vector<KeySpec> generation_keys() {
   const KeysOf all(path(""), part<>);
   const KeysOf key(path(""), part<&Settings::generation>);
   const KeysOf native(path("native."), part<&Settings::generation, &GenerationSettings::native>);
-  const KeysOf guard(path("repeat_terminate."), part<&Settings::generation, &GenerationSettings::repeat_terminate>);
+  const KeysOf guard(path("repeat_terminate."),
+                     part<&Settings::generation, &GenerationSettings::repeat_terminate>);
   return {
       all("rollout_backend", &Settings::backend)
           .one_of(rollout_backends().names())
@@ -24,7 +25,9 @@ std::vector<KeySpec> generation_keys() {
       key("rollout_generate_batch_size", &GenerationSettings::batch_size)
           .within(1, 1e6)
           .says("samples per generate call on one rank (`hf`)"),
-      native("max_num_seqs", &NativeSettings::max_num_seqs).within(1, 1e6).says("concurrent sequences of the `native` backend"),
+      native("max_num_seqs", &NativeSettings::max_num_seqs)
+          .within(1, 1e6)
+          .says("concurrent sequences of the `native` backend"),
       native("kv_cache_gib", &NativeSettings::kv_cache_gib)
           .null_by_default()
           .above(0)
@@ -35,20 +38,35 @@ std::vector<KeySpec> generation_keys() {
           .one_of({"greedy", "beam"})
           .needs("=beam", Capability::kBeamSearch)
           .says("how the next token is chosen"),
-      key("max_new_tokens", &GenerationSettings::max_new_tokens).within(1, 1 << 24).says("maximum tokens of a rollout"),
+      key("max_new_tokens", &GenerationSettings::max_new_tokens)
+          .within(1, 1 << 24)
+          .says("maximum tokens of a rollout"),
       key("temperature", &GenerationSettings::temperature).within(0, 1000).says("0 is greedy"),
-      key("top_p", &GenerationSettings::top_p).within(0, 1).above(0).says("nucleus sampling; 1 is off"),
-      key("top_k", &GenerationSettings::top_k).null_by_default().at_least(-1).null_is({"off"}).says("best k only; off, 0 and -1: all"),
+      key("top_p", &GenerationSettings::top_p)
+          .within(0, 1)
+          .above(0)
+          .says("nucleus sampling; 1 is off"),
+      key("top_k", &GenerationSettings::top_k)
+          .null_by_default()
+          .at_least(-1)
+          .null_is({"off"})
+          .says("best k only; off, 0 and -1: all"),
       key("repetition_penalty", &GenerationSettings::repetition_penalty)
           .within(1e-3, 1e3)
           .says("over prompt and generated ids, as in transformers; 1 is off"),
       guard("enabled", &RepeatGuardSettings::enabled).says("ends rollouts that repeat themselves"),
-      guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens).at_least(0).says("the guard starts at this many generated tokens"),
+      guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens)
+          .at_least(0)
+          .says("the guard starts at this many generated tokens"),
       guard("max_consecutive_token_repeats", &RepeatGuardSettings::max_consecutive_token_repeats)
           .at_least(1)
           .says("a run of this many equal ids ends the rollout"),
-      guard("ngram_size", &RepeatGuardSettings::ngram_size).at_least(1).says("ids of a repeated block"),
-      guard("ngram_repeats", &RepeatGuardSettings::ngram_repeats).at_least(2).says("consecutive equal blocks that end the rollout"),
+      guard("ngram_size", &RepeatGuardSettings::ngram_size)
+          .at_least(1)
+          .says("ids of a repeated block"),
+      guard("ngram_repeats", &RepeatGuardSettings::ngram_repeats)
+          .at_least(2)
+          .says("consecutive equal blocks that end the rollout"),
       guard("max_object_keys", &RepeatGuardSettings::max_object_keys)
           .null_by_default()
           .at_least(1)
@@ -64,34 +82,51 @@ std::vector<KeySpec> matching_keys() {
           .one_of(match_policies().names())
           .says("how predictions are matched: " + match_policies().meanings()),
       key("label_match", &MatchSettings::label_match)
-          .says("equal labels in scores: `exact`, `normalized` (case, white space, NFKC), or the path of a JSON of synonyms"),
-      key("candidate_top_k", &MatchSettings::candidate_top_k).at_least(1).says("candidate ground truths per prediction"),
-      key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower maskIoU are rejected"),
-      key("maskiou_resolution", &MatchSettings::maskiou_resolution).within(1, 4096).says("side of the maskIoU canvas in pixels"),
-      key("fp_cost", &MatchSettings::fp_cost).within(0, 1e6).says("cost of an unmatched prediction"),
-      key("fn_cost", &MatchSettings::fn_cost).within(0, 1e6).says("cost of an unmatched ground truth"),
+          .says("equal labels in scores: `exact`, `normalized` (case, white space, NFKC), or the "
+                "path of a JSON of synonyms"),
+      key("candidate_top_k", &MatchSettings::candidate_top_k)
+          .at_least(1)
+          .says("candidate ground truths per prediction"),
+      key("maskiou_gate", &MatchSettings::maskiou_gate)
+          .within(0, 1)
+          .says("pairs with a lower maskIoU are rejected"),
+      key("maskiou_resolution", &MatchSettings::maskiou_resolution)
+          .within(1, 4096)
+          .says("side of the maskIoU canvas in pixels"),
+      key("fp_cost", &MatchSettings::fp_cost)
+          .within(0, 1e6)
+          .says("cost of an unmatched prediction"),
+      key("fn_cost", &MatchSettings::fn_cost)
+          .within(0, 1e6)
+          .says("cost of an unmatched ground truth"),
       target("target_policy", &TargetSettings::policy)
           .one_of(target_policies().names())
           .says("what a segment teaches: " + target_policies().meanings()),
       target("rewrite_order", &TargetSettings::rewrite_order)
           .null_by_default()
-          .says("`rewrite`: entries in the order of the truth, or matched ones in that of the rollout, then the others; null: `truth` with "
+          .says("`rewrite`: entries in the order of the truth, or matched ones in that of the "
+                "rollout, then the others; null: `truth` with "
                 "`object_ordering: sorted`, `rollout` with `random`"),
       target("rewrite_targets", &TargetSettings::rewrite_targets)
-          .says("`rewrite`: bins taught at matched coordinates; `transport` for polygons whose first vertex is arbitrary"),
-      target("teach_matched_text", &TargetSettings::teach_matched_text).says("`rewrite`: cross-entropy on the text of matched objects too"),
+          .says("`rewrite`: bins taught at matched coordinates; `transport` for polygons whose "
+                "first vertex is arbitrary"),
+      target("teach_matched_text", &TargetSettings::teach_matched_text)
+          .says("`rewrite`: cross-entropy on the text of matched objects too"),
       target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
           .says("`rewrite`: rollouts that are not complete give their valid objects, or none"),
       target("dedup_iou", &TargetSettings::dedup_iou)
           .within(0, 1)
           .above(0)
-          .says("targets leave out a prediction with the desc of an earlier one and at least this maskIoU; null: none"),
+          .says("targets leave out a prediction with the desc of an earlier one and at least this "
+                "maskIoU; null: none"),
       target("rollout_share", &TargetSettings::rollout_share)
           .within(0, 1)
           .above(0)
           .says("part of the windows that roll out; the others teach the full truth"),
       target("ot_cost", &TargetSettings::ot_cost).says("distance of the point transport"),
-      target("ot_epsilon", &TargetSettings::ot_epsilon).within(1e-3, 1e6).says("entropy of the point transport in bins"),
+      target("ot_epsilon", &TargetSettings::ot_epsilon)
+          .within(1e-3, 1e6)
+          .says("entropy of the point transport in bins"),
       target("ot_iters", &TargetSettings::ot_iters).within(1, 1e6).says("Sinkhorn rounds"),
   };
 }
@@ -107,7 +142,8 @@ std::vector<KeySpec> window_keys() {
           .says("how the segments of a row are selected"),
       pack("post_rollout_pack_scope", &PackSettings::scope)
           .says("one row per micro-batch with a carry buffer, or the whole window at once"),
-      all("loss_normalization", &Settings::loss_normalization).says("over the window's tokens, or mean of row means"),
+      all("loss_normalization", &Settings::loss_normalization)
+          .says("over the window's tokens, or mean of row means"),
       buffer("enabled", &RolloutBufferSettings::enabled)
           .in(kStage2)
           .needs("on", Capability::kRolloutBuffer)
@@ -119,14 +155,18 @@ std::vector<KeySpec> window_keys() {
       offload("enabled", &OffloadSettings::enabled)
           .needs("on", Capability::kOffload)
           .says("moves training state to host memory around vLLM rollouts"),
-      offload("offload_model", &OffloadSettings::model).says("the parameters; used when offload is enabled"),
-      offload("offload_optimizer", &OffloadSettings::optimizer).says("the optimizer state; used when offload is enabled"),
+      offload("offload_model", &OffloadSettings::model)
+          .says("the parameters; used when offload is enabled"),
+      offload("offload_optimizer", &OffloadSettings::optimizer)
+          .says("the optimizer state; used when offload is enabled"),
   };
 }
 
 }  // namespace
 
-std::vector<KeySpec> rollout_keys() { return joined_keys({generation_keys(), matching_keys(), coord_loss_overrides(), window_keys()}); }
+std::vector<KeySpec> rollout_keys() {
+  return joined_keys({generation_keys(), matching_keys(), coord_loss_overrides(), window_keys()});
+}
 
 std::vector<KeySpec> monitor_keys() {
   const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);
@@ -134,14 +174,25 @@ std::vector<KeySpec> monitor_keys() {
       monitor("enabled", &MonitorSettings::enabled)
           .needs("on", Capability::kMonitorDump)
           .says("writes pictures of the rollouts and matches of some steps (stage 2)"),
-      monitor("every_steps", &MonitorSettings::every_steps).at_least(1).says("steps between dumps; null: logging_steps"),
+      monitor("every_steps", &MonitorSettings::every_steps)
+          .at_least(1)
+          .says("steps between dumps; null: logging_steps"),
       monitor("dump_first_step", &MonitorSettings::dump_first_step).says("dumps step 1 too"),
-      monitor("max_events", &MonitorSettings::max_events).at_least(0).says("maximum number of dumps per run"),
-      monitor("max_samples", &MonitorSettings::max_samples).at_least(1).says("maximum samples per dump"),
-      monitor("max_text_chars", &MonitorSettings::max_text_chars).at_least(1).says("maximum bytes of a text"),
-      monitor("out_dir", &MonitorSettings::out_dir).says("null: `monitor` inside the run directory"),
-      monitor("write_markdown", &MonitorSettings::write_markdown).says("also writes the texts as Markdown"),
-      ignored(path("desc_monitor"), "descriptions are not scored; `rematch rollout CONFIG` writes them"),
+      monitor("max_events", &MonitorSettings::max_events)
+          .at_least(0)
+          .says("maximum number of dumps per run"),
+      monitor("max_samples", &MonitorSettings::max_samples)
+          .at_least(1)
+          .says("maximum samples per dump"),
+      monitor("max_text_chars", &MonitorSettings::max_text_chars)
+          .at_least(1)
+          .says("maximum bytes of a text"),
+      monitor("out_dir", &MonitorSettings::out_dir)
+          .says("null: `monitor` inside the run directory"),
+      monitor("write_markdown", &MonitorSettings::write_markdown)
+          .says("also writes the texts as Markdown"),
+      ignored(path("desc_monitor"),
+              "descriptions are not scored; `rematch rollout CONFIG` writes them"),
   };
 }
 

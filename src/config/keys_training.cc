@@ -1,4 +1,5 @@
-// Keys of training that decide what is learnt. "(ms-swift)" and "(transformers)" name whose default it is.
+// Keys of training that decide what is learnt. "(ms-swift)" and "(transformers)" name whose default
+// it is.
 #include "config/keys.h"
 
 namespace rematch {
@@ -25,7 +26,9 @@ std::vector<KeySpec> length_keys() {
           .above(0)
           .up_to(1e5)
           .says("passes over the data (transformers); `max_steps` > 0 overrides it"),
-      cadence("max_steps", &CadenceSettings::max_steps).at_least(-1).says("optimizer steps; -1 or 0: by epochs (transformers)"),
+      cadence("max_steps", &CadenceSettings::max_steps)
+          .at_least(-1)
+          .says("optimizer steps; -1 or 0: by epochs (transformers)"),
   };
 }
 
@@ -36,18 +39,30 @@ std::vector<KeySpec> optimizer_keys() {
       key("learning_rate", &OptimSettings::learning_rate)
           .null_by_default()
           .within(0, 1000)
-          .says("for the language model, and for parts without their own; null: 1e-5 for full, 1e-4 for lora (ms-swift)"),
-      key("vit_lr", &OptimSettings::vit_lr).within(0, 1000).says("for the vision tower; null: learning_rate"),
-      key("aligner_lr", &OptimSettings::aligner_lr).within(0, 1000).says("for the aligner; null: learning_rate"),
-      key("weight_decay", &OptimSettings::weight_decay).within(0, 1000).says("not applied to norm weights and biases (ms-swift)"),
+          .says("for the language model, and for parts without their own; null: 1e-5 for full, "
+                "1e-4 for lora (ms-swift)"),
+      key("vit_lr", &OptimSettings::vit_lr)
+          .within(0, 1000)
+          .says("for the vision tower; null: learning_rate"),
+      key("aligner_lr", &OptimSettings::aligner_lr)
+          .within(0, 1000)
+          .says("for the aligner; null: learning_rate"),
+      key("weight_decay", &OptimSettings::weight_decay)
+          .within(0, 1000)
+          .says("not applied to norm weights and biases (ms-swift)"),
       adam("beta1", &AdamWSettings::beta1).at_least(0).below(1).says("AdamW (transformers)"),
       adam("beta2", &AdamWSettings::beta2).at_least(0).below(1).says("AdamW (ms-swift)"),
       adam("epsilon", &AdamWSettings::epsilon).within(1e-30, 1).says("AdamW (transformers)"),
-      key("max_grad_norm", &OptimSettings::max_grad_norm).at_least(0).says("global-norm clipping; 0: none (transformers)"),
+      key("max_grad_norm", &OptimSettings::max_grad_norm)
+          .at_least(0)
+          .says("global-norm clipping; 0: none (transformers)"),
       key("zero_stage", &OptimSettings::zero_stage)
           .within(0, 3)
-          .refuses("=3", "parameters are not sharded: use 1 or 2, which share optimizer state and gradients among the ranks")
-          .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share only (also from `deepspeed`: zero1, "
+          .refuses("=3",
+                   "parameters are not sharded: use 1 or 2, which share optimizer state and "
+                   "gradients among the ranks")
+          .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share "
+                "only (also from `deepspeed`: zero1, "
                 "zero2, …)"),
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
@@ -57,16 +72,27 @@ std::vector<KeySpec> optimizer_keys() {
 }
 
 std::vector<KeySpec> schedule_keys() {
-  const KeysOf key("training.", part<&Settings::schedule>), kwargs("training.lr_scheduler_kwargs.", part<&Settings::schedule>);
+  const KeysOf key("training.", part<&Settings::schedule>),
+      kwargs("training.lr_scheduler_kwargs.", part<&Settings::schedule>);
   return {
-      key("warmup_ratio", &ScheduleSettings::warmup_ratio).within(0, 1).says("fraction of the steps used for warm-up (ms-swift)"),
-      key("warmup_steps", &ScheduleSettings::warmup_steps).at_least(0).says("overrides warmup_ratio when > 0 (transformers)"),
-      key("lr_scheduler_type", &ScheduleSettings::type).says("as transformers defines them (ms-swift)"),
+      key("warmup_ratio", &ScheduleSettings::warmup_ratio)
+          .within(0, 1)
+          .says("fraction of the steps used for warm-up (ms-swift)"),
+      key("warmup_steps", &ScheduleSettings::warmup_steps)
+          .at_least(0)
+          .says("overrides warmup_ratio when > 0 (transformers)"),
+      key("lr_scheduler_type", &ScheduleSettings::type)
+          .says("as transformers defines them (ms-swift)"),
       kwargs("min_lr", &ScheduleSettings::min_lr)
           .within(0, 1000)
           .says("final rate of the schedules with a minimum; either this or min_lr_rate"),
-      kwargs("min_lr_rate", &ScheduleSettings::min_lr_rate).within(0, 1).says("the same as a fraction of the learning rate"),
-      kwargs("num_cycles", &ScheduleSettings::num_cycles).above(0).up_to(1e6).says("periods of the cosine; null: 0.5 (transformers)"),
+      kwargs("min_lr_rate", &ScheduleSettings::min_lr_rate)
+          .within(0, 1)
+          .says("the same as a fraction of the learning rate"),
+      kwargs("num_cycles", &ScheduleSettings::num_cycles)
+          .above(0)
+          .up_to(1e6)
+          .says("periods of the cosine; null: 0.5 (transformers)"),
       kwargs("warmup_lr_rate", &ScheduleSettings::warmup_lr_rate)
           .within(0, 1)
           .says("start of cosine_warmup_with_min_lr's warm-up as a fraction of the learning rate"),
@@ -80,26 +106,34 @@ std::vector<KeySpec> run_keys() {
   return {
       key("seed", &Settings::seed).at_least(0).says("seed of all random numbers (transformers)"),
       boolean("training.bf16").says("true: `model.torch_dtype: bfloat16`"),
-      boolean("training.fp16").refuses("on", "float16 overflows in training: use `bf16: true`").says("only false"),
+      boolean("training.fp16")
+          .refuses("on", "float16 overflows in training: use `bf16: true`")
+          .says("only false"),
       model("gradient_checkpointing", &ModelSettings::gradient_checkpointing)
           .needs("on", Capability::kGradientCheckpointing)
           .says("recomputes activations in the backward pass to save memory (ms-swift: true)"),
-      batch("dataloader_drop_last", &BatchSettings::drop_last).says("drops an incomplete last micro-batch of an epoch (transformers)"),
+      batch("dataloader_drop_last", &BatchSettings::drop_last)
+          .says("drops an incomplete last micro-batch of an epoch (transformers)"),
       key("ddp_backend", &Settings::ddp_backend)
-          .says("several ranks: how gradients and weights travel; `nccl` needs a GPU for each rank and a build with NCCL (transformers)"),
+          .says("several ranks: how gradients and weights travel; `nccl` needs a GPU for each rank "
+                "and a build with NCCL (transformers)"),
       key("ddp_bucket_cap_mb", &Settings::ddp_bucket_cap_mb)
           .within(1, 1 << 20)
-          .says("several ranks: MiB of gradients that leave together, as soon as the backward pass has computed them; no number depends on "
+          .says("several ranks: MiB of gradients that leave together, as soon as the backward pass "
+                "has computed them; no number depends on "
                 "it (transformers)"),
       key("ddp_timeout", &Settings::ddp_timeout)
           .within(1, 1e8)
-          .says("several ranks: seconds that they wait for one that lives but does not go on (transformers)"),
+          .says("several ranks: seconds that they wait for one that lives but does not go on "
+                "(transformers)"),
       ignored("training.deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
   };
 }
 
 }  // namespace
 
-std::vector<KeySpec> training_keys() { return joined_keys({length_keys(), optimizer_keys(), schedule_keys(), run_keys()}); }
+std::vector<KeySpec> training_keys() {
+  return joined_keys({length_keys(), optimizer_keys(), schedule_keys(), run_keys()});
+}
 
 }  // namespace rematch

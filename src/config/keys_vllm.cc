@@ -22,7 +22,8 @@ Json json_of(const KeyValue& value) {
 KeySpec handed_on(const char* name, KeyType type, std::string fallback = "") {
   KeySpec spec = plain_key(kRolloutMatching + ".vllm." + name, type, std::move(fallback));
   spec.fill = [name](Settings& all, const KeyValue& value) {
-    if (!std::holds_alternative<std::monostate>(value)) all.vllm.engine_args.emplace_back(name, json_of(value).dump());
+    if (!std::holds_alternative<std::monostate>(value))
+      all.vllm.engine_args.emplace_back(name, json_of(value).dump());
   };
   return spec;
 }
@@ -35,9 +36,13 @@ std::vector<KeySpec> vllm_keys() {
   return {
       text_key(prefix + "mode", "colocate")
           .one_of({"colocate"})
-          .refuses("=server", "a server is never used by this trainer: set `colocate`, or `rollout_backend: hf`")
+          .refuses(
+              "=server",
+              "a server is never used by this trainer: set `colocate`, or `rollout_backend: hf`")
           .says("only `colocate`"),
-      key("tensor_parallel_size", &VllmSettings::tensor_parallel_size).within(1, 1024).says("ranks that share one engine"),
+      key("tensor_parallel_size", &VllmSettings::tensor_parallel_size)
+          .within(1, 1024)
+          .says("ranks that share one engine"),
       key("gpu_memory_utilization", &VllmSettings::gpu_memory_utilization)
           .within(0, 1)
           .above(0)
@@ -53,17 +58,25 @@ std::vector<KeySpec> vllm_keys() {
       key("sleep_level", &VllmSettings::sleep_level)
           .within(0, 2)
           .says("passed to the engine; with 2, vLLM may return garbage after waking"),
-      handed_on("enforce_eager", KeyType::kBool, "false").says("passed to the engine; always true on a CPU"),
+      handed_on("enforce_eager", KeyType::kBool, "false")
+          .says("passed to the engine; always true on a CPU"),
       key("max_num_seqs", &VllmSettings::max_num_seqs).at_least(1).says("passed to the engine"),
-      handed_on("max_num_batched_tokens", KeyType::kInteger).at_least(1).says("passed to the engine"),
+      handed_on("max_num_batched_tokens", KeyType::kInteger)
+          .at_least(1)
+          .says("passed to the engine"),
       handed_on("kv_cache_dtype", KeyType::kString).says("passed to the engine"),
-      key("limit_mm_per_prompt.image", &VllmSettings::max_images).at_least(1).says("passed to the engine"),
-      key("limit_mm_per_prompt.video", &VllmSettings::max_videos).at_least(0).says("passed to the engine"),
+      key("limit_mm_per_prompt.image", &VllmSettings::max_images)
+          .at_least(1)
+          .says("passed to the engine"),
+      key("limit_mm_per_prompt.video", &VllmSettings::max_videos)
+          .at_least(0)
+          .says("passed to the engine"),
       key("infer_batch_size", &VllmSettings::infer_batch_size)
           .null_by_default()
           .at_least(1)
           .says("prompts per call; null: the whole window"),
-      key("python", &VllmSettings::python).says("interpreter whose environment has vLLM; python3: on PATH, else .venv-vllm"),
+      key("python", &VllmSettings::python)
+          .says("interpreter whose environment has vLLM; python3: on PATH, else .venv-vllm"),
       handed_on("skip_mm_profiling", KeyType::kBool).says("passed to the engine"),
       handed_on("mm_encoder_tp_mode", KeyType::kString).says("passed to the engine"),
       handed_on("enable_chunked_prefill", KeyType::kBool).says("passed to the engine"),

@@ -37,10 +37,13 @@ void append_brief(const Node& node, std::string& out) {
   }
 }
 
-bool is_false(const std::string& text) { return text == "false" || text == "False" || text == "FALSE"; }
+bool is_false(const std::string& text) {
+  return text == "false" || text == "False" || text == "FALSE";
+}
 
 bool is_zero(const std::string& text) {
-  return text.find_first_of("0123456789") != std::string::npos && text.find_first_not_of("0.+-") == std::string::npos;
+  return text.find_first_of("0123456789") != std::string::npos &&
+         text.find_first_not_of("0.+-") == std::string::npos;
 }
 
 }  // namespace
@@ -81,11 +84,14 @@ Node merge(Node base, const Node& upper) {
 bool is_off(const Node& node) {
   switch (node.kind) {
     case Node::Kind::kNull: return true;
-    case Node::Kind::kScalar: return node.scalar.empty() || (!node.quoted && (is_false(node.scalar) || is_zero(node.scalar)));
+    case Node::Kind::kScalar:
+      return node.scalar.empty() ||
+             (!node.quoted && (is_false(node.scalar) || is_zero(node.scalar)));
     case Node::Kind::kList: return node.items.empty();
     case Node::Kind::kMap: {
       if (const Node* enabled = node.find("enabled")) return is_off(*enabled);
-      return std::all_of(node.members.begin(), node.members.end(), [](const Member& member) { return is_off(member.value); });
+      return std::all_of(node.members.begin(), node.members.end(),
+                         [](const Member& member) { return is_off(member.value); });
     }
   }
   return false;
@@ -99,7 +105,8 @@ std::string brief(const Node& node) {
   }
   if (text.size() <= kBriefLength) return text;
   size_t cut = kBriefLength;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;  // not inside a character
+  // not inside a character
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
   return text.substr(0, cut) + "…";
 }
 

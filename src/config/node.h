@@ -10,9 +10,10 @@ namespace rematch {
 
 /// Where a key or value was written.
 struct Origin {
-  std::shared_ptr<const std::string> file;  ///< path as the user gave it, or "--set a.b.c"; null = nowhere
-  int line = 0;                             ///< 1-based; 0 = the origin has no lines (--set)
-  int column = 0;                           ///< 1-based
+  /// path as the user gave it, or "--set a.b.c"; null = nowhere
+  std::shared_ptr<const std::string> file;
+  int line = 0;    ///< 1-based; 0 = the origin has no lines (--set)
+  int column = 0;  ///< 1-based
 
   /// "file:line:col", or "--set a.b.c".
   std::string text() const;
@@ -52,19 +53,22 @@ struct YamlLimits {
   int max_depth = 64;          ///< nesting of lists and maps
 };
 
-/// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags, self-referring aliases, alias bombs,
-/// several documents, bad UTF-8 and syntax errors become problems; `<<` merge keys and aliases are expanded.
+/// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags,
+/// self-referring aliases, alias bombs, several documents, bad UTF-8 and syntax errors become
+/// problems; `<<` merge keys and aliases are expanded.
 /// @param text      the document
 /// @param name      its name in positions
 /// @param has_lines false for --set values: positions are then just `name`
 /// @param problems  problems are appended; the tree is as complete as possible
-Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems,
-                const YamlLimits& limits = {});
+Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
+                std::vector<Problem>& problems, const YamlLimits& limits = {});
 
-/// `upper` merged over `base`: maps merge recursively, anything else of `upper` replaces. Order: base's keys first. Linear.
+/// `upper` merged over `base`: maps merge recursively, anything else of `upper` replaces. Order:
+/// base's keys first. Linear.
 Node merge(Node base, const Node& upper);
 
-/// True for values that mean "not used": null, false, 0, empty text, empty list, a map whose `enabled` is off or whose members are all off.
+/// True for values that mean "not used": null, false, 0, empty text, empty list, a map whose
+/// `enabled` is off or whose members are all off.
 bool is_off(const Node& node);
 
 /// The value as one line of YAML flow style, shortened to about 60 characters, for messages.

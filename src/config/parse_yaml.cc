@@ -1,4 +1,5 @@
-// yaml-cpp only parses events: the tree is built here, to control positions, duplicate keys, aliases and limits.
+// yaml-cpp only parses events: the tree is built here, to control positions, duplicate keys,
+// aliases and limits.
 #include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -20,15 +21,20 @@ struct StopReading {};
 
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(const std::string& name, bool has_lines, const YamlLimits& limits, std::vector<Problem>& problems)
-      : file_(std::make_shared<const std::string>(name)), has_lines_(has_lines), limits_(limits), problems_(problems) {}
+  TreeBuilder(const std::string& name, bool has_lines, const YamlLimits& limits,
+              std::vector<Problem>& problems)
+      : file_(std::make_shared<const std::string>(name)),
+        has_lines_(has_lines),
+        limits_(limits),
+        problems_(problems) {}
 
   Node take() { return std::move(root_); }
   bool has_document() const { return documents_ > 0; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
-    stop(mark, "more than one YAML document", "a second `---` begins here", "keep one document per file; use `extends` to combine files");
+    stop(mark, "more than one YAML document", "a second `---` begins here",
+         "keep one document per file; use `extends` to combine files");
   }
   void OnDocumentEnd() override {}
 
@@ -41,14 +47,16 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias", "write the value instead of the alias");
+      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias",
+           "write the value instead of the alias");
     }
     count_nodes(mark, found->second.nodes);
     if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth) too_deep(mark);
     place(found->second.node, mark, YAML::NullAnchor, found->second.depth);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     Node node;
     node.kind = Node::Kind::kScalar;
     node.scalar = value;
@@ -56,18 +64,21 @@ class TreeBuilder : public YAML::EventHandler {
     node.origin = origin(mark);
     check_tag(tag, mark);
     if (value.find('\0') != std::string::npos) {
-      report(node.origin, "a zero byte in a string", "it is written as an escape between quotes", "remove it");
+      report(node.origin, "a zero byte in a string", "it is written as an escape between quotes",
+             "remove it");
     }
     place(std::move(node), mark, anchor);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     check_tag(tag, mark);
     open(Node::Kind::kList, mark, anchor);
   }
   void OnSequenceEnd() override { close(); }
 
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     check_tag(tag, mark);
     open(Node::Kind::kMap, mark, anchor);
   }
@@ -91,11 +102,14 @@ class TreeBuilder : public YAML::EventHandler {
     int depth;
   };
 
-  Origin origin(const YAML::Mark& mark) const { return has_lines_ ? Origin{file_, mark.line + 1, mark.column + 1} : Origin{file_, 0, 0}; }
+  Origin origin(const YAML::Mark& mark) const {
+    return has_lines_ ? Origin{file_, mark.line + 1, mark.column + 1} : Origin{file_, 0, 0};
+  }
   void report(const Origin& where, std::string error, std::string what, std::string fix) {
     problems_.push_back({std::move(error), where.text(), std::move(what), std::move(fix)});
   }
-  [[noreturn]] void stop(const YAML::Mark& mark, std::string error, std::string what, std::string fix) {
+  [[noreturn]] void stop(const YAML::Mark& mark, std::string error, std::string what,
+                         std::string fix) {
     report(origin(mark), std::move(error), std::move(what), std::move(fix));
     throw StopReading{};
   }
@@ -107,7 +121,8 @@ class TreeBuilder : public YAML::EventHandler {
   void count_nodes(const YAML::Mark& mark, size_t more) {
     num_nodes_ += more;
     if (num_nodes_ > limits_.max_nodes) {
-      stop(mark, "the configuration is too large", fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
+      stop(mark, "the configuration is too large",
+           fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
            "shorten the file; nested aliases multiply");
     }
   }
@@ -121,8 +136,8 @@ class TreeBuilder : public YAML::EventHandler {
         if (name == known) return;
       }
     }
-    report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag), "values are typed by the key they belong to",
-           "remove the tag");
+    report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag),
+           "values are typed by the key they belong to", "remove the tag");
   }
 
   void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
@@ -141,15 +156,19 @@ class TreeBuilder : public YAML::EventHandler {
     Open level = std::move(open_.back());
     open_.pop_back();
     for (Member& member : level.merged) {
-      if (level.seen.emplace(member.key, member.key_origin).second) level.node.members.push_back(std::move(member));
+      if (level.seen.emplace(member.key, member.key_origin).second)
+        level.node.members.push_back(std::move(member));
     }
     nodes_of_closed_ = num_nodes_ - level.nodes_before + 1;
     place(std::move(level.node), level.mark, level.anchor, level.height);
   }
 
-  bool expects_key() const { return !open_.empty() && open_.back().node.is_map() && !open_.back().pending; }
+  bool expects_key() const {
+    return !open_.empty() && open_.back().node.is_map() && !open_.back().pending;
+  }
   [[noreturn]] void key_not_scalar(const YAML::Mark& mark) {
-    stop(mark, "a key must be plain text", "this key is null, a list or a mapping", "write `name: value`");
+    stop(mark, "a key must be plain text", "this key is null, a list or a mapping",
+         "write `name: value`");
   }
 
   /// Stores a finished value as key, as value, as item or as the root.
@@ -189,8 +208,8 @@ class TreeBuilder : public YAML::EventHandler {
     }
     const auto [first, is_new] = parent.seen.emplace(member.key, member.key_origin);
     if (!is_new) {
-      report(member.key_origin, fmt::format("duplicate key `{}`", member.key), fmt::format("first written at {}", first->second.text()),
-             "keep one of the two");
+      report(member.key_origin, fmt::format("duplicate key `{}`", member.key),
+             fmt::format("first written at {}", first->second.text()), "keep one of the two");
       return;
     }
     member.value = std::move(value);
@@ -203,15 +222,15 @@ class TreeBuilder : public YAML::EventHandler {
     for (size_t i = 0; i < count; ++i) {
       const Node& source = one ? value : value.items[i];
       if (!source.is_map()) {
-        report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("found {}", brief(source)),
-               "refer to an anchored mapping: `<<: *name`");
+        report(origin(mark), "`<<` takes a mapping or a list of mappings",
+               fmt::format("found {}", brief(source)), "refer to an anchored mapping: `<<: *name`");
         return;
       }
       for (const Member& member : source.members) parent.merged.push_back(member);
     }
     if (!one && !value.is_list()) {
-      report(origin(mark), "`<<` takes a mapping or a list of mappings", fmt::format("found {}", brief(value)),
-             "refer to an anchored mapping: `<<: *name`");
+      report(origin(mark), "`<<` takes a mapping or a list of mappings",
+             fmt::format("found {}", brief(value)), "refer to an anchored mapping: `<<: *name`");
     }
   }
 
@@ -228,21 +247,27 @@ class TreeBuilder : public YAML::EventHandler {
 };
 
 /// Problem of bytes that must not reach yaml-cpp; nullopt when there is none.
-std::optional<Problem> check_bytes(std::string_view text, const std::string& name, const YamlLimits& limits) {
+std::optional<Problem> check_bytes(std::string_view text, const std::string& name,
+                                   const YamlLimits& limits) {
   if (text.size() > limits.max_bytes) {
-    return Problem{"the configuration is too large", name, fmt::format("{} bytes; the limit is {}", text.size(), limits.max_bytes),
+    return Problem{"the configuration is too large", name,
+                   fmt::format("{} bytes; the limit is {}", text.size(), limits.max_bytes),
                    "check that this is the configuration"};
   }
-  if (!is_valid_utf8(text)) return Problem{"the configuration is not UTF-8 text", name, "invalid bytes", "save the file as UTF-8"};
+  if (!is_valid_utf8(text))
+    return Problem{"the configuration is not UTF-8 text", name, "invalid bytes",
+                   "save the file as UTF-8"};
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (const size_t mark = text.find(kByteOrderMark, 1); mark != std::string_view::npos) {
-    return Problem{"a byte order mark in the middle of the configuration", name, fmt::format("at offset {}", mark),
+    return Problem{"a byte order mark in the middle of the configuration", name,
+                   fmt::format("at offset {}", mark),
                    "remove it: it is invisible, and only a file's first three bytes may be one"};
   }
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 && c != '\n' && c != '\t' && c != '\r') {
-      return Problem{"a control character in the configuration", name, fmt::format("byte {:#04x} at offset {}", c, i), "remove it"};
+      return Problem{"a control character in the configuration", name,
+                     fmt::format("byte {:#04x} at offset {}", c, i), "remove it"};
     }
   }
   return std::nullopt;
@@ -250,7 +275,8 @@ std::optional<Problem> check_bytes(std::string_view text, const std::string& nam
 
 }  // namespace
 
-Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, std::vector<Problem>& problems, const YamlLimits& limits) {
+Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
+                std::vector<Problem>& problems, const YamlLimits& limits) {
   if (auto problem = check_bytes(text, name, limits)) {
     problems.push_back(std::move(*problem));
     return {};
@@ -264,11 +290,16 @@ Node parse_yaml(std::string_view text, const std::string& name, bool has_lines, 
   } catch (const StopReading&) {
   } catch (const YAML::Exception& error) {
     const std::string where =
-        has_lines && !error.mark.is_null() ? fmt::format("{}:{}:{}", name, error.mark.line + 1, error.mark.column + 1) : name;
-    problems.push_back({"not valid YAML", where, error.msg, "correct the syntax; indentation is spaces, `key: value` needs a space"});
+        has_lines && !error.mark.is_null()
+            ? fmt::format("{}:{}:{}", name, error.mark.line + 1, error.mark.column + 1)
+            : name;
+    problems.push_back({"not valid YAML", where, error.msg,
+                        "correct the syntax; indentation is spaces, `key: value` needs a space"});
   }
   Node root = builder.take();
-  if (!root.origin.file) root.origin = Origin{std::make_shared<const std::string>(name), has_lines ? 1 : 0, has_lines ? 1 : 0};
+  if (!root.origin.file)
+    root.origin =
+        Origin{std::make_shared<const std::string>(name), has_lines ? 1 : 0, has_lines ? 1 : 0};
   return root;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 20;
 
-[[noreturn]] void fail(const std::string& path, const std::string& error, const std::string& what, const std::string& fix) {
+[[noreturn]] void fail(const std::string& path, const std::string& error, const std::string& what,
+                       const std::string& fix) {
   throw UserError(ErrorKind::kConfig, {.error = error, .where = path, .what = what, .fix = fix});
 }
 
@@ -29,13 +30,17 @@ std::string text_of(const std::string& path) {
 std::string read_prompt_file(const std::string& path) {
   std::string text = text_of(path);
   if (text.size() > kMostBytes) {
-    fail(path, "the prompt file is too large", fmt::format("{} has {} bytes, at most {}", path, text.size(), kMostBytes),
+    fail(path, "the prompt file is too large",
+         fmt::format("{} has {} bytes, at most {}", path, text.size(), kMostBytes),
          "check that this is the prompt");
   }
-  if (!is_valid_utf8(text)) fail(path, "the prompt file is not UTF-8 text", path, "save it as UTF-8");
+  if (!is_valid_utf8(text))
+    fail(path, "the prompt file is not UTF-8 text", path, "save it as UTF-8");
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   text = python_strip(text);  // editors end files with a newline
-  if (text.empty()) fail(path, "the prompt file is empty", path, "write the prompt into it, or remove the key for the built-in prompt");
+  if (text.empty())
+    fail(path, "the prompt file is empty", path,
+         "write the prompt into it, or remove the key for the built-in prompt");
   return text;
 }
 

@@ -31,14 +31,17 @@ std::string one_line(const std::string& text) {
 }
 
 std::string cell(std::string text) {
-  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, "\\");
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
+    text.insert(at, "\\");
   return text;
 }
 
 std::string markdown_row(const KeySpec& spec) {
   const std::string name = "`" + name_in_group(spec.path) + "`";
-  if (spec.state == KeyState::kIgnored) return fmt::format("| {} | | | accepted and ignored: {} |\n", name, cell(spec.note));
-  if (spec.state == KeyState::kRefused) return fmt::format("| {} | | | refused unless null, false or 0: {} |\n", name, cell(spec.note));
+  if (spec.state == KeyState::kIgnored)
+    return fmt::format("| {} | | | accepted and ignored: {} |\n", name, cell(spec.note));
+  if (spec.state == KeyState::kRefused)
+    return fmt::format("| {} | | | refused unless null, false or 0: {} |\n", name, cell(spec.note));
   const std::string rules = rule_words(spec);
   return fmt::format("| {} | {} | `{}` | {} |\n", name, type_word(spec), spec.default_text(),
                      cell(spec.help + (rules.empty() ? "" : ". " + rules)));
@@ -68,39 +71,51 @@ std::string effective_text(const ConfigResult& result) {
   }
   std::vector<std::string> groups;  // a section's keys may be apart in the table
   for (const EffectiveValue& row : result.effective) {
-    if (std::find(groups.begin(), groups.end(), group_of(row.key)) == groups.end()) groups.push_back(group_of(row.key));
+    if (std::find(groups.begin(), groups.end(), group_of(row.key)) == groups.end())
+      groups.push_back(group_of(row.key));
   }
   for (const std::string& group : groups) {
     text += fmt::format("\n{}\n", group.empty() ? "(top level)" : group);
     for (const EffectiveValue& row : result.effective) {
       if (group_of(row.key) != group) continue;
-      text += fmt::format("  {:<{}}  {:<{}}  {}\n", name_in_group(row.key), key_width, one_line(row.value), value_width, row.origin);
+      text += fmt::format("  {:<{}}  {:<{}}  {}\n", name_in_group(row.key), key_width,
+                          one_line(row.value), value_width, row.origin);
     }
   }
   text += fmt::format("\nrun directory: {}\n", result.settings.output.run_dir);
-  for (const Warning& warning : result.warnings) text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
+  for (const Warning& warning : result.warnings)
+    text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
   return text;
 }
 
 std::string config_markdown() {
   std::string text =
       "# Configuration keys\n\n"
-      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values of a file and where they come "
+      "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values "
+      "of a file and where they come "
       "from.\n\n"
-      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over others, paths relative to the file that names "
+      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over "
+      "others, paths relative to the file that names "
       "them,\n"
-      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set a.b.c=value` overrides a key by its own "
+      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set "
+      "a.b.c=value` overrides a key by its own "
       "name.\n"
-      "Values are typed by this table: `1e-4` is a number, `no` is text where text is expected, booleans are `true`, `false`, `1`, `0` "
+      "Values are typed by this table: `1e-4` is a number, `no` is text where text is expected, "
+      "booleans are `true`, `false`, `1`, `0` "
       "without "
       "quotes.\n"
       "A key set to null has its default.\n"
       "\"(ms-swift)\" and \"(transformers)\" name the program whose default a value is.\n";
   std::string group = "\n";
   for (const KeySpec& spec : schema()) {
-    const bool whole_section = spec.path.find('.') == std::string::npos && spec.state != KeyState::kHonoured;
-    const std::string next = whole_section ? "Sections of other programs" : group_of(spec.path).empty() ? "Top level" : group_of(spec.path);
-    if (next != group) text += fmt::format("\n## {}\n\n| key | type | default | meaning and rule |\n|---|---|---|---|\n", next);
+    const bool whole_section =
+        spec.path.find('.') == std::string::npos && spec.state != KeyState::kHonoured;
+    const std::string next = whole_section                 ? "Sections of other programs"
+                             : group_of(spec.path).empty() ? "Top level"
+                                                           : group_of(spec.path);
+    if (next != group)
+      text += fmt::format(
+          "\n## {}\n\n| key | type | default | meaning and rule |\n|---|---|---|---|\n", next);
     group = next;
     text += markdown_row(spec);
   }

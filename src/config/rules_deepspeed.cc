@@ -1,4 +1,5 @@
-// What a file with a `deepspeed` section says of sharing state among ranks: its ZeRO stage stands for `training.zero_stage`.
+// What a file with a `deepspeed` section says of sharing state among ranks: its ZeRO stage stands
+// for `training.zero_stage`.
 #include <fmt/core.h>
 
 #include <array>
@@ -14,28 +15,40 @@ namespace {
 const std::string kStage = "training.zero_stage";
 
 /// The configurations that ms-swift knows by name; their offloading is ignored with the rest.
-constexpr std::array<std::pair<const char*, int64_t>, 6> kNames{
-    {{"zero0", 0}, {"zero1", 1}, {"zero2", 2}, {"zero3", 3}, {"zero2_offload", 2}, {"zero3_offload", 3}}};
+constexpr std::array<std::pair<const char*, int64_t>, 6> kNames{{{"zero0", 0},
+                                                                 {"zero1", 1},
+                                                                 {"zero2", 2},
+                                                                 {"zero3", 3},
+                                                                 {"zero2_offload", 2},
+                                                                 {"zero3_offload", 3}}};
 
-bool ends_with_json(const std::string& text) { return text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0; }
+bool ends_with_json(const std::string& text) {
+  return text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0;
+}
 
 /// None when a configuration of DeepSpeed does not say.
 std::optional<int64_t> stage_of_config(const Json& config, const std::string& where) {
   if (config.is_null()) return std::nullopt;
   if (!config.is_object()) {
-    throw UserError(ErrorKind::kConfig, {.error = "`deepspeed` is not a configuration of DeepSpeed",
-                                         .where = where,
-                                         .what = fmt::format("it is {}, not a mapping", config.type_name()),
-                                         .fix = fmt::format("remove it and set `{}: 0`, 1 or 2, or name zero0, zero1 or zero2", kStage)});
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "`deepspeed` is not a configuration of DeepSpeed",
+         .where = where,
+         .what = fmt::format("it is {}, not a mapping", config.type_name()),
+         .fix = fmt::format("remove it and set `{}: 0`, 1 or 2, or name zero0, zero1 or zero2",
+                            kStage)});
   }
   const auto zero = config.find("zero_optimization");
   if (zero == config.end() || !zero->is_object() || !zero->contains("stage")) return std::nullopt;
   const Json& stage = (*zero)["stage"];
-  if (stage.is_number_integer() && stage.get<int64_t>() >= 0 && stage.get<int64_t>() <= 3) return stage.get<int64_t>();
-  throw UserError(ErrorKind::kConfig, {.error = "`zero_optimization.stage` is not a ZeRO stage",
-                                       .where = where,
-                                       .what = fmt::format("it is {}", stage.dump()),
-                                       .fix = fmt::format("make it 0, 1 or 2, or remove `deepspeed` and set `{}`", kStage)});
+  if (stage.is_number_integer() && stage.get<int64_t>() >= 0 && stage.get<int64_t>() <= 3)
+    return stage.get<int64_t>();
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "`zero_optimization.stage` is not a ZeRO stage",
+       .where = where,
+       .what = fmt::format("it is {}", stage.dump()),
+       .fix = fmt::format("make it 0, 1 or 2, or remove `deepspeed` and set `{}`", kStage)});
 }
 
 std::optional<int64_t> stage_of_text(const std::string& text, const std::string& where) {
@@ -44,17 +57,21 @@ std::optional<int64_t> stage_of_text(const std::string& text, const std::string&
   }
   if (!text.empty() && text.front() == '{') return stage_of_config(parse_json(text, where), where);
   if (ends_with_json(text)) return stage_of_config(read_json_file(text), text);
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("`deepspeed: {}` is not known", text),
-                   .where = where,
-                   .what = "neither a name of a ZeRO configuration nor a JSON file",
-                   .fix = fmt::format("remove it and set `{}: 0`, 1 or 2, or name zero0, zero1, zero2 or a .json file", kStage)});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = fmt::format("`deepspeed: {}` is not known", text),
+       .where = where,
+       .what = "neither a name of a ZeRO configuration nor a JSON file",
+       .fix = fmt::format(
+           "remove it and set `{}: 0`, 1 or 2, or name zero0, zero1, zero2 or a .json file",
+           kStage)});
 }
 
 /// @param value  a name, a file, a configuration of DeepSpeed, or {enabled, config: one of them}
 std::optional<int64_t> stage_in(const Json& value, const std::string& where) {
   const Json& config = value.is_object() && value.contains("config") ? value["config"] : value;
-  return config.is_string() ? stage_of_text(config.get<std::string>(), where) : stage_of_config(config, where);
+  return config.is_string() ? stage_of_text(config.get<std::string>(), where)
+                            : stage_of_config(config, where);
 }
 
 }  // namespace
@@ -62,19 +79,27 @@ std::optional<int64_t> stage_in(const Json& value, const std::string& where) {
 void apply_deepspeed_rules(Values& values, const Node& root, std::vector<Problem>& problems) {
   const Node* training = root.find("training");
   std::string decided_by;  // an earlier section
-  for (const auto& [key, node] : {std::pair{"deepspeed", root.find("deepspeed")},
-                                  std::pair{"training.deepspeed", training != nullptr ? training->find("deepspeed") : nullptr}}) {
+  for (const auto& [key, node] :
+       {std::pair{"deepspeed", root.find("deepspeed")},
+        std::pair{"training.deepspeed",
+                  training != nullptr ? training->find("deepspeed") : nullptr}}) {
     if (node == nullptr || is_off(*node)) continue;
     const std::string where = node->origin.text();
     try {
       const std::optional<int64_t> stage = stage_in(free_json(*node), where);
       if (!stage) continue;
       if (*stage == 3) {
-        problems.push_back({fmt::format("`{}` asks for ZeRO stage 3, which is not built yet", key), where, "parameters are not sharded",
-                            "use zero2, which shares optimizer state and gradients among the ranks"});
-      } else if ((values.given(kStage) || !decided_by.empty()) && values.integer(kStage) != *stage) {
-        problems.push_back({fmt::format("`{}` and `{}` contradict each other", key, decided_by.empty() ? kStage : decided_by), where,
-                            fmt::format("ZeRO stage {} here, {} there ({})", *stage, values.integer(kStage), values.origin(kStage)),
+        problems.push_back(
+            {fmt::format("`{}` asks for ZeRO stage 3, which is not built yet", key), where,
+             "parameters are not sharded",
+             "use zero2, which shares optimizer state and gradients among the ranks"});
+      } else if ((values.given(kStage) || !decided_by.empty()) &&
+                 values.integer(kStage) != *stage) {
+        problems.push_back({fmt::format("`{}` and `{}` contradict each other", key,
+                                        decided_by.empty() ? kStage : decided_by),
+                            where,
+                            fmt::format("ZeRO stage {} here, {} there ({})", *stage,
+                                        values.integer(kStage), values.origin(kStage)),
                             "remove one of the two"});
       } else if (!values.given(kStage)) {
         values.derive(kStage, *stage, key);

@@ -26,13 +26,15 @@ Version version_of(const fs::path& path) {
   int number = -1;
   if (name.size() < 3 || name[0] != 'v') return {};
   const auto [after, failed] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  const bool is_version = failed == std::errc() && after != name.data() + name.size() && *after == '-' && number >= 0 && number < 1000000;
+  const bool is_version = failed == std::errc() && after != name.data() + name.size() &&
+                          *after == '-' && number >= 0 && number < 1000000;
   return is_version ? Version{number, path.string()} : Version{};
 }
 
 bool holds_checkpoint(const std::string& run_dir) {
   std::error_code error;
-  for (fs::directory_iterator entry(run_dir, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(run_dir, error), end; !error && entry != end;
+       entry.increment(error)) {
     if (entry->path().filename().string().rfind("checkpoint-", 0) == 0) return true;
   }
   return false;
@@ -49,16 +51,21 @@ std::string run_directory(const OutputSettings& output, bool go_on) {
   int next = 0;
   Version newest;
   std::error_code error;
-  for (fs::directory_iterator entry(output.output_dir, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(output.output_dir, error), end; !error && entry != end;
+       entry.increment(error)) {
     const Version version = version_of(entry->path());
     next = std::max(next, version.number + 1);
-    if (version.number > newest.number && holds_checkpoint(with_run_name(version.path, output.run_name))) newest = version;
+    if (version.number > newest.number &&
+        holds_checkpoint(with_run_name(version.path, output.run_name)))
+      newest = version;
   }
   if (go_on && newest.number >= 0) return with_run_name(newest.path, output.run_name);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
-  return with_run_name(join_path(output.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)), output.run_name);
+  return with_run_name(
+      join_path(output.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)),
+      output.run_name);
 }
 
 }  // namespace rematch

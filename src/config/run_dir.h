@@ -6,7 +6,8 @@
 namespace rematch {
 
 /// Where a run writes: output_dir[/version][/run_name]. Creates nothing.
-/// @param go_on  with add_version: the newest version that holds a checkpoint of this run, when there is one
+/// @param go_on  with add_version: the newest version that holds a checkpoint of this run, when
+/// there is one
 ///               (`resume_from_checkpoint: latest`)
 std::string run_directory(const OutputSettings& output, bool go_on = false);
 

@@ -32,11 +32,13 @@ const Index& index() {
     Index result;
     for (const KeySpec& spec : schema()) {
       REMATCH_CHECK(result.keys.emplace(spec.path, &spec).second, spec.path);
-      for (size_t dot = spec.path.find('.'); dot != std::string::npos; dot = spec.path.find('.', dot + 1)) {
+      for (size_t dot = spec.path.find('.'); dot != std::string::npos;
+           dot = spec.path.find('.', dot + 1)) {
         result.sections.insert(spec.path.substr(0, dot));
       }
     }
-    for (const std::string& section : result.sections) REMATCH_CHECK(!result.keys.count(section), section);
+    for (const std::string& section : result.sections)
+      REMATCH_CHECK(!result.keys.count(section), section);
     return result;
   }();
   return built;
@@ -53,8 +55,9 @@ std::vector<KeySpec> joined_keys(std::vector<std::vector<KeySpec>> parts) {
 }
 
 const std::vector<KeySpec>& schema() {
-  static const std::vector<KeySpec> table = joined_keys({model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(),
-                                                         vllm_keys(), monitor_keys(), foreign_keys(), added_keys()});
+  static const std::vector<KeySpec> table =
+      joined_keys({model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(),
+                   vllm_keys(), monitor_keys(), foreign_keys(), added_keys()});
   return table;
 }
 
@@ -69,11 +72,13 @@ bool is_section(const std::string& path) { return index().sections.count(path) >
 
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name) {
   constexpr size_t kMost = 3;
-  constexpr size_t kLongestName = 80;  // the cost of comparing names is the product of their lengths
+  // the cost of comparing names is the product of their lengths
+  constexpr size_t kLongestName = 80;
   std::vector<std::string> found;
   if (name.size() > kLongestName) return found;
   const auto add = [&](const std::string& path) {
-    if (found.size() < kMost && std::find(found.begin(), found.end(), path) == found.end()) found.push_back(path);
+    if (found.size() < kMost && std::find(found.begin(), found.end(), path) == found.end())
+      found.push_back(path);
   };
   std::vector<std::string> siblings;                  // names directly inside the section
   std::multimap<std::string, std::string> elsewhere;  // last part → path

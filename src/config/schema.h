@@ -15,8 +15,8 @@ void add_key(KeySpec spec);
 const KeySpec* find_key(const std::string& path);
 /// True when keys lie below `path` ("" is the root).
 bool is_section(const std::string& path);
-/// Suggestions for a key that does not exist, best first, at most three: the same name elsewhere, similar names next to it, similar names
-/// elsewhere.
+/// Suggestions for a key that does not exist, best first, at most three: the same name elsewhere,
+/// similar names next to it, similar names elsewhere.
 /// @param section  dotted path of its section. @param name  the unknown key
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name);
 

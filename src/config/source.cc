@@ -50,16 +50,19 @@ class Loader {
   }
 
   bool may_open(const std::string& path, const std::string& id, const std::string& named_at) {
-    const auto again = std::find_if(chain_.begin(), chain_.end(), [&](const Link& link) { return link.id == id; });
+    const auto again =
+        std::find_if(chain_.begin(), chain_.end(), [&](const Link& link) { return link.id == id; });
     if (again != chain_.end()) {
       std::string cycle;
       for (auto link = again; link != chain_.end(); ++link) cycle += link->path + " -> ";
-      problems_.push_back({"`extends` forms a cycle", named_at, cycle + path, "remove one of these `extends`"});
+      problems_.push_back(
+          {"`extends` forms a cycle", named_at, cycle + path, "remove one of these `extends`"});
       return false;
     }
     if (chain_.size() >= kMaxChain || done_.size() >= kMaxFiles) {
       problems_.push_back({"too many files extend each other", named_at,
-                           fmt::format("{} files deep, {} files read", chain_.size(), done_.size()), "merge some of the bases"});
+                           fmt::format("{} files deep, {} files read", chain_.size(), done_.size()),
+                           "merge some of the bases"});
       return false;
     }
     return true;
@@ -69,11 +72,12 @@ class Loader {
     std::error_code error;
     if (!fs::exists(path, error) || fs::is_directory(path, error)) {
       const bool directory = !error && fs::is_directory(path, error);
-      problems_.push_back({directory ? "the configuration is a directory" : "no such configuration file", named_at,
-                           path + (directory ? " is a directory"
-                                   : error   ? ": " + error.message()
-                                             : " does not exist"),
-                           "use the path of a YAML file; `extends` is relative to the file that names it"});
+      problems_.push_back(
+          {directory ? "the configuration is a directory" : "no such configuration file", named_at,
+           path + (directory ? " is a directory"
+                   : error   ? ": " + error.message()
+                             : " does not exist"),
+           "use the path of a YAML file; `extends` is relative to the file that names it"});
       return {};
     }
     std::string text;
@@ -85,7 +89,8 @@ class Loader {
     }
     Node node = parse_yaml(text, path, true, problems_);
     if (!node.is_map() && !node.is_null()) {
-      problems_.push_back({"a configuration is a mapping of keys", node.origin.text(), fmt::format("the file contains {}", brief(node)),
+      problems_.push_back({"a configuration is a mapping of keys", node.origin.text(),
+                           fmt::format("the file contains {}", brief(node)),
                            "write `section:` lines with `key: value` below"});
       return {};
     }
@@ -102,12 +107,13 @@ class Loader {
         continue;
       }
       if (named_before) {
-        problems_.push_back(
-            {"both `extends` and `inherit` are given", member->key_origin.text(), "they are synonyms", "use one list under `extends`"});
+        problems_.push_back({"both `extends` and `inherit` are given", member->key_origin.text(),
+                             "they are synonyms", "use one list under `extends`"});
       }
       named_before = true;
       for (const Node* base : base_names(*member)) {
-        Node below = load(join_path(fs::path(path).parent_path().string(), base->scalar), base->origin.text());
+        Node below = load(join_path(fs::path(path).parent_path().string(), base->scalar),
+                          base->origin.text());
         if (below.is_map()) result = merge(std::move(result), below);
       }
       member = own.members.erase(member);
@@ -127,8 +133,9 @@ class Loader {
       if (item.is_scalar()) names.push_back(&item);
     }
     if (wrong) {
-      problems_.push_back({fmt::format("`{}` takes a path or a list of paths", member.key), value.origin.text(),
-                           fmt::format("found {}", brief(value)), "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
+      problems_.push_back({fmt::format("`{}` takes a path or a list of paths", member.key),
+                           value.origin.text(), fmt::format("found {}", brief(value)),
+                           "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
     }
     return names;
   }
@@ -145,15 +152,18 @@ Node override_tree(const std::string& text, std::vector<Problem>& problems) {
   const std::string path = text.substr(0, equals == std::string::npos ? text.size() : equals);
   const std::string name = "--set " + path;
   const std::vector<std::string> keys = split(path, '.');
-  const bool bad_key = std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); });
+  const bool bad_key =
+      std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); });
   if (equals == std::string::npos || bad_key || keys.size() > 32) {
-    problems.push_back({"`--set` needs key=value", "--set " + text, bad_key ? "a part of the key is empty" : "there is no `=`",
+    problems.push_back({"`--set` needs key=value", "--set " + text,
+                        bad_key ? "a part of the key is empty" : "there is no `=`",
                         "write e.g. `--set training.max_steps=10`"});
     return {};
   }
   if (keys.front() == "extends" || keys.front() == "inherit") {
     problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name,
-                        "it belongs to the file whose bases it names", "write it into the YAML file"});
+                        "it belongs to the file whose bases it names",
+                        "write it into the YAML file"});
     return {};
   }
   Node node = parse_yaml(text.substr(equals + 1), name, false, problems);
@@ -170,7 +180,8 @@ Node override_tree(const std::string& text, std::vector<Problem>& problems) {
 
 }  // namespace
 
-Source load_source(const std::string& path, const std::vector<std::string>& overrides, std::vector<Problem>& problems) {
+Source load_source(const std::string& path, const std::vector<std::string>& overrides,
+                   std::vector<Problem>& problems) {
   Loader loader(problems);
   Source source;
   source.root = loader.load(path, path);

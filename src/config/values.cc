@@ -16,7 +16,8 @@ struct Values::Entry {
 
 Values::Values() {
   for (const KeySpec& spec : schema()) {
-    if (spec.state == KeyState::kHonoured) entries_[spec.path] = {default_value(spec), "default", false};
+    if (spec.state == KeyState::kHonoured)
+      entries_[spec.path] = {default_value(spec), "default", false};
   }
 }
 Values::Values(const Values&) = default;
@@ -32,7 +33,9 @@ bool Values::given(const std::string& path) const { return entry(path).given; }
 bool Values::is_null(const std::string& path) const { return entry(path).value.is_null(); }
 const Json& Values::json(const std::string& path) const { return entry(path).value; }
 const std::string& Values::origin(const std::string& path) const { return entry(path).origin; }
-std::string Values::where(const std::string& path) const { return given(path) ? origin(path) : path; }
+std::string Values::where(const std::string& path) const {
+  return given(path) ? origin(path) : path;
+}
 
 bool Values::boolean(const std::string& path) const {
   REMATCH_CHECK(json(path).is_boolean(), path);

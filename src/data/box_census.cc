@@ -12,13 +12,15 @@ namespace rematch {
 namespace {
 
 constexpr size_t kMostNamed = 10;
-// Below this the set is suspected: a false alarm in one of ten thousand well-made sets whose boxes lie anywhere. Eight scenes of 640 x 480.
+// Below this the set is suspected: a false alarm in one of ten thousand well-made sets whose boxes
+// lie anywhere. Eight scenes of 640 x 480.
 constexpr double kLeastChance = 1e-4;
 
 // Largest coordinate of one axis. @param axis  0 = x, 1 = y
 int largest(const Geometry& geometry, size_t axis) {
   int result = 0;
-  for (size_t i = axis; i < geometry.bins.size(); i += 2) result = std::max(result, geometry.bins[i]);
+  for (size_t i = axis; i < geometry.bins.size(); i += 2)
+    result = std::max(result, geometry.bins[i]);
   return result;
 }
 
@@ -54,42 +56,51 @@ void BoxCensus::look_for_area(const Sample& sample) {
     const Geometry& geometry = sample.objects[i].geometry;
     if (!is_flat(geometry)) continue;
     ++(geometry.kind == GeometryKind::kPoly ? num_flat_polys_ : num_flat_boxes_);
-    if (flat_.size() < kMostNamed) flat_.push_back(fmt::format("line {} object {}", sample.sample_id + 1, i + 1));
+    if (flat_.size() < kMostNamed)
+      flat_.push_back(fmt::format("line {} object {}", sample.sample_id + 1, i + 1));
   }
 }
 
-// One coordinate of an image and axis is looked at, the largest: those of one image are not independent.
+// One coordinate of an image and axis is looked at, the largest: those of one image are not
+// independent.
 void BoxCensus::look_for_pixels(const Sample& sample) {
   if (sample.objects.empty() || some_bin_exceeds_its_side_) return;
   ++num_scenes_;
   const int sides[] = {sample.width_px, sample.height_px};
   int extent[] = {0, 0};
   for (size_t axis = 0; axis < 2; ++axis) {
-    for (const SceneObject& object : sample.objects) extent[axis] = std::max(extent[axis], largest(object.geometry, axis));
+    for (const SceneObject& object : sample.objects)
+      extent[axis] = std::max(extent[axis], largest(object.geometry, axis));
     if (extent[axis] > sides[axis]) some_bin_exceeds_its_side_ = true;
     log_chance_ += std::log(std::min(1.0, static_cast<double>(sides[axis]) / kNumBins));
   }
   if (example_.empty()) {
-    example_ = fmt::format("line {}: largest x {} and y {} in an image of {} x {} px", sample.sample_id + 1, extent[0], extent[1],
-                           sample.width_px, sample.height_px);
+    example_ =
+        fmt::format("line {}: largest x {} and y {} in an image of {} x {} px",
+                    sample.sample_id + 1, extent[0], extent[1], sample.width_px, sample.height_px);
   }
 }
 
-bool BoxCensus::looks_like_pixels() const { return !some_bin_exceeds_its_side_ && log_chance_ < std::log(kLeastChance); }
+bool BoxCensus::looks_like_pixels() const {
+  return !some_bin_exceeds_its_side_ && log_chance_ < std::log(kLeastChance);
+}
 
 std::vector<std::string> BoxCensus::warnings(const std::string& path) const {
   std::vector<std::string> texts;
   if (const int64_t num_flat = num_flat_boxes_ + num_flat_polys_; num_flat > 0) {
     const bool all_named = num_flat == static_cast<int64_t>(flat_.size());
-    texts.push_back(fmt::format("{}: {} without width or height and {} without area ({}{}); right for thin objects only", path,
-                                counted(num_flat_boxes_, "box", "boxes"), counted(num_flat_polys_, "polygon"), join(flat_, ", "),
-                                all_named ? "" : ", …"));
+    texts.push_back(fmt::format(
+        "{}: {} without width or height and {} without area ({}{}); right for thin objects only",
+        path, counted(num_flat_boxes_, "box", "boxes"), counted(num_flat_polys_, "polygon"),
+        join(flat_, ", "), all_named ? "" : ", …"));
   }
   if (looks_like_pixels()) {
-    texts.push_back(fmt::format(
-        "{}: COORDINATES LOOK LIKE PIXELS: in none of {} scenes does one exceed its image's side ({}), but they are read as "
-        "bins 0..{}; if they are pixels, `rematch data check {} --fix OUT` converts them: bin = min(999, round(1000 * x / width))",
-        path, num_scenes_, example_, kNumBins - 1, shell_word(path)));
+    texts.push_back(
+        fmt::format("{}: COORDINATES LOOK LIKE PIXELS: in none of {} scenes does one exceed its "
+                    "image's side ({}), but they are read as "
+                    "bins 0..{}; if they are pixels, `rematch data check {} --fix OUT` converts "
+                    "them: bin = min(999, round(1000 * x / width))",
+                    path, num_scenes_, example_, kNumBins - 1, shell_word(path)));
   }
   return texts;
 }

@@ -12,11 +12,12 @@ class BoxCensus {
  public:
   void add(const Sample& sample);
 
-  /// True when no coordinate exceeds its image's side, in so many scenes that bins would hardly all do so.
+  /// True when no coordinate exceeds its image's side, in so many scenes that bins would hardly all
+  /// do so.
   bool looks_like_pixels() const;
 
-  /// A text for boxes without area, and one when all coordinates look like pixels; each names lines, the second also
-  /// the command that converts. @param path  of the data set
+  /// A text for boxes without area, and one when all coordinates look like pixels; each names
+  /// lines, the second also the command that converts. @param path  of the data set
   std::vector<std::string> warnings(const std::string& path) const;
 
  private:

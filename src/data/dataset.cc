@@ -25,7 +25,8 @@ namespace {
 
 constexpr size_t kMaxShown = 20, kMaxPlaces = 2000;
 
-// Collects the problems of many lines and throws them together: the first ones in full, the others by their places.
+// Collects the problems of many lines and throws them together: the first ones in full, the others
+// by their places.
 class ProblemList {
  public:
   // @param where  of the line, which every place in it begins with. @param line  1-based
@@ -35,8 +36,11 @@ class ProblemList {
       if (problems_.size() < kMaxShown) {
         problems_.push_back(problem);
       } else if (places_.size() < kMaxPlaces) {
-        const std::string rest = problem.where.starts_with(where) ? problem.where.substr(where.size()) : "";
-        const std::string object = rest.starts_with(", ") ? rest.substr(1, rest.find(" (") - 1) : "";  // ", object 2 (objects[1])"
+        const std::string rest =
+            problem.where.starts_with(where) ? problem.where.substr(where.size()) : "";
+        // ", object 2 (objects[1])"
+        const std::string object =
+            rest.starts_with(", ") ? rest.substr(1, rest.find(" (") - 1) : "";
         places_.push_back(fmt::format("line {}{}", line, object));
       }
     }
@@ -46,8 +50,9 @@ class ProblemList {
     if (problems_.empty()) return;
     if (!places_.empty()) {
       const bool all_named = num_ == problems_.size() + places_.size();
-      problems_.back().fix += fmt::format(" ({} problems in all; the others: {}{})", num_, join(places_, ", "),
-                                          all_named ? "" : ", …; `rematch data check FILE --all` lists them");
+      problems_.back().fix +=
+          fmt::format(" ({} problems in all; the others: {}{})", num_, join(places_, ", "),
+                      all_named ? "" : ", …; `rematch data check FILE --all` lists them");
     }
     throw UserError(ErrorKind::kData, problems_);
   }
@@ -58,19 +63,23 @@ class ProblemList {
   size_t num_ = 0;
 };
 
-// Blank as Python's str.strip sees it; bytes that are not UTF-8 are not blank: the reader reports them.
+// Blank as Python's str.strip sees it; bytes that are not UTF-8 are not blank: the reader reports
+// them.
 bool is_blank(std::string_view line) {
   if (!line.empty() && line.front() == '{') return false;  // nearly every line
   return is_valid_utf8(line) && python_strip(line).empty();
 }
 
-// The reader of JSON forgives a byte order mark at its start, which is right for a file's first line only.
+// The reader of JSON forgives a byte order mark at its start, which is right for a file's first
+// line only.
 void refuse_byte_order_mark(std::string_view line, const std::string& where) {
   if (!line.starts_with("\xEF\xBB\xBF")) return;
-  throw UserError(ErrorKind::kData, {.error = "a byte order mark in the middle of a JSONL file",
-                                     .where = where,
-                                     .what = "the line begins with the bytes EF BB BF",
-                                     .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come from joining files"});
+  throw UserError(ErrorKind::kData,
+                  {.error = "a byte order mark in the middle of a JSONL file",
+                   .where = where,
+                   .what = "the line begins with the bytes EF BB BF",
+                   .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come "
+                          "from joining files"});
 }
 
 void check_image_files(const Sample& sample) {
@@ -78,11 +87,13 @@ void check_image_files(const Sample& sample) {
     struct stat info{};
     const bool found = ::stat(path.c_str(), &info) == 0;
     if (found && S_ISREG(info.st_mode)) continue;
-    throw UserError(ErrorKind::kData,
-                    {.error = "an image file is missing",
-                     .where = sample.where,
-                     .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
-                     .fix = "correct \"images\" (relative paths are resolved against the JSONL's directory), or remove the record"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "an image file is missing",
+         .where = sample.where,
+         .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
+         .fix = "correct \"images\" (relative paths are resolved against the JSONL's directory), "
+                "or remove the record"});
   }
 }
 
@@ -90,7 +101,8 @@ void check_image_files(const Sample& sample) {
 UserError at_record(const UserError& error, const Sample& sample) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems) {
-    if (problem.where.find(sample.where) == std::string::npos) problem.where += fmt::format(" ({})", sample.where);
+    if (problem.where.find(sample.where) == std::string::npos)
+      problem.where += fmt::format(" ({})", sample.where);
   }
   return UserError(error.kind(), std::move(problems));
 }
@@ -102,13 +114,16 @@ int64_t check_image_sizes(const Sample& sample, const PatchOptions& options) {
     const auto [size, is_deep_grey] = read_image_facts(path);
     num_deep_grey += is_deep_grey;
     if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
-      throw UserError(ErrorKind::kData, {.error = "the size of an image differs from its record",
-                                         .where = sample.where,
-                                         .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path,
-                                                             size.width_px, size.height_px, sample.width_px, sample.height_px),
-                                         .fix = "correct the record's \"width\" and \"height\", or replace the file"});
+      throw UserError(
+          ErrorKind::kData,
+          {.error = "the size of an image differs from its record",
+           .where = sample.where,
+           .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path,
+                               size.width_px, size.height_px, sample.width_px, sample.height_px),
+           .fix = "correct the record's \"width\" and \"height\", or replace the file"});
     }
-    processed_size({.height_px = size.height_px, .width_px = size.width_px}, options, fmt::format("{} ({})", path, sample.where));
+    processed_size({.height_px = size.height_px, .width_px = size.width_px}, options,
+                   fmt::format("{} ({})", path, sample.where));
   }
   return num_deep_grey;
 }
@@ -148,17 +163,21 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     } catch (const UserError& error) {
       problems.add(error, where, line_idx + 1);
       // Not after millions of lines of a COCO file.
-      if (dataset.samples_.empty() && problems.size() == kMaxShown) refuse_foreign_format(jsonl_path, bytes);
+      if (dataset.samples_.empty() && problems.size() == kMaxShown)
+        refuse_foreign_format(jsonl_path, bytes);
     }
   }
   if (dataset.samples_.empty()) refuse_foreign_format(jsonl_path, bytes);
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
-    const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit) : fmt::format("{} lines", line_idx);
-    throw UserError(ErrorKind::kData, {.error = "the dataset has no records",
-                                       .where = jsonl_path,
-                                       .what = found,
-                                       .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
+    const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit)
+                                            : fmt::format("{} lines", line_idx);
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the dataset has no records",
+         .where = jsonl_path,
+         .what = found,
+         .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
   }
   dataset.warnings_ = census.warnings(jsonl_path);
   return dataset;
@@ -168,7 +187,8 @@ Dataset Dataset::without(const std::vector<int64_t>& sample_indices) const {
   Dataset result = *this;
   result.samples_.clear();
   for (int64_t i = 0; i < size(); ++i) {
-    if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i)) result.samples_.push_back(samples_[static_cast<size_t>(i)]);
+    if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i))
+      result.samples_.push_back(samples_[static_cast<size_t>(i)]);
   }
   return result;
 }
@@ -205,18 +225,22 @@ int64_t count_images_outside(const Dataset& dataset) {
   int64_t num_outside = 0;
   for (const Sample& sample : dataset.samples()) {
     for (const std::string& path : sample.image_paths) {
-      const auto [known, is_new] = is_outside.try_emplace(fs::path(path).parent_path().string(), false);
+      const auto [known, is_new] =
+          is_outside.try_emplace(fs::path(path).parent_path().string(), false);
       if (is_new) known->second = leaves_home(directory_of(path));
-      num_outside += known->second || (fs::is_symlink(path, ignored) && leaves_home(fs::weakly_canonical(path, ignored)));
+      num_outside += known->second || (fs::is_symlink(path, ignored) &&
+                                       leaves_home(fs::weakly_canonical(path, ignored)));
     }
   }
   return num_outside;
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
-  const GridThw grid_thw = processed_grid({.height_px = sample.height_px, .width_px = sample.width_px}, options, sample.where);
+  const GridThw grid_thw = processed_grid(
+      {.height_px = sample.height_px, .width_px = sample.width_px}, options, sample.where);
   std::vector<ImageRef> refs;
-  for (const std::string& path : sample.image_paths) refs.push_back({.path = path, .grid_thw = grid_thw});
+  for (const std::string& path : sample.image_paths)
+    refs.push_back({.path = path, .grid_thw = grid_thw});
   return refs;
 }
 

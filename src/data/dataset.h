@@ -12,18 +12,22 @@ struct PatchOptions;
 
 /// How a JSONL is read.
 struct DatasetOptions {
-  std::optional<int64_t> limit;              ///< only the first N records; later lines are not read
-  std::vector<std::string> forbidden_texts;  ///< contents of the tokenizer's added tokens, which no `desc` may contain
-  bool require_single_image = true;          ///< stage 2: `images` holds exactly one path
-  bool check_image_files = true;             ///< check that the image files exist, before a model is loaded
+  std::optional<int64_t> limit;  ///< only the first N records; later lines are not read
+  /// contents of the tokenizer's added tokens, which no `desc` may contain
+  std::vector<std::string> forbidden_texts;
+  bool require_single_image = true;  ///< stage 2: `images` holds exactly one path
+  /// check that the image files exist, before a model is loaded
+  bool check_image_files = true;
 };
 
 /// The records of one JSONL file (BEHAVIOUR 2), immutable after loading.
 class Dataset {
  public:
-  /// Reads and checks a JSONL. All problems are reported together: 20 in full, the others by line and object.
-  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object and fix, also when there are no records.
-  /// Cost: linear in the file, and one stat per image with check_image_files.
+  /// Reads and checks a JSONL. All problems are reported together: 20 in full, the others by line
+  /// and object.
+  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object
+  /// and fix, also when there are no records. Cost: linear in the file, and one stat per image with
+  /// check_image_files.
   static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
 
   /// In file order; sample_id is the 0-based line number, so ids have gaps where lines are blank.
@@ -31,18 +35,22 @@ class Dataset {
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   const std::string& path() const { return path_; }
 
-  /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has changed.
+  /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has
+  /// changed.
   const std::string& content_hash() const { return content_hash_; }
 
-  /// What is legal and probably not meant, for the user to read once: boxes without area, coordinates that look like pixels.
+  /// What is legal and probably not meant, for the user to read once: boxes without area,
+  /// coordinates that look like pixels.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// The same without some samples. @param sample_indices  into samples(), ascending
   Dataset without(const std::vector<int64_t>& sample_indices) const;
 
-  /// Reads the header of every image: its size must equal the record's and be one that processed_size() takes.
+  /// Reads the header of every image: its size must equal the record's and be one that
+  /// processed_size() takes.
   /// @return how many are 16-bit grey, of which Pillow shows little but white (ImageFacts)
-  /// @throws UserError (data) with 20 problems in full, each naming record, file and sizes, and the lines of the others
+  /// @throws UserError (data) with 20 problems in full, each naming record, file and sizes, and the
+  /// lines of the others
   int64_t validate_images(const PatchOptions& options) const;
 
  private:
@@ -52,11 +60,13 @@ class Dataset {
   std::vector<std::string> warnings_;
 };
 
-/// How many images lie outside the directory of the JSONL that names them: by `..`, an absolute path or a symbolic link. Cost: one stat
-/// for each image, and one for each part of their directories.
+/// How many images lie outside the directory of the JSONL that names them: by `..`, an absolute
+/// path or a symbolic link. Cost: one stat for each image, and one for each part of their
+/// directories.
 int64_t count_images_outside(const Dataset& dataset);
 
-/// The images of a sample as prompts carry them; their grids come from the record's size, without opening a file.
+/// The images of a sample as prompts carry them; their grids come from the record's size, without
+/// opening a file.
 /// @throws UserError (data) as processed_size()
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options);
 

@@ -14,19 +14,28 @@ constexpr size_t kBeginning = size_t{1} << 20;
 
 void refuse_foreign_format(const std::string& path, std::string_view bytes) {
   const std::string_view text = bytes.substr(0, kBeginning), line = text.substr(0, text.find('\n'));
-  const auto has = [](std::string_view where, const char* name) { return where.find(name) != std::string_view::npos; };
+  const auto has = [](std::string_view where, const char* name) {
+    return where.find(name) != std::string_view::npos;
+  };
   const auto refuse = [&path](const char* format, const std::string& command) {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("the data are in another format: {}", format),
-                                       .where = path,
-                                       .what = "a JSONL with one record a line is expected: images, objects, width, height",
-                                       .fix = fmt::format("run `rematch data {}`, then use the JSONL it writes (docs/data.md)", command)});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("the data are in another format: {}", format),
+         .where = path,
+         .what = "a JSONL with one record a line is expected: images, objects, width, height",
+         .fix = fmt::format("run `rematch data {}`, then use the JSONL it writes (docs/data.md)",
+                            command)});
   };
   if (has(line, "\"messages\"") || has(line, "\"conversations\""))
     refuse("ms-swift's messages", fmt::format("from-swift {} --out DIR", shell_word(path)));
-  const bool is_coco = (has(text, "\"annotations\"") || has(text, "\"categories\"")) && has(text, "\"images\"");
-  if (is_coco) refuse("COCO's annotations", fmt::format("from-coco {} --images DIR --out DIR", shell_word(path)));
+  const bool is_coco =
+      (has(text, "\"annotations\"") || has(text, "\"categories\"")) && has(text, "\"images\"");
+  if (is_coco)
+    refuse("COCO's annotations",
+           fmt::format("from-coco {} --images DIR --out DIR", shell_word(path)));
   if (has(text, "<annotation>")) refuse("a Pascal VOC annotation", "from-voc DIR --out DIR");
-  if (has(text, "names:") && has(text, "train:")) refuse("a YOLO data set", fmt::format("from-yolo {} --out DIR", shell_word(path)));
+  if (has(text, "names:") && has(text, "train:"))
+    refuse("a YOLO data set", fmt::format("from-yolo {} --out DIR", shell_word(path)));
 }
 
 }  // namespace rematch

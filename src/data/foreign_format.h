@@ -4,9 +4,11 @@
 
 namespace rematch {
 
-/// Recognises annotations of another program in a file that was given as a JSONL: COCO, Pascal VOC, YOLO, ms-swift.
+/// Recognises annotations of another program in a file that was given as a JSONL: COCO, Pascal VOC,
+/// YOLO, ms-swift.
 /// @param bytes  the file's content; only its beginning is looked at
-/// @throws UserError (data) naming the `rematch data from-…` command to run; returns when the format is not known
+/// @throws UserError (data) naming the `rematch data from-…` command to run; returns when the
+/// format is not known
 void refuse_foreign_format(const std::string& path, std::string_view bytes);
 
 }  // namespace rematch

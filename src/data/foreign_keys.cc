@@ -11,33 +11,43 @@ struct Advice {
 };
 
 constexpr const char* kImages =
-    "write \"images\": [\"path/to/image.jpg\"]; annotations of other programs: `rematch data from-coco FILE --images DIR --out DIR`, "
+    "write \"images\": [\"path/to/image.jpg\"]; annotations of other programs: `rematch data "
+    "from-coco FILE --images DIR --out DIR`, "
     "from-voc, from-yolo, from-swift";
 constexpr const char* kObjects =
-    "write the objects as \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [x1, y1, x2, y2]}, ...] in bins 0..999; "
+    "write the objects as \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [x1, y1, x2, y2]}, ...] "
+    "in bins 0..999; "
     "`rematch data from-coco FILE --images DIR --out DIR` does it for COCO's annotations";
 constexpr const char* kMessages =
-    "a record is an image and its objects, not a conversation: give \"images\", \"objects\", \"width\" and \"height\"; the prompt is "
+    "a record is an image and its objects, not a conversation: give \"images\", \"objects\", "
+    "\"width\" and \"height\"; the prompt is "
     "written here; `rematch data from-swift FILE --out DIR` converts ms-swift's records with boxes";
 constexpr const char* kBox =
-    "if its values are left, top, right and bottom, rename it to \"bbox_2d\": `rematch data check FILE --fix OUT` does it, and turns "
-    "pixels into bins 0..999; COCO's are left, top, width and height in pixels: `rematch data from-coco FILE --images DIR --out DIR` "
+    "if its values are left, top, right and bottom, rename it to \"bbox_2d\": `rematch data check "
+    "FILE --fix OUT` does it, and turns "
+    "pixels into bins 0..999; COCO's are left, top, width and height in pixels: `rematch data "
+    "from-coco FILE --images DIR --out DIR` "
     "converts its "
     "files";
 constexpr const char* kOtherBox =
-    "if its values are left, top, right and bottom, rename it to \"bbox_2d\"; `rematch data check FILE --fix OUT` then turns pixels into "
+    "if its values are left, top, right and bottom, rename it to \"bbox_2d\"; `rematch data check "
+    "FILE --fix OUT` then turns pixels into "
     "bins 0..999";
 constexpr const char* kPoly =
-    "if its values are [x, y] pairs of one outline, rename it to \"poly\"; `rematch data check FILE --fix OUT` then turns pixels into bins "
+    "if its values are [x, y] pairs of one outline, rename it to \"poly\"; `rematch data check "
+    "FILE --fix OUT` then turns pixels into bins "
     "0..999; COCO's files: `rematch data from-coco FILE --images DIR --out DIR --polygons`";
 constexpr const char* kDesc = "rename it to \"desc\": `rematch data check FILE --fix OUT` does it";
 
-constexpr Advice kRecordAdvice[] = {{"image", kImages},   {"file_name", kImages},  {"image_path", kImages},     {"annotations", kObjects},
-                                    {"boxes", kObjects},  {"bboxes", kObjects},    {"bbox", kObjects},          {"bbox_2d", kObjects},
-                                    {"labels", kObjects}, {"messages", kMessages}, {"conversations", kMessages}};
-constexpr Advice kObjectAdvice[] = {{"bbox", kBox},     {"box", kOtherBox}, {"bndbox", kOtherBox}, {"segmentation", kPoly},
-                                    {"polygon", kPoly}, {"points", kPoly},  {"label", kDesc},      {"category", kDesc},
-                                    {"name", kDesc},    {"class", kDesc},   {"caption", kDesc},    {"description", kDesc}};
+constexpr Advice kRecordAdvice[] = {
+    {"image", kImages},        {"file_name", kImages},      {"image_path", kImages},
+    {"annotations", kObjects}, {"boxes", kObjects},         {"bboxes", kObjects},
+    {"bbox", kObjects},        {"bbox_2d", kObjects},       {"labels", kObjects},
+    {"messages", kMessages},   {"conversations", kMessages}};
+constexpr Advice kObjectAdvice[] = {
+    {"bbox", kBox},     {"box", kOtherBox}, {"bndbox", kOtherBox}, {"segmentation", kPoly},
+    {"polygon", kPoly}, {"points", kPoly},  {"label", kDesc},      {"category", kDesc},
+    {"name", kDesc},    {"class", kDesc},   {"caption", kDesc},    {"description", kDesc}};
 
 const char* advice_in(std::span<const Advice> table, std::string_view key) {
   for (const Advice& row : table) {

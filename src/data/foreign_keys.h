@@ -3,7 +3,8 @@
 
 namespace rematch {
 
-/// What to do about a field that other programs write into a record, or nullptr for one that is not known.
+/// What to do about a field that other programs write into a record, or nullptr for one that is not
+/// known.
 const char* advice_for_record_key(std::string_view key);
 /// The same for a field of an object.
 const char* advice_for_object_key(std::string_view key);

@@ -26,16 +26,21 @@ std::pair<int, int> top_left(const Geometry& geometry) {
 
 }  // namespace
 
-std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed, int64_t epoch) {
+std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed,
+                                       int64_t epoch) {
   std::vector<SceneObject> objects = sample.objects;
   if (ordering == ObjectOrdering::kSorted) {
     std::stable_sort(objects.begin(), objects.end(),
-                     [](const SceneObject& a, const SceneObject& b) { return top_left(a.geometry) < top_left(b.geometry); });
+                     [](const SceneObject& a, const SceneObject& b) {
+                       return top_left(a.geometry) < top_left(b.geometry);
+                     });
     return objects;
   }
-  const uint64_t key = random_key({kOrderStream, seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample.sample_id)});
+  const uint64_t key = random_key(
+      {kOrderStream, seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample.sample_id)});
   const std::vector<int64_t> order = random_permutation(key, static_cast<int64_t>(objects.size()));
-  for (size_t i = 0; i < order.size(); ++i) objects[i] = sample.objects[static_cast<size_t>(order[i])];
+  for (size_t i = 0; i < order.size(); ++i)
+    objects[i] = sample.objects[static_cast<size_t>(order[i])];
   return objects;
 }
 

@@ -12,7 +12,8 @@ namespace rematch {
 class ForbiddenTexts {
  public:
   explicit ForbiddenTexts(const std::vector<std::string>& texts);
-  /// A forbidden text contained in `text`, or nullptr. Cost: |text| · (number of forbidden texts that share a first byte).
+  /// A forbidden text contained in `text`, or nullptr. Cost: |text| · (number of forbidden texts
+  /// that share a first byte).
   const std::string* find_in(std::string_view text) const;
 
  private:
@@ -24,12 +25,14 @@ struct RecordContext {
   std::string where;      ///< "path:line"
   std::string directory;  ///< relative image paths are resolved against it
   bool require_single_image = true;
-  bool allow_inverted = false;  ///< a box whose corners are swapped is legal: whoever reads it looks for them
+  /// a box whose corners are swapped is legal: whoever reads it looks for them
+  bool allow_inverted = false;
   const ForbiddenTexts* forbidden = nullptr;
 };
 
 /// Reads one line of a JSONL by the rules of BEHAVIOUR 2.1–2.3; sample_id is left for the caller.
-/// @throws UserError (data) naming line, field and object: the record's first problem, or the first of each of its objects
+/// @throws UserError (data) naming line, field and object: the record's first problem, or the first
+/// of each of its objects
 Sample read_record(std::string_view line, const RecordContext& context);
 
 }  // namespace rematch

@@ -7,9 +7,10 @@
 
 namespace rematch {
 
-/// Cuts the order of an epoch into micro-batches: sample indices in, at least one micro-batch and no empty one out. Depends on its
-/// arguments only.
-using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vector<int64_t>& order, int64_t epoch)>;
+/// Cuts the order of an epoch into micro-batches: sample indices in, at least one micro-batch and
+/// no empty one out. Depends on its arguments only.
+using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vector<int64_t>& order,
+                                                                 int64_t epoch)>;
 
 /// How samples become windows.
 struct WindowOptions {
@@ -19,9 +20,9 @@ struct WindowOptions {
   int world_size = 1;   ///< ranks, ≥ 1
   int rank = 0;         ///< 0..world_size-1
   bool shuffle = true;  ///< false: file order in every epoch (evaluation)
-  /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each of its micro-batches counts as one
-  /// sample, so a window holds gradient_accumulation_steps · per_device_train_batch_size of them on each rank; drop_last then drops
-  /// nothing.
+  /// Empty: consecutive chunks of per_device_train_batch_size. Given (stage 1 with packing): each
+  /// of its micro-batches counts as one sample, so a window holds gradient_accumulation_steps ·
+  /// per_device_train_batch_size of them on each rank; drop_last then drops nothing.
   CutEpoch cut;
 };
 
@@ -29,8 +30,10 @@ struct WindowOptions {
 struct WindowPlan {
   int64_t window_idx = 0;  ///< counted over all epochs from 0
   int64_t epoch = 0;
-  std::vector<std::vector<int64_t>> micro_batches;  ///< indices into Dataset::samples(); may be empty on high ranks of a partial window
-  bool is_partial = false;                          ///< fewer micro-batches (over all ranks) than a full window has; the same on every rank
+  /// indices into Dataset::samples(); may be empty on high ranks of a partial window
+  std::vector<std::vector<int64_t>> micro_batches;
+  /// fewer micro-batches (over all ranks) than a full window has; the same on every rank
+  bool is_partial = false;
   bool last_of_epoch = false;
 };
 
@@ -43,31 +46,38 @@ struct WindowCursor {
   bool operator==(const WindowCursor&) const = default;
 };
 
-/// An endless stream of accumulation windows: each epoch is a permutation of the samples drawn from (seed, epoch), cut into micro-batches,
-/// which the ranks take in turn; a window never spans two epochs. The union over ranks depends on the product of world_size and
-/// gradient_accumulation_steps only. With a `cut` of its own an epoch may have more or fewer windows than another.
+/// An endless stream of accumulation windows: each epoch is a permutation of the samples drawn from
+/// (seed, epoch), cut into micro-batches, which the ranks take in turn; a window never spans two
+/// epochs. The union over ranks depends on the product of world_size and
+/// gradient_accumulation_steps only. With a `cut` of its own an epoch may have more or fewer
+/// windows than another.
 ///
-///   WindowStream stream({.num_samples = dataset.size(), .batches = {.gradient_accumulation_steps = 4}, .seed = 7});
-///   while (step < max_steps) {
+///   WindowStream stream({.num_samples = dataset.size(), .batches = {.gradient_accumulation_steps =
+///   4}, .seed = 7}); while (step < max_steps) {
 ///     WindowPlan plan = stream.next();
 ///     for (const auto& micro_batch : plan.micro_batches) { … dataset.samples()[micro_batch[0]] … }
 ///   }
 class WindowStream {
  public:
-  /// @throws UserError (config) when an option is out of range or drop_last leaves no micro-batch at all
+  /// @throws UserError (config) when an option is out of range or drop_last leaves no micro-batch
+  /// at all
   explicit WindowStream(WindowOptions options);
 
-  /// The window at the cursor; advances the cursor. Cost: linear in the window, once per epoch linear in the samples (and the cut).
+  /// The window at the cursor; advances the cursor. Cost: linear in the window, once per epoch
+  /// linear in the samples (and the cut).
   WindowPlan next();
 
-  /// Windows of an epoch. Cost: constant without a `cut`; else an epoch that is requested for the first time is drawn and cut.
+  /// Windows of an epoch. Cost: constant without a `cut`; else an epoch that is requested for the
+  /// first time is drawn and cut.
   /// @param epoch  ≥ 0
   int64_t windows_in_epoch(int64_t epoch);
-  /// True when the last window of an epoch has fewer micro-batches than a full one (WindowPlan::is_partial). Cost: as windows_in_epoch.
+  /// True when the last window of an epoch has fewer micro-batches than a full one
+  /// (WindowPlan::is_partial). Cost: as windows_in_epoch.
   bool ends_partial(int64_t epoch);
   WindowCursor cursor() const { return cursor_; }
-  /// Continues at a saved cursor. @throws UserError (data) when it does not fit this stream (other data, batch size, ranks or packing)
-  /// Cost: with a `cut`, every epoch before the cursor's is drawn and cut to be counted.
+  /// Continues at a saved cursor. @throws UserError (data) when it does not fit this stream (other
+  /// data, batch size, ranks or packing) Cost: with a `cut`, every epoch before the cursor's is
+  /// drawn and cut to be counted.
   void seek(const WindowCursor& cursor);
 
  private:
@@ -82,9 +92,11 @@ class WindowStream {
   WindowOptions options_;
   int64_t window_size_ = 0;  ///< micro-batches of a full window over all ranks
   WindowCursor cursor_;
-  std::vector<int64_t> counted_;  ///< with a cut: micro-batches of epochs 0, 1, …; 0 = not counted yet
+  /// with a cut: micro-batches of epochs 0, 1, …; 0 = not counted yet
+  std::vector<int64_t> counted_;
   int64_t drawn_epoch_ = -1;
-  std::vector<std::vector<int64_t>> micro_batches_;  ///< of drawn_epoch_, which is or was the cursor's, over all ranks
+  /// of drawn_epoch_, which is or was the cursor's, over all ranks
+  std::vector<std::vector<int64_t>> micro_batches_;
 };
 
 }  // namespace rematch

@@ -20,7 +20,9 @@ Canvas::Canvas(int width_px, int height_px, Rgb background) {
 
 void Canvas::put(int x, int y, Rgb color) {
   if (x < 0 || y < 0 || x >= width_px() || y >= height_px()) return;
-  uint8_t* const pixel = image_.rgb.data() + (static_cast<size_t>(y) * static_cast<size_t>(width_px()) + static_cast<size_t>(x)) * 3;
+  uint8_t* const pixel =
+      image_.rgb.data() +
+      (static_cast<size_t>(y) * static_cast<size_t>(width_px()) + static_cast<size_t>(x)) * 3;
   pixel[0] = color.r;
   pixel[1] = color.g;
   pixel[2] = color.b;
@@ -30,9 +32,14 @@ void Canvas::paste(const Image& image, int left, int top) {
   for (int y = std::max(0, -top); y < std::min(image.height_px, height_px() - top); ++y) {
     const int from = std::max(0, -left), to = std::min(image.width_px, width_px() - left);
     if (from >= to) return;
-    const size_t source = (static_cast<size_t>(y) * static_cast<size_t>(image.width_px) + static_cast<size_t>(from)) * 3;
-    const size_t target = (static_cast<size_t>(y + top) * static_cast<size_t>(width_px()) + static_cast<size_t>(from + left)) * 3;
-    std::memcpy(image_.rgb.data() + target, image.rgb.data() + source, static_cast<size_t>(to - from) * 3);
+    const size_t source =
+        (static_cast<size_t>(y) * static_cast<size_t>(image.width_px) + static_cast<size_t>(from)) *
+        3;
+    const size_t target = (static_cast<size_t>(y + top) * static_cast<size_t>(width_px()) +
+                           static_cast<size_t>(from + left)) *
+                          3;
+    std::memcpy(image_.rgb.data() + target, image.rgb.data() + source,
+                static_cast<size_t>(to - from) * 3);
   }
 }
 
@@ -54,7 +61,8 @@ void Canvas::line(Point from, Point to, Rgb color, int thickness) {
 }
 
 void Canvas::outline(const std::vector<Point>& points, Rgb color, int thickness) {
-  for (size_t i = 0; i < points.size(); ++i) line(points[i], points[(i + 1) % points.size()], color, thickness);
+  for (size_t i = 0; i < points.size(); ++i)
+    line(points[i], points[(i + 1) % points.size()], color, thickness);
 }
 
 void Canvas::text(int left, int top, std::string_view utf8, Rgb color, int scale) {
@@ -63,7 +71,8 @@ void Canvas::text(int left, int top, std::string_view utf8, Rgb color, int scale
     for (int row = -kGlyphRise; row < kGlyphHeight; ++row) {
       const unsigned dots = glyph_row(code_point, row);
       for (int column = 0; column < kGlyphWidth; ++column) {
-        if ((dots >> (kGlyphWidth - 1 - column) & 1u) != 0) fill(left + column * scale, top + row * scale, scale, scale, color);
+        if ((dots >> (kGlyphWidth - 1 - column) & 1u) != 0)
+          fill(left + column * scale, top + row * scale, scale, scale, color);
       }
     }
   }
@@ -111,9 +120,13 @@ Image resized(const Image& image, int width_px, int height_px) {
         uint64_t sum = 0;
         for (int v = top; v < bottom; ++v) {
           for (int u = left; u < right; ++u)
-            sum += image.rgb[(static_cast<size_t>(v) * static_cast<size_t>(image.width_px) + static_cast<size_t>(u)) * 3 + channel];
+            sum += image.rgb[(static_cast<size_t>(v) * static_cast<size_t>(image.width_px) +
+                              static_cast<size_t>(u)) *
+                                 3 +
+                             channel];
         }
-        const auto count = static_cast<uint64_t>(bottom - top) * static_cast<uint64_t>(right - left);
+        const auto count =
+            static_cast<uint64_t>(bottom - top) * static_cast<uint64_t>(right - left);
         small.rgb.push_back(static_cast<uint8_t>((sum + count / 2) / count));
       }
     }

@@ -16,8 +16,8 @@ struct Rgb {
 };
 
 /// Colours that every picture uses for the same thing.
-inline constexpr Rgb kTruthColor{0, 150, 60}, kPredictionColor{215, 30, 40}, kMatchColor{250, 190, 0}, kWhite{255, 255, 255},
-    kInk{25, 28, 32}, kPaper{246, 247, 249};
+inline constexpr Rgb kTruthColor{0, 150, 60}, kPredictionColor{215, 30, 40},
+    kMatchColor{250, 190, 0}, kWhite{255, 255, 255}, kInk{25, 28, 32}, kPaper{246, 247, 249};
 
 /// A point in pixels; it may lie outside the canvas.
 struct Point {
@@ -39,7 +39,8 @@ class Canvas {
   void line(Point from, Point to, Rgb color, int thickness = 1);
   /// A closed outline.
   void outline(const std::vector<Point>& points, Rgb color, int thickness = 1);
-  /// One line of text in the built-in font (draw/font.h); accents may stand text_rise() above `top`. @param scale  pixels of a dot, ≥ 1
+  /// One line of text in the built-in font (draw/font.h); accents may stand text_rise() above
+  /// `top`. @param scale  pixels of a dot, ≥ 1
   void text(int left, int top, std::string_view utf8, Rgb color, int scale = 1);
 
  private:
@@ -53,7 +54,8 @@ int text_height(int scale = 1);
 /// Pixels that the accents of a line stand above its top: 0 for plain ASCII.
 int text_rise(std::string_view utf8, int scale = 1);
 
-/// The image in another size: means over the pixels covered when it shrinks, nearest pixels when it grows. Both sides ≥ 1.
+/// The image in another size: means over the pixels covered when it shrinks, nearest pixels when it
+/// grows. Both sides ≥ 1.
 Image resized(const Image& image, int width_px, int height_px);
 
 }  // namespace rematch

@@ -20,7 +20,8 @@ std::string encode_png(const Image& image) {
   header.format = PNG_FORMAT_RGB;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
   std::string bytes(size, '\0');
-  const int written = png_image_write_to_memory(&header, bytes.data(), &size, 0, image.rgb.data(), 0, nullptr);
+  const int written =
+      png_image_write_to_memory(&header, bytes.data(), &size, 0, image.rgb.data(), 0, nullptr);
   REMATCH_CHECK(written != 0, header.message);
   bytes.resize(size);
   return bytes;
@@ -29,7 +30,8 @@ std::string encode_png(const Image& image) {
 std::string encode_jpeg(const Image& image, int quality) {
   jpeg_compress_struct encoder{};
   jpeg_error_mgr errors{};
-  encoder.err = jpeg_std_error(&errors);  // its errors are of memory only: an RGB image in memory has nothing else to be wrong
+  // its errors are of memory only: an RGB image in memory has nothing else to be wrong
+  encoder.err = jpeg_std_error(&errors);
   jpeg_create_compress(&encoder);
   unsigned char* buffer = nullptr;
   unsigned long size = 0;
@@ -57,13 +59,16 @@ std::string encode_jpeg(const Image& image, int quality) {
 
 // Ten lines; the libraries at hand that have it are the ones for TLS.
 std::string base64(const std::string& bytes) {
-  constexpr const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t i = 0; i < bytes.size(); i += 3) {
     unsigned group = 0;
-    for (size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) text += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63u] : '=';
+    for (size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k)
+      text += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63u] : '=';
   }
   return text;
 }

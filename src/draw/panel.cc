@@ -24,12 +24,15 @@ struct Area {
   int left, top, width, height;
 
   bool overlaps(const Area& other) const {
-    return left < other.left + other.width && other.left < left + width && top < other.top + other.height && other.top < top + height;
+    return left < other.left + other.width && other.left < left + width &&
+           top < other.top + other.height && other.top < top + height;
   }
 };
 
-/// White on the object's colour, inside the image: above the object, else lower where no earlier label stands.
-void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObject& object, int scale, std::vector<Area>& taken) {
+/// White on the object's colour, inside the image: above the object, else lower where no earlier
+/// label stands.
+void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObject& object,
+                int scale, std::vector<Area>& taken) {
   if (object.label.empty()) return;
   double left = points[0].x, top = points[0].y;
   for (const Point& point : points) {
@@ -37,11 +40,14 @@ void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObj
     top = std::min(top, point.y);
   }
   const int rise = text_rise(object.label, scale);
-  Area area{0, 0, text_width(object.label, scale) + 2 * scale, rise + text_height(scale) + 2 * scale};
+  Area area{0, 0, text_width(object.label, scale) + 2 * scale,
+            rise + text_height(scale) + 2 * scale};
   area.left = std::max(0, std::min(static_cast<int>(left), canvas.width_px() - area.width));
   area.top = std::max(0, static_cast<int>(top) - area.height);
   const auto is_taken = [&](const Area& other) { return area.overlaps(other); };
-  while (area.top + area.height < canvas.height_px() && std::any_of(taken.begin(), taken.end(), is_taken)) area.top += area.height;
+  while (area.top + area.height < canvas.height_px() &&
+         std::any_of(taken.begin(), taken.end(), is_taken))
+    area.top += area.height;
   area.top = std::max(0, std::min(area.top, canvas.height_px() - area.height));
   taken.push_back(area);
   canvas.fill(area.left, area.top, area.width, area.height, object.color);
@@ -53,7 +59,8 @@ std::string fitting(std::string text, int width_px, int scale) {
   if (text_width(text, scale) <= width_px) return text;
   while (!text.empty() && text_width(text + "..", scale) > width_px) {
     do text.pop_back();
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0u) == 0x80u);  // whole code points
+    // whole code points
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0u) == 0x80u);
     if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0u) text.pop_back();
   }
   return text + "..";
@@ -63,7 +70,8 @@ std::string fitting(std::string text, int width_px, int scale) {
 
 std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px) {
   const auto at = [&](size_t x, size_t y) {
-    return Point{geometry.bins[x] * width_px / static_cast<double>(kNumBins), geometry.bins[y] * height_px / static_cast<double>(kNumBins)};
+    return Point{geometry.bins[x] * width_px / static_cast<double>(kNumBins),
+                 geometry.bins[y] * height_px / static_cast<double>(kNumBins)};
   };
   if (geometry.kind == GeometryKind::kBbox2d) return {at(0, 1), at(2, 1), at(2, 3), at(0, 3)};
   std::vector<Point> points;
@@ -80,12 +88,16 @@ Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, 
   Canvas canvas(resized(image, width, height));
   const int scale = long_side_px >= 700 ? 2 : 1, thickness = 2 * scale;
   std::vector<std::vector<Point>> outlines;
-  for (const DrawnObject& object : objects) outlines.push_back(vertices_px(object.geometry, width, height));
-  for (size_t i = 0; i < objects.size(); ++i) canvas.outline(outlines[i], objects[i].color, thickness);
+  for (const DrawnObject& object : objects)
+    outlines.push_back(vertices_px(object.geometry, width, height));
+  for (size_t i = 0; i < objects.size(); ++i)
+    canvas.outline(outlines[i], objects[i].color, thickness);
   for (const auto& [a, b] : links)
-    canvas.line(centre(outlines[static_cast<size_t>(a)]), centre(outlines[static_cast<size_t>(b)]), kMatchColor, thickness);
+    canvas.line(centre(outlines[static_cast<size_t>(a)]), centre(outlines[static_cast<size_t>(b)]),
+                kMatchColor, thickness);
   std::vector<Area> taken;
-  for (size_t i = 0; i < objects.size(); ++i) draw_label(canvas, outlines[i], objects[i], scale, taken);
+  for (size_t i = 0; i < objects.size(); ++i)
+    draw_label(canvas, outlines[i], objects[i], scale, taken);
   return canvas;
 }
 
@@ -115,7 +127,8 @@ Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int n
     const int left = kGap + static_cast<int>(i % static_cast<size_t>(columns)) * (width + kGap);
     sheet.text(left, top, fitting(panels[i].first, width, 1), kInk, 1);
     sheet.paste(panels[i].second.image(), left, top + caption);
-    if ((i + 1) % static_cast<size_t>(columns) == 0) top += caption + heights[i / static_cast<size_t>(columns)] + kGap;
+    if ((i + 1) % static_cast<size_t>(columns) == 0)
+      top += caption + heights[i / static_cast<size_t>(columns)] + kGap;
   }
   return sheet;
 }

@@ -11,10 +11,12 @@ EStep::EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab
     : examiner_(examiner), engine_(engine), vocab_(vocab), options_(std::move(options)) {}
 
 WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
-  // One E-step for the whole window, with the weights of this step; generate calls may span its micro-batches.
+  // One E-step for the whole window, with the weights of this step; generate calls may span its
+  // micro-batches.
   metrics.add("rollout/is_rollout", 1);
   std::vector<int64_t> samples;
-  for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
+  for (const auto& micro_batch : plan.micro_batches)
+    samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
   examiner_.prefetch(samples);
   const std::vector<Examined> examined = examine(samples, plan, metrics);
   if (options_.on_examined) options_.on_examined(examined);
@@ -24,12 +26,14 @@ WindowSegments EStep::build(const WindowPlan& plan, MetricsBag& metrics) {
   size_t next = 0;
   for (const auto& micro_batch : plan.micro_batches) {
     segments.emplace_back();
-    for (size_t i = 0; i < micro_batch.size(); ++i) segments.back().push_back(segment_of(examined[next++], metrics));
+    for (size_t i = 0; i < micro_batch.size(); ++i)
+      segments.back().push_back(segment_of(examined[next++], metrics));
   }
   return segments;
 }
 
-std::vector<Examined> EStep::examine(const std::vector<int64_t>& samples, const WindowPlan& plan, MetricsBag& metrics) {
+std::vector<Examined> EStep::examine(const std::vector<int64_t>& samples, const WindowPlan& plan,
+                                     MetricsBag& metrics) {
   GenerationScope scope(engine_, options_.offload, plan.window_idx);
   std::vector<Examined> examined = examiner_.examine(samples, plan.epoch, metrics);
   scope.finish();
@@ -49,17 +53,21 @@ std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag
   return std::make_shared<const Segment>(std::move(result.segment));
 }
 
-SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match, const TargetSettings& target) {
+SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match,
+                        const TargetSettings& target) {
   TargetMatching matched{one.matching, {}};
   if (target.dedup_iou && !lends_nothing(one.parsed, target))
-    matched = match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
-  SegmentResult result = build_segment({one.prompt, one.parsed, matched.matching, one.ground_truth}, vocab, target);
+    matched =
+        match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
+  SegmentResult result =
+      build_segment({one.prompt, one.parsed, matched.matching, one.ground_truth}, vocab, target);
   result.deduplicated = std::move(matched.deduplicated);
   return result;
 }
 
 bool rolls_out(int64_t window_idx, double share) {
-  return std::floor(static_cast<double>(window_idx + 1) * share) > std::floor(static_cast<double>(window_idx) * share);
+  return std::floor(static_cast<double>(window_idx + 1) * share) >
+         std::floor(static_cast<double>(window_idx) * share);
 }
 
 WindowSegments SharedSource::build(const WindowPlan& plan, MetricsBag& metrics) {

@@ -17,9 +17,11 @@ class EStep : public SegmentSource {
  public:
   struct Options {
     TargetSettings target;
-    int global_max_length = 0;   ///< cap of a segment in tokens; 0 = none
-    Offload* offload = nullptr;  ///< makes room for the engine; used only when the engine holds its own weights
-    std::function<void(const std::vector<Examined>&)> on_examined;  ///< told of every window's samples; may be empty
+    int global_max_length = 0;  ///< cap of a segment in tokens; 0 = none
+    /// makes room for the engine; used only when the engine holds its own weights
+    Offload* offload = nullptr;
+    /// told of every window's samples; may be empty
+    std::function<void(const std::vector<Examined>&)> on_examined;
   };
   /// All parts outlive the E-step.
   EStep(Examiner& examiner, RolloutEngine& engine, const AnswerVocab& vocab, Options options);
@@ -28,7 +30,8 @@ class EStep : public SegmentSource {
 
  private:
   /// The part that needs the engine: sync, rollouts, examination.
-  std::vector<Examined> examine(const std::vector<int64_t>& samples, const WindowPlan& plan, MetricsBag& metrics);
+  std::vector<Examined> examine(const std::vector<int64_t>& samples, const WindowPlan& plan,
+                                MetricsBag& metrics);
   std::shared_ptr<const Segment> segment_of(const Examined& one, MetricsBag& metrics) const;
 
   Examiner& examiner_;
@@ -37,8 +40,10 @@ class EStep : public SegmentSource {
   Options options_;
 };
 
-/// What is taught of an examined sample: repeated predictions set aside (`dedup_iou`), the rest matched, then the target policy.
-SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match, const TargetSettings& target);
+/// What is taught of an examined sample: repeated predictions set aside (`dedup_iou`), the rest
+/// matched, then the target policy.
+SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match,
+                        const TargetSettings& target);
 
 /// Stage 1: the full ground-truth answer of every sample (BEHAVIOUR 14).
 class TeacherSource : public SegmentSource {
@@ -49,8 +54,8 @@ class TeacherSource : public SegmentSource {
     int row_tokens = 0;      ///< of a micro-batch, when the stream is packed into rows
   };
   /// All parts outlive the source.
-  TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
-                Examiner::Options options, Caps caps, InputNoise noise = {});
+  TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab,
+                PixelStore& pixels, Examiner::Options options, Caps caps, InputNoise noise = {});
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;
 
@@ -58,12 +63,14 @@ class TeacherSource : public SegmentSource {
   /// @throws UserError (data) when it is longer than caps.segment_tokens
   std::shared_ptr<const Segment> segment_at(int64_t sample_idx, int64_t epoch) const;
 
-  /// Tokens of segment_at(sample_idx, epoch). Throws as segment_at(). Reads no image. Cost: the tokenizer on the answer.
+  /// Tokens of segment_at(sample_idx, epoch). Throws as segment_at(). Reads no image. Cost: the
+  /// tokenizer on the answer.
   int encoded_len(int64_t sample_idx, int64_t epoch) const;
 
-  /// True when the length of a sample may differ between epochs. Numbers and texts of objects keep their tokens in any position, but
-  /// the last object closes the answer: `"]}}` after a bbox_2d and `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a
-  /// tokenizer may merge one pair where it splits the other.
+  /// True when the length of a sample may differ between epochs. Numbers and texts of objects keep
+  /// their tokens in any position, but the last object closes the answer: `"]}}` after a bbox_2d
+  /// and `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a tokenizer may merge
+  /// one pair where it splits the other.
   bool lengths_vary_by_epoch() const { return options_.ordering == ObjectOrdering::kRandom; }
 
  private:
@@ -76,13 +83,16 @@ class TeacherSource : public SegmentSource {
   InputNoise noise_;
 };
 
-/// True for the windows that roll out when a part of them does. @param share  `rollout_share`, (0, 1]
+/// True for the windows that roll out when a part of them does. @param share  `rollout_share`, (0,
+/// 1]
 bool rolls_out(int64_t window_idx, double share);
 
-/// Stage 2 in which `rollout_share` of the windows roll out and the others teach the full truth (BEHAVIOUR 4.8).
+/// Stage 2 in which `rollout_share` of the windows roll out and the others teach the full truth
+/// (BEHAVIOUR 4.8).
 class SharedSource : public SegmentSource {
  public:
-  SharedSource(std::unique_ptr<SegmentSource> rollouts, std::unique_ptr<SegmentSource> truth, double share)
+  SharedSource(std::unique_ptr<SegmentSource> rollouts, std::unique_ptr<SegmentSource> truth,
+               double share)
       : rollouts_(std::move(rollouts)), truth_(std::move(truth)), share_(share) {}
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override;

@@ -10,8 +10,9 @@
 
 namespace rematch {
 
-Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords,
-                   PixelStore& pixels, RolloutEngine& engine, Options options)
+Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer,
+                   const CoordVocab& coords, PixelStore& pixels, RolloutEngine& engine,
+                   Options options)
     : dataset_(dataset),
       prompts_(prompts),
       tokenizer_(tokenizer),
@@ -20,8 +21,12 @@ Examiner::Examiner(const Dataset& dataset, const PromptEncoder& prompts, const T
       engine_(engine),
       options_(std::move(options)) {}
 
-Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts, const PatchOptions& patches) {
-  Prompt prompt{.sample_id = sample.sample_id, .epoch = epoch, .images = image_refs(sample, patches), .where = sample.where};
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
+                   const PatchOptions& patches) {
+  Prompt prompt{.sample_id = sample.sample_id,
+                .epoch = epoch,
+                .images = image_refs(sample, patches),
+                .where = sample.where};
   std::vector<GridThw> grids;
   for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
   prompt.token_ids = prompts.encode(grids);
@@ -31,7 +36,9 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
 void Examiner::prefetch(const std::vector<int64_t>& sample_indices) {
   std::vector<ImageRef> images;
   for (const int64_t index : sample_indices) {
-    for (ImageRef& image : image_refs(dataset_.samples()[static_cast<size_t>(index)], options_.patches)) images.push_back(std::move(image));
+    for (ImageRef& image :
+         image_refs(dataset_.samples()[static_cast<size_t>(index)], options_.patches))
+      images.push_back(std::move(image));
   }
   pixels_.prefetch(images);
 }
@@ -45,8 +52,10 @@ Examined Examiner::asked(int64_t sample_idx, int64_t epoch) const {
 
 void Examiner::judge(Examined& one, Rollout rollout) const {
   one.rollout = std::move(rollout);
-  check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend, one.sample->where);
-  one.parsed = parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
+  check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend,
+                   one.sample->where);
+  one.parsed =
+      parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
   one.matching = match_objects(scene_of(one.parsed.objects), one.ground_truth, options_.match);
 }
 
@@ -56,7 +65,8 @@ Examined Examiner::judged(int64_t sample_idx, int64_t epoch, Rollout rollout) co
   return one;
 }
 
-std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
+std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indices, int64_t epoch,
+                                        MetricsBag& metrics,
                                         const std::function<void(int)>& on_progress) {
   std::vector<Examined> examined;
   std::vector<Prompt> prompts;
@@ -82,7 +92,8 @@ std::vector<Examined> Examiner::examine(const std::vector<int64_t>& sample_indic
 }
 
 void Examiner::observe(const Examined& one, const Matching& matching, MetricsBag& metrics) const {
-  observe_matching(scene_of(one.parsed.objects), one.ground_truth, matching, options_.match, options_.labels, metrics);
+  observe_matching(scene_of(one.parsed.objects), one.ground_truth, matching, options_.match,
+                   options_.labels, metrics);
   observe_status(one.parsed.status, metrics);
   metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
   metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));

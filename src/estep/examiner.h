@@ -29,10 +29,13 @@ struct Examined {
   Matching matching;
 };
 
-/// The prompt of a sample, image pads expanded. @param epoch  part of the key of sampling randomness
-Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts, const PatchOptions& patches);
+/// The prompt of a sample, image pads expanded. @param epoch  part of the key of sampling
+/// randomness
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
+                   const PatchOptions& patches);
 
-/// Images → rollouts → objects → matches. The E-step, evaluation and `rematch rollout` all examine through this one class.
+/// Images → rollouts → objects → matches. The E-step, evaluation and `rematch rollout` all examine
+/// through this one class.
 class Examiner {
  public:
   struct Options {
@@ -45,21 +48,26 @@ class Examiner {
     std::string backend;  ///< name of the engine, for errors
   };
   /// All parts outlive the examiner.
-  Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer, const CoordVocab& coords, PixelStore& pixels,
-           RolloutEngine& engine, Options options);
+  Examiner(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer,
+           const CoordVocab& coords, PixelStore& pixels, RolloutEngine& engine, Options options);
 
-  /// Examines samples, results in the order given. Adds the rollout metrics of BEHAVIOUR 16 as raw observations.
+  /// Examines samples, results in the order given. Adds the rollout metrics of BEHAVIOUR 16 as raw
+  /// observations.
   /// @param sample_indices  into dataset.samples()
   /// @param on_progress     number of finished answers, may be empty
-  /// @throws UserError when the backend used a different prompt (the specification's sanity check); Interrupted
-  std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch, MetricsBag& metrics,
+  /// @throws UserError when the backend used a different prompt (the specification's sanity check);
+  /// Interrupted
+  std::vector<Examined> examine(const std::vector<int64_t>& sample_indices, int64_t epoch,
+                                MetricsBag& metrics,
                                 const std::function<void(int)>& on_progress = {});
 
-  /// A sample whose answer another rank has: as from examine(), without its metrics. @param sample_idx  into dataset.samples()
+  /// A sample whose answer another rank has: as from examine(), without its metrics. @param
+  /// sample_idx  into dataset.samples()
   Examined judged(int64_t sample_idx, int64_t epoch, Rollout rollout) const;
 
-  /// Adds what a sample was worth under a matching (its own, or one at another gate) as raw observations, which observe/catalog turns into
-  /// the sums, means and percentiles of BEHAVIOUR 15 and 16.
+  /// Adds what a sample was worth under a matching (its own, or one at another gate) as raw
+  /// observations, which observe/catalog turns into the sums, means and percentiles of BEHAVIOUR 15
+  /// and 16.
   void observe(const Examined& one, const Matching& matching, MetricsBag& metrics) const;
 
   /// Starts loading the images of samples that will be examined soon.

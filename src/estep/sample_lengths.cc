@@ -15,12 +15,15 @@ namespace {
 
 constexpr int64_t kBlock = 64;
 
-/// The orders of which one is longest. What follows an object's last bin is cut apart before the next words, so an object adds the same
-/// tokens anywhere but at the end, where brackets and braces of the whole answer join its own: only the last object's kind counts.
-std::vector<std::vector<SceneObject>> longest_orders(std::vector<SceneObject> objects, bool any_order) {
+/// The orders of which one is longest. What follows an object's last bin is cut apart before the
+/// next words, so an object adds the same tokens anywhere but at the end, where brackets and braces
+/// of the whole answer join its own: only the last object's kind counts.
+std::vector<std::vector<SceneObject>> longest_orders(std::vector<SceneObject> objects,
+                                                     bool any_order) {
   std::vector<std::vector<SceneObject>> orders{objects};
-  const auto other = std::find_if(objects.begin(), objects.end(),
-                                  [&](const SceneObject& object) { return object.geometry.kind != objects.back().geometry.kind; });
+  const auto other = std::find_if(objects.begin(), objects.end(), [&](const SceneObject& object) {
+    return object.geometry.kind != objects.back().geometry.kind;
+  });
   if (!any_order || other == objects.end()) return orders;
   std::iter_swap(other, std::prev(objects.end()));
   orders.push_back(std::move(objects));
@@ -29,8 +32,9 @@ std::vector<std::vector<SceneObject>> longest_orders(std::vector<SceneObject> ob
 
 }  // namespace
 
-std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab,
-                                          const MeasureOptions& options, const std::function<void(int64_t)>& on_progress) {
+std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEncoder& prompts,
+                                          const AnswerVocab& vocab, const MeasureOptions& options,
+                                          const std::function<void(int64_t)>& on_progress) {
   std::vector<SampleLength> lengths(dataset.samples().size());
   std::atomic<int64_t> next{0}, num_done{0};
   std::mutex mutex;
@@ -38,17 +42,20 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
   // Takes blocks until none is left; the first error ends all threads' work.
   const auto work = [&](bool reports) {
     try {
-      for (int64_t begin = next.fetch_add(kBlock); begin < dataset.size(); begin = next.fetch_add(kBlock)) {
+      for (int64_t begin = next.fetch_add(kBlock); begin < dataset.size();
+           begin = next.fetch_add(kBlock)) {
         const int64_t end = std::min(begin + kBlock, dataset.size());
         for (int64_t i = begin; i < end; ++i) {
           const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
           const Prompt prompt = make_prompt(sample, /*epoch=*/0, prompts, options.patches);
           SampleLength& length = lengths[static_cast<size_t>(i)];
           for (const auto& objects :
-               longest_orders(order_objects(sample, options.ordering, options.seed, /*epoch=*/0), options.any_order)) {
+               longest_orders(order_objects(sample, options.ordering, options.seed, /*epoch=*/0),
+                              options.any_order)) {
             const Segment segment = build_ground_truth_segment(prompt, objects, vocab);
             length = {.prompt_len = segment.prompt_len,
-                      .answer_len = std::max(length.answer_len, segment.encoded_len() - segment.prompt_len)};
+                      .answer_len =
+                          std::max(length.answer_len, segment.encoded_len() - segment.prompt_len)};
           }
         }
         num_done += end - begin;

@@ -11,7 +11,8 @@ namespace rematch {
 /// Segments of a window, one list for each micro-batch, in sample order.
 using WindowSegments = std::vector<std::vector<std::shared_ptr<const Segment>>>;
 
-/// The source of a window's segments: the E-step (stage 2) or the ground truth (stage 1). The loop does not know which.
+/// The source of a window's segments: the E-step (stage 2) or the ground truth (stage 1). The loop
+/// does not know which.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;

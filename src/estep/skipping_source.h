@@ -12,12 +12,14 @@
 
 namespace rematch {
 
-/// A source that leaves out the samples of a window whose images cannot be used (`data.on_bad_sample: skip`). It decodes the images of a
-/// window before the window is built, so that a bad one costs neither a rollout nor a step. Over several ranks the micro-batches that keep
-/// a sample are dealt anew, so that all ranks together build the window of one process.
+/// A source that leaves out the samples of a window whose images cannot be used
+/// (`data.on_bad_sample: skip`). It decodes the images of a window before the window is built, so
+/// that a bad one costs neither a rollout nor a step. Over several ranks the micro-batches that
+/// keep a sample are dealt anew, so that all ranks together build the window of one process.
 class SkippingSource : public SegmentSource {
  public:
-  /// Told about every sample that is left out, each time. @param error  of its first image that cannot be used
+  /// Told about every sample that is left out, each time. @param error  of its first image that
+  /// cannot be used
   using OnSkip = std::function<void(const Sample& sample, const UserError& error)>;
   /// The place of this process among the ranks.
   struct Ranks {
@@ -27,8 +29,8 @@ class SkippingSource : public SegmentSource {
   };
 
   /// `data`, `pixels` outlive the source.
-  SkippingSource(std::unique_ptr<SegmentSource> source, const Dataset& data, PixelStore& pixels, const PatchOptions& patches,
-                 OnSkip on_skip, Ranks ranks)
+  SkippingSource(std::unique_ptr<SegmentSource> source, const Dataset& data, PixelStore& pixels,
+                 const PatchOptions& patches, OnSkip on_skip, Ranks ranks)
       : source_(std::move(source)),
         data_(data),
         pixels_(pixels),

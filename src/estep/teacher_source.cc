@@ -9,9 +9,16 @@
 
 namespace rematch {
 
-TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab, PixelStore& pixels,
+TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompts,
+                             const AnswerVocab& vocab, PixelStore& pixels,
                              Examiner::Options options, Caps caps, InputNoise noise)
-    : dataset_(dataset), prompts_(prompts), vocab_(vocab), pixels_(pixels), options_(std::move(options)), caps_(caps), noise_(noise) {}
+    : dataset_(dataset),
+      prompts_(prompts),
+      vocab_(vocab),
+      pixels_(pixels),
+      options_(std::move(options)),
+      caps_(caps),
+      noise_(noise) {}
 
 WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
   WindowSegments segments;
@@ -22,11 +29,13 @@ WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
     for (const int64_t sample_idx : micro_batch) {
       segments.back().push_back(segment_at(sample_idx, plan.epoch));
       num_tokens += segments.back().back()->encoded_len();
-      images.insert(images.end(), segments.back().back()->images.begin(), segments.back().back()->images.end());
+      images.insert(images.end(), segments.back().back()->images.begin(),
+                    segments.back().back()->images.end());
     }
     // The stream was packed by these very lengths.
     REMATCH_CHECK(caps_.row_tokens <= 0 || num_tokens <= caps_.row_tokens,
-                  fmt::format("a packed row of {} samples has {} tokens, cap {}", micro_batch.size(), num_tokens, caps_.row_tokens));
+                  fmt::format("a packed row of {} samples has {} tokens, cap {}",
+                              micro_batch.size(), num_tokens, caps_.row_tokens));
   }
   pixels_.prefetch(images);
   return segments;
@@ -35,11 +44,14 @@ WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
 std::shared_ptr<const Segment> TeacherSource::segment_at(int64_t sample_idx, int64_t epoch) const {
   const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
   const Prompt prompt = make_prompt(sample, epoch, prompts_, options_.patches);
-  Segment segment = build_ground_truth_segment(prompt, order_objects(sample, options_.ordering, options_.seed, epoch), vocab_, noise_);
+  Segment segment = build_ground_truth_segment(
+      prompt, order_objects(sample, options_.ordering, options_.seed, epoch), vocab_, noise_);
   check_encoded_len(segment, caps_.segment_tokens);
   return std::make_shared<const Segment>(std::move(segment));
 }
 
-int TeacherSource::encoded_len(int64_t sample_idx, int64_t epoch) const { return segment_at(sample_idx, epoch)->encoded_len(); }
+int TeacherSource::encoded_len(int64_t sample_idx, int64_t epoch) const {
+  return segment_at(sample_idx, epoch)->encoded_len();
+}
 
 }  // namespace rematch

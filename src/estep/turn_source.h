@@ -7,12 +7,14 @@
 
 namespace rematch {
 
-/// A source whose every window is a turn of the engine: where ranks share one, a rank that fails before it generates stops the others too,
-/// and one that has nothing to generate answers with them.
+/// A source whose every window is a turn of the engine: where ranks share one, a rank that fails
+/// before it generates stops the others too, and one that has nothing to generate answers with
+/// them.
 class TurnSource : public SegmentSource {
  public:
   /// @param engine  outlives the source
-  TurnSource(std::unique_ptr<SegmentSource> source, RolloutEngine& engine) : source_(std::move(source)), engine_(engine) {}
+  TurnSource(std::unique_ptr<SegmentSource> source, RolloutEngine& engine)
+      : source_(std::move(source)), engine_(engine) {}
 
   WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override {
     EngineTurn turn(engine_);

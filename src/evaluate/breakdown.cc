@@ -8,20 +8,24 @@
 namespace rematch {
 namespace {
 
-double ratio(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0; }
+double ratio(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
 
 // Largest numbers of objects of the ranges; beyond the last there is one more range.
 constexpr size_t kRangeEnds[] = {0, 1, 2, 3, 5, 8, 12, 20};
 
 size_t range_of(size_t count) {
-  return static_cast<size_t>(std::lower_bound(std::begin(kRangeEnds), std::end(kRangeEnds), count) - std::begin(kRangeEnds));
+  return static_cast<size_t>(std::lower_bound(std::begin(kRangeEnds), std::end(kRangeEnds), count) -
+                             std::begin(kRangeEnds));
 }
 
 std::string range_name(size_t range) {
   const size_t last = std::size(kRangeEnds) - 1;
   if (range > last) return fmt::format("{}+", kRangeEnds[last] + 1);
   const size_t from = range == 0 ? 0 : kRangeEnds[range - 1] + 1;
-  return from == kRangeEnds[range] ? fmt::format("{}", from) : fmt::format("{}–{}", from, kRangeEnds[range]);
+  return from == kRangeEnds[range] ? fmt::format("{}", from)
+                                   : fmt::format("{}–{}", from, kRangeEnds[range]);
 }
 
 }  // namespace
@@ -32,7 +36,8 @@ double BreakdownRow::f1_labels() const { return ratio(2 * placed_named, truths +
 double BreakdownRow::recall() const { return ratio(placed, truths); }
 double BreakdownRow::f1() const { return ratio(placed + predictions_placed, truths + predictions); }
 
-void Breakdown::add(const std::vector<SceneObject>& truth, const std::vector<SceneObject>& predictions, const Matching& matching) {
+void Breakdown::add(const std::vector<SceneObject>& truth,
+                    const std::vector<SceneObject>& predictions, const Matching& matching) {
   std::set<std::string> present;
   const auto row_of = [&](const SceneObject& object) -> BreakdownRow& {
     const std::string label = labels_.canonical(object.desc);
@@ -63,7 +68,9 @@ void Breakdown::add(const std::vector<SceneObject>& truth, const std::vector<Sce
 std::vector<BreakdownRow> Breakdown::classes() const {
   std::vector<BreakdownRow> rows;
   for (const auto& [name, row] : classes_) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) { return a.truths > b.truths; });
+  std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
+    return a.truths > b.truths;
+  });
   return rows;
 }
 

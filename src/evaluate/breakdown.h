@@ -11,7 +11,8 @@
 
 namespace rematch {
 
-/// Counts of one part of the validation data, and the scores that follow from them (0 where nothing is to be divided).
+/// Counts of one part of the validation data, and the scores that follow from them (0 where nothing
+/// is to be divided).
 struct BreakdownRow {
   std::string name;                ///< of a class, or of a range of object counts such as "3–5"
   int64_t num_images = 0;          ///< that belong to the part
@@ -33,7 +34,8 @@ class Breakdown {
  public:
   explicit Breakdown(LabelMatch labels) : labels_(std::move(labels)) {}
 
-  void add(const std::vector<SceneObject>& truth, const std::vector<SceneObject>& predictions, const Matching& matching);
+  void add(const std::vector<SceneObject>& truth, const std::vector<SceneObject>& predictions,
+           const Matching& matching);
 
   /// Classes of the truth and of the answers, most truths first.
   std::vector<BreakdownRow> classes() const;

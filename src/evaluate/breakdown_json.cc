@@ -27,7 +27,8 @@ Json per_class_json(const Breakdown& breakdown, const CocoResult& coco) {
   Json rows = Json::array();
   for (const BreakdownRow& row : breakdown.classes()) {
     Json json = row_json(row);
-    if (const auto found = coco_of.find(row.name); found != coco_of.end()) json["coco_ap"] = found->second.ap;
+    if (const auto found = coco_of.find(row.name); found != coco_of.end())
+      json["coco_ap"] = found->second.ap;
     rows.push_back(std::move(json));
   }
   return rows;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kNumIous = 10, kNumRecalls = 101, kNumSizes = 4, kMaxPredictions = 100;
 constexpr int kAll = 0;
-constexpr double kSizeFrom[kNumSizes] = {0, 0, 32.0 * 32.0, 96.0 * 96.0}, kSizeTo[kNumSizes] = {1e10, 32.0 * 32.0, 96.0 * 96.0, 1e10};
+constexpr double kSizeFrom[kNumSizes] = {0, 0, 32.0 * 32.0, 96.0 * 96.0},
+                 kSizeTo[kNumSizes] = {1e10, 32.0 * 32.0, 96.0 * 96.0, 1e10};
 
 // numpy.linspace(0.5, 0.95, 10), bit for bit.
 double iou_threshold(int i) { return i == kNumIous - 1 ? 0.95 : i * ((0.95 - 0.5) / 9) + 0.5; }
@@ -46,20 +47,28 @@ double CocoEvaluator::iou(const Box& a, const Box& b) {
   return both / (a.area() + b.area() - both);
 }
 
-void CocoEvaluator::add(const std::vector<LabelledBox>& truths, const std::vector<LabelledBox>& predictions) {
+void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
+                        const std::vector<LabelledBox>& predictions) {
   const int64_t image = num_images_++;
-  for (const LabelledBox& box : truths) classes_[box.label][image].truths.push_back({box.x, box.y, box.w, box.h, 0});
+  for (const LabelledBox& box : truths)
+    classes_[box.label][image].truths.push_back({box.x, box.y, box.w, box.h, 0});
   for (size_t k = 0; k < predictions.size(); ++k) {
     const LabelledBox& box = predictions[k];
-    classes_[box.label][image].predictions.push_back({box.x, box.y, box.w, box.h, 1.0 - static_cast<double>(k) / 1000.0});
+    classes_[box.label][image].predictions.push_back(
+        {box.x, box.y, box.w, box.h, 1.0 - static_cast<double>(k) / 1000.0});
   }
 }
 
-// Truths of another size are ignored: they may take a prediction that nothing else wants, which then counts neither way.
-void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked>& found, int64_t& num_truths) {
-  const auto off_size = [size](const Box& box) { return box.area() < kSizeFrom[size] || box.area() > kSizeTo[size]; };
+// Truths of another size are ignored: they may take a prediction that nothing else wants, which
+// then counts neither way.
+void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked>& found,
+                                int64_t& num_truths) {
+  const auto off_size = [size](const Box& box) {
+    return box.area() < kSizeFrom[size] || box.area() > kSizeTo[size];
+  };
   std::vector<Box> truths = scene.truths;
-  const auto first_ignored = std::stable_partition(truths.begin(), truths.end(), [&](const Box& box) { return !off_size(box); });
+  const auto first_ignored = std::stable_partition(truths.begin(), truths.end(),
+                                                   [&](const Box& box) { return !off_size(box); });
   const auto num_wanted = static_cast<size_t>(first_ignored - truths.begin());
   num_truths += static_cast<int64_t>(num_wanted);
   const size_t num_predictions = std::min<size_t>(scene.predictions.size(), kMaxPredictions);
@@ -85,7 +94,8 @@ void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked
       }
       Ranked& ranked = found[start + p];
       ranked.hit[static_cast<size_t>(t)] = chosen >= 0;
-      ranked.ignored[static_cast<size_t>(t)] = chosen >= 0 ? static_cast<size_t>(chosen) >= num_wanted : off_size(scene.predictions[p]);
+      ranked.ignored[static_cast<size_t>(t)] =
+          chosen >= 0 ? static_cast<size_t>(chosen) >= num_wanted : off_size(scene.predictions[p]);
       if (chosen >= 0) taken[static_cast<size_t>(chosen)] = true;
     }
   }
@@ -108,11 +118,13 @@ Curve curve_of(const std::vector<bool>& hits, int64_t num_truths) {
     recall.push_back(tp / static_cast<double>(num_truths));
     precision.push_back(tp / (fp + tp + std::numeric_limits<double>::epsilon()));
   }
-  for (size_t i = precision.size(); i-- > 1;) precision[i - 1] = std::max(precision[i - 1], precision[i]);
+  for (size_t i = precision.size(); i-- > 1;)
+    precision[i - 1] = std::max(precision[i - 1], precision[i]);
   Curve curve;
   if (!recall.empty()) curve.recall = recall.back();
   for (int r = 0; r < kNumRecalls; ++r) {
-    const auto at = static_cast<size_t>(std::lower_bound(recall.begin(), recall.end(), recall_threshold(r)) - recall.begin());
+    const auto at = static_cast<size_t>(
+        std::lower_bound(recall.begin(), recall.end(), recall_threshold(r)) - recall.begin());
     if (at < precision.size()) curve.precision[static_cast<size_t>(r)] = precision[at];
   }
   return curve;
@@ -127,7 +139,8 @@ CocoScores CocoEvaluator::scores_of(const std::map<int64_t, Scene>& scenes) {
     int64_t num_truths = 0;
     for (const auto& [image, scene] : scenes) match_scene(scene, size, found, num_truths);
     if (num_truths == 0) continue;
-    std::stable_sort(found.begin(), found.end(), [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
     const auto curve_at = [&](size_t t, int max_predictions) {
       std::vector<bool> hits;
       for (const Ranked& one : found) {
@@ -163,12 +176,15 @@ CocoScores CocoEvaluator::scores_of(const std::map<int64_t, Scene>& scenes) {
 CocoResult CocoEvaluator::scores() const {
   CocoResult all;
   for (const auto& [label, scenes] : classes_) {
-    const bool is_class = std::any_of(scenes.begin(), scenes.end(), [](const auto& item) { return !item.second.truths.empty(); });
+    const bool is_class = std::any_of(scenes.begin(), scenes.end(),
+                                      [](const auto& item) { return !item.second.truths.empty(); });
     if (is_class) all.per_class.emplace_back(label, scores_of(scenes));
   }
   for (double CocoScores::* const score :
-       {&CocoScores::ap, &CocoScores::ap50, &CocoScores::ap75, &CocoScores::ap_small, &CocoScores::ap_medium, &CocoScores::ap_large,
-        &CocoScores::ar_1, &CocoScores::ar_10, &CocoScores::ar_100, &CocoScores::ar_small, &CocoScores::ar_medium, &CocoScores::ar_large}) {
+       {&CocoScores::ap, &CocoScores::ap50, &CocoScores::ap75, &CocoScores::ap_small,
+        &CocoScores::ap_medium, &CocoScores::ap_large, &CocoScores::ar_1, &CocoScores::ar_10,
+        &CocoScores::ar_100, &CocoScores::ar_small, &CocoScores::ar_medium,
+        &CocoScores::ar_large}) {
     std::vector<double> values;
     for (const auto& [label, scores] : all.per_class) values.push_back(scores.*score);
     all.*score = mean_known(values);

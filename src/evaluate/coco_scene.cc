@@ -6,13 +6,17 @@
 
 namespace rematch {
 
-std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px, int height_px, const LabelMatch& labels) {
-  const double pixels_x = width_px / static_cast<double>(kNumBins), pixels_y = height_px / static_cast<double>(kNumBins);
+std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
+                                        int height_px, const LabelMatch& labels) {
+  const double pixels_x = width_px / static_cast<double>(kNumBins),
+               pixels_y = height_px / static_cast<double>(kNumBins);
   std::vector<LabelledBox> boxes;
   for (const SceneObject& object : objects) {
     const Aabb box = bounding_box(object.geometry);
-    boxes.push_back({labels.class_of(object.desc), static_cast<double>(box.min_x) * pixels_x, static_cast<double>(box.min_y) * pixels_y,
-                     static_cast<double>(box.max_x - box.min_x) * pixels_x, static_cast<double>(box.max_y - box.min_y) * pixels_y});
+    boxes.push_back({labels.class_of(object.desc), static_cast<double>(box.min_x) * pixels_x,
+                     static_cast<double>(box.min_y) * pixels_y,
+                     static_cast<double>(box.max_x - box.min_x) * pixels_x,
+                     static_cast<double>(box.max_y - box.min_y) * pixels_y});
   }
   return boxes;
 }
@@ -37,7 +41,8 @@ MetricsBag coco_metrics(const CocoScores& scores) {
 Json coco_per_class_json(const CocoResult& coco) {
   Json json = Json::object();
   for (const auto& [label, scores] : coco.per_class) {
-    json[label] = {{"ap", scores.ap}, {"ap50", scores.ap50}, {"ap75", scores.ap75}, {"ar_100", scores.ar_100}};
+    json[label] = {
+        {"ap", scores.ap}, {"ap50", scores.ap50}, {"ap75", scores.ap75}, {"ar_100", scores.ar_100}};
   }
   return json;
 }

@@ -10,7 +10,8 @@
 namespace rematch {
 
 /// Objects by their bounding boxes in pixels of the image, labels in canonical form.
-std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px, int height_px, const LabelMatch& labels);
+std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
+                                        int height_px, const LabelMatch& labels);
 
 /// The scores under the names of observe/catalog (`coco_…`).
 MetricsBag coco_metrics(const CocoScores& scores);

@@ -17,21 +17,24 @@ class Terminal;
 
 /// The results of an evaluation.
 struct EvaluationResult {
-  std::vector<std::pair<std::string, double>> values;  ///< names of BEHAVIOUR 15 and `eval_runtime`, `eval_samples_per_second`
-  std::optional<double> metric;                        ///< the value of metric_for_best_model, when one is configured
+  /// names of BEHAVIOUR 15 and `eval_runtime`, `eval_samples_per_second`
+  std::vector<std::pair<std::string, double>> values;
+  /// the value of metric_for_best_model, when one is configured
+  std::optional<double> metric;
   bool greater_is_better = true;
 };
 
-/// Evaluation on `val_jsonl`: rollout → parse → match (when an examiner is given), teacher-forced loss (when a teacher is given).
-/// No gradients, no buffer; it does not change training.
+/// Evaluation on `val_jsonl`: rollout → parse → match (when an examiner is given), teacher-forced
+/// loss (when a teacher is given). No gradients, no buffer; it does not change training.
 class Evaluation {
  public:
   struct Options {
     EvaluationSettings settings;
-    int batch_size = 1;               ///< samples passed to the engine or the forward together
-    std::vector<double> extra_gates;  ///< further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
-    Offload* offload = nullptr;       ///< as EStep::Options::offload
-    Group* group = &alone();          ///< ranks that take batches of samples in turn
+    int batch_size = 1;  ///< samples passed to the engine or the forward together
+    /// further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
+    std::vector<double> extra_gates;
+    Offload* offload = nullptr;  ///< as EStep::Options::offload
+    Group* group = &alone();     ///< ranks that take batches of samples in turn
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
@@ -39,11 +42,13 @@ class Evaluation {
   using Visitor = std::function<void(const Examined&)>;
 
   /// @param examiner  null: no rollouts. @param teacher  null: no teacher-forced loss
-  Evaluation(Examiner* examiner, RolloutEngine* engine, std::unique_ptr<TeacherSource> teacher, TeacherLoss teacher_loss,
-             int64_t num_samples, Options options);
+  Evaluation(Examiner* examiner, RolloutEngine* engine, std::unique_ptr<TeacherSource> teacher,
+             TeacherLoss teacher_loss, int64_t num_samples, Options options);
 
-  /// The same result on every rank, that of one process to the bit: batches are dealt whole, and none is padded or repeated.
-  /// @param visit  given on all ranks or none; called on rank 0, after the last batch when there are several. @throws as Agreement::conclude()
+  /// The same result on every rank, that of one process to the bit: batches are dealt whole, and
+  /// none is padded or repeated.
+  /// @param visit  given on all ranks or none; called on rank 0, after the last batch when there
+  /// are several. @throws as Agreement::conclude()
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
 

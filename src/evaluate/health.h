@@ -18,23 +18,27 @@ struct Harm {
 
 /// An evaluation compared with an earlier one of the same samples.
 struct Health {
-  int64_t since_step = 0;                               ///< step of the earlier evaluation; 0: the start of the run
+  /// step of the earlier evaluation; 0: the start of the run
+  int64_t since_step = 0;
   std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before, every sign
   std::vector<Harm> harms;
 
   bool is_worse() const { return !harms.empty(); }
-  /// "health: nothing is worse than at the start", or a first line that names each harm with its two values and a line of advice for each.
+  /// "health: nothing is worse than at the start", or a first line that names each harm with its
+  /// two values and a line of advice for each.
   std::vector<std::string> lines() const;
 };
 
 /// A score of an evaluation by its name in observe/catalog; none when it is not measured.
 using ScoreOf = std::function<std::optional<double>(std::string_view)>;
 
-/// Compares precision, label accuracy, duplicates, truncated and malformed answers and predictions per truth. A change is a harm when it
-/// exceeds what single runs differ by (.02 of precision and labels, .01 of the rates, .1 predictions per truth) and two standard errors of
-/// the difference, so that a handful of samples raises no alarm.
+/// Compares precision, label accuracy, duplicates, truncated and malformed answers and predictions
+/// per truth. A change is a harm when it exceeds what single runs differ by (.02 of precision and
+/// labels, .01 of the rates, .1 predictions per truth) and two standard errors of the difference,
+/// so that a handful of samples raises no alarm.
 /// @param num_samples  evaluated samples, ≥ 1
 /// @return none when one of the two has no rollout scores
-std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples, int64_t since_step);
+std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,
+                                     int64_t since_step);
 
 }  // namespace rematch

@@ -10,8 +10,9 @@ namespace rematch {
 
 class Terminal;
 
-/// Measures whether stage 2 can help a checkpoint: its greedy answers, then sampled answers to the images where something is missing. The
-/// two passes may use two engines, as decoding options belong to an engine. Truths must stand in the sorted order in both.
+/// Measures whether stage 2 can help a checkpoint: its greedy answers, then sampled answers to the
+/// images where something is missing. The two passes may use two engines, as decoding options
+/// belong to an engine. Truths must stand in the sorted order in both.
 class Probe {
  public:
   /// An engine and what examines its answers; both outlive the call.
@@ -22,9 +23,11 @@ class Probe {
     int batch_size = 1;  ///< samples passed to the engine together
   };
 
-  /// First pass: one greedy answer for each sample. @throws UserError, Interrupted as Examiner::examine
+  /// First pass: one greedy answer for each sample. @throws UserError, Interrupted as
+  /// Examiner::examine
   void measure_greedy(const Answers& answers, Terminal& terminal);
-  /// Second pass: `num_draws` sampled answers for each sample that misses an object. Epoch 1, 2, … key the draws.
+  /// Second pass: `num_draws` sampled answers for each sample that misses an object. Epoch 1, 2, …
+  /// key the draws.
   void measure_draws(const Answers& answers, int num_draws, Terminal& terminal);
 
   ProbeNumbers numbers() const;
@@ -36,7 +39,8 @@ class Probe {
     std::vector<int> missing;  ///< truths, by place
     std::vector<bool> found;   ///< of those, by any draw
   };
-  void add(const Examined& one, const Matching& matching_50, const Examiner& examiner, int64_t sample_idx);
+  void add(const Examined& one, const Matching& matching_50, const Examiner& examiner,
+           int64_t sample_idx);
   ProbeBucket& bucket_of(size_t num_truths);
 
   ProbeNumbers numbers_;                ///< all but the buckets

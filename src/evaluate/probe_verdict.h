@@ -16,10 +16,12 @@ struct ProbeBucket {
   int64_t num_repeated = 0;  ///< predictions that repeat an earlier one
 };
 
-/// What `rematch probe` measures of a checkpoint. Pairs are those of `maskiou_gate` unless a name says otherwise.
+/// What `rematch probe` measures of a checkpoint. Pairs are those of `maskiou_gate` unless a name
+/// says otherwise.
 struct ProbeNumbers {
-  std::vector<ProbeBucket> by_count;  ///< by objects of an image, ascending, ranges without images left out
-  int64_t num_truncated = 0;          ///< greedy answers
+  /// by objects of an image, ascending, ranges without images left out
+  std::vector<ProbeBucket> by_count;
+  int64_t num_truncated = 0;  ///< greedy answers
   int64_t num_malformed = 0;
   int64_t num_matched = 0;
   int64_t num_matched_50 = 0;  ///< pairs when only those of maskIoU ≥ 0.5 count
@@ -63,8 +65,9 @@ struct ProbeVerdict {
   std::vector<std::string> steps;    ///< what to set, in order
 };
 
-/// Judges by the thresholds of docs/probe.md, the gravest finding first: broken answers, order, boxes, labels; then whether anything is
-/// left to gain, and whether the model's own samples hold it. Depends on its arguments only.
+/// Judges by the thresholds of docs/probe.md, the gravest finding first: broken answers, order,
+/// boxes, labels; then whether anything is left to gain, and whether the model's own samples hold
+/// it. Depends on its arguments only.
 /// @param sorted  `custom.object_ordering: sorted`
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted);
 

@@ -17,7 +17,9 @@ enum class ParseStatus {
 };
 
 inline const char* parse_status_name(ParseStatus status) {
-  return status == ParseStatus::kComplete ? "complete" : status == ParseStatus::kTruncated ? "truncated" : "malformed";
+  return status == ParseStatus::kComplete    ? "complete"
+         : status == ParseStatus::kTruncated ? "truncated"
+                                             : "malformed";
 }
 
 /// A valid object of an answer.
@@ -26,7 +28,8 @@ struct ParsedObject {
   int64_t index = 0;  ///< the number in the key
   std::string desc;   ///< trimmed as Python's str.strip does
   Geometry geometry;
-  std::vector<int> coord_token_indices;  ///< position of each bin's token in response_token_ids, slot by slot
+  /// position of each bin's token in response_token_ids, slot by slot
+  std::vector<int> coord_token_indices;
 };
 
 /// What was seen, without where it was written.
@@ -39,15 +42,18 @@ inline std::vector<SceneObject> scene_of(const std::vector<ParsedObject>& object
 /// A rollout read strictly (BEHAVIOUR 5).
 struct ParsedRollout {
   std::vector<TokenId> response_token_ids;  ///< cut at the first stop id
-  std::vector<TokenId> prefix_token_ids;    ///< the kept part: up to the end of the last complete entry
-  std::string prefix_text;                  ///< prefix_text + "}" is always valid JSON
+  /// the kept part: up to the end of the last complete entry
+  std::vector<TokenId> prefix_token_ids;
+  std::string prefix_text;  ///< prefix_text + "}" is always valid JSON
   std::vector<ParsedObject> objects;
-  std::optional<int64_t> max_object_index;  ///< over every complete entry keyed object_n, valid or not
+  /// over every complete entry keyed object_n, valid or not
+  std::optional<int64_t> max_object_index;
   int dropped_invalid = 0;
   ParseStatus status = ParseStatus::kMalformed;
 };
 
-/// Which prediction is paired with which ground truth (BEHAVIOUR 6). Indices are positions in the two lists given to the matcher.
+/// Which prediction is paired with which ground truth (BEHAVIOUR 6). Indices are positions in the
+/// two lists given to the matcher.
 struct Matching {
   std::vector<std::pair<int, int>> pairs;  ///< (prediction, ground truth), ascending by prediction
   std::vector<int> false_positives;        ///< predictions without a pair, ascending
@@ -56,7 +62,8 @@ struct Matching {
   double matched_maskiou_sum = 0.0;        ///< over pairs
 };
 
-/// What the matcher compares: the geometries of a list of objects (SceneObject or ParsedObject), in order.
+/// What the matcher compares: the geometries of a list of objects (SceneObject or ParsedObject), in
+/// order.
 template <typename Object>
 std::vector<Geometry> geometries_of(const std::vector<Object>& objects) {
   std::vector<Geometry> geometries;

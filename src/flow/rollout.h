@@ -24,7 +24,9 @@ enum class FinishReason {
 };
 
 inline const char* finish_reason_name(FinishReason reason) {
-  return reason == FinishReason::kStop ? "stop" : reason == FinishReason::kLength ? "length" : "repeat";
+  return reason == FinishReason::kStop     ? "stop"
+         : reason == FinishReason::kLength ? "length"
+                                           : "repeat";
 }
 
 /// A model's answer.

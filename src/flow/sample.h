@@ -5,7 +5,8 @@
 
 #include "flow/grid.h"
 
-/// The nouns of the journey, in the order they appear: Sample → Rollout → ParsedRollout → Matching → Segment → PackedRow / Window.
+/// The nouns of the journey, in the order they appear: Sample → Rollout → ParsedRollout → Matching
+/// → Segment → PackedRow / Window.
 namespace rematch {
 
 /// Number of coordinate bins; a bin is an integer 0..999 ("norm1000").
@@ -16,7 +17,8 @@ inline constexpr int kIgnoreLabel = -100;
 
 enum class GeometryKind { kBbox2d, kPoly };
 
-/// Where an object is, in bins. bbox_2d: x1,y1,x2,y2 (may be inverted); poly: x,y pairs of ≥ 3 vertices.
+/// Where an object is, in bins. bbox_2d: x1,y1,x2,y2 (may be inverted); poly: x,y pairs of ≥ 3
+/// vertices.
 struct Geometry {
   GeometryKind kind = GeometryKind::kBbox2d;
   std::vector<int> bins;  ///< flat; 4 values (bbox_2d) or an even number ≥ 6 (poly), each 0..999
@@ -24,13 +26,16 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
 };
 
-/// The name of a sample in errors: "sample 17 (data/train.jsonl:18)". @param where  "path:line", may be empty
+/// The name of a sample in errors: "sample 17 (data/train.jsonl:18)". @param where  "path:line",
+/// may be empty
 inline std::string sample_name(int64_t sample_id, const std::string& where) {
   return "sample " + std::to_string(sample_id) + (where.empty() ? "" : " (" + where + ")");
 }
 
 /// The YAML/JSON key of a geometry: "bbox_2d" or "poly".
-inline const char* geometry_key(GeometryKind kind) { return kind == GeometryKind::kBbox2d ? "bbox_2d" : "poly"; }
+inline const char* geometry_key(GeometryKind kind) {
+  return kind == GeometryKind::kBbox2d ? "bbox_2d" : "poly";
+}
 
 /// One thing in a scene: what and where.
 struct SceneObject {
@@ -40,7 +45,8 @@ struct SceneObject {
   bool operator==(const SceneObject&) const = default;
 };
 
-/// An image of a prompt, by reference; pixels are loaded when they are needed (vision/pixel_store.h).
+/// An image of a prompt, by reference; pixels are loaded when they are needed
+/// (vision/pixel_store.h).
 struct ImageRef {
   std::string path;    ///< absolute or relative to the current directory
   GridThw grid_thw{};  ///< patches: time, height, width (before the spatial merge)
@@ -54,8 +60,9 @@ struct Sample {
   std::vector<std::string> image_paths;
   int width_px = 0;
   int height_px = 0;
-  std::vector<SceneObject> objects;  ///< in file order; ordering for numbering happens per epoch (data/ordering.h)
-  std::string where;                 ///< "path:line" for errors
+  /// in file order; ordering for numbering happens per epoch (data/ordering.h)
+  std::vector<SceneObject> objects;
+  std::string where;  ///< "path:line" for errors
 };
 
 }  // namespace rematch

@@ -14,7 +14,8 @@ namespace rematch {
 /// Where a slot stands: in the kept prefix, or in the append.
 enum class SlotSource { kPrefix, kAppend };
 
-/// A supervised token whose target is not the token itself: the logits of `position - 1` are compared with `target`.
+/// A supervised token whose target is not the token itself: the logits of `position - 1` are
+/// compared with `target`.
 struct Slot {
   int position = 0;  ///< in the segment's token_ids, ≥ 1
   int target = 0;    ///< ≥ 0; the kind says what it means
@@ -26,14 +27,17 @@ struct Slot {
 /// Slots on coord tokens, whose target is a bin 0..999.
 inline constexpr const char* kCoordSlots = "coord";
 
-/// One sample's teacher-forced sequence: prompt + kept prefix + append + <|im_end|>. Atomic: never split, never truncated.
+/// One sample's teacher-forced sequence: prompt + kept prefix + append + <|im_end|>. Atomic: never
+/// split, never truncated.
 struct Segment {
   int64_t sample_id = 0;
   std::vector<TokenId> token_ids;
-  std::vector<int> labels;                         ///< same length; the token itself where cross-entropy applies, else kIgnoreLabel
-  std::map<std::string, std::vector<Slot>> slots;  ///< by kind: kCoordSlots, or what another loss term reads; each by position
-  std::vector<ImageRef> images;                    ///< references, not pixels
-  int prompt_len = 0;                              ///< tokens
+  /// same length; the token itself where cross-entropy applies, else kIgnoreLabel
+  std::vector<int> labels;
+  /// by kind: kCoordSlots, or what another loss term reads; each by position
+  std::map<std::string, std::vector<Slot>> slots;
+  std::vector<ImageRef> images;  ///< references, not pixels
+  int prompt_len = 0;            ///< tokens
   int prefix_len = 0;
   int append_len = 0;  ///< without <|im_end|>
   std::string where;   ///< "path:line" of the sample
@@ -43,7 +47,9 @@ struct Segment {
   /// Adds a slot to its kind, which stays sorted by position.
   void add_slot(const std::string& kind, const Slot& slot) {
     std::vector<Slot>& list = slots[kind];
-    const auto is_before = [](int position, const Slot& other) { return position < other.position; };
+    const auto is_before = [](int position, const Slot& other) {
+      return position < other.position;
+    };
     list.insert(std::upper_bound(list.begin(), list.end(), slot.position, is_before), slot);
   }
   /// Slots of a kind, by position; empty when the segment has none.
@@ -65,15 +71,18 @@ struct PackedRow {
   }
 };
 
-/// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as const, because a window may be reused.
+/// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as
+/// const, because a window may be reused.
 struct Window {
   int64_t window_idx = 0;
   int64_t epoch = 0;
   std::vector<PackedRow> rows;
-  bool is_partial = false;  ///< fewer micro-batches than gradient_accumulation_steps (end of an epoch)
+  /// fewer micro-batches than gradient_accumulation_steps (end of an epoch)
+  bool is_partial = false;
 };
 
-/// The current window: made by one E-step, trained on for one or more optimizer steps, never changed in between.
+/// The current window: made by one E-step, trained on for one or more optimizer steps, never
+/// changed in between.
 struct OpenWindow {
   Window window;
   bool last_of_epoch = false;

@@ -10,8 +10,9 @@ namespace rematch {
 /// An object as an annotation tool wrote it, in pixels of its image; it may reach beyond the image.
 struct ForeignObject {
   std::string desc;
-  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;    ///< box
-  std::vector<std::array<double, 2>> ring;  ///< outline, when it is wanted and one ring says it; else empty
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;  ///< box
+  /// outline, when it is wanted and one ring says it; else empty
+  std::vector<std::array<double, 2>> ring;
 };
 
 /// An image and its objects.
@@ -22,7 +23,8 @@ struct ForeignImage {
   std::vector<ForeignObject> objects;
 };
 
-/// A data set of another program: splits by name, and how often something could not be taken over as it was.
+/// A data set of another program: splits by name, and how often something could not be taken over
+/// as it was.
 struct ForeignSet {
   std::map<std::string, std::vector<ForeignImage>> splits;
   std::map<std::string, int64_t> notes;  ///< e.g. "left out: crowds" → 12
@@ -36,21 +38,28 @@ struct ImportOptions {
   std::string split;       ///< name of the split; empty: as the data set says
 };
 
-/// COCO's instances: one file for each split; the name tells which ("…train…", "…val…", "…test…", else the file's own).
-/// Crowds are left out, masks and outlines of several rings become their boxes.
-/// @throws UserError (data) when a file is not COCO's or has an id twice; (environment) when it cannot be read
+/// COCO's instances: one file for each split; the name tells which ("…train…", "…val…", "…test…",
+/// else the file's own). Crowds are left out, masks and outlines of several rings become their
+/// boxes.
+/// @throws UserError (data) when a file is not COCO's or has an id twice; (environment) when it
+/// cannot be read
 ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
-/// Pascal VOC: a directory with Annotations/, JPEGImages/ and ImageSets/Main/{train,val,test}.txt (without lists: one split `train`).
-/// @throws UserError as read_coco_files; a corner that is not a number is one, and a name of a list without its XML
+/// Pascal VOC: a directory with Annotations/, JPEGImages/ and ImageSets/Main/{train,val,test}.txt
+/// (without lists: one split `train`).
+/// @throws UserError as read_coco_files; a corner that is not a number is one, and a name of a list
+/// without its XML
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options);
 
-/// Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`; labels lie in `labels/` where `images/` are.
-/// @throws UserError as read_coco_files; a split none of whose images has a label file is one, and labels in pixels
+/// Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`; labels lie
+/// in `labels/` where `images/` are.
+/// @throws UserError as read_coco_files; a split none of whose images has a label file is one, and
+/// labels in pixels
 ForeignSet read_yolo_set(const std::string& yaml_path, const ImportOptions& options);
 
-/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one file for each split. Records without
-/// boxes (questions, captions) are left out: only `"bbox": []` says that there is nothing.
+/// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one
+/// file for each split. Records without boxes (questions, captions) are left out: only `"bbox": []`
+/// says that there is nothing.
 /// @throws UserError as read_coco_files, naming the line
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
@@ -74,9 +83,11 @@ struct WrittenSet {
 /// A coordinate as a bin: min(999, round(1000 · value / side)), within the image. @param side  > 0
 int bin_of(double value, double side);
 
-/// Writes `SPLIT.jsonl` for each split into `out_dir` (created). Paths of images are relative to it. Sizes come from the files' headers.
-/// Boxes are cut at the image's edge; those without area or name and images that cannot be read are left out and counted.
-/// @throws UserError (data) when no image of a split is left; (configuration) when a split would replace a source; both before anything
+/// Writes `SPLIT.jsonl` for each split into `out_dir` (created). Paths of images are relative to
+/// it. Sizes come from the files' headers. Boxes are cut at the image's edge; those without area or
+/// name and images that cannot be read are left out and counted.
+/// @throws UserError (data) when no image of a split is left; (configuration) when a split would
+/// replace a source; both before anything
 ///         is written; (environment) when a file cannot be written
 WrittenSet write_records(const ForeignSet& set, const std::string& out_dir);
 

@@ -7,8 +7,9 @@ namespace rematch::kernels {
 
 // Shapes: D head size, nkv key/value heads, G query heads of one of them (a group).
 
-/// Keys and values of one layer, in blocks. A head's values are stored token by token within a block, [block_len, D]. Its keys are
-/// transposed, [D, block_len]: neighbouring lanes are neighbouring keys, so that no score needs a sum over lanes.
+/// Keys and values of one layer, in blocks. A head's values are stored token by token within a
+/// block, [block_len, D]. Its keys are transposed, [D, block_len]: neighbouring lanes are
+/// neighbouring keys, so that no score needs a sum over lanes.
 struct CacheLayer {
   void* keys = nullptr;    ///< [blocks, nkv, D, block_len]
   void* values = nullptr;  ///< [blocks, nkv, block_len, D]
@@ -19,19 +20,23 @@ struct CacheLayer {
 
   /// Values of one head in a block, and the offset of the first.
   int64_t head_size() const { return block_len * head_dim; }
-  int64_t head_offset(int64_t block, int64_t kv_head) const { return (block * num_kv_heads + kv_head) * head_size(); }
+  int64_t head_offset(int64_t block, int64_t kv_head) const {
+    return (block * num_kv_heads + kv_head) * head_size();
+  }
 };
 
 /// Stores a token's key and value, D floats each, at its place in a block.
-void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot, const float* key, const float* value);
+void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot,
+                 const float* key, const float* value);
 
-/// Keys are processed in spans of this many, from position 0. What a span contributes to a query, and the order in which spans are added,
-/// never depend on other queries, blocks or workers.
+/// Keys are processed in spans of this many, from position 0. What a span contributes to a query,
+/// and the order in which spans are added, never depend on other queries, blocks or workers.
 inline constexpr int64_t kAttentionSpan = 256;
 /// Queries that share one pass over the keys.
 inline constexpr int64_t kAttentionQueries = 12;
 
-/// Queries of one key/value head of one sequence: query i is head `kv_head`·G + i % G of row i / G, and attends up to that row's position.
+/// Queries of one key/value head of one sequence: query i is head `kv_head`·G + i % G of row i / G,
+/// and attends up to that row's position.
 struct AttentionTask {
   const int32_t* block_table = nullptr;
   int64_t first_position = 0;  ///< of row 0
@@ -40,7 +45,8 @@ struct AttentionTask {
   Range queries;      ///< at most kAttentionQueries
   ConstRows q;        ///< rows of [nq, D], from row 0 on
   Rows out;           ///< likewise
-  /// ≥ 0: every row attends to all positions up to and including this one, later ones too (vision); needs a table of all of them.
+  /// ≥ 0: every row attends to all positions up to and including this one, later ones too (vision);
+  /// needs a table of all of them.
   int64_t last_position = -1;
 };
 
@@ -50,19 +56,27 @@ struct AttentionScratch {
   const void** rows = nullptr;  ///< kAttentionScratchRows of them
 };
 inline constexpr int64_t kAttentionScratchRows = 2 * kAttentionSpan + 16;
-constexpr int64_t attention_scratch_floats(int64_t head_dim) { return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256; }
+constexpr int64_t attention_scratch_floats(int64_t head_dim) {
+  return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256;
+}
 
 /// Softmax(q·kᵀ/√D)·v over all spans, into task.out.
 void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch);
 
-/// What one span contributes to each query of a task: the greatest score, the sum of exponentials, and D weighted values.
-constexpr int64_t attention_partial_floats(int64_t head_dim) { return kAttentionQueries * (head_dim + 2); }
+/// What one span contributes to each query of a task: the greatest score, the sum of exponentials,
+/// and D weighted values.
+constexpr int64_t attention_partial_floats(int64_t head_dim) {
+  return kAttentionQueries * (head_dim + 2);
+}
 
-/// Processes one span of a task, for workers that share a long sequence. @param partial  attention_partial_floats(D)
-void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span, const AttentionScratch& scratch, float* partial);
+/// Processes one span of a task, for workers that share a long sequence. @param partial
+/// attention_partial_floats(D)
+void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span,
+                 const AttentionScratch& scratch, float* partial);
 
-/// Adds up spans: attend() is attend_span() for each span, then this. @param partials  of spans 0 … num_spans − 1, consecutively
-void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans, const float* partials,
-                   const AttentionScratch& scratch);
+/// Adds up spans: attend() is attend_span() for each span, then this. @param partials  of spans 0 …
+/// num_spans − 1, consecutively
+void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans,
+                   const float* partials, const AttentionScratch& scratch);
 
 }  // namespace rematch::kernels

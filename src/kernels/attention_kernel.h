@@ -16,12 +16,13 @@ struct KeyLanes {
   int count;      ///< at most a register
 };
 
-/// Scores of QR queries with KG times a register of keys. Each is a sum over d in ascending order, in its own lane.
+/// Scores of QR queries with KG times a register of keys. Each is a sum over d in ascending order,
+/// in its own lane.
 /// @param next    keys that are prefetched meanwhile, KG of them
 /// @param scores  [QR, kAttentionSpan]
 template <class V, class W, int QR, int KG>
-void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len, const float* queries, int64_t head_dim,
-                 float* scores) {
+void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len,
+                 const float* queries, int64_t head_dim, float* scores) {
   using F = typename V::F;
   F sums[QR][KG];
 #pragma GCC unroll 8
@@ -48,20 +49,24 @@ void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block
   if (is_whole) {
     for (int64_t d = 0; d < head_dim; ++d) step(d, [](const W* at, int) { return V::load(at); });
   } else {
-    for (int64_t d = 0; d < head_dim; ++d) step(d, [](const W* at, int count) { return V::load(at, count); });
+    for (int64_t d = 0; d < head_dim; ++d)
+      step(d, [](const W* at, int count) { return V::load(at, count); });
   }
 #pragma GCC unroll 8
   for (int q = 0; q < QR; ++q) {
 #pragma GCC unroll 4
-    for (int g = 0; g < KG; ++g) V::store(scores + q * kAttentionSpan + keys[g].first, sums[q][g], keys[g].count);
+    for (int g = 0; g < KG; ++g)
+      V::store(scores + q * kAttentionSpan + keys[g].first, sums[q][g], keys[g].count);
   }
 }
 
-/// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j p[q][j]·rows[j]; even and odd j separately, because
-/// each addition waits for the one before, and both sums are added at the end.
+/// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j
+/// p[q][j]·rows[j]; even and odd j separately, because each addition waits for the one before, and
+/// both sums are added at the end.
 /// @param last  values in the last register
 template <class V, class W, int QR, int ND>
-void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_keys, const float* p, float* out, int64_t out_stride) {
+void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_keys, const float* p,
+                   float* out, int64_t out_stride) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
   constexpr int64_t kAhead = 8;  // keys whose values are prefetched meanwhile
@@ -79,7 +84,8 @@ void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_k
     const W* const ahead = rows[j + kAhead] + offset;
 #pragma GCC unroll 4
     for (int d = 0; d < ND; ++d) {
-      values[d] = d + 1 < ND ? V::load(rows[j] + offset + d * L) : load_last(rows[j] + offset + d * L);
+      values[d] =
+          d + 1 < ND ? V::load(rows[j] + offset + d * L) : load_last(rows[j] + offset + d * L);
       __builtin_prefetch(ahead + d * L);
     }
 #pragma GCC unroll 4
@@ -105,7 +111,9 @@ void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_k
 #pragma GCC unroll 4
   for (int q = 0; q < QR; ++q) {
 #pragma GCC unroll 4
-    for (int d = 0; d < ND; ++d) V::store(out + q * out_stride + d * L, V::add(sums[0][q][d], sums[1][q][d]), d + 1 < ND ? L : last);
+    for (int d = 0; d < ND; ++d)
+      V::store(out + q * out_stride + d * L, V::add(sums[0][q][d], sums[1][q][d]),
+               d + 1 < ND ? L : last);
   }
 }
 
@@ -114,9 +122,11 @@ struct AttentionKernel {
   using F = typename V::F;
   static constexpr int L = V::kLanes;
   static constexpr bool kIsWide = V::kRegisters >= 32;
-  static constexpr int kScoredQueries = kIsWide ? 6 : 4;  // side by side, with kScoredLanes registers of keys
+  // side by side, with kScoredLanes registers of keys
+  static constexpr int kScoredQueries = kIsWide ? 6 : 4;
   static constexpr int kScoredLanes = kIsWide ? 4 : 2;
-  static constexpr int kWeighedQueries = kIsWide ? 3 : 2;  // side by side, with kValueRegisters of each value
+  // side by side, with kValueRegisters of each value
+  static constexpr int kWeighedQueries = kIsWide ? 3 : 2;
   static constexpr int kValueRegisters = kIsWide ? 4 : 2;
 
   const CacheLayer& cache;
@@ -125,20 +135,24 @@ struct AttentionKernel {
 
   int64_t num_queries() const { return task.queries.size(); }
   int64_t position(int64_t query) const {
-    return task.last_position >= 0 ? task.last_position : task.first_position + (task.queries.begin + query) / task.group;
+    return task.last_position >= 0
+               ? task.last_position
+               : task.first_position + (task.queries.begin + query) / task.group;
   }
   int64_t head_offset(int64_t query) const {
     return (task.kv_head * task.group + (task.queries.begin + query) % task.group) * cache.head_dim;
   }
   int64_t row(int64_t query) const { return (task.queries.begin + query) / task.group; }
-  // Scratch: scaled queries [Q, D], scores [Q, span], one span's sums [Q, D + 2], all spans' [Q, D + 2].
+  // Scratch: scaled queries [Q, D], scores [Q, span], one span's sums [Q, D + 2], all spans' [Q, D
+  // + 2].
   float* queries() const { return scratch.values; }
   float* scores() const { return queries() + kAttentionQueries * cache.head_dim; }
   float* partial() const { return scores() + kAttentionQueries * kAttentionSpan; }
   float* state() const { return partial() + attention_partial_floats(cache.head_dim); }
   int64_t partial_stride() const { return cache.head_dim + 2; }
 
-  static void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch) {
+  static void attend(const CacheLayer& cache, const AttentionTask& task,
+                     const AttentionScratch& scratch) {
     const AttentionKernel kernel{cache, task, scratch};
     kernel.load_queries();
     const int64_t num_spans = kernel.position(kernel.num_queries() - 1) / kAttentionSpan + 1;
@@ -149,17 +163,18 @@ struct AttentionKernel {
     kernel.write();
   }
 
-  static void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span, const AttentionScratch& scratch,
-                          float* partial) {
+  static void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span,
+                          const AttentionScratch& scratch, float* partial) {
     const AttentionKernel kernel{cache, task, scratch};
     kernel.load_queries();
     kernel.span(span, partial);
   }
 
-  static void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans, const float* partials,
-                            const AttentionScratch& scratch) {
+  static void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans,
+                            const float* partials, const AttentionScratch& scratch) {
     const AttentionKernel kernel{cache, task, scratch};
-    for (int64_t span = 0; span < num_spans; ++span) kernel.take(span, partials + span * attention_partial_floats(cache.head_dim));
+    for (int64_t span = 0; span < num_spans; ++span)
+      kernel.take(span, partials + span * attention_partial_floats(cache.head_dim));
     kernel.write();
   }
 
@@ -185,21 +200,28 @@ struct AttentionKernel {
     const int64_t num_lanes = locate(span, num_keys, keys, values);
     score(num_lanes, keys);
     for (int64_t query = 0; query < num_queries(); ++query) {
-      softmax(scores() + query * kAttentionSpan, visible(query, span), num_keys, partial + query * partial_stride());
+      softmax(scores() + query * kAttentionSpan, visible(query, span), num_keys,
+              partial + query * partial_stride());
     }
     weigh(num_keys, values, partial);
   }
 
-  /// Locates a span's keys, in registers of neighbours, and values. Returns the number of registers.
+  /// Locates a span's keys, in registers of neighbours, and values. Returns the number of
+  /// registers.
   int64_t locate(int64_t span, int64_t num_keys, KeyLanes<W>* keys, const W** values) const {
-    int64_t block = span * kAttentionSpan / cache.block_len, slot = span * kAttentionSpan % cache.block_len, num_lanes = 0;
+    int64_t block = span * kAttentionSpan / cache.block_len,
+            slot = span * kAttentionSpan % cache.block_len, num_lanes = 0;
     for (int64_t j = 0; j < num_keys;) {
       const int64_t offset = cache.head_offset(task.block_table[block], task.kv_head);
-      const int64_t left = cache.block_len - slot, count = left < num_keys - j ? left : num_keys - j;
-      for (int64_t i = 0; i < count; ++i) values[j + i] = static_cast<const W*>(cache.values) + offset + (slot + i) * cache.head_dim;
+      const int64_t left = cache.block_len - slot,
+                    count = left < num_keys - j ? left : num_keys - j;
+      for (int64_t i = 0; i < count; ++i)
+        values[j + i] = static_cast<const W*>(cache.values) + offset + (slot + i) * cache.head_dim;
       for (int64_t i = 0; i < count; i += L) {
-        // Lanes after the last key are read with it where block and span have them; their scores are not used.
-        const int64_t room = kAttentionSpan - j - i, in_block = left - i, most = room < in_block ? room : in_block;
+        // Lanes after the last key are read with it where block and span have them; their scores
+        // are not used.
+        const int64_t room = kAttentionSpan - j - i, in_block = left - i,
+                      most = room < in_block ? room : in_block;
         const int lanes = static_cast<int>(most < L ? most : L);
         keys[num_lanes++] = {static_cast<const W*>(cache.keys) + offset + slot + i, j + i, lanes};
       }
@@ -234,8 +256,8 @@ struct AttentionKernel {
     if constexpr (KG > 1) {
       if (num_lanes < KG) return score_some<QR, KG - 1>(num_queries, num_lanes, keys, query);
     }
-    score_lanes<V, W, QR, KG>(keys, keys + KG, cache.block_len, queries() + query * cache.head_dim, cache.head_dim,
-                              scores() + query * kAttentionSpan);
+    score_lanes<V, W, QR, KG>(keys, keys + KG, cache.block_len, queries() + query * cache.head_dim,
+                              cache.head_dim, scores() + query * kAttentionSpan);
   }
 
   /// Turns scores into e^(score − greatest), 0 for keys that are not attended to.
@@ -262,10 +284,12 @@ struct AttentionKernel {
       const int64_t left = num_queries() - query;
       const int count = left < kWeighedQueries ? static_cast<int>(left) : kWeighedQueries;
       for (int64_t d = 0; d < cache.head_dim; d += kValueRegisters * L) {
-        const int64_t width = cache.head_dim - d < kValueRegisters * L ? cache.head_dim - d : kValueRegisters * L;
+        const int64_t width =
+            cache.head_dim - d < kValueRegisters * L ? cache.head_dim - d : kValueRegisters * L;
         const int registers = static_cast<int>((width + L - 1) / L);
         const int last = static_cast<int>(width - (registers - 1) * L);
-        weigh_some<kWeighedQueries>(count, registers, values, d, last, num_keys, scores() + query * kAttentionSpan,
+        weigh_some<kWeighedQueries>(count, registers, values, d, last, num_keys,
+                                    scores() + query * kAttentionSpan,
                                     partial + query * partial_stride() + d);
       }
       query += count;
@@ -273,16 +297,20 @@ struct AttentionKernel {
   }
 
   template <int QR>
-  void weigh_some(int count, int registers, const W* const* values, int64_t offset, int last, int64_t num_keys, const float* p,
-                  float* out) const {
+  void weigh_some(int count, int registers, const W* const* values, int64_t offset, int last,
+                  int64_t num_keys, const float* p, float* out) const {
     if constexpr (QR > 1) {
-      if (count < QR) return weigh_some<QR - 1>(count, registers, values, offset, last, num_keys, p, out);
+      if (count < QR)
+        return weigh_some<QR - 1>(count, registers, values, offset, last, num_keys, p, out);
     }
     const int64_t stride = partial_stride();
-    if (registers == 1) return weighted_rows<V, W, QR, 1>(values, offset, last, num_keys, p, out, stride);
-    if (registers == 2) return weighted_rows<V, W, QR, 2>(values, offset, last, num_keys, p, out, stride);
+    if (registers == 1)
+      return weighted_rows<V, W, QR, 1>(values, offset, last, num_keys, p, out, stride);
+    if (registers == 2)
+      return weighted_rows<V, W, QR, 2>(values, offset, last, num_keys, p, out, stride);
     if constexpr (kValueRegisters > 2) {
-      if (registers == 3) return weighted_rows<V, W, QR, 3>(values, offset, last, num_keys, p, out, stride);
+      if (registers == 3)
+        return weighted_rows<V, W, QR, 3>(values, offset, last, num_keys, p, out, stride);
       return weighted_rows<V, W, QR, 4>(values, offset, last, num_keys, p, out, stride);
     }
   }
@@ -299,10 +327,12 @@ struct AttentionKernel {
         continue;
       }
       const float greatest = sum[width] > more[width] ? sum[width] : more[width];
-      const F scale = exp_of<V>(V::set1(sum[width] - greatest)), more_scale = exp_of<V>(V::set1(more[width] - greatest));
+      const F scale = exp_of<V>(V::set1(sum[width] - greatest)),
+              more_scale = exp_of<V>(V::set1(more[width] - greatest));
       sum[width] = 0;  // takes part in the loop below, like the sum of exponentials after it
-      RowKernels<V>::for_row(
-          width + 2, [&](const auto& load, const auto& store) { store(sum, V::fma(load(sum), scale, V::mul(load(more), more_scale))); });
+      RowKernels<V>::for_row(width + 2, [&](const auto& load, const auto& store) {
+        store(sum, V::fma(load(sum), scale, V::mul(load(more), more_scale)));
+      });
       sum[width] = greatest;
     }
   }
@@ -312,7 +342,9 @@ struct AttentionKernel {
       const float* sum = state() + query * partial_stride();
       float* out = task.out.row(row(query)) + head_offset(query);
       const F total = V::set1(sum[cache.head_dim + 1]);
-      RowKernels<V>::for_row(cache.head_dim, [&](const auto& load, const auto& store) { store(out, V::div(load(sum), total)); });
+      RowKernels<V>::for_row(cache.head_dim, [&](const auto& load, const auto& store) {
+        store(out, V::div(load(sum), total));
+      });
     }
   }
 };

@@ -18,8 +18,9 @@ struct Matrix {
 /// Outputs of a panel, which are adjacent in packed weights. Shares of workers are multiples of it.
 inline constexpr int64_t kPanel = 32;
 
-/// A matrix in the order that products read it: panels of kPanel outputs, [ceil(N / kPanel), K, kPanel], zeros after the last output. Each
-/// step along K is one or two loads for a whole panel; no sum over lanes is ever needed.
+/// A matrix in the order that products read it: panels of kPanel outputs, [ceil(N / kPanel), K,
+/// kPanel], zeros after the last output. Each step along K is one or two loads for a whole panel;
+/// no sum over lanes is ever needed.
 struct PackedWeights {
   const void* data = nullptr;
   Storage storage = Storage::kFloat;
@@ -30,8 +31,8 @@ struct PackedWeights {
 
 constexpr int64_t num_panels(int64_t num_outputs) { return (num_outputs + kPanel - 1) / kPanel; }
 
-/// Outputs that a worker takes at a time (Worker::deal): two panels, which are multiplied side by side when rows are few, as long as every
-/// worker gets a few turns.
+/// Outputs that a worker takes at a time (Worker::deal): two panels, which are multiplied side by
+/// side when rows are few, as long as every worker gets a few turns.
 constexpr int64_t run_of_panels(int64_t num_outputs, int num_workers) {
   return num_outputs >= 16 * kPanel * num_workers ? 2 * kPanel : kPanel;
 }
@@ -41,8 +42,8 @@ constexpr int64_t packed_bytes(int64_t num_outputs, int64_t num_inputs, Storage 
   return num_panels(num_outputs) * kPanel * num_inputs * storage_bytes(storage);
 }
 
-/// Writes panels `panels` of the stacked matrices `parts` (all with the same K and storage) to `packed`, which has room for all panels.
-/// Cost: reads and writes each value once.
+/// Writes panels `panels` of the stacked matrices `parts` (all with the same K and storage) to
+/// `packed`, which has room for all panels. Cost: reads and writes each value once.
 void pack(const Matrix* parts, int num_parts, Range panels, void* packed);
 
 /// What to do with a product.
@@ -51,23 +52,26 @@ enum class Into {
   kAdd,    ///< y = y + (x·wᵀ + bias): residuals
 };
 
-/// Rows of x in the order that products read them, one stream: groups of neighbouring rows, [K, rows of the group] each. The size of a
-/// group depends on the instruction set and the number of rows; a single row needs no reordering.
+/// Rows of x in the order that products read them, one stream: groups of neighbouring rows, [K,
+/// rows of the group] each. The size of a group depends on the instruction set and the number of
+/// rows; a single row needs no reordering.
 struct InterleavedRows {
   float* data = nullptr;   ///< [M · K]
   int64_t num_rows = 0;    ///< M
   int64_t num_inputs = 0;  ///< K
 };
 
-/// Writes columns `columns` of rows `rows` of x [M, K] to their place in `out`: workers share a matrix by rows or by columns. Cost: reads
-/// and writes each value once.
+/// Writes columns `columns` of rows `rows` of x [M, K] to their place in `out`: workers share a
+/// matrix by rows or by columns. Cost: reads and writes each value once.
 void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out);
 
 /// Computes columns `columns` of y [M, N] from x [M, K].
 ///
-/// The bits of each output depend on its row of x and its row of w alone: not on M, nor on the columns computed with it, nor on the
-/// worker. (They do depend on whether the instruction set has a fused multiply-add.) Cost: w is read from memory once, whatever M.
+/// The bits of each output depend on its row of x and its row of w alone: not on M, nor on the
+/// columns computed with it, nor on the worker. (They do depend on whether the instruction set has
+/// a fused multiply-add.) Cost: w is read from memory once, whatever M.
 /// @param columns  begins at a multiple of kPanel and ends at one, or at N
-void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns, Into into = Into::kStore);
+void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns,
+          Into into = Into::kStore);
 
 }  // namespace rematch::kernels

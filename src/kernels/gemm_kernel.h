@@ -10,22 +10,23 @@
 
 namespace rematch::kernels {
 
-/// This many products are added in sequence; their sums are added up in order. Fewer would cost time, more would cost precision.
+/// This many products are added in sequence; their sums are added up in order. Fewer would cost
+/// time, more would cost precision.
 inline constexpr int64_t kChain = 512;
-/// Where several tiles use the same weights, they take strips of K in turn: the first tile reads a strip as it arrives from memory, the
-/// others from the L1 cache, of which a tile's columns fill at most half. Each prefetches this much of the next strip: few tiles take
-/// short ones.
+/// Where several tiles use the same weights, they take strips of K in turn: the first tile reads a
+/// strip as it arrives from memory, the others from the L1 cache, of which a tile's columns fill at
+/// most half. Each prefetches this much of the next strip: few tiles take short ones.
 inline constexpr int64_t kMostStripBytes = 16384, kFetchedBytesOfTile = 4096;
-/// A single tile prefetches its weights this far ahead, for this many rows of x and more. With fewer, the hardware prefetcher is faster:
-/// only weights are read, line by line.
+/// A single tile prefetches its weights this far ahead, for this many rows of x and more. With
+/// fewer, the hardware prefetcher is faster: only weights are read, line by line.
 inline constexpr int64_t kBytesAhead = 8192, kRowsToFetchFor = 6;
 /// Steps along K that rows are interleaved for at a time, so that all of them stay in the L1 cache.
 inline constexpr int64_t kInterleaved = 128;
 /// Groups of rows for which sums are kept at a time.
 inline constexpr int64_t kBlockGroups = 18;
 
-/// Loops, from outer to inner: blocks of groups, panels, strips of K, tiles. Tiles share the prefetching of weights evenly, so that memory
-/// is busy while they multiply.
+/// Loops, from outer to inner: blocks of groups, panels, strips of K, tiles. Tiles share the
+/// prefetching of weights evenly, so that memory is busy while they multiply.
 template <class V, class W>
 struct GemmKernel {
   static constexpr PanelTiles<V, W> kTiles{};
@@ -43,14 +44,17 @@ struct GemmKernel {
     return {begin, num_rows * (index + 1) / num_groups - begin};
   }
 
-  static void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out) {
+  static void interleave(const ConstRows& x, Range rows, Range columns,
+                         const InterleavedRows& out) {
     const int64_t count = num_groups(out.num_rows);
     for (int64_t i = 0; i < count; ++i) {
       const Group group = group_at(i, out.num_rows, count);
-      const int64_t begin = std::max(rows.begin, group.first_row), end = std::min(rows.end, group.first_row + group.num_rows);
+      const int64_t begin = std::max(rows.begin, group.first_row),
+                    end = std::min(rows.end, group.first_row + group.num_rows);
       for (int64_t k = columns.begin; k < columns.end; k += kInterleaved) {
         const int64_t num_steps = std::min(kInterleaved, columns.end - k);
-        float* const to = out.data + group.first_row * out.num_inputs + k * group.num_rows - group.first_row;
+        float* const to =
+            out.data + group.first_row * out.num_inputs + k * group.num_rows - group.first_row;
         for (int64_t m = begin; m < end; ++m) {
           const float* const row = x.row(m) + k;
           for (int64_t j = 0; j < num_steps; ++j) to[j * group.num_rows + m] = row[j];
@@ -59,11 +63,13 @@ struct GemmKernel {
     }
   }
 
-  static void run(const PackedWeights& weights, const InterleavedRows& x, const Rows& y, Range columns, Into into) {
+  static void run(const PackedWeights& weights, const InterleavedRows& x, const Rows& y,
+                  Range columns, Into into) {
     const int64_t count = num_groups(x.num_rows);
     for (int64_t i = 0; i < count; i += kBlockGroups) {
       GemmKernel kernel{weights, x, y, columns, into, std::min(kBlockGroups, count - i)};
-      for (int64_t j = 0; j < kernel.num_block_groups; ++j) kernel.groups[j] = group_at(i + j, x.num_rows, count);
+      for (int64_t j = 0; j < kernel.num_block_groups; ++j)
+        kernel.groups[j] = group_at(i + j, x.num_rows, count);
       const Group& last = kernel.groups[kernel.num_block_groups - 1];
       kernel.first_row = kernel.groups[0].first_row;
       kernel.num_rows = last.first_row + last.num_rows - kernel.first_row;
@@ -84,7 +90,8 @@ struct GemmKernel {
 
   /// `num_columns` outputs from `column` on, which begins a panel.
   void multiply(int64_t column, int64_t registers, int64_t num_columns) const {
-    const int64_t tile_width = registers * L, num_parts = (num_columns + tile_width - 1) / tile_width;
+    const int64_t tile_width = registers * L,
+                  num_parts = (num_columns + tile_width - 1) / tile_width;
     const int64_t num_tiles = num_parts * num_block_groups, num_inputs = weights.num_inputs;
     const int64_t strip = num_tiles == 1 ? kChain : strip_length(num_tiles, tile_width);
     alignas(64) float buffers[2][kBlockGroups * kMostRows * kPanel];
@@ -97,7 +104,8 @@ struct GemmKernel {
         for (int64_t i = 0; i < num_block_groups; ++i) {
           const Group& group = groups[i];
           in.x = x.data + group.first_row * num_inputs + k * group.num_rows;
-          kTiles.of[group.num_rows][registers](in, sums + (part * num_rows + group.first_row - first_row) * tile_width);
+          kTiles.of[group.num_rows][registers](
+              in, sums + (part * num_rows + group.first_row - first_row) * tile_width);
           in.ahead += in.lines_ahead * kLineBytes;
         }
       }
@@ -106,13 +114,15 @@ struct GemmKernel {
         std::swap(sums, totals);
       } else {
         const int64_t size = num_parts * num_rows * tile_width;
-        for (int64_t i = 0; i < size; i += L) V::store(totals + i, V::add(V::load(totals + i), V::load(sums + i)));
+        for (int64_t i = 0; i < size; i += L)
+          V::store(totals + i, V::add(V::load(totals + i), V::load(sums + i)));
       }
     }
     for (int64_t part = 0; part < num_parts; ++part) {
       const int64_t first = part * tile_width, count = std::min(tile_width, num_columns - first);
       for (int64_t m = 0; m < num_rows; ++m) {
-        finish(y.row(first_row + m) + column + first, totals + (part * num_rows + m) * tile_width, column + first, count);
+        finish(y.row(first_row + m) + column + first, totals + (part * num_rows + m) * tile_width,
+               column + first, count);
       }
     }
   }
@@ -121,7 +131,9 @@ struct GemmKernel {
   static int64_t strip_length(int64_t num_tiles, int64_t tile_width) {
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(W));
     int64_t length = kChain;
-    while (length * tile_width * kBytes > kMostStripBytes || length * kPanel * kBytes > num_tiles * kFetchedBytesOfTile) length /= 2;
+    while (length * tile_width * kBytes > kMostStripBytes ||
+           length * kPanel * kBytes > num_tiles * kFetchedBytesOfTile)
+      length /= 2;
     return length;
   }
 
@@ -129,8 +141,10 @@ struct GemmKernel {
   TileInput<W> input(int64_t column, int64_t k, int64_t count, int64_t num_tiles) const {
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(W));
     const int64_t panel_stride = weights.num_inputs * kPanel;
-    const W* const strip = static_cast<const W*>(weights.data) + column / kPanel * panel_stride + k * kPanel;
-    TileInput<W> in{.w = strip, .panel_stride = panel_stride, .count = count, .begins = k % kChain == 0};
+    const W* const strip =
+        static_cast<const W*>(weights.data) + column / kPanel * panel_stride + k * kPanel;
+    TileInput<W> in{
+        .w = strip, .panel_stride = panel_stride, .count = count, .begins = k % kChain == 0};
     if (num_tiles == 1) {
       if (num_rows >= kRowsToFetchFor) in.own_ahead = kBytesAhead / kBytes;
     } else {

@@ -16,8 +16,9 @@ bool has(Isa isa) {
   __builtin_cpu_init();
   if (isa == Isa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (isa == Isa::kAvx512) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && has(Isa::kAvx2);
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           has(Isa::kAvx2);
   }
 #endif
   return isa == Isa::kPortable;
@@ -52,7 +53,9 @@ int slot(Storage storage) { return storage == Storage::kFloat ? 0 : 1; }
 
 }  // namespace
 
-const char* isa_name(Isa isa) { return isa == Isa::kAvx512 ? "avx512" : isa == Isa::kAvx2 ? "avx2" : "portable"; }
+const char* isa_name(Isa isa) {
+  return isa == Isa::kAvx512 ? "avx512" : isa == Isa::kAvx2 ? "avx2" : "portable";
+}
 
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas;
@@ -69,24 +72,34 @@ void use_isa(Isa isa) {
   choice().store(isa);
 }
 
-void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out) { table().interleave(x, rows, columns, out); }
+void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out) {
+  table().interleave(x, rows, columns, out);
+}
 
-void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns, Into into) {
-  REMATCH_CHECK(columns.begin % kPanel == 0 && (columns.end % kPanel == 0 || columns.end == w.num_outputs), "columns cut a panel");
+void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range columns,
+          Into into) {
+  REMATCH_CHECK(
+      columns.begin % kPanel == 0 && (columns.end % kPanel == 0 || columns.end == w.num_outputs),
+      "columns cut a panel");
   REMATCH_CHECK(x.num_inputs == w.num_inputs, "rows and weights of different widths");
   if (x.num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, y, columns, into);
 }
 
-void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot, const float* key, const float* value) {
-  const int64_t offset = cache.head_offset(block, kv_head), value_offset = offset + slot * cache.head_dim;
+void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot,
+                 const float* key, const float* value) {
+  const int64_t offset = cache.head_offset(block, kv_head),
+                value_offset = offset + slot * cache.head_dim;
   if (cache.storage == Storage::kFloat) {
     float* const keys = static_cast<float*>(cache.keys) + offset + slot;
     for (int64_t d = 0; d < cache.head_dim; ++d) keys[d * cache.block_len] = key[d];
-    store_as(value, cache.head_dim, cache.storage, static_cast<float*>(cache.values) + value_offset);
+    store_as(value, cache.head_dim, cache.storage,
+             static_cast<float*>(cache.values) + value_offset);
   } else {
     uint16_t* const keys = static_cast<uint16_t*>(cache.keys) + offset + slot;
-    for (int64_t d = 0; d < cache.head_dim; ++d) table().store_bfloat16(key + d, 1, keys + d * cache.block_len);
-    store_as(value, cache.head_dim, cache.storage, static_cast<uint16_t*>(cache.values) + value_offset);
+    for (int64_t d = 0; d < cache.head_dim; ++d)
+      table().store_bfloat16(key + d, 1, keys + d * cache.block_len);
+    store_as(value, cache.head_dim, cache.storage,
+             static_cast<uint16_t*>(cache.values) + value_offset);
   }
 }
 
@@ -94,22 +107,28 @@ void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionS
   table().attend[slot(cache.storage)](cache, task, scratch);
 }
 
-void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span, const AttentionScratch& scratch, float* partial) {
+void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span,
+                 const AttentionScratch& scratch, float* partial) {
   table().attend_span[slot(cache.storage)](cache, task, span, scratch, partial);
 }
 
-void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans, const float* partials,
-                   const AttentionScratch& scratch) {
+void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans,
+                   const float* partials, const AttentionScratch& scratch) {
   table().combine_spans(cache, task, num_spans, partials, scratch);
 }
 
-void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) { table().rms_norm(x, weight, width, eps, y); }
+void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) {
+  table().rms_norm(x, weight, width, eps, y);
+}
 
-void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps, float* y) {
+void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps,
+                float* y) {
   table().layer_norm(x, weight, bias, width, eps, y);
 }
 
-void rotate(float* x, const float* cos, const float* sin, int64_t width) { table().rotate(x, cos, sin, width); }
+void rotate(float* x, const float* cos, const float* sin, int64_t width) {
+  table().rotate(x, cos, sin, width);
+}
 void add(float* x, const float* y, int64_t width) { table().add(x, y, width); }
 void silu_mul(float* gate, const float* up, int64_t width) { table().silu_mul(gate, up, width); }
 void gelu_tanh(float* x, int64_t width) { table().gelu_tanh(x, width); }

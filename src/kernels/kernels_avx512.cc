@@ -1,4 +1,5 @@
-// Compiled for AVX-512: nothing in this file may run, or be inlined elsewhere, before isa.cc has checked the processor.
+// Compiled for AVX-512: nothing in this file may run, or be inlined elsewhere, before isa.cc has
+// checked the processor.
 #include "kernels/make_table.h"
 #include "kernels/vec_avx512.h"
 

@@ -19,7 +19,8 @@ constexpr KernelTable make_table() {
   table.attend[1] = AttentionKernel<V, uint16_t>::attend;
   table.attend_span[0] = AttentionKernel<V, float>::attend_span;
   table.attend_span[1] = AttentionKernel<V, uint16_t>::attend_span;
-  table.combine_spans = AttentionKernel<V, float>::combine_spans;  // a span's result is float32 either way
+  // a span's result is float32 either way
+  table.combine_spans = AttentionKernel<V, float>::combine_spans;
   table.rms_norm = Rows::rms_norm;
   table.layer_norm = Rows::layer_norm;
   table.rotate = Rows::rotate;

@@ -12,8 +12,10 @@ void pack_panel(const Matrix* parts, int num_parts, int64_t panel, W* out) {
   const W* rows[kPanel] = {};
   int64_t first = -panel * kPanel;  // of the part, counted from the panel's first output
   for (int i = 0; i < num_parts; ++i) {
-    const int64_t begin = std::max<int64_t>(0, first), end = std::min(kPanel, first + parts[i].num_outputs);
-    for (int64_t n = begin; n < end; ++n) rows[n] = static_cast<const W*>(parts[i].data) + (n - first) * num_inputs;
+    const int64_t begin = std::max<int64_t>(0, first),
+                  end = std::min(kPanel, first + parts[i].num_outputs);
+    for (int64_t n = begin; n < end; ++n)
+      rows[n] = static_cast<const W*>(parts[i].data) + (n - first) * num_inputs;
     first += parts[i].num_outputs;
   }
   const int64_t count = std::clamp<int64_t>(first, 0, kPanel);
@@ -28,7 +30,8 @@ void pack_panel(const Matrix* parts, int num_parts, int64_t panel, W* out) {
 void pack(const Matrix* parts, int num_parts, Range panels, void* packed) {
   const int64_t num_inputs = parts->num_inputs;
   for (int i = 1; i < num_parts; ++i) {
-    REMATCH_CHECK(parts[i].num_inputs == num_inputs && parts[i].storage == parts->storage, "parts of different kinds");
+    REMATCH_CHECK(parts[i].num_inputs == num_inputs && parts[i].storage == parts->storage,
+                  "parts of different kinds");
   }
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const int64_t offset = panel * kPanel * num_inputs;

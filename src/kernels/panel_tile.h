@@ -12,8 +12,9 @@ namespace rematch::kernels {
 inline constexpr int kUnrolled = 4;
 inline constexpr int64_t kLineBytes = 64;
 
-/// Into the L2 cache: it allows more outstanding prefetches than L1, which x needs for itself. With prefetches into L1, products of eight
-/// rows and more read a third less per second (Zen 4; bench/README.md).
+/// Into the L2 cache: it allows more outstanding prefetches than L1, which x needs for itself. With
+/// prefetches into L1, products of eight rows and more read a third less per second (Zen 4;
+/// bench/README.md).
 inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 
 /// What a tile multiplies, and what it prefetches for later.
@@ -30,8 +31,8 @@ struct TileInput {
   int64_t lines_a_step = 0;     ///< so many every kUnrolled steps
 };
 
-/// MR rows of x times NV registers of outputs. Every product is added to one lane, k ascending: its bits depend on the two rows alone,
-/// whatever MR and NV.
+/// MR rows of x times NV registers of outputs. Every product is added to one lane, k ascending: its
+/// bits depend on the two rows alone, whatever MR and NV.
 /// @param sums  [MR, NV registers]; read unless the sum begins
 template <class V, class W, int MR, int NV>
 void panel_tile(const TileInput<W>& in, float* sums) {
@@ -46,14 +47,17 @@ void panel_tile(const TileInput<W>& in, float* sums) {
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m) {
 #pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v) acc[m][v] = in.begins ? V::zero() : V::load(sums + (m * NV + v) * L);
+    for (int v = 0; v < NV; ++v)
+      acc[m][v] = in.begins ? V::zero() : V::load(sums + (m * NV + v) * L);
   }
   const auto step = [&](int u) __attribute__((always_inline)) {
-    asm volatile("" ::: "memory");  // else GCC loads for several steps at once, more than the registers hold
+    // else GCC loads for several steps at once, more than the registers hold
+    asm volatile("" ::: "memory");
     F values[NV];
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
-      values[v] = V::load(w + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel + (v % kRegistersOfPanel) * L);
+      values[v] = V::load(w + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel +
+                          (v % kRegistersOfPanel) * L);
     }
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
@@ -69,7 +73,8 @@ void panel_tile(const TileInput<W>& in, float* sums) {
       for (int u = 0; u < kUnrolled; ++u) {
 #pragma GCC unroll 8
         for (int v = 0; v < NV; ++v) {
-          prefetch_to_l2(w + in.own_ahead + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel + (v % kRegistersOfPanel) * L);
+          prefetch_to_l2(w + in.own_ahead + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel +
+                         (v % kRegistersOfPanel) * L);
         }
       }
     } else if (ahead < ahead_end) {
@@ -112,7 +117,8 @@ constexpr int tile_rows(int registers) {
 template <class W>
 using PanelTile = void (*)(const TileInput<W>& in, float* sums);
 
-/// The tile functions by rows and registers (1, 2 and 4); null where the registers are insufficient.
+/// The tile functions by rows and registers (1, 2 and 4); null where the registers are
+/// insufficient.
 template <class V, class W>
 struct PanelTiles {
   PanelTile<W> of[kMaxTileRows + 1][kMaxTileRegisters + 1] = {};

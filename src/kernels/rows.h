@@ -11,7 +11,8 @@ namespace rematch::kernels {
 void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y);
 
 /// y = (x − mean) / sqrt(variance + eps) · weight + bias. y may be x.
-void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps, float* y);
+void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps,
+                float* y);
 
 /// Rotates the halves of a head in place (NeoX): x·cos + rotate_half(x)·sin.
 /// @param cos,sin  [width / 2]
@@ -29,7 +30,8 @@ void gelu_tanh(float* x, int64_t width);
 /// x = GELU(x) = x·(1 + erf(x/√2))/2, erf to 2e-7.
 void gelu_erf(float* x, int64_t width);
 
-/// y = e^x, relative error at most 2^-22 for |x| ≤ 87; x below -87.3 gives 0, x above 88 gives e^88.
+/// y = e^x, relative error at most 2^-22 for |x| ≤ 87; x below -87.3 gives 0, x above 88 gives
+/// e^88.
 void exp(const float* x, int64_t width, float* y);
 
 /// Stores floats as `storage`, to nearest even.

@@ -14,7 +14,8 @@ typename V::F exp_of(typename V::F x) {
   using F = typename V::F;
   const F clamped = V::max(V::min(x, V::set1(88.0f)), V::set1(-87.3f));
   const F n = V::round(V::mul(clamped, V::set1(1.44269504f)));
-  F r = V::fma(n, V::set1(-0.693359375f), clamped);  // ln 2 in two parts; the first has few bits, so n times it is exact
+  // ln 2 in two parts; the first has few bits, so n times it is exact
+  F r = V::fma(n, V::set1(-0.693359375f), clamped);
   r = V::fma(n, V::set1(2.12194440e-4f), r);
   F p = V::set1(1.0f / 5040);
   p = V::fma(p, r, V::set1(1.0f / 720));
@@ -36,11 +37,13 @@ struct RowKernels {
   static void for_row(int64_t width, const Body& body) {
     int64_t i = 0;
     for (; i + L <= width; i += L) {
-      body([&](const float* p) { return V::load(p + i); }, [&](float* p, F value) { V::store(p + i, value); });
+      body([&](const float* p) { return V::load(p + i); },
+           [&](float* p, F value) { V::store(p + i, value); });
     }
     if (i == width) return;
     const int rest = static_cast<int>(width - i);
-    body([&](const float* p) { return V::load(p + i, rest); }, [&](float* p, F value) { V::store(p + i, value, rest); });
+    body([&](const float* p) { return V::load(p + i, rest); },
+         [&](float* p, F value) { V::store(p + i, value, rest); });
   }
 
   /// Σ term(register): four sums side by side, because each addition waits for the one before.
@@ -49,21 +52,28 @@ struct RowKernels {
     F sums[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
     int64_t i = 0;
     for (; i + 4 * L <= width; i += 4 * L) {
-      for (int part = 0; part < 4; ++part) sums[part] = V::add(sums[part], term(V::load(x + i + part * L), L));
+      for (int part = 0; part < 4; ++part)
+        sums[part] = V::add(sums[part], term(V::load(x + i + part * L), L));
     }
     for (; i + L <= width; i += L) sums[0] = V::add(sums[0], term(V::load(x + i), L));
-    if (i < width) sums[1] = V::add(sums[1], term(V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i)));
+    if (i < width)
+      sums[1] = V::add(
+          sums[1], term(V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i)));
     return V::sum(V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
   }
 
   static void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) {
     const float squares = sum_of(x, width, [](F value, int) { return V::mul(value, value); });
     const F scale = V::set1(1.0f / std::sqrt(squares / static_cast<float>(width) + eps));
-    for_row(width, [&](const auto& load, const auto& store) { store(y, V::mul(V::mul(load(x), scale), load(weight))); });
+    for_row(width, [&](const auto& load, const auto& store) {
+      store(y, V::mul(V::mul(load(x), scale), load(weight)));
+    });
   }
 
-  static void layer_norm(const float* x, const float* weight, const float* bias, int64_t width, float eps, float* y) {
-    const float mean = sum_of(x, width, [](F value, int) { return value; }) / static_cast<float>(width);
+  static void layer_norm(const float* x, const float* weight, const float* bias, int64_t width,
+                         float eps, float* y) {
+    const float mean =
+        sum_of(x, width, [](F value, int) { return value; }) / static_cast<float>(width);
     const F center = V::set1(mean);
     alignas(64) float kept[L];
     const float squares = sum_of(x, width, [&](F value, int count) {
@@ -90,7 +100,8 @@ struct RowKernels {
   }
 
   static void add(float* x, const float* y, int64_t width) {
-    for_row(width, [&](const auto& load, const auto& store) { store(x, V::add(load(x), load(y))); });
+    for_row(width,
+            [&](const auto& load, const auto& store) { store(x, V::add(load(x), load(y))); });
   }
 
   static void silu_mul(float* gate, const float* up, int64_t width) {
@@ -111,10 +122,12 @@ struct RowKernels {
     });
   }
 
-  /// erf of |x|/√2 as Abramowitz and Stegun 7.1.26 give it: 1 − (a1·t + … + a5·t⁵)·e^(-x²/2), t = 1 / (1 + p·|x|/√2).
+  /// erf of |x|/√2 as Abramowitz and Stegun 7.1.26 give it: 1 − (a1·t + … + a5·t⁵)·e^(-x²/2), t = 1
+  /// / (1 + p·|x|/√2).
   static void gelu_erf(float* x, int64_t width) {
     constexpr float kA[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
-    const F zero = V::zero(), one = V::set1(1.0f), half = V::set1(0.5f), scale = V::set1(0.3275911f * 0.70710678f);
+    const F zero = V::zero(), one = V::set1(1.0f), half = V::set1(0.5f),
+            scale = V::set1(0.3275911f * 0.70710678f);
     for_row(width, [&](const auto& load, const auto& store) {
       const F value = load(x);
       const F t = V::div(one, V::fma(V::max(value, V::sub(zero, value)), scale, one));
@@ -123,7 +136,8 @@ struct RowKernels {
       rest = V::mul(V::mul(rest, t), exp_of<V>(V::mul(V::mul(value, value), V::set1(-0.5f))));
       // left = (1 − erf(|x|/√2))/2: GELU(x)/x is `left` for negative x, else 1 − left.
       const F left = V::mul(half, rest);
-      store(x, V::mul(value, V::add(V::where_at_least(value, zero, V::sub(one, V::add(left, left))), left)));
+      store(x, V::mul(value, V::add(V::where_at_least(value, zero, V::sub(one, V::add(left, left))),
+                                    left)));
     });
   }
 
@@ -135,14 +149,16 @@ struct RowKernels {
   static void store_as(const float* x, int64_t width, W* out) {
     int64_t i = 0;
     for (; i + L <= width; i += L) V::store(out + i, V::load(x + i));
-    if (i < width) V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
+    if (i < width)
+      V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
   }
 
   template <class W>
   static void load_from(const W* x, int64_t width, float* out) {
     int64_t i = 0;
     for (; i + L <= width; i += L) V::store(out + i, V::load(x + i));
-    if (i < width) V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
+    if (i < width)
+      V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
   }
 };
 

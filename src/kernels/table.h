@@ -5,15 +5,18 @@
 
 namespace rematch::kernels {
 
-/// Everything that exists once for each instruction set. The public functions (gemm.h, attention.h, rows.h) go through the table in use.
+/// Everything that exists once for each instruction set. The public functions (gemm.h, attention.h,
+/// rows.h) go through the table in use.
 struct KernelTable {
   const char* name = "";
   void (*interleave)(const ConstRows&, Range, Range, const InterleavedRows&) = nullptr;
   /// One function for each Storage.
   void (*gemm[2])(const PackedWeights&, const InterleavedRows&, const Rows&, Range, Into) = {};
   void (*attend[2])(const CacheLayer&, const AttentionTask&, const AttentionScratch&) = {};
-  void (*attend_span[2])(const CacheLayer&, const AttentionTask&, int64_t, const AttentionScratch&, float*) = {};
-  void (*combine_spans)(const CacheLayer&, const AttentionTask&, int64_t, const float*, const AttentionScratch&) = nullptr;
+  void (*attend_span[2])(const CacheLayer&, const AttentionTask&, int64_t, const AttentionScratch&,
+                         float*) = {};
+  void (*combine_spans)(const CacheLayer&, const AttentionTask&, int64_t, const float*,
+                        const AttentionScratch&) = nullptr;
   void (*rms_norm)(const float*, const float*, int64_t, float, float*) = nullptr;
   void (*layer_norm)(const float*, const float*, const float*, int64_t, float, float*) = nullptr;
   void (*rotate)(float*, const float*, const float*, int64_t) = nullptr;

@@ -25,14 +25,15 @@ class Deck {
 
   /// Begins the next phase for a worker. @returns its number, for take()
   int begin(int worker);
-  /// Place of the next of the `size` units in a worker's share: the first that is left for itself, the last one for others; -1 when none
-  /// is left.
+  /// Place of the next of the `size` units in a worker's share: the first that is left for itself,
+  /// the last one for others; -1 when none is left.
   int64_t take(int phase, int owner, bool for_itself, int64_t size);
 
  private:
   struct alignas(64) Hand {
-    std::atomic<uint64_t> taken[2] = {};  // from the front, and from the back · 2^32; of this phase and of the next
-    int phase = 0;                        // its owner's own
+    // from the front, and from the back · 2^32; of this phase and of the next
+    std::atomic<uint64_t> taken[2] = {};
+    int phase = 0;  // its owner's own
   };
   Hand hands_[kMostWorkers];
 };
@@ -48,9 +49,10 @@ struct Worker {
     if (count > 1) barrier->wait(count);
   }
 
-  /// Calls body(Range) until all of `size` items are dealt out among the workers in runs of `unit`: first this worker's share() from the
-  /// front, then what others have not reached, from their ends. So others wait only for the last run of a slow worker. Every worker must
-  /// make the same call, and wait() before the next one.
+  /// Calls body(Range) until all of `size` items are dealt out among the workers in runs of `unit`:
+  /// first this worker's share() from the front, then what others have not reached, from their
+  /// ends. So others wait only for the last run of a slow worker. Every worker must make the same
+  /// call, and wait() before the next one.
   template <class Body>
   void deal(int64_t size, int64_t unit, const Body& body) const {
     if (count == 1 || count > Deck::kMostWorkers) {
@@ -73,9 +75,10 @@ struct Worker {
   }
 };
 
-/// Runs `body` once on each of up to `num_threads` threads, the caller's among them, and returns when all are done. They are OpenMP's,
-/// which ATen uses too, so that no two pools compete for the cores. Inside, workers meet at barriers, which cost a fraction of a
-/// microsecond: a whole forward pass is one call.
+/// Runs `body` once on each of up to `num_threads` threads, the caller's among them, and returns
+/// when all are done. They are OpenMP's, which ATen uses too, so that no two pools compete for the
+/// cores. Inside, workers meet at barriers, which cost a fraction of a microsecond: a whole forward
+/// pass is one call.
 /// @param body  must not throw; may be called with a smaller Worker::count than asked for
 void run_team(int num_threads, const std::function<void(const Worker&)>& body);
 

@@ -1,4 +1,5 @@
-// Where there is no OpenMP, and under ThreadSanitizer, which cannot see into OpenMP's own waiting: threads made for each call.
+// Where there is no OpenMP, and under ThreadSanitizer, which cannot see into OpenMP's own waiting:
+// threads made for each call.
 #include <thread>
 #include <vector>
 
@@ -11,7 +12,8 @@ void run_team(int num_threads, const std::function<void(const Worker&)>& body) {
   Deck deck;
   const int count = num_threads > 1 ? num_threads : 1;
   std::vector<std::thread> others;
-  for (int i = 1; i < count; ++i) others.emplace_back([&, i] { body({i, count, &barrier, &deck}); });
+  for (int i = 1; i < count; ++i)
+    others.emplace_back([&, i] { body({i, count, &barrier, &deck}); });
   body({0, count, &barrier, &deck});
   for (std::thread& thread : others) thread.join();
 }

@@ -19,10 +19,12 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// The share of one worker of `size` items dealt out in runs of `unit`: contiguous, and as even as that allows.
+/// The share of one worker of `size` items dealt out in runs of `unit`: contiguous, and as even as
+/// that allows.
 constexpr Range share(int64_t size, int64_t unit, int worker, int num_workers) {
   const int64_t units = (size + unit - 1) / unit;
-  const int64_t begin = units * worker / num_workers * unit, end = units * (worker + 1) / num_workers * unit;
+  const int64_t begin = units * worker / num_workers * unit,
+                end = units * (worker + 1) / num_workers * unit;
   return {begin < size ? begin : size, end < size ? end : size};
 }
 

@@ -5,7 +5,8 @@
 
 namespace rematch::kernels {
 
-/// Four floats that any compiler keeps in one register; see VecAvx512. Multiplication and addition round separately.
+/// Four floats that any compiler keeps in one register; see VecAvx512. Multiplication and addition
+/// round separately.
 struct VecPortable {
   typedef float F __attribute__((vector_size(16)));
   typedef int32_t I __attribute__((vector_size(16)));
@@ -39,7 +40,8 @@ struct VecPortable {
   static void store(uint16_t* p, F x, int n) {
     uint32_t bits[kLanes];
     std::memcpy(bits, &x, sizeof(x));
-    for (int i = 0; i < n; ++i) p[i] = static_cast<uint16_t>((bits[i] + 0x7FFFU + ((bits[i] >> 16) & 1U)) >> 16);
+    for (int i = 0; i < n; ++i)
+      p[i] = static_cast<uint16_t>((bits[i] + 0x7FFFU + ((bits[i] >> 16) & 1U)) >> 16);
   }
 
   static F add(F a, F b) { return a + b; }

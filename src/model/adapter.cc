@@ -26,14 +26,17 @@ BaseShape shapes_of(const Model& model) {
   };
 }
 
-at::Tensor trained(const at::Tensor& tensor, const at::Device& device) { return tensor.to(device).contiguous().set_requires_grad(true); }
+at::Tensor trained(const at::Tensor& tensor, const at::Device& device) {
+  return tensor.to(device).contiguous().set_requires_grad(true);
+}
 
 }  // namespace
 
 void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& self) {
   const TextDescription& text = model.description().text;
   for (const NamedParameter& parameter : model.parameters()) {
-    const bool is_saved = std::find(parts.saved.begin(), parts.saved.end(), parameter.name) != parts.saved.end();
+    const bool is_saved =
+        std::find(parts.saved.begin(), parts.saved.end(), parameter.name) != parts.saved.end();
     at::Tensor(parameter.tensor).set_requires_grad(is_saved);
     if (is_saved && model.tied() && parameter.name == text.embedding + ".weight") {
       tied_embedding_ = parameter.name;
@@ -42,15 +45,18 @@ void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& 
   }
   std::map<std::string, std::shared_ptr<const LinearAdapter>> by_module;
   for (auto& [module, tensors] : parts.layers) {
-    const auto layer = std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors), dropout_);
+    const auto layer =
+        std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors), dropout_);
     layers_[module] = layer;
     by_module[module] = layer;
     parameters_.push_back({module + kA, layer->tensors().a_rI});
     parameters_.push_back({module + kB, layer->tensors().b_Or});
-    if (options_.lora.use_dora) parameters_.push_back({module + kMagnitude, layer->tensors().magnitude_O});
+    if (options_.lora.use_dora)
+      parameters_.push_back({module + kMagnitude, layer->tensors().magnitude_O});
   }
   for (auto& [module, rows] : parts.token_rows) {
-    const auto tokens = std::make_shared<const TokenRows>(rows.token_ids, rows.rows_KH, text.vocab_size);
+    const auto tokens =
+        std::make_shared<const TokenRows>(rows.token_ids, rows.rows_KH, text.vocab_size);
     token_rows_[module] = tokens;
     if (module != text.embedding) by_module[module] = tokens;
     parameters_.push_back({module + kTokenRows, rows.rows_KH});
@@ -60,25 +66,31 @@ void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& 
   model.attach(self, by_module, embedding == token_rows_.end() ? nullptr : embedding->second);
 }
 
-std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& selection, const Options& options) {
+std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& selection,
+                                         const Options& options) {
   REMATCH_CHECK(options.lora.rank >= 1 && !selection.modules.empty(),
                 fmt::format("rank {}, {} modules", options.lora.rank, selection.modules.size()));
   const std::string& head = model.description().text.head.module;
-  const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), head) != selection.modules.end();
+  const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), head) !=
+                        selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
     // The head processes its rows in pieces, some of them twice.
-    throw UserError(ErrorKind::kConfig, {.error = fmt::format("an adapter on {} cannot have dropout", head),
-                                         .where = "tuner.lora_dropout",
-                                         .what = fmt::format("lora_dropout is {}", options.lora.dropout),
-                                         .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = fmt::format("an adapter on {} cannot have dropout", head),
+         .where = "tuner.lora_dropout",
+         .what = fmt::format("lora_dropout is {}", options.lora.dropout),
+         .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
   }
   Parts parts{.layers = {}, .token_rows = {}, .saved = selection.saved_parameters};
   for (const std::string& module : selection.modules) {
-    parts.layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"), options.lora, module, options.seed));
+    parts.layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"),
+                                                   options.lora, module, options.seed));
   }
   for (const std::string& module : {model.description().text.embedding, head}) {
     if (selection.token_ids.empty() || (module == head && model.tied())) continue;
-    const at::Tensor rows = TokenRows::initial(model.parameter(module + ".weight"), selection.token_ids);
+    const at::Tensor rows =
+        TokenRows::initial(model.parameter(module + ".weight"), selection.token_ids);
     parts.token_rows.emplace_back(module, TokenRowTensors{selection.token_ids, rows});
   }
   std::shared_ptr<Adapter> adapter(new Adapter(options, selection.targets));
@@ -86,25 +98,32 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
   return adapter;
 }
 
-std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed) {
+std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
+                                       const std::string& where, uint64_t seed) {
   const PeftConfig& config = files.config;
-  AdapterTensors tensors = sort_adapter_tensors(files, model.description(), shapes_of(model), where);
+  AdapterTensors tensors =
+      sort_adapter_tensors(files, model.description(), shapes_of(model), where);
   if (tensors.unties) {
-    throw UserError(ErrorKind::kData, {.error = "the adapter trains apart an embedding and a head that the base model ties",
-                                       .where = where,
-                                       .what = "with tied weights there is one matrix for both",
-                                       .fix = "merge the adapter (`rematch merge`), which unties the model"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the adapter trains apart an embedding and a head that the base model ties",
+         .where = where,
+         .what = "with tied weights there is one matrix for both",
+         .fix = "merge the adapter (`rematch merge`), which unties the model"});
   }
   Parts parts;
   for (const auto& [module, weights] : model.linears()) {
     const auto found = tensors.layers.find(module);
     if (found == tensors.layers.end()) continue;
-    LoraTensors own{trained(found->second.a_rI, model.device()), trained(found->second.b_Or, model.device()), {}};
+    LoraTensors own{trained(found->second.a_rI, model.device()),
+                    trained(found->second.b_Or, model.device()),
+                    {}};
     if (config.use_dora) own.magnitude_O = trained(found->second.magnitude_O, model.device());
     parts.layers.emplace_back(module, std::move(own));
   }
   for (auto& [module, rows] : tensors.token_rows) {
-    parts.token_rows.emplace_back(module, TokenRowTensors{rows.token_ids, trained(rows.rows_KH, model.device())});
+    parts.token_rows.emplace_back(
+        module, TokenRowTensors{rows.token_ids, trained(rows.rows_KH, model.device())});
   }
   for (const NamedParameter& parameter : model.parameters()) {
     const auto found = tensors.saved.find(parameter.name);
@@ -113,10 +132,13 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files, c
     at::Tensor(parameter.tensor).copy_(found->second);
     parts.saved.push_back(parameter.name);
   }
-  const Options options{
-      .lora = {{.rank = config.rank, .alpha = config.alpha, .dropout = config.dropout, .use_dora = config.use_dora}, config.use_rslora},
-      .seed = seed,
-      .base_model = config.base_model};
+  const Options options{.lora = {{.rank = config.rank,
+                                  .alpha = config.alpha,
+                                  .dropout = config.dropout,
+                                  .use_dora = config.use_dora},
+                                 config.use_rslora},
+                        .seed = seed,
+                        .base_model = config.base_model};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
   adapter->attach(model, std::move(parts), adapter);
   return adapter;
@@ -127,32 +149,39 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
   values.erase(tied_head_);
   const auto fail = [&](const std::string& name, std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "the saved adapter does not match this run",
-                                       .where = where,
-                                       .what = fmt::format("{}: {}", name, what),
-                                       .fix = "resume with the base model, rank and targets of the checkpoint"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the saved adapter does not match this run",
+                     .where = where,
+                     .what = fmt::format("{}: {}", name, what),
+                     .fix = "resume with the base model, rank and targets of the checkpoint"});
   };
-  if (files.config.use_dora != options_.lora.use_dora) fail("use_dora", fmt::format("{} in the checkpoint", files.config.use_dora));
+  if (files.config.use_dora != options_.lora.use_dora)
+    fail("use_dora", fmt::format("{} in the checkpoint", files.config.use_dora));
   if (files.config.alpha != options_.lora.alpha) {
-    fail("lora_alpha", fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
+    fail("lora_alpha",
+         fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
   }
   const auto ids_of = [](const PeftTargets& targets) {
     std::vector<std::vector<int64_t>> ids;
     for (const PeftTokens& tokens : targets.trainable_tokens) ids.push_back(tokens.token_ids);
     return ids;
   };
-  if (ids_of(files.config.targets) != ids_of(targets_)) fail("trainable_token_indices", "other tokens in the checkpoint");
+  if (ids_of(files.config.targets) != ids_of(targets_))
+    fail("trainable_token_indices", "other tokens in the checkpoint");
   for (const NamedParameter& parameter : parameters_) {
     const auto found = values.find(parameter.name);
     if (found == values.end()) fail(parameter.name, "missing from the checkpoint");
     if (found->second.sizes() != parameter.tensor.sizes()) {
       fail(parameter.name,
-           fmt::format("{} in the checkpoint, {} now", c10::str(found->second.sizes()), c10::str(parameter.tensor.sizes())));
+           fmt::format("{} in the checkpoint, {} now", c10::str(found->second.sizes()),
+                       c10::str(parameter.tensor.sizes())));
     }
   }
-  if (values.size() != parameters_.size()) fail("tensors", fmt::format("{} in the checkpoint, {} now", values.size(), parameters_.size()));
+  if (values.size() != parameters_.size())
+    fail("tensors", fmt::format("{} in the checkpoint, {} now", values.size(), parameters_.size()));
   const at::NoGradGuard no_grad;
-  for (const NamedParameter& parameter : parameters_) at::Tensor(parameter.tensor).copy_(values[parameter.name]);
+  for (const NamedParameter& parameter : parameters_)
+    at::Tensor(parameter.tensor).copy_(values[parameter.name]);
 }
 
 PeftAdapter Adapter::files() const {
@@ -168,24 +197,30 @@ PeftAdapter Adapter::files() const {
   for (const NamedParameter& parameter : parameters_) {
     files.tensors.push_back({parameter.name, parameter.tensor.detach()});
     // PEFT stores a tied matrix under both names.
-    if (parameter.name == tied_embedding_) files.tensors.push_back({tied_head_, parameter.tensor.detach()});
+    if (parameter.name == tied_embedding_)
+      files.tensors.push_back({tied_head_, parameter.tensor.detach()});
   }
   return files;
 }
 
 at::Tensor Adapter::merged(const NamedParameter& parameter) const {
   const auto rows = token_rows_.find(module_of(parameter.name));
-  if (rows != token_rows_.end() && parameter.name.ends_with(".weight")) return rows->second->merged(parameter.tensor);
+  if (rows != token_rows_.end() && parameter.name.ends_with(".weight"))
+    return rows->second->merged(parameter.tensor);
   const auto found = layers_.find(module_of(parameter.name));
   const bool is_weight = found != layers_.end() && parameter.name == found->first + ".weight";
-  return is_weight ? merged_lora_weight(parameter.tensor, found->second->tensors(), found->second->scaling()) : parameter.tensor;
+  return is_weight ? merged_lora_weight(parameter.tensor, found->second->tensors(),
+                                        found->second->scaling())
+                   : parameter.tensor;
 }
 
 std::shared_ptr<void> Adapter::training_row(int64_t step, int64_t row) {
   REMATCH_CHECK(!dropout_->active);
-  dropout_->row_key = random_key({kRows, options_.seed, static_cast<uint64_t>(step), static_cast<uint64_t>(row)});
+  dropout_->row_key =
+      random_key({kRows, options_.seed, static_cast<uint64_t>(step), static_cast<uint64_t>(row)});
   dropout_->active = true;
-  return std::shared_ptr<void>(dropout_.get(), [dropout = dropout_](void*) { dropout->active = false; });
+  return std::shared_ptr<void>(dropout_.get(),
+                               [dropout = dropout_](void*) { dropout->active = false; });
 }
 
 }  // namespace rematch

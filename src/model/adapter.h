@@ -15,8 +15,9 @@
 
 namespace rematch {
 
-/// A LoRA or DoRA adapter on a model (MODEL 9). Once attached, every forward pass goes through it; outside training_row() without
-/// dropout, as in rollouts and evaluation: the merged effect, with base weights that never change.
+/// A LoRA or DoRA adapter on a model (MODEL 9). Once attached, every forward pass goes through it;
+/// outside training_row() without dropout, as in rollouts and evaluation: the merged effect, with
+/// base weights that never change.
 class Adapter {
  public:
   struct Options {
@@ -25,36 +26,45 @@ class Adapter {
     std::string base_model;  ///< as named in adapter_config.json
   };
 
-  /// Attaches fresh adapters to the selected modules. The model's own parameters no longer need gradients, except those trained in full.
+  /// Attaches fresh adapters to the selected modules. The model's own parameters no longer need
+  /// gradients, except those trained in full.
   /// @throws UserError (config) for dropout on the head's input
-  static std::shared_ptr<Adapter> create(Model& model, const AdapterSelection& selection, const Options& options);
+  static std::shared_ptr<Adapter> create(Model& model, const AdapterSelection& selection,
+                                         const Options& options);
 
-  /// Attaches a saved adapter to the model. @param where  its directory, for errors. @throws UserError (data) as sort_adapter_tensors
-  static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files, const std::string& where, uint64_t seed = 42);
+  /// Attaches a saved adapter to the model. @param where  its directory, for errors. @throws
+  /// UserError (data) as sort_adapter_tensors
+  static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files,
+                                       const std::string& where, uint64_t seed = 42);
 
-  /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`, `MODULE.lora_magnitude_vector` (float32), rows of tokens
-  /// as `MODULE.token_adapter.trainable_tokens_delta` (float32), then parameters trained in full under their checkpoint names. All are
-  /// leaves whose storage stays the same; only values change.
+  /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`,
+  /// `MODULE.lora_magnitude_vector` (float32), rows of tokens as
+  /// `MODULE.token_adapter.trainable_tokens_delta` (float32), then parameters trained in full under
+  /// their checkpoint names. All are leaves whose storage stays the same; only values change.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
-  /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) when its layers or sizes differ
+  /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) when
+  /// its layers or sizes differ
   void set_values(const PeftAdapter& files, const std::string& where);
 
   /// What write_peft_adapter needs. Tensors are the live ones.
   PeftAdapter files() const;
 
-  /// The tensor that gives a plain model this adapter's effect (PEFT's merge): a new one for adapted weights; else the parameter's own.
+  /// The tensor that gives a plain model this adapter's effect (PEFT's merge): a new one for
+  /// adapted weights; else the parameter's own.
   at::Tensor merged(const NamedParameter& parameter) const;
 
-  /// Dropout is active until the returned object is destroyed: hold it over the forward and the backward pass of one training row. Masks
-  /// depend on the seed and the two numbers only. @param step  finished optimizer steps. @param row  of the window
+  /// Dropout is active until the returned object is destroyed: hold it over the forward and the
+  /// backward pass of one training row. Masks depend on the seed and the two numbers only. @param
+  /// step  finished optimizer steps. @param row  of the window
   [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
 
   /// The switch of all layers, for tests.
   LoraDropout& dropout() { return *dropout_; }
 
  private:
-  Adapter(const Options& options, PeftTargets targets) : options_(options), targets_(std::move(targets)) {}
+  Adapter(const Options& options, PeftTargets targets)
+      : options_(options), targets_(std::move(targets)) {}
   /// What is trained, by module or parameter.
   struct Parts {
     std::vector<std::pair<std::string, LoraTensors>> layers;
@@ -68,7 +78,8 @@ class Adapter {
   std::shared_ptr<LoraDropout> dropout_ = std::make_shared<LoraDropout>();
   std::map<std::string, std::shared_ptr<const LoraLinear>> layers_;
   std::map<std::string, std::shared_ptr<const TokenRows>> token_rows_;
-  std::string tied_embedding_, tied_head_;  ///< names of a tied matrix that is trained in full; empty = none
+  /// names of a tied matrix that is trained in full; empty = none
+  std::string tied_embedding_, tied_head_;
   std::vector<NamedParameter> parameters_;
 };
 

@@ -19,7 +19,9 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 // A list entry of PEFT: the whole name or a suffix after a dot.
-bool has_suffix(const std::string& module, const std::string& suffix) { return module == suffix || ends_with(module, "." + suffix); }
+bool has_suffix(const std::string& module, const std::string& suffix) {
+  return module == suffix || ends_with(module, "." + suffix);
+}
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
@@ -38,7 +40,8 @@ struct Modules {
       } else {
         rest.insert(module);
       }
-      for (size_t dot = module.rfind('.'); dot != std::string::npos; dot = module.rfind('.')) rest.insert(module = module.substr(0, dot));
+      for (size_t dot = module.rfind('.'); dot != std::string::npos; dot = module.rfind('.'))
+        rest.insert(module = module.substr(0, dot));
     }
     others.assign(rest.begin(), rest.end());
   }
@@ -47,7 +50,8 @@ struct Modules {
 /// Collects problems during selection.
 class Chooser {
  public:
-  Chooser(const ModelDescription& model, const std::vector<std::string>& parameter_names, const AdapterTargets& options)
+  Chooser(const ModelDescription& model, const std::vector<std::string>& parameter_names,
+          const AdapterTargets& options)
       : head_(model.text.head.module),
         embedding_(model.text.embedding),
         vocab_size_(model.text.vocab_size),
@@ -69,7 +73,8 @@ class Chooser {
     }
     if (selection_.modules.empty()) {
       problem("nothing is left to adapt", "freeze_llm, freeze_vit, freeze_aligner",
-              fmt::format("all {} targets are frozen or trained in full", selection_.num_frozen + num_saved_),
+              fmt::format("all {} targets are frozen or trained in full",
+                          selection_.num_frozen + num_saved_),
               "unfreeze a part, or choose other targets");
       throw UserError(ErrorKind::kConfig, std::move(problems_));
     }
@@ -79,32 +84,43 @@ class Chooser {
 
  private:
   void problem(std::string error, const std::string& key, std::string what, std::string fix) {
-    problems_.push_back({std::move(error), options_.where + "." + key, std::move(what), std::move(fix)});
+    problems_.push_back(
+        {std::move(error), options_.where + "." + key, std::move(what), std::move(fix)});
   }
 
-  bool is_frozen(const std::string& module) const { return options_.is_frozen && options_.is_frozen(module + ".weight"); }
+  bool is_frozen(const std::string& module) const {
+    return options_.is_frozen && options_.is_frozen(module + ".weight");
+  }
 
   // PEFT never adapts modules inside a module that is trained in full.
   bool is_saved(const std::string& module) const {
     const auto starts_at = [&](size_t begin, const std::string& name) {
-      return module.compare(begin, name.size(), name) == 0 && (begin + name.size() == module.size() || module[begin + name.size()] == '.');
+      return module.compare(begin, name.size(), name) == 0 &&
+             (begin + name.size() == module.size() || module[begin + name.size()] == '.');
     };
-    return std::any_of(options_.modules_to_save.begin(), options_.modules_to_save.end(), [&](const std::string& name) {
-      if (starts_at(0, name)) return true;
-      for (size_t dot = module.find('.'); dot != std::string::npos; dot = module.find('.', dot + 1)) {
-        if (starts_at(dot + 1, name)) return true;
-      }
-      return false;
-    });
+    return std::any_of(options_.modules_to_save.begin(), options_.modules_to_save.end(),
+                       [&](const std::string& name) {
+                         if (starts_at(0, name)) return true;
+                         for (size_t dot = module.find('.'); dot != std::string::npos;
+                              dot = module.find('.', dot + 1)) {
+                           if (starts_at(dot + 1, name)) return true;
+                         }
+                         return false;
+                       });
   }
 
-  bool is_tied() const { return std::find(parameter_names_.begin(), parameter_names_.end(), head_ + ".weight") == parameter_names_.end(); }
+  bool is_tied() const {
+    return std::find(parameter_names_.begin(), parameter_names_.end(), head_ + ".weight") ==
+           parameter_names_.end();
+  }
 
-  // As PEFT's `ensure_weight_tying`: whichever of two tied names is given, their one matrix is trained, and listed as the embedding.
+  // As PEFT's `ensure_weight_tying`: whichever of two tied names is given, their one matrix is
+  // trained, and listed as the embedding.
   void save_tied(const std::string& name, std::set<std::string>& saved) {
     add_saved(embedding_, name, saved);
     std::vector<std::string>& listed = selection_.targets.modules_to_save;
-    if (std::find(listed.begin(), listed.end(), embedding_) == listed.end()) listed.push_back(embedding_);
+    if (std::find(listed.begin(), listed.end(), embedding_) == listed.end())
+      listed.push_back(embedding_);
     selection_.targets.ensure_weight_tying = true;
   }
 
@@ -118,7 +134,8 @@ class Chooser {
           if (!name.empty() && ends_with(module, name)) found.push_back(module);
         }
       }
-      if (tied && (name == head_ || std::find(found.begin(), found.end(), embedding_) != found.end())) {
+      if (tied &&
+          (name == head_ || std::find(found.begin(), found.end(), embedding_) != found.end())) {
         save_tied(name, saved);
         continue;
       }
@@ -129,10 +146,12 @@ class Chooser {
       selection_.targets.modules_to_save.push_back(name);
       for (const std::string& module : found) add_saved(module, name, saved);
     }
-    if (tied && saved.count(embedding_ + ".weight") != 0 && !selection_.targets.ensure_weight_tying) {
-      problem("an entry contains the embedding, which is also the head", "modules_to_save",
-              "PEFT would train a copy of the embedding and keep the other as the head",
-              fmt::format("list `{}` beside the modules that are meant", last_component(embedding_)));
+    if (tied && saved.count(embedding_ + ".weight") != 0 &&
+        !selection_.targets.ensure_weight_tying) {
+      problem(
+          "an entry contains the embedding, which is also the head", "modules_to_save",
+          "PEFT would train a copy of the embedding and keep the other as the head",
+          fmt::format("list `{}` beside the modules that are meant", last_component(embedding_)));
     }
     for (const std::string& parameter : parameter_names_) {
       if (saved.count(parameter) != 0) selection_.saved_parameters.push_back(parameter);
@@ -143,7 +162,8 @@ class Chooser {
     for (const std::string& parameter : parameter_names_) {
       if (parameter.compare(0, module.size() + 1, module + ".") != 0) continue;
       if (options_.is_frozen && options_.is_frozen(parameter)) {
-        problem(fmt::format("`{}` is both frozen and in modules_to_save", name), "modules_to_save", parameter + " is in a frozen part",
+        problem(fmt::format("`{}` is both frozen and in modules_to_save", name), "modules_to_save",
+                parameter + " is in a frozen part",
                 "remove it from modules_to_save, or unfreeze its part");
         return;
       }
@@ -156,25 +176,28 @@ class Chooser {
     const std::string key = "trainable_token_indices";
     for (const int64_t id : options_.token_ids) {
       if (id >= 0 && id < vocab_size_) continue;
-      problem("a token is outside the model's vocabulary", key, fmt::format("{}, the embedding has {} rows", id, vocab_size_),
+      problem("a token is outside the model's vocabulary", key,
+              fmt::format("{}, the embedding has {} rows", id, vocab_size_),
               "list ids of the model's tokenizer");
       return;
     }
     if (is_frozen(embedding_)) {
-      problem("the rows of tokens are both frozen and trained", key, embedding_ + " is in a frozen part",
+      problem("the rows of tokens are both frozen and trained", key,
+              embedding_ + " is in a frozen part",
               "unfreeze the language model (`freeze_llm`), or remove the key");
     }
     for (const std::string& module : {embedding_, head_}) {
       if (!is_saved(module) && chosen_.count(module) == 0) continue;
-      problem(fmt::format("{} is trained in two ways", module), key, "it is in modules_to_save or has an adapter",
-              "remove it there, or remove the key");
+      problem(fmt::format("{} is trained in two ways", module), key,
+              "it is in modules_to_save or has an adapter", "remove it there, or remove the key");
     }
     selection_.token_ids = options_.token_ids;
     std::vector<PeftTokens>& tokens = selection_.targets.trainable_tokens;
     if (is_tied()) {
       tokens = {{"", options_.token_ids}};  // PEFT ties the head's rows to the embedding's
     } else {
-      tokens = {{last_component(embedding_), options_.token_ids}, {last_component(head_), options_.token_ids}};
+      tokens = {{last_component(embedding_), options_.token_ids},
+                {last_component(head_), options_.token_ids}};
     }
   }
 
@@ -193,14 +216,16 @@ class Chooser {
   }
 
   // Judges what one entry or the regex matches.
-  void take_all(const std::string& entry, const std::string& key, const std::function<bool(const std::string&)>& matches) {
+  void take_all(const std::string& entry, const std::string& key,
+                const std::function<bool(const std::string&)>& matches) {
     std::vector<std::string> wrong;
     for (const std::string& module : modules_.others) {
       if (matches(module) && !is_saved(module)) wrong.push_back(module);
     }
     if (!wrong.empty()) {
       problem(fmt::format("`{}` matches a module that is not a Linear layer", entry), key,
-              fmt::format("{}{}", wrong.front(), wrong.size() > 1 ? fmt::format(" and {} more", wrong.size() - 1) : ""),
+              fmt::format("{}{}", wrong.front(),
+                          wrong.size() > 1 ? fmt::format(" and {} more", wrong.size() - 1) : ""),
               advice_for(wrong.front()));
       return;
     }
@@ -213,9 +238,10 @@ class Chooser {
     if (num_matched == 0) {
       no_match(entry, key, modules_.linears);
     } else if (num_taken == 0) {
-      problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry), key,
-              fmt::format("{} modules", num_matched),
-              "unfreeze their part (`freeze_llm`, `freeze_vit`, `freeze_aligner`), or remove the target");
+      problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry),
+              key, fmt::format("{} modules", num_matched),
+              "unfreeze their part (`freeze_llm`, `freeze_vit`, `freeze_aligner`), or remove the "
+              "target");
     }
   }
 
@@ -223,8 +249,10 @@ class Chooser {
   std::string advice_for(const std::string& wrong) const {
     for (const std::string& module : modules_.linears) {
       if (last_component(module) != last_component(wrong)) continue;
-      const std::string owner = last_component(module.substr(0, module.size() - last_component(module).size() - 1));
-      return fmt::format("write `{}.{}` for the Linear layers with that name", owner, last_component(module));
+      const std::string owner =
+          last_component(module.substr(0, module.size() - last_component(module).size() - 1));
+      return fmt::format("write `{}.{}` for the Linear layers with that name", owner,
+                         last_component(module));
     }
     return "list Linear layers only; modules_to_save trains a module in full";
   }
@@ -236,37 +264,46 @@ class Chooser {
           if (module != head_) take(module);
         }
       } else {
-        take_all(entry, "target_modules", [&](const std::string& module) { return has_suffix(module, entry); });
+        take_all(entry, "target_modules",
+                 [&](const std::string& module) { return has_suffix(module, entry); });
       }
     }
     if (options_.target_modules.empty()) {
-      problem("there are no targets", "target_modules", "the list is empty", "write `all-linear`, or names of modules");
+      problem("there are no targets", "target_modules", "the list is empty",
+              "write `all-linear`, or names of modules");
     }
   }
 
   void choose_by_regex() {
     const FullMatch regex(*options_.target_regex, options_.where + ".target_regex");
-    take_all(*options_.target_regex, "target_regex", [&](const std::string& module) { return regex.matches(module); });
+    take_all(*options_.target_regex, "target_regex",
+             [&](const std::string& module) { return regex.matches(module); });
   }
 
-  void no_match(const std::string& entry, const std::string& key, const std::vector<std::string>& candidates) {
+  void no_match(const std::string& entry, const std::string& key,
+                const std::vector<std::string>& candidates) {
     // Similar whole names, or similar last components: users write both.
     std::set<std::string> shorts;
     for (const std::string& module : candidates) shorts.insert(last_component(module));
     std::vector<std::string> near = near_names(entry, candidates);
-    for (const std::string& name : near_names(last_component(entry), {shorts.begin(), shorts.end()})) near.push_back(name);
+    for (const std::string& name :
+         near_names(last_component(entry), {shorts.begin(), shorts.end()}))
+      near.push_back(name);
     if (near.empty()) near.assign(shorts.begin(), shorts.end());
     const bool tied_head = has_suffix(entry, head_);
     problem(fmt::format("`{}` matches no module of the model", entry), key,
-            tied_head
-                ? "the head is tied to the embedding and cannot have an adapter of its own"
-                : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "), candidates.empty() ? "none" : candidates.back()),
+            tied_head ? "the head is tied to the embedding and cannot have an adapter of its own"
+                      : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "),
+                                    candidates.empty() ? "none" : candidates.back()),
             "correct the name; an unmatched target adds no adapter");
   }
 
-  // If PEFT's own rule selects exactly these modules, the user's words are kept, else names are listed.
+  // If PEFT's own rule selects exactly these modules, the user's words are kept, else names are
+  // listed.
   bool peft_agrees(const std::function<bool(const std::string&)>& matches) const {
-    const auto agrees = [&](const std::string& module) { return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0); };
+    const auto agrees = [&](const std::string& module) {
+      return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0);
+    };
     return std::all_of(modules_.linears.begin(), modules_.linears.end(), agrees) &&
            std::all_of(modules_.others.begin(), modules_.others.end(), agrees);
   }
@@ -280,8 +317,9 @@ class Chooser {
         return;
       }
     } else if (peft_agrees([&](const std::string& module) {
-                 return std::any_of(options_.target_modules.begin(), options_.target_modules.end(),
-                                    [&](const std::string& entry) { return has_suffix(module, entry); });
+                 return std::any_of(
+                     options_.target_modules.begin(), options_.target_modules.end(),
+                     [&](const std::string& entry) { return has_suffix(module, entry); });
                })) {
       targets.target_modules = options_.target_modules;
       return;
@@ -302,9 +340,12 @@ class Chooser {
 
 }  // namespace
 
-std::string module_of(const std::string& parameter) { return parameter.substr(0, parameter.rfind('.')); }
+std::string module_of(const std::string& parameter) {
+  return parameter.substr(0, parameter.rfind('.'));
+}
 
-AdapterSelection select_targets(const ModelDescription& model, const std::vector<std::string>& parameter_names,
+AdapterSelection select_targets(const ModelDescription& model,
+                                const std::vector<std::string>& parameter_names,
                                 const AdapterTargets& options) {
   return Chooser(model, parameter_names, options).choose();
 }

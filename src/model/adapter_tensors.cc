@@ -14,25 +14,30 @@ namespace {
 using Shape = std::vector<int64_t>;
 
 bool cut_suffix(const std::string& name, const std::string& suffix, std::string& rest) {
-  if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) return false;
+  if (name.size() <= suffix.size() ||
+      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
+    return false;
   rest = name.substr(0, name.size() - suffix.size());
   return true;
 }
 
 class Sorter {
  public:
-  Sorter(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape, const std::string& where)
+  Sorter(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
+         const std::string& where)
       : adapter_(adapter), text_(model.text), base_shape_(base_shape), where_(where) {
     for (const LinearDescription& linear : model.linears()) linears_.insert(linear.module);
   }
 
   AdapterTensors sort() {
-    if (adapter_.tensors.empty()) fail("an adapter has no tensors", "adapter_model.safetensors is empty");
+    if (adapter_.tensors.empty())
+      fail("an adapter has no tensors", "adapter_model.safetensors is empty");
     for (const PeftTokens& tokens : adapter_.config.targets.trainable_tokens) expect_tokens(tokens);
     for (const TensorEntry& entry : adapter_.tensors) place(entry);
     for (const auto& [module, tensors] : sorted_.layers) require_whole(module, tensors);
     for (const auto& [module, tokens] : sorted_.token_rows) {
-      if (!tokens.rows_KH.defined()) fail("the adapter is incomplete", fmt::format("{}{} is missing", module, kTokenRows));
+      if (!tokens.rows_KH.defined())
+        fail("the adapter is incomplete", fmt::format("{}{} is missing", module, kTokenRows));
     }
     if (is_tied()) settle_tied();
     return std::move(sorted_);
@@ -41,12 +46,15 @@ class Sorter {
  private:
   [[noreturn]] void fail(std::string error, std::string what) const {
     const std::string& base = adapter_.config.base_model;
-    throw UserError(ErrorKind::kData,
-                    {.error = std::move(error),
-                     .where = where_,
-                     .what = std::move(what),
-                     .fix = base.empty() ? "use the base model that the adapter was trained on"
-                                         : fmt::format("use the base model that the adapter was trained on: it names {}", base)});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = std::move(error),
+         .where = where_,
+         .what = std::move(what),
+         .fix = base.empty()
+                    ? "use the base model that the adapter was trained on"
+                    : fmt::format("use the base model that the adapter was trained on: it names {}",
+                                  base)});
   }
 
   bool is_tied() const { return !base_shape_(head_name()).has_value(); }
@@ -58,15 +66,19 @@ class Sorter {
     const std::string& name = tokens.module;
     const bool is_embedding = name.empty() || text_.embedding.ends_with(name);
     if (!is_embedding && !text_.head.module.ends_with(name)) {
-      fail("an adapter trains rows of a module that is neither embedding nor head", "trainable_token_indices: " + name);
+      fail("an adapter trains rows of a module that is neither embedding nor head",
+           "trainable_token_indices: " + name);
     }
     const std::set<int64_t> distinct(tokens.token_ids.begin(), tokens.token_ids.end());
-    if (distinct.size() != tokens.token_ids.size() || distinct.empty() || *distinct.rbegin() >= text_.vocab_size) {
+    if (distinct.size() != tokens.token_ids.size() || distinct.empty() ||
+        *distinct.rbegin() >= text_.vocab_size) {
       fail("the adapter's `trainable_token_indices` do not fit the base model",
-           fmt::format("{} ids, {} of them distinct, {} rows", tokens.token_ids.size(), distinct.size(), text_.vocab_size));
+           fmt::format("{} ids, {} of them distinct, {} rows", tokens.token_ids.size(),
+                       distinct.size(), text_.vocab_size));
     }
     if (is_embedding || !is_tied()) {
-      sorted_.token_rows[is_embedding ? text_.embedding : text_.head.module].token_ids = tokens.token_ids;
+      sorted_.token_rows[is_embedding ? text_.embedding : text_.head.module].token_ids =
+          tokens.token_ids;
     } else {
       tied_head_ids_ = tokens.token_ids;
     }
@@ -75,13 +87,18 @@ class Sorter {
   // The head's copies agree with the embedding's, or the adapter makes two matrices of one.
   void settle_tied() {
     const auto rows = sorted_.token_rows.find(text_.embedding);
-    if (!tied_head_ids_.empty() && (rows == sorted_.token_rows.end() || rows->second.token_ids != tied_head_ids_)) {
-      fail("the adapter trains rows of a head that is also the embedding", "trainable_token_indices differ between the two");
+    if (!tied_head_ids_.empty() &&
+        (rows == sorted_.token_rows.end() || rows->second.token_ids != tied_head_ids_)) {
+      fail("the adapter trains rows of a head that is also the embedding",
+           "trainable_token_indices differ between the two");
     }
-    const auto embedding = sorted_.saved.find(embedding_name()), head = sorted_.saved.find(head_name());
-    const bool has_embedding = embedding != sorted_.saved.end(), has_head = head != sorted_.saved.end();
+    const auto embedding = sorted_.saved.find(embedding_name()),
+               head = sorted_.saved.find(head_name());
+    const bool has_embedding = embedding != sorted_.saved.end(),
+               has_head = head != sorted_.saved.end();
     if (!has_embedding && !has_head) return;
-    const bool one = has_embedding && (has_head ? at::equal(embedding->second, head->second) : adapter_.config.targets.ensure_weight_tying);
+    const bool one = has_embedding && (has_head ? at::equal(embedding->second, head->second)
+                                                : adapter_.config.targets.ensure_weight_tying);
     sorted_.unties = !one;
     if (one) sorted_.saved.erase(head_name());
   }
@@ -89,20 +106,25 @@ class Sorter {
   Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
     const std::optional<Shape> shape = base_shape_(module + ".weight");
     if (!shape || linears_.count(module) == 0 || shape->size() != 2) {
-      fail(fmt::format("the adapter's tensor {} matches no Linear layer of the base model", entry.name),
-           shape ? fmt::format("{} is not one", module) : fmt::format("the base model has no {}", module));
+      fail(fmt::format("the adapter's tensor {} matches no Linear layer of the base model",
+                       entry.name),
+           shape ? fmt::format("{} is not one", module)
+                 : fmt::format("the base model has no {}", module));
     }
     return *shape;
   }
 
-  void require_shape(const TensorEntry& entry, const Shape& expected, const std::string& reason) const {
+  void require_shape(const TensorEntry& entry, const Shape& expected,
+                     const std::string& reason) const {
     const Shape found = entry.tensor.sizes().vec();
     if (found != expected) {
       fail(fmt::format("the adapter's tensor {} has the wrong shape", entry.name),
-           fmt::format("[{}] in the adapter, [{}] by {}", fmt::join(found, ", "), fmt::join(expected, ", "), reason));
+           fmt::format("[{}] in the adapter, [{}] by {}", fmt::join(found, ", "),
+                       fmt::join(expected, ", "), reason));
     }
     if (!at::isFloatingType(entry.tensor.scalar_type())) {
-      fail(fmt::format("the adapter's tensor {} has the wrong dtype", entry.name), at::toString(entry.tensor.scalar_type()));
+      fail(fmt::format("the adapter's tensor {} has the wrong dtype", entry.name),
+           at::toString(entry.tensor.scalar_type()));
     }
   }
 
@@ -110,10 +132,12 @@ class Sorter {
     const int64_t rank = adapter_.config.rank;
     std::string module;
     if (cut_suffix(entry.name, ".lora_A.weight", module)) {
-      require_shape(entry, {rank, linear_shape(entry, module)[1]}, fmt::format("r = {} and the base model", rank));
+      require_shape(entry, {rank, linear_shape(entry, module)[1]},
+                    fmt::format("r = {} and the base model", rank));
       sorted_.layers[module].a_rI = entry.tensor.to(at::kFloat);
     } else if (cut_suffix(entry.name, ".lora_B.weight", module)) {
-      require_shape(entry, {linear_shape(entry, module)[0], rank}, fmt::format("r = {} and the base model", rank));
+      require_shape(entry, {linear_shape(entry, module)[0], rank},
+                    fmt::format("r = {} and the base model", rank));
       sorted_.layers[module].b_Or = entry.tensor.to(at::kFloat);
     } else if (cut_suffix(entry.name, ".lora_magnitude_vector", module)) {
       require_shape(entry, {linear_shape(entry, module)[0]}, "the base model");
@@ -128,9 +152,11 @@ class Sorter {
   void place_rows(const TensorEntry& entry, const std::string& module) {
     const auto found = sorted_.token_rows.find(module);
     if (found == sorted_.token_rows.end()) {
-      fail(fmt::format("the adapter's tensor {} is unknown", entry.name), "trainable_token_indices does not name its module");
+      fail(fmt::format("the adapter's tensor {} is unknown", entry.name),
+           "trainable_token_indices does not name its module");
     }
-    require_shape(entry, {static_cast<int64_t>(found->second.token_ids.size()), text_.hidden_size}, "trainable_token_indices");
+    require_shape(entry, {static_cast<int64_t>(found->second.token_ids.size()), text_.hidden_size},
+                  "trainable_token_indices");
     found->second.rows_KH = entry.tensor.to(at::kFloat);
   }
 
@@ -141,16 +167,19 @@ class Sorter {
     const std::vector<std::string>& saved = adapter_.config.targets.modules_to_save;
     // The module's name ends with the entry, and the parameter is in it or below.
     const auto covers = [&](const std::string& end) {
-      for (size_t dot = entry.name.rfind('.'); dot != std::string::npos && dot > 0; dot = entry.name.rfind('.', dot - 1)) {
-        if (dot >= end.size() && entry.name.compare(dot - end.size(), end.size(), end) == 0) return true;
+      for (size_t dot = entry.name.rfind('.'); dot != std::string::npos && dot > 0;
+           dot = entry.name.rfind('.', dot - 1)) {
+        if (dot >= end.size() && entry.name.compare(dot - end.size(), end.size(), end) == 0)
+          return true;
       }
       return false;
     };
     const bool is_copy = is_tied_head && adapter_.config.targets.ensure_weight_tying;
     if (!shape || (!is_copy && std::none_of(saved.begin(), saved.end(), covers))) {
       fail(fmt::format("the adapter's tensor {} is unknown", entry.name),
-           shape ? "a parameter of the base model, but not in modules_to_save of adapter_config.json"
-                 : "neither a LoRA tensor nor a parameter of the base model");
+           shape
+               ? "a parameter of the base model, but not in modules_to_save of adapter_config.json"
+               : "neither a LoRA tensor nor a parameter of the base model");
     }
     require_shape(entry, *shape, "the base model");
     sorted_.saved[entry.name] = entry.tensor;
@@ -159,13 +188,16 @@ class Sorter {
   void require_whole(const std::string& module, const LoraTensors& tensors) const {
     const bool use_dora = adapter_.config.use_dora;
     const auto missing = [&](const char* part) {
-      fail(fmt::format("the adapter of {} is incomplete", module), fmt::format("{} is missing", part));
+      fail(fmt::format("the adapter of {} is incomplete", module),
+           fmt::format("{} is missing", part));
     };
     if (!tensors.a_rI.defined()) missing("lora_A.weight");
     if (!tensors.b_Or.defined()) missing("lora_B.weight");
-    if (use_dora && !tensors.magnitude_O.defined()) missing("lora_magnitude_vector (use_dora is true)");
+    if (use_dora && !tensors.magnitude_O.defined())
+      missing("lora_magnitude_vector (use_dora is true)");
     if (!use_dora && tensors.magnitude_O.defined()) {
-      fail(fmt::format("the adapter of {} has a magnitude", module), "lora_magnitude_vector belongs to DoRA, but use_dora is false");
+      fail(fmt::format("the adapter of {} has a magnitude", module),
+           "lora_magnitude_vector belongs to DoRA, but use_dora is false");
     }
   }
 
@@ -180,8 +212,8 @@ class Sorter {
 
 }  // namespace
 
-AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
-                                    const std::string& where) {
+AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model,
+                                    const BaseShape& base_shape, const std::string& where) {
   return Sorter(adapter, model, base_shape, where).sort();
 }
 

@@ -24,20 +24,25 @@ struct TokenRowTensors {
 
 /// The tensors of an adapter directory, sorted and checked against the base model.
 struct AdapterTensors {
-  std::map<std::string, LoraTensors> layers;          ///< by module; float32, without gradient
-  std::map<std::string, at::Tensor> saved;            ///< parameters trained in full, by checkpoint name
-  std::map<std::string, TokenRowTensors> token_rows;  ///< by module: embedding, head; float32, of tied ones only the embedding
-  /// The base model ties embedding and head, and the adapter trains them apart: `saved` may hold both.
+  std::map<std::string, LoraTensors> layers;  ///< by module; float32, without gradient
+  /// parameters trained in full, by checkpoint name
+  std::map<std::string, at::Tensor> saved;
+  /// by module: embedding, head; float32, of tied ones only the embedding
+  std::map<std::string, TokenRowTensors> token_rows;
+  /// The base model ties embedding and head, and the adapter trains them apart: `saved` may hold
+  /// both.
   bool unties = false;
 };
 
-/// Shape of a parameter of the base model; nullopt when it has none with that name, as for a tied head.
+/// Shape of a parameter of the base model; nullopt when it has none with that name, as for a tied
+/// head.
 using BaseShape = std::function<std::optional<std::vector<int64_t>>(const std::string& parameter)>;
 
 /// @param where  the adapter's name in errors
-/// @throws UserError (data) for a tensor without a counterpart in the base model, with a shape that does not match rank and base model, or
+/// @throws UserError (data) for a tensor without a counterpart in the base model, with a shape that
+/// does not match rank and base model, or
 ///         without a float dtype, and for layers with a missing or superfluous tensor
-AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model, const BaseShape& base_shape,
-                                    const std::string& where);
+AdapterTensors sort_adapter_tensors(const PeftAdapter& adapter, const ModelDescription& model,
+                                    const BaseShape& base_shape, const std::string& where);
 
 }  // namespace rematch

@@ -31,7 +31,9 @@ std::string coord_token(int bin) { return fmt::format("<|coord_{}|>", bin); }
 
 void require_empty(const std::string& out_dir) {
   std::error_code error;
-  if (!fs::exists(out_dir, error) || (fs::is_directory(out_dir, error) && fs::is_empty(out_dir, error))) return;
+  if (!fs::exists(out_dir, error) ||
+      (fs::is_directory(out_dir, error) && fs::is_empty(out_dir, error)))
+    return;
   throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty",
                                        .where = out_dir,
                                        .what = "it exists and is not empty",
@@ -39,9 +41,10 @@ void require_empty(const std::string& out_dir) {
 }
 
 [[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "tokenizer.json is invalid", .where = path, .what = std::move(what), .fix = "use the model directory as downloaded"});
+  throw UserError(ErrorKind::kData, {.error = "tokenizer.json is invalid",
+                                     .where = path,
+                                     .what = std::move(what),
+                                     .fix = "use the model directory as downloaded"});
 }
 
 // The tokens of a tokenizer.json that new ones depend on.
@@ -59,14 +62,16 @@ TokenTable read_tokens(const Json& tokenizer, const std::string& path) {
     table.contents.insert(content);
     table.next_id = std::max(table.next_id, id.get<int64_t>() + 1);
   };
-  if (!tokenizer.is_object() || !tokenizer.contains("model") || !tokenizer["model"].is_object() || !tokenizer["model"].contains("vocab") ||
-      !tokenizer["model"]["vocab"].is_object()) {
+  if (!tokenizer.is_object() || !tokenizer.contains("model") || !tokenizer["model"].is_object() ||
+      !tokenizer["model"].contains("vocab") || !tokenizer["model"]["vocab"].is_object()) {
     bad_tokenizer(path, "it has no model.vocab");
   }
   for (const auto& member : tokenizer["model"]["vocab"].items()) add(member.key(), member.value());
-  if (!tokenizer.contains("added_tokens") || !tokenizer["added_tokens"].is_array()) bad_tokenizer(path, "it has no added_tokens");
+  if (!tokenizer.contains("added_tokens") || !tokenizer["added_tokens"].is_array())
+    bad_tokenizer(path, "it has no added_tokens");
   for (const Json& token : tokenizer["added_tokens"]) {
-    if (!token.is_object() || !token.contains("content") || !token["content"].is_string() || !token.contains("id")) {
+    if (!token.is_object() || !token.contains("content") || !token["content"].is_string() ||
+        !token.contains("id")) {
       bad_tokenizer(path, "an added token has no id or content");
     }
     add(token["content"].get<std::string>(), token["id"]);
@@ -76,11 +81,13 @@ TokenTable read_tokens(const Json& tokenizer, const std::string& path) {
 
 void require_no_coords(const TokenTable& table, const std::string& path) {
   int count = 0;
-  for (int bin = 0; bin < kNumBins; ++bin) count += static_cast<int>(table.contents.count(coord_token(bin)));
+  for (int bin = 0; bin < kNumBins; ++bin)
+    count += static_cast<int>(table.contents.count(coord_token(bin)));
   if (count == 0) return;
   const bool has_all = count == kNumBins;
   throw UserError(ErrorKind::kData,
-                  {.error = has_all ? "the model already has the coord tokens" : "the model already has some of the coord tokens",
+                  {.error = has_all ? "the model already has the coord tokens"
+                                    : "the model already has some of the coord tokens",
                    .where = path,
                    .what = fmt::format("{} of {}", count, kNumBins),
                    .fix = has_all ? "use the model as it is" : "start from the stock checkpoint"});
@@ -89,7 +96,8 @@ void require_no_coords(const TokenTable& table, const std::string& path) {
 Json token_fields(const std::string& content) {
   Json token;
   token["content"] = content;
-  for (const char* flag : {"lstrip", "normalized", "rstrip", "single_word", "special"}) token[flag] = false;
+  for (const char* flag : {"lstrip", "normalized", "rstrip", "single_word", "special"})
+    token[flag] = false;
   return token;
 }
 
@@ -98,19 +106,22 @@ void add_to_tokenizer(Json& tokenizer, int64_t first_id) {
     Json token;
     token["id"] = first_id + bin;
     token["content"] = coord_token(bin);
-    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized", "special"}) token[flag] = false;
+    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized", "special"})
+      token[flag] = false;
     tokenizer["added_tokens"].push_back(std::move(token));
   }
 }
 
-void write_json(const std::string& directory, const char* name, const Json& value, const char* end = "\n") {
+void write_json(const std::string& directory, const char* name, const Json& value,
+                const char* end = "\n") {
   FileWriter writer(join_path(directory, name));
   writer.write(python_json(value, 2) + end);
   writer.finish();
 }
 
 // Older directories list added tokens in two more files; absent files stay absent.
-void write_token_lists(const std::string& model_dir, const std::string& directory, int64_t first_id) {
+void write_token_lists(const std::string& model_dir, const std::string& directory,
+                       int64_t first_id) {
   const auto read = [&](const char* name) {
     const std::string path = join_path(model_dir, name);
     return fs::exists(path) ? read_json_file(path) : Json();
@@ -119,7 +130,8 @@ void write_token_lists(const std::string& model_dir, const std::string& director
   if (config.is_object()) {
     const auto decoder = config.find("added_tokens_decoder");
     if (decoder != config.end() && decoder->is_object()) {
-      for (int bin = 0; bin < kNumBins; ++bin) (*decoder)[std::to_string(first_id + bin)] = token_fields(coord_token(bin));
+      for (int bin = 0; bin < kNumBins; ++bin)
+        (*decoder)[std::to_string(first_id + bin)] = token_fields(coord_token(bin));
     }
     write_json(directory, "tokenizer_config.json", config);
   }
@@ -130,9 +142,11 @@ void write_token_lists(const std::string& model_dir, const std::string& director
   }
 }
 
-void write_config(const std::string& model_dir, const std::string& directory, const AddedCoordTokens& plan) {
+void write_config(const std::string& model_dir, const std::string& directory,
+                  const AddedCoordTokens& plan) {
   Json config = read_json_file(join_path(model_dir, "config.json"));
-  if (const auto text = config.find("text_config"); text != config.end()) (*text)["vocab_size"] = plan.new_rows;
+  if (const auto text = config.find("text_config"); text != config.end())
+    (*text)["vocab_size"] = plan.new_rows;
   if (const auto top = config.find("vocab_size"); top != config.end()) *top = plan.new_rows;
   if (plan.untied) untie_config(config);
   write_json(directory, "config.json", config);
@@ -146,24 +160,30 @@ at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& p
   at::Tensor noise = at::empty({kNumBins, width}, at::TensorOptions().dtype(at::kFloat));
   float* values = noise.data_ptr<float>();
   for (int64_t i = 0; i < noise.numel(); ++i) {
-    values[i] = static_cast<float>((2 * random_uniform(kNoiseSeed, static_cast<uint64_t>(i)) - 1) * std::sqrt(3.0));
+    values[i] = static_cast<float>((2 * random_uniform(kNoiseSeed, static_cast<uint64_t>(i)) - 1) *
+                                   std::sqrt(3.0));
   }
   const at::Tensor rows = (mean + noise * spread * kNoise).to(table_VH.scalar_type());
   at::Tensor result = table_VH;
-  if (plan.new_rows > plan.old_rows) result = at::cat({table_VH, at::zeros({plan.new_rows - plan.old_rows, width}, table_VH.options())}, 0);
+  if (plan.new_rows > plan.old_rows)
+    result = at::cat(
+        {table_VH, at::zeros({plan.new_rows - plan.old_rows, width}, table_VH.options())}, 0);
   result.narrow(0, plan.first_id, kNumBins).copy_(rows);
   return result;
 }
 
 // A tied checkpoint stores one matrix; an untied one stores it twice.
-std::vector<TensorEntry> missing_copies(const HfDir& dir, const TextDescription& text, const AddedCoordTokens& plan) {
+std::vector<TensorEntry> missing_copies(const HfDir& dir, const TextDescription& text,
+                                        const AddedCoordTokens& plan) {
   const std::string embedding = embedding_name(text), head = head_name(text);
   if (dir.has(embedding) && dir.has(head)) return {};
-  const std::string &stored = dir.has(embedding) ? embedding : head, &missing = dir.has(embedding) ? head : embedding;
+  const std::string &stored = dir.has(embedding) ? embedding : head,
+                    &missing = dir.has(embedding) ? head : embedding;
   return {{missing, with_coord_rows(dir.tensor(stored), plan)}};
 }
 
-AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const TextDescription& text) {
+AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens,
+                           const TextDescription& text) {
   AddedCoordTokens plan;
   plan.first_id = tokens.next_id;
   plan.old_rows = text.vocab_size;
@@ -173,13 +193,16 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Tex
     if (!dir.has(name)) continue;
     has_any = true;
     const std::vector<int64_t> shape = dir.shape(name);
-    const bool fits = shape.size() == 2 && shape[0] == plan.old_rows && plan.first_id <= plan.old_rows && plan.first_id > 0;
+    const bool fits = shape.size() == 2 && shape[0] == plan.old_rows &&
+                      plan.first_id <= plan.old_rows && plan.first_id > 0;
     if (!fits || !at::isFloatingType(dir.dtype(name))) {
-      throw UserError(ErrorKind::kData, {.error = fmt::format("{} does not match the tokenizer", name),
-                                         .where = dir.path(),
-                                         .what = fmt::format("{} tokens, {} rows according to config.json, {} stored", plan.first_id,
-                                                             plan.old_rows, shape.empty() ? 0 : shape[0]),
-                                         .fix = "use a checkpoint whose tokenizer, config and weights match"});
+      throw UserError(
+          ErrorKind::kData,
+          {.error = fmt::format("{} does not match the tokenizer", name),
+           .where = dir.path(),
+           .what = fmt::format("{} tokens, {} rows according to config.json, {} stored",
+                               plan.first_id, plan.old_rows, shape.empty() ? 0 : shape[0]),
+           .fix = "use a checkpoint whose tokenizer, config and weights match"});
     }
   }
   if (!has_any) dir.shape(embedding_name(text));  // Throws, naming the missing tensor.
@@ -188,7 +211,8 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens, const Tex
 
 }  // namespace
 
-AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::string& out_dir, bool untie) {
+AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::string& out_dir,
+                                  bool untie) {
   const ModelDescription model = describe_model(model_dir);
   const TextDescription& text = model.text;
   require_empty(out_dir);
@@ -202,7 +226,8 @@ AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::strin
 
   const at::NoGradGuard no_grad;
   StagedDirectory staged(out_dir);
-  copy_companions(model_dir, staged.path(), {"config.json", "tokenizer.json", "tokenizer_config.json", "added_tokens.json"});
+  copy_companions(model_dir, staged.path(),
+                  {"config.json", "tokenizer.json", "tokenizer_config.json", "added_tokens.json"});
   add_to_tokenizer(tokenizer, plan.first_id);
   write_json(staged.path(), "tokenizer.json", tokenizer, "");
   write_token_lists(model_dir, staged.path(), plan.first_id);
@@ -212,7 +237,9 @@ AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::strin
   rewrite_hf_weights(
       *dir, staged.path(),
       [&](const std::string& name, const at::Tensor& tensor) {
-        return name == embedding_name(text) || name == head_name(text) ? with_coord_rows(tensor, plan) : tensor;
+        return name == embedding_name(text) || name == head_name(text)
+                   ? with_coord_rows(tensor, plan)
+                   : tensor;
       },
       copies);
   staged.commit();

@@ -19,10 +19,12 @@ double spread_of(const at::Tensor& rows) {
 
 bool rows_look_untrained(const at::Tensor& table_VH, const std::vector<int64_t>& token_ids) {
   const at::NoGradGuard no_grad;
-  const at::Tensor ids = at::tensor(token_ids, at::TensorOptions().dtype(at::kLong)).to(table_VH.device());
+  const at::Tensor ids =
+      at::tensor(token_ids, at::TensorOptions().dtype(at::kLong)).to(table_VH.device());
   const int64_t num_others = std::min({kMostOthers, ids.min().item<int64_t>(), table_VH.size(0)});
   if (num_others < 2) return false;  // nothing to compare with
-  return spread_of(table_VH.index_select(0, ids)) <= kMostSpread * spread_of(table_VH.narrow(0, 0, num_others));
+  return spread_of(table_VH.index_select(0, ids)) <=
+         kMostSpread * spread_of(table_VH.narrow(0, 0, num_others));
 }
 
 }  // namespace rematch

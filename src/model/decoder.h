@@ -26,23 +26,26 @@ struct DeepstackInput {
 /// A text tower without embedding and head (MODEL 2).
 class Decoder {
  public:
-  /// Reads its layers and final norm from `source`, in checkpoint order. @param text  outlives the decoder
+  /// Reads its layers and final norm from `source`, in checkpoint order. @param text  outlives the
+  /// decoder
   Decoder(const TextDescription& text, LayerSource& source);
   Decoder(const Decoder&) = delete;
 
   /// @param embeds_TH     [..., H]
   /// @param positions_3T  [3, ...]
   /// @return              final-normed hidden states, same shape
-  at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
-                     const DeepstackInput& deepstack) const;
+  at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
+                     AttentionContext& attention, const DeepstackInput& deepstack) const;
 
-  /// Keeps only the inputs of each layer and recomputes the rest in the backward pass (nn/checkpoint.h). The decoder must then outlive
-  /// its graphs.
+  /// Keeps only the inputs of each layer and recomputes the rest in the backward pass
+  /// (nn/checkpoint.h). The decoder must then outlive its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:
-  at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
-  at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope, AttentionContext& attention) const;
+  at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
+                             AttentionContext& attention) const;
+  at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
+                           AttentionContext& attention) const;
 
   const TextDescription& text_;
   std::vector<DecoderLayer> layers_;

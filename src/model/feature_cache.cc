@@ -15,7 +15,8 @@ ContentKey content_key(const VisionInput& images) {
 
 int64_t bytes_of(const VisionFeatures& features) {
   auto bytes = static_cast<int64_t>(features.embeds_MH.nbytes());
-  for (const at::Tensor& feature : features.deepstack_MH) bytes += static_cast<int64_t>(feature.nbytes());
+  for (const at::Tensor& feature : features.deepstack_MH)
+    bytes += static_cast<int64_t>(feature.nbytes());
   return bytes;
 }
 
@@ -29,7 +30,8 @@ bool has_graph(const VisionFeatures& features) {
 int64_t tower_version(const Model& model) {
   int64_t version = 0;
   for (const NamedParameter& parameter : model.parameters()) {
-    if (model.description().part_of(parameter.name) != ParameterPart::kLlm) version += static_cast<int64_t>(parameter.tensor._version());
+    if (model.description().part_of(parameter.name) != ParameterPart::kLlm)
+      version += static_cast<int64_t>(parameter.tensor._version());
   }
   return version;
 }
@@ -37,7 +39,8 @@ int64_t tower_version(const Model& model) {
 }  // namespace
 
 VisionFeatures FeatureCache::features(const Model& model, const VisionInput& images) {
-  if (images.grid_thw.empty() || !images.pixel_values_NC.defined() || !at::GradMode::is_enabled()) return model.encode_images(images);
+  if (images.grid_thw.empty() || !images.pixel_values_NC.defined() || !at::GradMode::is_enabled())
+    return model.encode_images(images);
   const int64_t version = tower_version(model);
   if (version != weights_version_) clear();
   weights_version_ = version;

@@ -11,10 +11,12 @@
 
 namespace rematch {
 
-/// The source of a model's layers: tensors by checkpoint name, each checked against its shape. Remembers the Linears that it fills.
+/// The source of a model's layers: tensors by checkpoint name, each checked against its shape.
+/// Remembers the Linears that it fills.
 class LayerSource {
  public:
-  using Take = std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
+  using Take =
+      std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
   explicit LayerSource(Take take) : take(std::move(take)) {}
 
   const Take take;
@@ -24,10 +26,13 @@ class LayerSource {
     if (linear.has_bias) layer.bias = take(linear.module + ".bias", {linear.num_outputs});
     linears_.emplace_back(linear.module, &layer);
   }
-  at::Tensor rms_norm(const NormDescription& norm) const { return take(norm.module + ".weight", {norm.width}); }
+  at::Tensor rms_norm(const NormDescription& norm) const {
+    return take(norm.module + ".weight", {norm.width});
+  }
   /// Of either kind; an RMSNorm has no bias.
   LayerNormWeights norm(const NormDescription& norm) const {
-    LayerNormWeights weights{.weight = take(norm.module + ".weight", {norm.width}), .bias = {}, .eps = norm.eps};
+    LayerNormWeights weights{
+        .weight = take(norm.module + ".weight", {norm.width}), .bias = {}, .eps = norm.eps};
     if (norm.kind == NormKind::kLayer) weights.bias = take(norm.module + ".bias", {norm.width});
     return weights;
   }

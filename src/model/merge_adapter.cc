@@ -23,7 +23,9 @@ namespace fs = std::filesystem;
 
 void require_free(const std::string& directory) {
   std::error_code error;
-  if (!fs::exists(directory, error) || (fs::is_directory(directory, error) && fs::is_empty(directory, error))) return;
+  if (!fs::exists(directory, error) ||
+      (fs::is_directory(directory, error) && fs::is_empty(directory, error)))
+    return;
   throw UserError(ErrorKind::kConfig, {.error = "the output directory is in use",
                                        .where = directory.empty() ? "--output" : directory,
                                        .what = "it exists and is not empty",
@@ -35,14 +37,18 @@ std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
   const std::string& named = adapter.config.base_model;
   std::error_code error;
   if (!named.empty() && fs::is_directory(named, error)) return named;
-  throw UserError(ErrorKind::kConfig, {.error = "the adapter's base model cannot be found",
-                                       .where = options.adapter_dir,
-                                       .what = named.empty() ? "adapter_config.json names none"
-                                                             : fmt::format("adapter_config.json names {}, which is not a directory", named),
-                                       .fix = "add --model DIR, the base model's Hugging Face directory"});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the adapter's base model cannot be found",
+       .where = options.adapter_dir,
+       .what = named.empty()
+                   ? "adapter_config.json names none"
+                   : fmt::format("adapter_config.json names {}, which is not a directory", named),
+       .fix = "add --model DIR, the base model's Hugging Face directory"});
 }
 
-void write_config(const std::string& base_dir, const std::string& output_dir, const std::optional<at::ScalarType>& dtype, bool unties) {
+void write_config(const std::string& base_dir, const std::string& output_dir,
+                  const std::optional<at::ScalarType>& dtype, bool unties) {
   const std::string path = join_path(base_dir, "config.json");
   std::string text = read_file(path);
   if (dtype) text = config_with_dtype(text, *dtype == at::kBFloat16 ? "bfloat16" : "float32", path);
@@ -70,7 +76,9 @@ struct Merge {
   std::string head() const { return text.head.module + ".weight"; }
 
   at::Tensor merged(const std::string& name, const at::Tensor& stored) const {
-    const at::Tensor tensor = options.dtype && at::isFloatingType(stored.scalar_type()) ? stored.to(*options.dtype) : stored;
+    const at::Tensor tensor = options.dtype && at::isFloatingType(stored.scalar_type())
+                                  ? stored.to(*options.dtype)
+                                  : stored;
     // Of two tied names the adapter knows one.
     const bool is_tied_head = tied && !tensors.unties && name == head();
     const std::string known = is_tied_head ? embedding() : name;
@@ -78,7 +86,8 @@ struct Merge {
       ++done.num_replaced;
       return saved->second.to(tensor.scalar_type());
     }
-    if (const auto rows = tensors.token_rows.find(module_of(known)); rows != tensors.token_rows.end() && known.ends_with(".weight")) {
+    if (const auto rows = tensors.token_rows.find(module_of(known));
+        rows != tensors.token_rows.end() && known.ends_with(".weight")) {
       done.num_rows = static_cast<int64_t>(rows->second.token_ids.size());
       return TokenRows(rows->second.token_ids, rows->second.rows_KH, tensor.size(0)).merged(tensor);
     }
@@ -99,9 +108,11 @@ struct Merge {
 
 // MODEL 1, tie flag: two different stored matrices are kept apart.
 bool is_tied(const ModelDescription& model, const HfDir& base) {
-  const std::string embedding = model.text.embedding + ".weight", head = model.text.head.module + ".weight";
+  const std::string embedding = model.text.embedding + ".weight",
+                    head = model.text.head.module + ".weight";
   if (!model.tie_word_embeddings) return false;
-  return !base.has(head) || !base.has(embedding) || at::equal(base.tensor(head), base.tensor(embedding));
+  return !base.has(head) || !base.has(embedding) ||
+         at::equal(base.tensor(head), base.tensor(embedding));
 }
 
 }  // namespace
@@ -113,19 +124,22 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   const ModelDescription model = describe_model(base_dir);
   const auto base = HfDir::open(base_dir, model.file_names);
   const bool tied = is_tied(model, *base);
-  const std::string head_name = model.text.head.module + ".weight", embedding_name = model.text.embedding + ".weight";
+  const std::string head_name = model.text.head.module + ".weight",
+                    embedding_name = model.text.embedding + ".weight";
   const auto shape_of = [&](const std::string& name) -> std::optional<std::vector<int64_t>> {
     if (tied && name == head_name) return std::nullopt;
     if (tied && name == embedding_name && !base->has(name)) return base->shape(head_name);
     if (!base->has(name)) return std::nullopt;
     return base->shape(name);
   };
-  const AdapterTensors tensors = sort_adapter_tensors(adapter, model, shape_of, options.adapter_dir);
+  const AdapterTensors tensors =
+      sort_adapter_tensors(adapter, model, shape_of, options.adapter_dir);
   if (tied && tensors.layers.count(model.text.head.module) != 0) {
-    throw UserError(ErrorKind::kData, {.error = "an adapter on a tied head cannot be merged",
-                                       .where = options.adapter_dir,
-                                       .what = "the head is the embedding, which has no adapter",
-                                       .fix = "untie the base model (`tie_word_embeddings: false`) first"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "an adapter on a tied head cannot be merged",
+                     .where = options.adapter_dir,
+                     .what = "the head is the embedding, which has no adapter",
+                     .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }
   LoraOptions lora{.use_rslora = adapter.config.use_rslora};
   lora.rank = adapter.config.rank;
@@ -134,7 +148,9 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   MergedAdapter done{.base_dir = base_dir, .untied = tensors.unties};
   const Merge merge{options, *base, model.text, tensors, lora, tied, done};
   rewrite_hf_weights(
-      *base, staged.path(), [&](const std::string& name, const at::Tensor& stored) { return merge.merged(name, stored); }, merge.added());
+      *base, staged.path(),
+      [&](const std::string& name, const at::Tensor& stored) { return merge.merged(name, stored); },
+      merge.added());
   write_config(base_dir, staged.path(), options.dtype, tensors.unties);
   copy_companions(base_dir, staged.path(), {"config.json"});
   staged.commit();

@@ -26,42 +26,50 @@ enum class HeadSource {
 };
 
 // MODEL 1, tie flag: two different stored matrices are kept separate whatever the flag says.
-HeadSource head_source(const HfDir& dir, bool tie_flag, const std::string& embedding_name, const std::string& head_name) {
+HeadSource head_source(const HfDir& dir, bool tie_flag, const std::string& embedding_name,
+                       const std::string& head_name) {
   if (!tie_flag || !dir.has(head_name)) return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
   if (!dir.has(embedding_name)) return HeadSource::kEmbedsToo;
   const at::Tensor embedding = dir.tensor(embedding_name), head = dir.tensor(head_name);
-  const bool same = embedding.sizes() == head.sizes() && at::equal(embedding, head.to(embedding.scalar_type()));
+  const bool same =
+      embedding.sizes() == head.sizes() && at::equal(embedding, head.to(embedding.scalar_type()));
   return same ? HeadSource::kTied : HeadSource::kOwn;
 }
 
 void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
     if (token_ids[i] >= 0 && token_ids[i] < vocab_size) continue;
-    throw UserError(ErrorKind::kData, {.error = "a token id is outside the model's vocabulary",
-                                       .where = fmt::format("token {}", i),
-                                       .what = fmt::format("{}, the embedding has {} rows", token_ids[i], vocab_size),
-                                       .fix = "use the tokenizer.json of the model directory"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "a token id is outside the model's vocabulary",
+                     .where = fmt::format("token {}", i),
+                     .what = fmt::format("{}, the embedding has {} rows", token_ids[i], vocab_size),
+                     .fix = "use the tokenizer.json of the model directory"});
   }
 }
 
 void require_vision_input(const VisionInput& images, const VisionDescription& vision) {
   const auto fail = [](std::string what) {
-    throw UserError(ErrorKind::kData, {.error = "image patches do not match the model",
-                                       .where = "pixel_values",
-                                       .what = std::move(what),
-                                       .fix = "make patches with the preprocessor_config.json of the model directory"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "image patches do not match the model",
+         .where = "pixel_values",
+         .what = std::move(what),
+         .fix = "make patches with the preprocessor_config.json of the model directory"});
   };
   int64_t num_rows = 0;
   for (const auto& [t, h, w] : images.grid_thw) {
-    if (t < 1 || h < 1 || w < 1 || h % vision.spatial_merge_size != 0 || w % vision.spatial_merge_size != 0) {
+    if (t < 1 || h < 1 || w < 1 || h % vision.spatial_merge_size != 0 ||
+        w % vision.spatial_merge_size != 0) {
       fail(fmt::format("grid {}x{}x{}, merge {}", t, h, w, vision.spatial_merge_size));
     }
     num_rows += t * h * w;
   }
   const int64_t width = vision.patch_width();
   const at::Tensor& pixels = images.pixel_values_NC;
-  if (!pixels.defined() || pixels.dim() != 2 || pixels.size(0) != num_rows || pixels.size(1) != width) {
-    fail(fmt::format("{} for {} rows of {} values", pixels.defined() ? c10::str(pixels.sizes()) : "nothing", num_rows, width));
+  if (!pixels.defined() || pixels.dim() != 2 || pixels.size(0) != num_rows ||
+      pixels.size(1) != width) {
+    fail(fmt::format("{} for {} rows of {} values",
+                     pixels.defined() ? c10::str(pixels.sizes()) : "nothing", num_rows, width));
   }
 }
 
@@ -69,13 +77,19 @@ void require_vision_input(const VisionInput& images, const VisionDescription& vi
 
 struct Model::Impl {
   /// @param source  takes from the loader
-  Impl(ModelDescription model_description, const ModelOptions& model_options, ParameterLoader& loader, LayerSource& source)
-      : description(std::move(model_description)), options(model_options), tower(description.vision, source) {
+  Impl(ModelDescription model_description, const ModelOptions& model_options,
+       ParameterLoader& loader, LayerSource& source)
+      : description(std::move(model_description)),
+        options(model_options),
+        tower(description.vision, source) {
     const TextDescription& text = description.text;
-    const std::string embedding_name = text.embedding + ".weight", head_name = text.head.module + ".weight";
-    const HeadSource head_from = head_source(loader.dir(), description.tie_word_embeddings, embedding_name, head_name);
+    const std::string embedding_name = text.embedding + ".weight",
+                      head_name = text.head.module + ".weight";
+    const HeadSource head_from =
+        head_source(loader.dir(), description.tie_word_embeddings, embedding_name, head_name);
     const std::vector<int64_t> shape{text.vocab_size, text.hidden_size};
-    embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? head_name : embedding_name, embedding_name, shape);
+    embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? head_name : embedding_name,
+                               embedding_name, shape);
     decoder = std::make_unique<Decoder>(text, source);
     tower.set_gradient_checkpointing(options.gradient_checkpointing);
     decoder->set_gradient_checkpointing(options.gradient_checkpointing);
@@ -110,12 +124,15 @@ struct Model::Impl {
 Model::Model() = default;
 
 std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOptions& options) {
-  REMATCH_CHECK(options.dtype == at::kFloat || options.dtype == at::kBFloat16, at::toString(options.dtype));
+  REMATCH_CHECK(options.dtype == at::kFloat || options.dtype == at::kBFloat16,
+                at::toString(options.dtype));
   const at::NoGradGuard no_grad;
   ModelDescription description = describe_model(model_dir);
   require_supported(description, join_path(model_dir, "config.json"));
   ParameterLoader loader(HfDir::open(model_dir, description.file_names), options);
-  LayerSource source([&loader](const std::string& name, const std::vector<int64_t>& shape) { return loader.take(name, shape); });
+  LayerSource source([&loader](const std::string& name, const std::vector<int64_t>& shape) {
+    return loader.take(name, shape);
+  });
   std::shared_ptr<Model> model(new Model);
   model->impl_ = std::make_unique<Impl>(std::move(description), options, loader, source);
   return model;
@@ -132,7 +149,8 @@ std::vector<std::pair<std::string, LinearWeights>> Model::linears() const {
   return linears;
 }
 
-void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers,
+void Model::attach(std::shared_ptr<Adapter> adapter,
+                   const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers,
                    std::shared_ptr<const TokenRows> embedding_rows) {
   size_t num_attached = 0;
   for (const auto& [module, layer] : impl_->linears) {
@@ -140,7 +158,8 @@ void Model::attach(std::shared_ptr<Adapter> adapter, const std::map<std::string,
     layer->adapter = found == layers.end() ? nullptr : found->second;
     num_attached += found == layers.end() ? 0 : 1;
   }
-  REMATCH_CHECK(num_attached == layers.size(), fmt::format("{} layers, {} of them in the model", layers.size(), num_attached));
+  REMATCH_CHECK(num_attached == layers.size(),
+                fmt::format("{} layers, {} of them in the model", layers.size(), num_attached));
   if (impl_->tied) impl_->head.adapter = embedding_rows;
   impl_->embedding_rows = std::move(embedding_rows);
   impl_->adapter = std::move(adapter);
@@ -157,7 +176,8 @@ at::Tensor Model::parameter(const std::string& name) const {
 VisionFeatures Model::encode_images(const VisionInput& images) const {
   if (images.grid_thw.empty()) return {};
   require_vision_input(images, impl_->description.vision);
-  VisionTowerOutput output = impl_->tower.forward(upload(images.pixel_values_NC, device()), images.grid_thw);
+  VisionTowerOutput output =
+      impl_->tower.forward(upload(images.pixel_values_NC, device()), images.grid_thw);
   return {std::move(output.embeds_MH), std::move(output.deepstack_MH)};
 }
 
@@ -172,9 +192,11 @@ at::Tensor Model::positions_3T(const RowInput& row) const {
   for (size_t s = 0; s < row.segment_lens.size(); ++s) {
     const int64_t end = begin + row.segment_lens[s];
     REMATCH_CHECK(end <= num_tokens, fmt::format("segments end at {} of {}", end, num_tokens));
-    const std::vector<int64_t> token_ids(row.token_ids.begin() + begin, row.token_ids.begin() + end);
+    const std::vector<int64_t> token_ids(row.token_ids.begin() + begin,
+                                         row.token_ids.begin() + end);
     static const std::vector<GridThw> kNoGrids;
-    const Positions segment = position_ids(token_ids, row.grids.empty() ? kNoGrids : row.grids[s], options, fmt::format("segment {}", s));
+    const Positions segment = position_ids(token_ids, row.grids.empty() ? kNoGrids : row.grids[s],
+                                           options, fmt::format("segment {}", s));
     for (size_t axis = 0; axis < 3; ++axis) {
       std::copy(segment.rows[axis].begin(), segment.rows[axis].end(),
                 positions.data_ptr<int64_t>() + static_cast<int64_t>(axis) * num_tokens + begin);
@@ -190,10 +212,12 @@ at::Tensor Model::forward_TH(const RowInput& row, const VisionFeatures& features
   const at::Tensor positions = positions_3T(row);
   std::vector<int64_t> visual;
   for (size_t i = 0; i < row.token_ids.size(); ++i) {
-    if (row.token_ids[i] == impl_->description.image_token_id) visual.push_back(static_cast<int64_t>(i));
+    if (row.token_ids[i] == impl_->description.image_token_id)
+      visual.push_back(static_cast<int64_t>(i));
   }
   const int64_t num_visual = features.embeds_MH.defined() ? features.embeds_MH.size(0) : 0;
-  REMATCH_CHECK(num_visual == static_cast<int64_t>(visual.size()), fmt::format("{} visual tokens for {} pads", num_visual, visual.size()));
+  REMATCH_CHECK(num_visual == static_cast<int64_t>(visual.size()),
+                fmt::format("{} visual tokens for {} pads", num_visual, visual.size()));
   at::Tensor embeds = embed(at::tensor(row.token_ids, at::kLong));
   at::Tensor visual_idx;
   if (num_visual > 0) {
@@ -204,18 +228,22 @@ at::Tensor Model::forward_TH(const RowInput& row, const VisionFeatures& features
   return decode_TH(embeds, positions, attention, visual_idx, features.deepstack_MH);
 }
 
-at::Tensor Model::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T, AttentionContext& attention,
-                            const at::Tensor& visual_idx_M, const std::vector<at::Tensor>& deepstack_MH) const {
+at::Tensor Model::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
+                            AttentionContext& attention, const at::Tensor& visual_idx_M,
+                            const std::vector<at::Tensor>& deepstack_MH) const {
   return impl_->decoder->forward(embeds_TH, positions_3T, attention, {visual_idx_M, deepstack_MH});
 }
 
 at::Tensor Model::embed(const at::Tensor& token_ids) const {
   const int64_t pad = impl_->description.text.pad_token_id;
-  if (impl_->embedding_rows) return impl_->embedding_rows->embed(impl_->embedding, upload(token_ids, device()), pad);
+  if (impl_->embedding_rows)
+    return impl_->embedding_rows->embed(impl_->embedding, upload(token_ids, device()), pad);
   return at::embedding(impl_->embedding, upload(token_ids, device()), pad);
 }
 
-at::Tensor Model::head_KV(const at::Tensor& hidden_KH) const { return linear(hidden_KH, impl_->head); }
+at::Tensor Model::head_KV(const at::Tensor& hidden_KH) const {
+  return linear(hidden_KH, impl_->head);
+}
 
 const LinearWeights& Model::head() const { return impl_->head; }
 

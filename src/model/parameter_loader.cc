@@ -9,24 +9,31 @@
 
 namespace rematch {
 
-at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& as, const std::vector<int64_t>& shape) {
+at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& as,
+                                    const std::vector<int64_t>& shape) {
   const std::vector<int64_t> found = dir_->shape(name);
   if (found != shape) {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} has the wrong shape", name),
-                                       .where = dir_->path(),
-                                       .what = fmt::format("[{}] in the checkpoint, [{}] according to config.json", fmt::join(found, ", "),
-                                                           fmt::join(shape, ", ")),
-                                       .fix = "check that config.json belongs to these weights"});
+    throw UserError(ErrorKind::kData,
+                    {.error = fmt::format("tensor {} has the wrong shape", name),
+                     .where = dir_->path(),
+                     .what = fmt::format("[{}] in the checkpoint, [{}] according to config.json",
+                                         fmt::join(found, ", "), fmt::join(shape, ", ")),
+                     .fix = "check that config.json belongs to these weights"});
   }
   const at::ScalarType stored = dir_->dtype(name);
-  if (stored != at::kFloat && stored != at::kBFloat16 && stored != at::kHalf && stored != at::kDouble) {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("tensor {} has the wrong dtype", name),
-                                       .where = dir_->path(),
-                                       .what = at::toString(stored),
-                                       .fix = "use weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
+  if (stored != at::kFloat && stored != at::kBFloat16 && stored != at::kHalf &&
+      stored != at::kDouble) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("tensor {} has the wrong dtype", name),
+         .where = dir_->path(),
+         .what = at::toString(stored),
+         .fix = "use weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
   }
-  const at::Tensor tensor = options_.device.is_meta() ? at::empty(shape, at::TensorOptions(options_.dtype).device(options_.device))
-                                                      : dir_->tensor(name).to(options_.dtype).to(options_.device);
+  const at::Tensor tensor =
+      options_.device.is_meta()
+          ? at::empty(shape, at::TensorOptions(options_.dtype).device(options_.device))
+          : dir_->tensor(name).to(options_.dtype).to(options_.device);
   parameters_.push_back({as, tensor});
   used_.push_back(name);
   return tensor;
@@ -36,7 +43,8 @@ std::vector<std::string> ParameterLoader::unused() const {
   const std::set<std::string> used(used_.begin(), used_.end());
   const auto is_rotary_table = [](const std::string& name) {
     const std::string suffix = "inv_freq";
-    return name.size() >= suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+    return name.size() >= suffix.size() &&
+           name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
   };
   std::vector<std::string> names;
   for (const std::string& name : dir_->names()) {

@@ -11,12 +11,17 @@ namespace rematch {
 /// Reads parameters from a checkpoint one by one, checks them, and remembers which have been read.
 class ParameterLoader {
  public:
-  ParameterLoader(std::shared_ptr<const HfDir> dir, const ModelOptions& options) : dir_(std::move(dir)), options_(options) {}
+  ParameterLoader(std::shared_ptr<const HfDir> dir, const ModelOptions& options)
+      : dir_(std::move(dir)), options_(options) {}
 
-  /// The tensor `name` in the model's dtype on its device. @throws UserError (data) when missing, misshapen or not of a float dtype
-  at::Tensor take(const std::string& name, const std::vector<int64_t>& shape) { return take_as(name, name, shape); }
+  /// The tensor `name` in the model's dtype on its device. @throws UserError (data) when missing,
+  /// misshapen or not of a float dtype
+  at::Tensor take(const std::string& name, const std::vector<int64_t>& shape) {
+    return take_as(name, name, shape);
+  }
   /// As take(), but the parameter is called `as`.
-  at::Tensor take_as(const std::string& name, const std::string& as, const std::vector<int64_t>& shape);
+  at::Tensor take_as(const std::string& name, const std::string& as,
+                     const std::vector<int64_t>& shape);
   /// Counts a tensor as used without loading it as a parameter.
   void skip(const std::string& name) { used_.push_back(name); }
 

@@ -10,16 +10,18 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void mismatch(const std::string& where, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = "image pads and images do not match",
-                                     .where = where,
-                                     .what = std::move(what),
-                                     .fix = "pass one image for each run of pads, expanded to (height/32)·(width/32) pads"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "image pads and images do not match",
+       .where = where,
+       .what = std::move(what),
+       .fix = "pass one image for each run of pads, expanded to (height/32)·(width/32) pads"});
 }
 
 }  // namespace
 
-Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids, const PositionOptions& options,
-                       const std::string& where) {
+Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids,
+                       const PositionOptions& options, const std::string& where) {
   Positions positions;
   for (auto& row : positions.rows) row.reserve(token_ids.size());
   int64_t cursor = 0;
@@ -31,12 +33,15 @@ Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<
       ++i;
       continue;
     }
-    if (image == grids.size()) mismatch(where, fmt::format("a pad at token {} after the last of {} images", i, grids.size()));
+    if (image == grids.size())
+      mismatch(where,
+               fmt::format("a pad at token {} after the last of {} images", i, grids.size()));
     const auto [t, h, w] = grids[image];
     const int64_t height = h / options.merge_size, width = w / options.merge_size;
     for (int64_t k = 0; k < t * height * width; ++k, ++i) {
       if (i == token_ids.size() || token_ids[i] != options.image_token_id) {
-        mismatch(where, fmt::format("image {} needs {} pads, found {}", image, t * height * width, k));
+        mismatch(where,
+                 fmt::format("image {} needs {} pads, found {}", image, t * height * width, k));
       }
       positions.rows[0].push_back(cursor + k / (height * width));
       positions.rows[1].push_back(cursor + k / width % height);
@@ -45,7 +50,8 @@ Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<
     cursor += std::max(height, width);
     ++image;
   }
-  if (image != grids.size()) mismatch(where, fmt::format("{} images, but pads for {}", grids.size(), image));
+  if (image != grids.size())
+    mismatch(where, fmt::format("{} images, but pads for {}", grids.size(), image));
   for (const auto& row : positions.rows) {
     for (const int64_t position : row) positions.next = std::max(positions.next, position + 1);
   }

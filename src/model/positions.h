@@ -20,12 +20,12 @@ struct Positions {
   int64_t next = 0;  ///< position of the token that would follow (its three rows are equal)
 };
 
-/// mRoPE positions of one segment (MODEL 5): text counts up, an image spreads over (t, h, w) and moves the counter by its longer merged
-/// side.
+/// mRoPE positions of one segment (MODEL 5): text counts up, an image spreads over (t, h, w) and
+/// moves the counter by its longer merged side.
 /// @param token_ids  with image pads expanded
 /// @param grids      patches (t, h, w) of each image, in order
 /// @throws UserError (data) when pads and grids disagree; names `where`
-Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids, const PositionOptions& options,
-                       const std::string& where = "row");
+Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids,
+                       const PositionOptions& options, const std::string& where = "row");
 
 }  // namespace rematch

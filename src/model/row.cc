@@ -29,7 +29,8 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels) {
   RowBatch batch;
   std::vector<std::shared_ptr<const Patches>> patches;
   for (const auto& segment : row.segments) {
-    batch.input.token_ids.insert(batch.input.token_ids.end(), segment->token_ids.begin(), segment->token_ids.end());
+    batch.input.token_ids.insert(batch.input.token_ids.end(), segment->token_ids.begin(),
+                                 segment->token_ids.end());
     batch.input.segment_lens.push_back(segment->encoded_len());
     std::vector<GridThw>& grids = batch.input.grids.emplace_back();
     for (const ImageRef& image : segment->images) {
@@ -43,7 +44,8 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels) {
 }
 
 at::Tensor forward_row(const Model& model, const RowBatch& batch, FeatureCache* kept) {
-  return model.forward_TH(batch.input, kept != nullptr ? kept->features(model, batch.images) : model.encode_images(batch.images));
+  return model.forward_TH(batch.input, kept != nullptr ? kept->features(model, batch.images)
+                                                       : model.encode_images(batch.images));
 }
 
 }  // namespace rematch

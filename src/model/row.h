@@ -20,7 +20,8 @@ struct RowBatch {
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
-/// Turns a packed row into tensors of the host; pixels come from `pixels`. The model moves to its device what it reads.
+/// Turns a packed row into tensors of the host; pixels come from `pixels`. The model moves to its
+/// device what it reads.
 /// @throws UserError whatever `pixels` throws
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels);
 

@@ -23,13 +23,15 @@ bool set_dtype(Json& object, const std::string& dtype_name) {
 
 }  // namespace
 
-std::string config_with_dtype(const std::string& config_text, const std::string& dtype_name, const std::string& where) {
+std::string config_with_dtype(const std::string& config_text, const std::string& dtype_name,
+                              const std::string& where) {
   Json root = parse_json(config_text, where);
   if (!root.is_object()) return config_text;
   bool changed = set_dtype(root, dtype_name);
   for (const char* part : {"text_config", "vision_config"}) {
     const auto found = root.find(part);
-    if (found != root.end() && found->is_object()) changed = set_dtype(*found, dtype_name) || changed;
+    if (found != root.end() && found->is_object())
+      changed = set_dtype(*found, dtype_name) || changed;
   }
   return changed ? python_json(root, 2) + "\n" : config_text;
 }
@@ -37,15 +39,18 @@ std::string config_with_dtype(const std::string& config_text, const std::string&
 void untie_config(Json& config) {
   config["tie_word_embeddings"] = false;
   const auto text = config.find("text_config");
-  if (text != config.end() && text->is_object() && text->contains("tie_word_embeddings")) (*text)["tie_word_embeddings"] = false;
+  if (text != config.end() && text->is_object() && text->contains("tie_word_embeddings"))
+    (*text)["tie_word_embeddings"] = false;
 }
 
-void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory, const SaveOptions& options) {
+void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory,
+                   const SaveOptions& options) {
   const FileNames& file_names = model.description().file_names;
   const auto source = file_names.empty() ? nullptr : HfDir::open(source_dir, file_names);
   std::vector<TensorEntry> tensors;
   for (const NamedParameter& parameter : model.parameters()) {
-    tensors.push_back({source ? source->stored_name(parameter.name) : parameter.name, parameter.tensor});
+    tensors.push_back(
+        {source ? source->stored_name(parameter.name) : parameter.name, parameter.tensor});
   }
   write_hf_weights(directory, tensors, options);
   const std::string config_path = join_path(source_dir, "config.json");

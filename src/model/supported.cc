@@ -17,11 +17,15 @@ void require_supported(const ModelDescription& model, const std::string& where) 
   const auto is_rms = [](const NormDescription& norm) { return norm.kind == NormKind::kRms; };
   const TextDescription& text = model.text;
   for (const LayerDescription& layer : text.layers) {
-    require(is_rms(layer.attention_norm) && is_rms(layer.mlp_norm), layer.mlp_norm.module, "only RMS norms in the decoder");
-    require(layer.q_norm.has_value() == layer.k_norm.has_value(), layer.q.module, "only norms on both queries and keys");
-    require(!layer.q_norm || (is_rms(*layer.q_norm) && is_rms(*layer.k_norm)), layer.q.module, "only RMS norms on heads");
+    require(is_rms(layer.attention_norm) && is_rms(layer.mlp_norm), layer.mlp_norm.module,
+            "only RMS norms in the decoder");
+    require(layer.q_norm.has_value() == layer.k_norm.has_value(), layer.q.module,
+            "only norms on both queries and keys");
+    require(!layer.q_norm || (is_rms(*layer.q_norm) && is_rms(*layer.k_norm)), layer.q.module,
+            "only RMS norms on heads");
     require(layer.window == 0, layer.q.module, "only attention to all earlier tokens");
-    require(layer.mlp.gate.has_value() && layer.mlp.activation == Activation::kSilu, layer.mlp.up.module, "only gated SiLU");
+    require(layer.mlp.gate.has_value() && layer.mlp.activation == Activation::kSilu,
+            layer.mlp.up.module, "only gated SiLU");
   }
   require(is_rms(text.final_norm), text.final_norm.module, "only an RMS norm");
   require(!text.head.has_bias, text.head.module, "only a head without bias");
@@ -30,8 +34,10 @@ void require_supported(const ModelDescription& model, const std::string& where) 
     const bool is_gated = block.mlp.gate && block.mlp.activation == Activation::kSilu;
     const bool is_plain = !block.mlp.gate && block.mlp.activation == Activation::kGeluTanh;
     require(is_gated || is_plain, block.mlp.up.module, "only gated SiLU and ungated GELU (tanh)");
-    require(block.window == 0 || block.window == vision.window(), block.qkv.module, "only windows of one size");
-    require(block.window % vision.spatial_merge_size == 0, block.qkv.module, "only windows of whole visual tokens");
+    require(block.window == 0 || block.window == vision.window(), block.qkv.module,
+            "only windows of one size");
+    require(block.window % vision.spatial_merge_size == 0, block.qkv.module,
+            "only windows of whole visual tokens");
   }
   const auto require_merger = [&](const MergerDescription& merger) {
     require(merger.activation == Activation::kGeluErf, merger.fc1.module, "only GELU (erf)");

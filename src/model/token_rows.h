@@ -8,8 +8,9 @@
 
 namespace rematch {
 
-/// Trained rows of an embedding or of a head (PEFT's `trainable_token_indices`): they take the place of the base's rows, which are never
-/// written. With tied weights one object serves both. Shapes: K trained rows, V tokens, H hidden.
+/// Trained rows of an embedding or of a head (PEFT's `trainable_token_indices`): they take the
+/// place of the base's rows, which are never written. With tied weights one object serves both.
+/// Shapes: K trained rows, V tokens, H hidden.
 class TokenRows : public LinearAdapter {
  public:
   /// @param token_ids   K distinct ids below num_tokens
@@ -24,7 +25,8 @@ class TokenRows : public LinearAdapter {
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
   std::vector<at::Tensor> parameters() const override { return {rows_KH_}; }
 
-  /// Look-up in an embedding whose rows are replaced. @param token_ids  int64, any shape. @param pad  id without a gradient; -1 = none
+  /// Look-up in an embedding whose rows are replaced. @param token_ids  int64, any shape. @param
+  /// pad  id without a gradient; -1 = none
   at::Tensor embed(const at::Tensor& weight_VH, const at::Tensor& token_ids, int64_t pad) const;
   /// A copy of the base's matrix with the rows in place.
   at::Tensor merged(const at::Tensor& weight_VH) const;

@@ -14,7 +14,8 @@ void fill_merger(PatchMerger& merger, const MergerDescription& description, Laye
   merger.norm_after_shuffle = description.norm_after_shuffle;
 }
 
-void fill_block(VisionBlock& block, const VisionBlockDescription& description, LayerSource& source) {
+void fill_block(VisionBlock& block, const VisionBlockDescription& description,
+                LayerSource& source) {
   block.norm1 = source.norm(description.norm1);
   block.norm2 = source.norm(description.norm2);
   source.fill(block.qkv, description.qkv);
@@ -30,7 +31,8 @@ at::Tensor normed(const at::Tensor& x, const LayerNormWeights& norm) {
 
 at::Tensor feed_forward(const at::Tensor& x, const VisionBlock& block) {
   const bool is_gated = block.gate.weight.defined();
-  const at::Tensor inner = is_gated ? at::silu(linear(x, block.gate)) * linear(x, block.fc1) : gelu_tanh(linear(x, block.fc1));
+  const at::Tensor inner = is_gated ? at::silu(linear(x, block.gate)) * linear(x, block.fc1)
+                                    : gelu_tanh(linear(x, block.fc1));
   return linear(inner, block.fc2);
 }
 
@@ -38,37 +40,52 @@ at::Tensor feed_forward(const at::Tensor& x, const VisionBlock& block) {
 
 at::Tensor PatchMerger::forward(const at::Tensor& hidden_ND) const {
   // Rows are in block order, so this view is the 2×2 merge.
-  const auto shuffled = [&](const at::Tensor& rows) { return rows.reshape({-1, fc1.weight.size(1)}); };
-  const at::Tensor x = norm_after_shuffle ? normed(shuffled(hidden_ND), norm) : shuffled(normed(hidden_ND, norm));
+  const auto shuffled = [&](const at::Tensor& rows) {
+    return rows.reshape({-1, fc1.weight.size(1)});
+  };
+  const at::Tensor x =
+      norm_after_shuffle ? normed(shuffled(hidden_ND), norm) : shuffled(normed(hidden_ND, norm));
   return linear(gelu_erf(linear(x, fc1)), fc2);
 }
 
 VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
-    : vision_(vision), blocks_(vision.blocks.size()), deepstack_mergers_(vision.deepstack_mergers.size()) {
-  const LinearDescription& patch_embed = vision.patch_embed;  // a convolution, which cannot have an adapter
-  patch_embed_.weight = source.take(patch_embed.module + ".weight", {vision.hidden_size, vision.in_channels, vision.temporal_patch_size,
-                                                                     vision.patch_size, vision.patch_size});
-  if (patch_embed.has_bias) patch_embed_.bias = source.take(patch_embed.module + ".bias", {vision.hidden_size});
+    : vision_(vision),
+      blocks_(vision.blocks.size()),
+      deepstack_mergers_(vision.deepstack_mergers.size()) {
+  // a convolution, which cannot have an adapter
+  const LinearDescription& patch_embed = vision.patch_embed;
+  patch_embed_.weight =
+      source.take(patch_embed.module + ".weight",
+                  {vision.hidden_size, vision.in_channels, vision.temporal_patch_size,
+                   vision.patch_size, vision.patch_size});
+  if (patch_embed.has_bias)
+    patch_embed_.bias = source.take(patch_embed.module + ".bias", {vision.hidden_size});
   if (!vision.position_table.empty()) {
-    pos_embed_ = source.take(vision.position_table + ".weight", {vision.num_position_embeddings, vision.hidden_size});
+    pos_embed_ = source.take(vision.position_table + ".weight",
+                             {vision.num_position_embeddings, vision.hidden_size});
   }
   for (size_t i = 0; i < blocks_.size(); ++i) fill_block(blocks_[i], vision.blocks[i], source);
   fill_merger(merger_, vision.merger, source);
-  for (size_t i = 0; i < deepstack_mergers_.size(); ++i) fill_merger(deepstack_mergers_[i], vision.deepstack_mergers[i], source);
+  for (size_t i = 0; i < deepstack_mergers_.size(); ++i)
+    fill_merger(deepstack_mergers_[i], vision.deepstack_mergers[i], source);
 }
 
 at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const {
-  // The convolution has kernel = stride, one output per row. conv3d itself, because a matmul rounds differently (MODEL 3.1).
+  // The convolution has kernel = stride, one output per row. conv3d itself, because a matmul rounds
+  // differently (MODEL 3.1).
   const at::Tensor& weight = patch_embed_.weight;
-  const at::Tensor patches = pixel_values_NC.to(weight.options().requires_grad(false))
-                                 .reshape({-1, weight.size(1), weight.size(2), weight.size(3), weight.size(4)});
-  return at::conv3d(patches, weight, patch_embed_.bias, weight.sizes().slice(2)).reshape({-1, vision_.hidden_size});
+  const at::Tensor patches =
+      pixel_values_NC.to(weight.options().requires_grad(false))
+          .reshape({-1, weight.size(1), weight.size(2), weight.size(3), weight.size(4)});
+  return at::conv3d(patches, weight, patch_embed_.bias, weight.sizes().slice(2))
+      .reshape({-1, vision_.hidden_size});
 }
 
-at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope,
-                                      SegmentAttention& attention) const {
+at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND,
+                                      const RopeTable& rope, SegmentAttention& attention) const {
   const int64_t num_heads = vision_.num_heads;
-  const at::Tensor qkv = linear(normed(hidden_ND, block.norm1), block.qkv).reshape({hidden_ND.size(0), 3, num_heads, -1});
+  const at::Tensor qkv = linear(normed(hidden_ND, block.norm1), block.qkv)
+                             .reshape({hidden_ND.size(0), 3, num_heads, -1});
   const at::ScalarType dtype = qkv.scalar_type();
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
   const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rope).to(dtype);
@@ -77,10 +94,14 @@ at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor
   return hidden + feed_forward(normed(hidden, block.norm2), block);
 }
 
-VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const std::vector<GridThw>& grid_thw) const {
-  const VisionRows rows = make_vision_rows(grid_thw, vision_, pos_embed_, patch_embed_.weight.device());
-  // Every layer but attention treats rows alone, so the order of windows is taken once and given back once.
-  at::Tensor hidden = patch_embed_ND(rows.order_N.defined() ? pixel_values_NC.index_select(0, rows.order_N) : pixel_values_NC);
+VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC,
+                                       const std::vector<GridThw>& grid_thw) const {
+  const VisionRows rows =
+      make_vision_rows(grid_thw, vision_, pos_embed_, patch_embed_.weight.device());
+  // Every layer but attention treats rows alone, so the order of windows is taken once and given
+  // back once.
+  at::Tensor hidden = patch_embed_ND(
+      rows.order_N.defined() ? pixel_values_NC.index_select(0, rows.order_N) : pixel_values_NC);
   if (rows.position_ND.defined()) hidden = hidden + rows.position_ND;
   const auto merged = [&](const PatchMerger& merger) {
     const at::Tensor tokens = merger.forward(hidden);
@@ -90,15 +111,19 @@ VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC, const 
   const auto in_windows = std::make_shared<SegmentAttention>(rows.window_lens, /*is_causal=*/false);
   VisionTowerOutput output;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    const std::shared_ptr<SegmentAttention>& attention = vision_.blocks[i].window > 0 ? in_windows : in_frames;
-    hidden = !checkpointing_ ? block_forward(blocks_[i], hidden, rows.rope, *attention)
-                             : checkpointed(
-                                   [this, i, rope = rows.rope, attention](const std::vector<at::Tensor>& inputs) {
-                                     return block_forward(blocks_[i], inputs[0], rope, *attention);
-                                   },
-                                   {hidden});
+    const std::shared_ptr<SegmentAttention>& attention =
+        vision_.blocks[i].window > 0 ? in_windows : in_frames;
+    hidden =
+        !checkpointing_
+            ? block_forward(blocks_[i], hidden, rows.rope, *attention)
+            : checkpointed(
+                  [this, i, rope = rows.rope, attention](const std::vector<at::Tensor>& inputs) {
+                    return block_forward(blocks_[i], inputs[0], rope, *attention);
+                  },
+                  {hidden});
     const int64_t merger = vision_.blocks[i].deepstack_merger;
-    if (merger >= 0) output.deepstack_MH.push_back(merged(deepstack_mergers_[static_cast<size_t>(merger)]));
+    if (merger >= 0)
+      output.deepstack_MH.push_back(merged(deepstack_mergers_[static_cast<size_t>(merger)]));
   }
   output.embeds_MH = merged(merger_);
   return output;

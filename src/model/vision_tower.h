@@ -49,16 +49,18 @@ class VisionTower {
 
   /// @param pixel_values_NC  rows of all images in order, any float dtype
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
-  VisionTowerOutput forward(const at::Tensor& pixel_values_NC, const std::vector<GridThw>& grid_thw) const;
+  VisionTowerOutput forward(const at::Tensor& pixel_values_NC,
+                            const std::vector<GridThw>& grid_thw) const;
 
-  /// Keeps only the inputs of each block and recomputes the rest in the backward pass (nn/checkpoint.h). The tower must then outlive
-  /// its graphs.
+  /// Keeps only the inputs of each block and recomputes the rest in the backward pass
+  /// (nn/checkpoint.h). The tower must then outlive its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;
   /// @param attention  of the rows that attend to each other: frames or windows
-  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND, const RopeTable& rope, SegmentAttention& attention) const;
+  at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND,
+                           const RopeTable& rope, SegmentAttention& attention) const;
 
   const VisionDescription& vision_;
   LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]

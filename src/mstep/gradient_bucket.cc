@@ -14,8 +14,11 @@ at::Tensor shaped(const at::Tensor& flat, int64_t begin, const at::Tensor& as) {
   return flat.narrow(0, begin, as.numel()).view(as.sizes());
 }
 
-/// Of each of an owner's parcels, whether it has a tensor; they lie at the beginning of its chunk, behind one value that is always there.
-at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) { return flat.narrow(0, begin + 1, static_cast<int64_t>(count)); }
+/// Of each of an owner's parcels, whether it has a tensor; they lie at the beginning of its chunk,
+/// behind one value that is always there.
+at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) {
+  return flat.narrow(0, begin + 1, static_cast<int64_t>(count));
+}
 
 std::vector<float> flags_in(const at::Tensor& flat, int64_t begin, size_t count) {
   const at::Tensor host = flags_at(flat, begin, count).cpu();
@@ -37,7 +40,8 @@ std::vector<int64_t> begins_of(const std::vector<int64_t>& counts) {
 
 GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& group)
     : parcels_(std::move(parcels)), by_owner_(static_cast<size_t>(group.size())), group_(group) {
-  for (GradientParcel* parcel : parcels_) by_owner_[static_cast<size_t>(parcel->owner)].push_back(parcel);
+  for (GradientParcel* parcel : parcels_)
+    by_owner_[static_cast<size_t>(parcel->owner)].push_back(parcel);
   for (const std::vector<GradientParcel*>& theirs : by_owner_) {
     int64_t size = 1 + std::ssize(theirs);  // a chunk is never empty
     for (size_t i = 0; i < theirs.size(); ++i) {
@@ -96,27 +100,33 @@ void GradientBucket::settle() {
   const std::vector<GradientParcel*>& mine = by_owner_[static_cast<size_t>(group_.rank())];
   std::vector<std::vector<float>> flags(receive_begins_.size());  // none of this rank's own
   for (size_t rank = 0; rank < flags.size(); ++rank) {
-    if (static_cast<int>(rank) != group_.rank()) flags[rank] = flags_in(receive_, receive_begins_[rank], mine.size());
+    if (static_cast<int>(rank) != group_.rank())
+      flags[rank] = flags_in(receive_, receive_begins_[rank], mine.size());
   }
   for (GradientParcel* parcel : mine) {
     std::vector<at::Tensor> parts(flags.size());
     for (size_t rank = 0; rank < parts.size(); ++rank) {
       const bool has_part = !flags[rank].empty() && flags[rank][parcel->index] != 0;
-      if (has_part) parts[rank] = shaped(receive_, receive_begins_[rank] + parcel->values_at, parcel->parameter);
+      if (has_part)
+        parts[rank] =
+            shaped(receive_, receive_begins_[rank] + parcel->values_at, parcel->parameter);
     }
     parcel->sum = sum_with_turn(*parcel, parts);
   }
 }
 
-/// A parcel's sum and the gradients of a turn, added in rank order; undefined where there are none. Takes this rank's own from the parcel,
-/// and makes it the sum if nothing comes before it, or one gradient alone: a + b is b + a to the bit.
+/// A parcel's sum and the gradients of a turn, added in rank order; undefined where there are none.
+/// Takes this rank's own from the parcel, and makes it the sum if nothing comes before it, or one
+/// gradient alone: a + b is b + a to the bit.
 /// @param parts  of the other ranks, parts of receive_
-at::Tensor GradientBucket::sum_with_turn(GradientParcel& parcel, const std::vector<at::Tensor>& parts) const {
+at::Tensor GradientBucket::sum_with_turn(GradientParcel& parcel,
+                                         const std::vector<at::Tensor>& parts) const {
   at::Tensor sum = std::exchange(parcel.sum, at::Tensor());
   bool is_received = false;  // the sum is still a part of receive_
   for (int rank = 0; rank < group_.size(); ++rank) {
     const bool is_own = rank == group_.rank();
-    const at::Tensor part = is_own ? std::exchange(parcel.row, at::Tensor()) : parts[static_cast<size_t>(rank)];
+    const at::Tensor part =
+        is_own ? std::exchange(parcel.row, at::Tensor()) : parts[static_cast<size_t>(rank)];
     if (!part.defined()) continue;
     if (!sum.defined()) {
       sum = part;
@@ -129,7 +139,9 @@ at::Tensor GradientBucket::sum_with_turn(GradientParcel& parcel, const std::vect
     }
   }
   const bool is_elsewhere = sum.defined() && sum.device() != parcel.parameter.device();
-  return is_received || is_elsewhere ? at::empty_like(parcel.parameter, at::TensorOptions().dtype(at::kFloat)).copy_(sum) : sum;
+  return is_received || is_elsewhere
+             ? at::empty_like(parcel.parameter, at::TensorOptions().dtype(at::kFloat)).copy_(sum)
+             : sum;
 }
 
 void GradientBucket::discard() {
@@ -143,10 +155,12 @@ void GradientBucket::discard() {
   num_given_ = 0;
 }
 
-// Between two turns nothing is on its way: the chunks of the others lie where gradients leave from, this rank's own where they arrive.
+// Between two turns nothing is on its way: the chunks of the others lie where gradients leave from,
+// this rank's own where they arrive.
 at::Tensor GradientBucket::chunk_to_share(int owner) const {
   const auto idx = static_cast<size_t>(owner);
-  return owner == group_.rank() ? receive_.narrow(0, 0, chunk_sizes_[idx]) : send_.narrow(0, send_begins_[idx], chunk_sizes_[idx]);
+  return owner == group_.rank() ? receive_.narrow(0, 0, chunk_sizes_[idx])
+                                : send_.narrow(0, send_begins_[idx], chunk_sizes_[idx]);
 }
 
 void GradientBucket::start_sharing(const Of& of) {
@@ -180,7 +194,8 @@ void GradientBucket::finish_sharing(const Take& take) {
     const at::Tensor flat = chunk_to_share(owner);
     const std::vector<float> flags = flags_in(flat, 0, parcels.size());
     for (GradientParcel* parcel : parcels) {
-      take(*parcel, flags[parcel->index] != 0 ? shaped(flat, parcel->values_at, parcel->parameter) : at::Tensor());
+      take(*parcel, flags[parcel->index] != 0 ? shaped(flat, parcel->values_at, parcel->parameter)
+                                              : at::Tensor());
     }
   }
 }

@@ -22,7 +22,8 @@ class GradientTurns::Hook : public torch::autograd::PostAccumulateGradHook {
   size_t parcel_idx_;
 };
 
-GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& group, int64_t bucket_bytes)
+GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& group,
+                             int64_t bucket_bytes)
     : groups_(groups), group_(group), bucket_bytes_(bucket_bytes) {
   for (size_t g = 0; g < groups.size(); ++g) {
     for (size_t i = 0; i < groups[g].parameters.size(); ++i) {
@@ -35,20 +36,23 @@ GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& g
   std::iota(order.rbegin(), order.rend(), size_t{0});
   make_buckets(order);
   for (size_t i = 0; i < parcels_.size(); ++i) {
-    torch::autograd::impl::set_post_acc_grad_hooks(parcels_[i].parameter, std::make_unique<Hook>(*this, i));
+    torch::autograd::impl::set_post_acc_grad_hooks(parcels_[i].parameter,
+                                                   std::make_unique<Hook>(*this, i));
   }
 }
 
 GradientTurns::~GradientTurns() {
-  for (const GradientParcel& parcel : parcels_) torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
+  for (const GradientParcel& parcel : parcels_)
+    torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
 }
 
 // The largest first, each to the rank that has least so far; the same on every rank.
 void GradientTurns::assign_owners() {
   std::vector<size_t> order(parcels_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return parcels_[a].parameter.numel() > parcels_[b].parameter.numel(); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return parcels_[a].parameter.numel() > parcels_[b].parameter.numel();
+  });
   std::vector<int64_t> load(static_cast<size_t>(group_.size()), 0);
   for (const size_t i : order) {
     const auto least = std::min_element(load.begin(), load.end());
@@ -77,7 +81,8 @@ void GradientTurns::make_buckets(const std::vector<size_t>& order) {
 
 std::vector<ParameterGroup> GradientTurns::owned() const {
   std::vector<ParameterGroup> mine;
-  for (const ParameterGroup& group : groups_) mine.push_back({group.name, group.learning_rate, group.weight_decay, {}, {}});
+  for (const ParameterGroup& group : groups_)
+    mine.push_back({group.name, group.learning_rate, group.weight_decay, {}, {}});
   for (size_t p = 0; p < parcels_.size(); ++p) {
     if (parcels_[p].owner != group_.rank()) continue;
     const auto [g, i] = places_[p];
@@ -92,7 +97,8 @@ void GradientTurns::take(size_t parcel_idx) {
   GradientParcel& parcel = parcels_[parcel_idx];
   buckets_[parcel.bucket].give(parcel);
   // One behind the other: every rank calls the group in the same order.
-  while (num_launched_ < buckets_.size() && buckets_[num_launched_].is_full()) buckets_[num_launched_++].launch();
+  while (num_launched_ < buckets_.size() && buckets_[num_launched_].is_full())
+    buckets_[num_launched_++].launch();
 }
 
 void GradientTurns::end_turn() {
@@ -102,7 +108,8 @@ void GradientTurns::end_turn() {
 
 void GradientTurns::finish() {
   for (GradientBucket& bucket : buckets_) bucket.settle();
-  for (GradientParcel& parcel : parcels_) parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
+  for (GradientParcel& parcel : parcels_)
+    parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
   if (!knows_order_) learn_order();
 }
 
@@ -161,7 +168,8 @@ void GradientTurns::share(const GradientBucket::Of& of, const GradientBucket::Ta
 void GradientTurns::share_gradients() {
   share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
         [](GradientParcel& parcel, const at::Tensor& grad) {
-          parcel.parameter.mutable_grad() = grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
+          parcel.parameter.mutable_grad() =
+              grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
         });
 }
 

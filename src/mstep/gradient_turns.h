@@ -12,15 +12,19 @@
 
 namespace rematch {
 
-/// Adds up a window's gradients over the ranks, in turns: turn t is row t of rank 0, then row t of rank 1, … Rows are dealt to the ranks in
-/// turn, so this is the order of the window itself: the sums are those that one process with all rows would make, in the same float32
-/// additions, to the bit, whatever the number of ranks and the size of buckets. Every parameter belongs to one rank, its owner, which alone
-/// holds its sum; owners hold whole tensors, so that norms, updates and files are those of one process too.
+/// Adds up a window's gradients over the ranks, in turns: turn t is row t of rank 0, then row t of
+/// rank 1, … Rows are dealt to the ranks in turn, so this is the order of the window itself: the
+/// sums are those that one process with all rows would make, in the same float32 additions, to the
+/// bit, whatever the number of ranks and the size of buckets. Every parameter belongs to one rank,
+/// its owner, which alone holds its sum; owners hold whole tensors, so that norms, updates and
+/// files are those of one process too.
 ///
-/// While it lives, a hook takes every gradient as soon as it is complete, and a bucket of them leaves when its last one is there: it travels
-/// during the rest of the backward pass and the next row. The first rows show in which order gradients come; buckets are cut in that order
-/// from the second window on. Memory on each rank: a row on its way out and one on its way in, at most twice the trained values in float32,
-/// and the sums of what it owns. Traffic: what each row adds to the other ranks' sums, once.
+/// While it lives, a hook takes every gradient as soon as it is complete, and a bucket of them
+/// leaves when its last one is there: it travels during the rest of the backward pass and the next
+/// row. The first rows show in which order gradients come; buckets are cut in that order from the
+/// second window on. Memory on each rank: a row on its way out and one on its way in, at most twice
+/// the trained values in float32, and the sums of what it owns. Traffic: what each row adds to the
+/// other ranks' sums, once.
 class GradientTurns {
  public:
   /// @param bucket_bytes  of float32 gradients in a message; a larger tensor has one of its own
@@ -32,7 +36,8 @@ class GradientTurns {
   /// The groups with the parameters that this rank owns.
   std::vector<ParameterGroup> owned() const;
 
-  /// Ends a turn, after this rank's row, if it has one: what has no gradient is known now. Every rank calls it equally often.
+  /// Ends a turn, after this rank's row, if it has one: what has no gradient is known now. Every
+  /// rank calls it equally often.
   void end_turn();
   /// Waits for the last turn: the owned parameters' .grad are the sums, all others have none.
   void finish();
@@ -41,7 +46,8 @@ class GradientTurns {
 
   /// Clips the owned gradients by the norm of all ranks'; as clip_grad_norm.
   double clip(double max_norm);
-  /// Gives every rank the gradients of all owners (in place of sharded optimizer state), until the next turn.
+  /// Gives every rank the gradients of all owners (in place of sharded optimizer state), until the
+  /// next turn.
   void share_gradients();
   /// Gives every rank the values of all owners, after their updates.
   void share_values();
@@ -59,9 +65,11 @@ class GradientTurns {
   int64_t bucket_bytes_;
   std::vector<GradientParcel> parcels_;            ///< in the order of the groups
   std::vector<std::pair<size_t, size_t>> places_;  ///< of each parcel: group, index in it
-  std::vector<GradientBucket> buckets_;            ///< in the order in which they leave, on every rank
-  size_t num_launched_ = 0;                        ///< buckets of this turn that have left
-  std::vector<int64_t> arrivals_;                  ///< parcels in the order of their first gradients, until the order is learnt
+  /// in the order in which they leave, on every rank
+  std::vector<GradientBucket> buckets_;
+  size_t num_launched_ = 0;  ///< buckets of this turn that have left
+  /// parcels in the order of their first gradients, until the order is learnt
+  std::vector<int64_t> arrivals_;
   bool knows_order_ = false;
 };
 

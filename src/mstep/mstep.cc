@@ -39,16 +39,19 @@ void add_losses(const std::vector<LossKind>& kinds, WindowSums sums, MetricsBag&
     metrics.add("loss/" + kind.name, sums.scaled[kind.name]);
     loss += sums.scaled[kind.name];
     if (kind.name == kLabels) continue;
-    for (const char* source : {"_prefix", "_tail"}) metrics.add("loss/" + kind.name + source, sums.details.of(kind.name + source).mean());
+    for (const char* source : {"_prefix", "_tail"})
+      metrics.add("loss/" + kind.name + source, sums.details.of(kind.name + source).mean());
   }
   metrics.add("loss", loss);
 }
 
 bool is_supervised(const RowSupervision& row, const std::vector<LossKind>& kinds) {
-  return std::any_of(kinds.begin(), kinds.end(), [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
 }
 
-NonFiniteLoss non_finite(const std::string& error, const std::string& what, const std::vector<const PackedRow*>& rows) {
+NonFiniteLoss non_finite(const std::string& error, const std::string& what,
+                         const std::vector<const PackedRow*>& rows) {
   std::vector<int64_t> ids;
   std::vector<std::string> where;
   for (const PackedRow* row : rows) {
@@ -57,19 +60,23 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what, cons
       where.push_back(sample_name(segment->sample_id, segment->where));
     }
   }
-  return NonFiniteLoss({.error = error,
-                        .where = where.empty() ? "a window without rows on this rank" : join(where, ", "),
-                        .what = what,
-                        .fix = "lower training.learning_rate or training.max_grad_norm, inspect these samples, or train with "
-                               "model.torch_dtype: float32; the state before this step is saved"},
-                       std::move(ids));
+  return NonFiniteLoss(
+      {.error = error,
+       .where = where.empty() ? "a window without rows on this rank" : join(where, ", "),
+       .what = what,
+       .fix = "lower training.learning_rate or training.max_grad_norm, inspect these samples, or "
+              "train with "
+              "model.torch_dtype: float32; the state before this step is saved"},
+      std::move(ids));
 }
 
 }  // namespace
 
-std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, LossNormalization normalization, Group& group) {
+std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
+                                   LossNormalization normalization, Group& group) {
   std::map<std::string, double> window_counts;
-  for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);  // the same kinds in the same order on every rank
+  // the same kinds in the same order on every rank
+  for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);
   for (const RowSupervision& row : rows) {
     for (auto& [kind, count] : window_counts) count += static_cast<double>(row.count(kind));
   }
@@ -92,16 +99,20 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows, Loss
   return scales;
 }
 
-MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw, const Schedule& schedule, Options options)
+MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw,
+             const Schedule& schedule, Options options)
     : options_(std::move(options)),
       groups_(std::move(groups)),
-      turns_(options_.group->is_alone() ? nullptr : std::make_unique<GradientTurns>(groups_, *options_.group, options_.bucket_bytes)),
+      turns_(options_.group->is_alone() ? nullptr
+                                        : std::make_unique<GradientTurns>(groups_, *options_.group,
+                                                                          options_.bucket_bytes)),
       model_(std::move(model)),
       optimizer_(is_sharded() ? turns_->owned() : groups_, adamw),
       float32_gradients_(turns_ ? std::vector<ParameterGroup>() : groups_),
       schedule_(schedule) {}
 
-RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale, MetricsBag& metrics) {
+RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervision,
+                          const LossScale& scale, MetricsBag& metrics) {
   RowLoss loss;
   {
     const Span span(metrics, "time/forward_s");
@@ -119,7 +130,8 @@ void MStep::settle_losses(const Window& window, std::vector<RowLoss>& losses) {
   for (size_t i = 0; i < losses.size(); ++i) {
     for (const auto& [kind, sum] : losses[i].by_kind) {
       if (std::isfinite(sum.sum)) continue;
-      throw non_finite("the loss is not finite", fmt::format("loss/{}: sum {} over {} tokens", kind, sum.sum, sum.count),
+      throw non_finite("the loss is not finite",
+                       fmt::format("loss/{}: sum {} over {} tokens", kind, sum.sum, sum.count),
                        {&window.rows[i]});
     }
   }
@@ -133,14 +145,16 @@ int64_t MStep::num_turns(const Window& window) const {
   return *std::max_element(rows.begin(), rows.end());
 }
 
-// From the gradients of the whole window to new weights. Returns the gradient's norm, the same on every rank.
+// From the gradients of the whole window to new weights. Returns the gradient's norm, the same on
+// every rank.
 double MStep::update(const Window& window, double factor) {
   if (turns_) {
     turns_->finish();
   } else {
     float32_gradients_.publish();
   }
-  const double norm = turns_ ? turns_->clip(options_.max_grad_norm) : clip_grad_norm(groups_, options_.max_grad_norm);
+  const double norm = turns_ ? turns_->clip(options_.max_grad_norm)
+                             : clip_grad_norm(groups_, options_.max_grad_norm);
   if (!std::isfinite(norm)) {
     std::vector<const PackedRow*> rows;
     for (const PackedRow& row : window.rows) rows.push_back(&row);
@@ -176,9 +190,12 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
     for (int64_t turn = 0; turn < end; ++turn) {
       const auto i = static_cast<size_t>(turn);
       agreement.attempt([&] {
-        if (turn >= num_rows || !is_supervised(supervision[i], kinds)) return;  // contributes nothing, costs nothing
+        // contributes nothing, costs nothing
+        if (turn >= num_rows || !is_supervised(supervision[i], kinds)) return;
         std::shared_ptr<void> training;
-        if (model_.training_row) training = model_.training_row(optimizer_.num_steps(), turn * group.size() + group.rank());
+        if (model_.training_row)
+          training =
+              model_.training_row(optimizer_.num_steps(), turn * group.size() + group.rank());
         losses[i] = accumulate(window.rows[i], supervision[i], scales[i], metrics);
       });
       if (turns_) turns_->end_turn();
@@ -205,12 +222,16 @@ std::vector<std::pair<std::string, at::Tensor>> MStep::state_to_save() const {
   std::vector<std::pair<std::string, at::Tensor>> state = optimizer_.state();
   if (!turns_ || is_sharded()) return state;
   std::set<std::string> owned;
-  for (const ParameterGroup& group : turns_->owned()) owned.insert(group.names.begin(), group.names.end());
-  std::erase_if(state, [&](const auto& entry) { return owned.count(entry.first.substr(0, entry.first.rfind('.'))) == 0; });
+  for (const ParameterGroup& group : turns_->owned())
+    owned.insert(group.names.begin(), group.names.end());
+  std::erase_if(state, [&](const auto& entry) {
+    return owned.count(entry.first.substr(0, entry.first.rfind('.'))) == 0;
+  });
   return state;
 }
 
-RowLoss teacher_forced_loss(const RowModel& model, const PackedRow& row, const LossOptions& options) {
+RowLoss teacher_forced_loss(const RowModel& model, const PackedRow& row,
+                            const LossOptions& options) {
   const at::NoGradGuard no_grad;
   const RowSupervision supervision = RowSupervision::from(row);
   if (!is_supervised(supervision, loss_kinds(options))) return {};

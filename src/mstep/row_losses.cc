@@ -29,14 +29,16 @@ std::vector<ScaledLoss> read(const std::string& text) {
   for (const Json& item : Json::parse(text)) {
     ScaledLoss& row = rows.emplace_back();
     row.scaled = item["scaled"].get<std::map<std::string, double>>();
-    for (const auto& entry : item["details"].items()) row.details.add(entry.key(), {entry.value()[0], entry.value()[1]});
+    for (const auto& entry : item["details"].items())
+      row.details.add(entry.key(), {entry.value()[0], entry.value()[1]});
   }
   return rows;
 }
 
 }  // namespace
 
-std::vector<ScaledLoss> gather_losses(Group& group, const std::vector<RowLoss>& rows, const std::vector<LossScale>& scales) {
+std::vector<ScaledLoss> gather_losses(Group& group, const std::vector<RowLoss>& rows,
+                                      const std::vector<LossScale>& scales) {
   std::vector<ScaledLoss> mine;
   for (size_t i = 0; i < rows.size(); ++i) mine.push_back(scaled_loss(rows[i], scales[i]));
   if (group.is_alone()) return mine;

@@ -14,8 +14,10 @@ struct ScaledLoss {
   NamedSums details;
 };
 
-/// The losses of all ranks' rows in the order of the window (row t of each rank in turn, then row t + 1), on rank 0; nothing on the others.
-/// Sums over them have the bits of one process. @param scales  as many as rows
-std::vector<ScaledLoss> gather_losses(Group& group, const std::vector<RowLoss>& rows, const std::vector<LossScale>& scales);
+/// The losses of all ranks' rows in the order of the window (row t of each rank in turn, then row t
+/// + 1), on rank 0; nothing on the others. Sums over them have the bits of one process. @param
+/// scales  as many as rows
+std::vector<ScaledLoss> gather_losses(Group& group, const std::vector<RowLoss>& rows,
+                                      const std::vector<LossScale>& scales);
 
 }  // namespace rematch

@@ -19,8 +19,9 @@ using torch::autograd::variable_list;
 constexpr int64_t kMinRows = 64;
 
 // The only torch operator that passes plain float32 tensors to oneDNN.
-using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
-                             c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                             std::string_view, c10::List<std::optional<at::Scalar>>,
+                             std::optional<std::string_view>);
 
 const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
   static const auto handle = []() -> std::optional<c10::TypedOperatorHandle<Pointwise>> {
@@ -32,24 +33,31 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
   return handle;
 }
 
-bool is_plain(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat; }
-
-bool goes_to_onednn(const at::Tensor& x, const at::Tensor& weight) {
-  return is_plain(x) && is_plain(weight) && x.numel() >= kMinRows * x.size(-1) && weight.numel() > 0 && onednn_linear() &&
-         at::globalContext().userEnabledMkldnn();
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat;
 }
 
-// Contiguous rows or columns, as oneDNN reads them; a copy of anything else, such as expanded gradients.
-at::Tensor dense(const at::Tensor& matrix) { return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous(); }
+bool goes_to_onednn(const at::Tensor& x, const at::Tensor& weight) {
+  return is_plain(x) && is_plain(weight) && x.numel() >= kMinRows * x.size(-1) &&
+         weight.numel() > 0 && onednn_linear() && at::globalContext().userEnabledMkldnn();
+}
 
-// gᵀ·x, some rows at a time: oneDNN transposes both sides into its own memory, and the copies of a long row would be the step's peak.
+// Contiguous rows or columns, as oneDNN reads them; a copy of anything else, such as expanded
+// gradients.
+at::Tensor dense(const at::Tensor& matrix) {
+  return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous();
+}
+
+// gᵀ·x, some rows at a time: oneDNN transposes both sides into its own memory, and the copies of a
+// long row would be the step's peak.
 at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
   constexpr int64_t kRows = 2048;
   at::Tensor sum_NK;
   for (int64_t first = 0; first < g_MN.size(0); first += kRows) {
     const int64_t count = std::min(kRows, g_MN.size(0) - first);
     // A contiguous copy of gᵀ pays off: with both sides transposed oneDNN is a third slower.
-    const at::Tensor part_NK = product_MN(g_MN.narrow(0, first, count).t().contiguous(), x_MK.narrow(0, first, count).t());
+    const at::Tensor part_NK =
+        product_MN(g_MN.narrow(0, first, count).t().contiguous(), x_MK.narrow(0, first, count).t());
     sum_NK = sum_NK.defined() ? sum_NK.add_(part_NK) : part_NK;
   }
   return sum_NK;
@@ -74,7 +82,8 @@ struct AffineFunction : torch::autograd::Function<AffineFunction> {
     variable_list found(3);
     if (context->needs_input_grad(0)) found[0] = product_MN(g_MN, weight.t()).view(x.sizes());
     if (context->needs_input_grad(1)) found[1] = weight_gradient(g_MN, x.reshape({-1, x.size(-1)}));
-    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2)) found[2] = g_MN.sum(0);
+    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2))
+      found[2] = g_MN.sum(0);
     return found;
   }
 };
@@ -82,20 +91,22 @@ struct AffineFunction : torch::autograd::Function<AffineFunction> {
 }  // namespace
 
 void bound_onednn_caches() {
-  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);  // compiled code, enough for one step
+  // compiled code, enough for one step
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);
   setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
 }
 
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
-  return goes_to_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias) : at::linear(x, weight, maybe_bias);
+  return goes_to_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias)
+                                   : at::linear(x, weight, maybe_bias);
 }
 
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
   const at::NoGradGuard no_grad;
   if (!goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
-  return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none", c10::List<std::optional<at::Scalar>>(),
-                               std::nullopt);
+  return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none",
+                               c10::List<std::optional<at::Scalar>>(), std::nullopt);
 }
 
 }  // namespace rematch

@@ -11,23 +11,31 @@ struct SdpaOptions {
   at::Tensor mask;  ///< additive; may be undefined
 };
 
-// The only call of torch's attention. q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5; never builds [T, T] itself.
-at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const SdpaOptions& options) {
-  const std::optional<at::Tensor> mask = options.mask.defined() ? std::optional<at::Tensor>(options.mask) : std::nullopt;
-  return at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, options.is_causal, /*scale=*/std::nullopt,
+// The only call of torch's attention. q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5;
+// never builds [T, T] itself.
+at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                const SdpaOptions& options) {
+  const std::optional<at::Tensor> mask =
+      options.mask.defined() ? std::optional<at::Tensor>(options.mask) : std::nullopt;
+  return at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, options.is_causal,
+                                          /*scale=*/std::nullopt,
                                           /*enable_gqa=*/q.size(1) != k.size(1));
 }
 
 // q, k, v [T, heads, D] attended group by group of the plan.
-at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND,
-                             bool is_causal) {
+at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND,
+                             const at::Tensor& k_TND, const at::Tensor& v_TND, bool is_causal) {
   const at::Tensor q = plan.to_groups(q_TND), k = plan.to_groups(k_TND), v = plan.to_groups(v_TND);
   std::vector<at::Tensor> outputs;
   for (const SegmentPlan::Group& group : plan.groups()) {
     const auto batched = [&](const at::Tensor& rows) {
-      return rows.narrow(0, group.begin_row, group.num_segments * group.len).unflatten(0, {group.num_segments, group.len}).transpose(1, 2);
+      return rows.narrow(0, group.begin_row, group.num_segments * group.len)
+          .unflatten(0, {group.num_segments, group.len})
+          .transpose(1, 2);
     };
-    outputs.push_back(sdpa(batched(q), batched(k), batched(v), {.is_causal = is_causal}).transpose(1, 2).flatten(0, 1));
+    outputs.push_back(sdpa(batched(q), batched(k), batched(v), {.is_causal = is_causal})
+                          .transpose(1, 2)
+                          .flatten(0, 1));
   }
   if (outputs.empty()) return at::empty_like(q_TND);
   return plan.from_groups(outputs.size() == 1 ? outputs[0] : at::cat(outputs, 0));
@@ -35,23 +43,29 @@ at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND, c
 
 }  // namespace
 
-at::Tensor SegmentAttention::attend(const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) {
+at::Tensor SegmentAttention::attend(const at::Tensor& q_TND, const at::Tensor& k_TND,
+                                    const at::Tensor& v_TND) {
   const at::Device device = q_TND.device();
-  const AttentionKernel kernel = choose_attention({.device = device, .dtype = q_TND.scalar_type(), .head_dim = q_TND.size(-1)});
+  const AttentionKernel kernel = choose_attention(
+      {.device = device, .dtype = q_TND.scalar_type(), .head_dim = q_TND.size(-1)});
   if (kernel == AttentionKernel::kVarlen && q_TND.size(0) > 0) {
     if (!bounds_) {
-      // Flash attention takes a shortcut for segments of one row each, in which empty ones would be in the way.
+      // Flash attention takes a shortcut for segments of one row each, in which empty ones would be
+      // in the way.
       std::vector<int64_t> lens = segment_lens_;
       std::erase(lens, 0);
       bounds_ = SegmentBounds::of(lens, device);
     }
     return varlen_attention(q_TND, k_TND, v_TND, *bounds_, *bounds_, is_causal_);
   }
-  if (!plan_) plan_ = std::make_shared<SegmentPlan>(segment_lens_, SegmentPlan::Options{.may_pad = is_causal_}, device);
+  if (!plan_)
+    plan_ = std::make_shared<SegmentPlan>(segment_lens_,
+                                          SegmentPlan::Options{.may_pad = is_causal_}, device);
   return grouped_attention(*plan_, q_TND, k_TND, v_TND, is_causal_);
 }
 
-at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) {
+at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const at::Tensor& mask) {
   return sdpa(q, k, v, {.mask = mask});
 }
 

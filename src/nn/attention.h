@@ -13,25 +13,32 @@ class SegmentPlan;
 
 // Shapes: nq query heads, nkv key/value heads (nq a multiple of nkv), D head size.
 
-/// How a decoder layer attends; the only thing in which a training row and a cached generation step differ.
+/// How a decoder layer attends; the only thing in which a training row and a cached generation step
+/// differ.
 class AttentionContext {
  public:
   virtual ~AttentionContext() = default;
   /// @param layer_idx  0-based decoder layer
-  /// @param q          [..., nq, D] rotated; leading shape as the hidden states' ([T] for rows, [B, T] for padded batches)
+  /// @param q          [..., nq, D] rotated; leading shape as the hidden states' ([T] for rows, [B,
+  /// T] for padded batches)
   /// @param k,v        [..., nkv, D]; k rotated
   /// @return           [..., nq, D]
-  virtual at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
-  /// A copy that attends the same way when the backward pass recomputes a layer; null when that is impossible (a growing cache).
+  virtual at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v) = 0;
+  /// A copy that attends the same way when the backward pass recomputes a layer; null when that is
+  /// impossible (a growing cache).
   virtual std::shared_ptr<AttentionContext> for_recomputing() const { return nullptr; }
 };
 
-/// Attention inside each segment of a varlen row, by the kernel of choose_attention(). Cost Σ len², no [T, T] mask. What a kernel needs to
-/// know about the segments is made by the first layer and used by all.
+/// Attention inside each segment of a varlen row, by the kernel of choose_attention(). Cost Σ len²,
+/// no [T, T] mask. What a kernel needs to know about the segments is made by the first layer and
+/// used by all.
 class SegmentAttention {
  public:
-  /// @param segment_lens  lengths of consecutive segments, each ≥ 0. @param is_causal  else full (vision frames)
-  SegmentAttention(std::vector<int64_t> segment_lens, bool is_causal) : segment_lens_(std::move(segment_lens)), is_causal_(is_causal) {}
+  /// @param segment_lens  lengths of consecutive segments, each ≥ 0. @param is_causal  else full
+  /// (vision frames)
+  SegmentAttention(std::vector<int64_t> segment_lens, bool is_causal)
+      : segment_lens_(std::move(segment_lens)), is_causal_(is_causal) {}
   /// q [T, nq, D], k,v [T, nkv, D] → [T, nq, D].
   at::Tensor attend(const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND);
 
@@ -46,11 +53,15 @@ class SegmentAttention {
 class VarlenCausalAttention : public AttentionContext {
  public:
   /// @param segment_lens  lengths of the row's segments, in order, each ≥ 0
-  explicit VarlenCausalAttention(std::vector<int64_t> segment_lens) : segments_(std::move(segment_lens), /*is_causal=*/true) {}
-  at::Tensor attend(int64_t, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) override {
+  explicit VarlenCausalAttention(std::vector<int64_t> segment_lens)
+      : segments_(std::move(segment_lens), /*is_causal=*/true) {}
+  at::Tensor attend(int64_t, const at::Tensor& q_TND, const at::Tensor& k_TND,
+                    const at::Tensor& v_TND) override {
     return segments_.attend(q_TND, k_TND, v_TND);
   }
-  std::shared_ptr<AttentionContext> for_recomputing() const override { return std::make_shared<VarlenCausalAttention>(*this); }
+  std::shared_ptr<AttentionContext> for_recomputing() const override {
+    return std::make_shared<VarlenCausalAttention>(*this);
+  }
 
  private:
   SegmentAttention segments_;
@@ -58,6 +69,7 @@ class VarlenCausalAttention : public AttentionContext {
 
 /// Attention of a padded batch over a cache with an additive mask.
 /// q [B, nq, Tq, D], k,v [B, nkv, Tk, D], mask [B, 1, Tq, Tk] → [B, nq, Tq, D].
-at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask);
+at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const at::Tensor& mask);
 
 }  // namespace rematch

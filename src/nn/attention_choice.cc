@@ -33,21 +33,28 @@ bool flash_runs_on(const at::Device& device) {
 
 }  // namespace
 
-AttentionKernel choose_attention(const AttentionCase& one, const std::function<bool(const at::Device&)>& flash_runs) {
-  const bool fits = one.head_dim > 0 && one.head_dim <= kLargestHead && one.head_dim % kHeadStep == 0;
+AttentionKernel choose_attention(const AttentionCase& one,
+                                 const std::function<bool(const at::Device&)>& flash_runs) {
+  const bool fits =
+      one.head_dim > 0 && one.head_dim <= kLargestHead && one.head_dim % kHeadStep == 0;
   const bool suits = !one.device.is_cpu() && one.dtype == at::kBFloat16 && fits;
   return suits && flash_runs(one.device) ? AttentionKernel::kVarlen : AttentionKernel::kGroups;
 }
 
-AttentionKernel choose_attention(const AttentionCase& one) { return choose_attention(one, flash_runs_on); }
+AttentionKernel choose_attention(const AttentionCase& one) {
+  return choose_attention(one, flash_runs_on);
+}
 
-std::string describe_attention(const at::Device& device, at::ScalarType dtype, const std::vector<int64_t>& head_dims) {
+std::string describe_attention(const at::Device& device, at::ScalarType dtype,
+                               const std::vector<int64_t>& head_dims) {
   std::string text;
   for (const int64_t head_dim : head_dims) {
-    const AttentionKernel kernel = choose_attention({.device = device, .dtype = dtype, .head_dim = head_dim});
-    text +=
-        fmt::format("{}{} for heads of {}", text.empty() ? "" : ", ",
-                    kernel == AttentionKernel::kVarlen ? "flash attention by cumulative lengths" : "SDPA by groups of lengths", head_dim);
+    const AttentionKernel kernel =
+        choose_attention({.device = device, .dtype = dtype, .head_dim = head_dim});
+    text += fmt::format("{}{} for heads of {}", text.empty() ? "" : ", ",
+                        kernel == AttentionKernel::kVarlen ? "flash attention by cumulative lengths"
+                                                           : "SDPA by groups of lengths",
+                        head_dim);
   }
   return text;
 }
@@ -56,12 +63,15 @@ SegmentBounds SegmentBounds::of(const std::vector<int64_t>& lens, const at::Devi
   std::vector<int32_t> begins(lens.size() + 1, 0);
   std::transform_inclusive_scan(lens.begin(), lens.end(), begins.begin() + 1, std::plus<>(),
                                 [](int64_t len) { return static_cast<int32_t>(len); });
-  return {upload(at::tensor(begins, at::kInt), device), lens.empty() ? 0 : *std::max_element(lens.begin(), lens.end())};
+  return {upload(at::tensor(begins, at::kInt), device),
+          lens.empty() ? 0 : *std::max_element(lens.begin(), lens.end())};
 }
 
-at::Tensor varlen_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const SegmentBounds& queries,
-                            const SegmentBounds& keys, bool is_causal) {
-  return std::get<0>(at::_flash_attention_forward(q, k, v, queries.begins, keys.begins, queries.longest, keys.longest, /*dropout_p=*/0.0,
+at::Tensor varlen_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const SegmentBounds& queries, const SegmentBounds& keys,
+                            bool is_causal) {
+  return std::get<0>(at::_flash_attention_forward(q, k, v, queries.begins, keys.begins,
+                                                  queries.longest, keys.longest, /*dropout_p=*/0.0,
                                                   is_causal, /*return_debug_mask=*/false));
 }
 

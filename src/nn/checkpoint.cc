@@ -25,19 +25,22 @@ struct BlockState : torch::CustomClassHolder {
 // Inputs that start a graph of their own.
 variable_list cut_off(const variable_list& inputs, size_t count) {
   variable_list leaves;
-  for (size_t i = 0; i < count; ++i) leaves.push_back(inputs[i].detach().requires_grad_(inputs[i].requires_grad()));
+  for (size_t i = 0; i < count; ++i)
+    leaves.push_back(inputs[i].detach().requires_grad_(inputs[i].requires_grad()));
   return leaves;
 }
 
 struct Checkpointed : torch::autograd::Function<Checkpointed> {
   /// @param all  the block's inputs, then the leaves it trains
-  static at::Tensor forward(AutogradContext* ctx, at::TensorList all, const c10::intrusive_ptr<BlockState>& state) {
+  static at::Tensor forward(AutogradContext* ctx, at::TensorList all,
+                            const c10::intrusive_ptr<BlockState>& state) {
     ctx->save_for_backward(all.vec());
     ctx->saved_data["state"] = c10::IValue::make_capsule(state);
     return std::exchange(state->output, at::Tensor());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto state = c10::static_intrusive_pointer_cast<BlockState>(ctx->saved_data["state"].toCapsule());
+    const auto state =
+        c10::static_intrusive_pointer_cast<BlockState>(ctx->saved_data["state"].toCapsule());
     const variable_list all = ctx->get_saved_variables();
     variable_list inputs = cut_off(all, state->num_inputs), wanted;
     at::Tensor output;
@@ -51,8 +54,9 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
       else if (inputs[i].requires_grad())
         wanted.push_back(inputs[i]);
     }
-    variable_list found = torch::autograd::grad({output}, wanted, {grads.front()}, /*retain_graph=*/false,
-                                                /*create_graph=*/false, /*allow_unused=*/true);
+    variable_list found =
+        torch::autograd::grad({output}, wanted, {grads.front()}, /*retain_graph=*/false,
+                              /*create_graph=*/false, /*allow_unused=*/true);
     variable_list gradients;
     size_t next = 0;
     for (size_t i = 0; i < all.size(); ++i) {
@@ -71,12 +75,14 @@ at::Tensor checkpointed(const Block& block, const std::vector<at::Tensor>& input
   auto state = c10::make_intrusive<BlockState>();
   variable_list all = inputs;
   {
-    // With a graph that is discarded at once: it shows exactly which parameters take part and what has no gradient.
+    // With a graph that is discarded at once: it shows exactly which parameters take part and what
+    // has no gradient.
     const variable_list cut = cut_off(inputs, inputs.size());
     at::Tensor output = block(cut);
     if (!output.requires_grad()) return output;
     for (const at::Tensor& leaf : graph_leaves(output)) {
-      const bool is_input = std::any_of(cut.begin(), cut.end(), [&](const at::Tensor& input) { return input.is_same(leaf); });
+      const bool is_input = std::any_of(
+          cut.begin(), cut.end(), [&](const at::Tensor& input) { return input.is_same(leaf); });
       if (!is_input) all.push_back(leaf);
     }
     state->output = output.detach();

@@ -15,8 +15,10 @@ std::vector<at::Tensor> graph_leaves(const at::Tensor& output) {
     torch::autograd::Node* node = open.back();
     open.pop_back();
     if (!seen.insert(node).second) continue;
-    if (const auto* leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node)) leaves.push_back(leaf->variable);
-    for (const torch::autograd::Edge& edge : node->next_edges()) open.push_back(edge.function.get());
+    if (const auto* leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node))
+      leaves.push_back(leaf->variable);
+    for (const torch::autograd::Edge& edge : node->next_edges())
+      open.push_back(edge.function.get());
   }
   return leaves;
 }

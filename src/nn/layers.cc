@@ -10,7 +10,9 @@ at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
   return affine(x, layer.weight, layer.bias);
 }
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) { return RmsNormFunction::apply(x, weight, eps); }
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  return RmsNormFunction::apply(x, weight, eps);
+}
 
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {
   return at::layer_norm(x, {x.size(-1)}, layer.weight, layer.bias, layer.eps);

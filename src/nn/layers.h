@@ -37,7 +37,8 @@ struct LayerNormWeights {
 /// x·Wᵀ + b over the last dimension, or the output of the layer's adapter.
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 
-/// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times weight (MODEL 2.2, 7).
+/// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times
+/// weight (MODEL 2.2, 7).
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 /// LayerNorm over the last dimension.

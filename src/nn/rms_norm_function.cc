@@ -27,9 +27,12 @@ float weighted_dot(const float* g, const float* w, const float* x, int64_t width
 }
 
 // Float32 on CPU: one pass over memory.
-Gradients gradients_in_one_pass(const at::Tensor& g_RW, const at::Tensor& x_RW, const at::Tensor& weight, const at::Tensor& rstd_R) {
-  const int64_t num_rows = x_RW.size(0), width = x_RW.size(1), num_chunks = (num_rows + kChunkRows - 1) / kChunkRows;
-  Gradients gradients{at::empty_like(x_RW), at::zeros({std::max<int64_t>(num_chunks, 1), width}, x_RW.options())};
+Gradients gradients_in_one_pass(const at::Tensor& g_RW, const at::Tensor& x_RW,
+                                const at::Tensor& weight, const at::Tensor& rstd_R) {
+  const int64_t num_rows = x_RW.size(0), width = x_RW.size(1),
+                num_chunks = (num_rows + kChunkRows - 1) / kChunkRows;
+  Gradients gradients{at::empty_like(x_RW),
+                      at::zeros({std::max<int64_t>(num_chunks, 1), width}, x_RW.options())};
   const float* g_data = g_RW.const_data_ptr<float>();
   const float* x_data = x_RW.const_data_ptr<float>();
   const float* w = weight.const_data_ptr<float>();
@@ -39,7 +42,8 @@ Gradients gradients_in_one_pass(const at::Tensor& g_RW, const at::Tensor& x_RW, 
   at::parallel_for(0, num_chunks, 1, [&](int64_t first_chunk, int64_t last_chunk) {
     for (int64_t chunk = first_chunk; chunk < last_chunk; ++chunk) {
       float* dw = dw_data + chunk * width;
-      for (int64_t row = chunk * kChunkRows; row < std::min(num_rows, (chunk + 1) * kChunkRows); ++row) {
+      for (int64_t row = chunk * kChunkRows; row < std::min(num_rows, (chunk + 1) * kChunkRows);
+           ++row) {
         const float* g = g_data + row * width;
         const float* x = x_data + row * width;
         float* dx = dx_data + row * width;
@@ -54,7 +58,8 @@ Gradients gradients_in_one_pass(const at::Tensor& g_RW, const at::Tensor& x_RW, 
   return gradients;
 }
 
-Gradients gradients_by_formula(const at::Tensor& g_RW, const at::Tensor& x_RW, const at::Tensor& weight, const at::Tensor& rstd_R) {
+Gradients gradients_by_formula(const at::Tensor& g_RW, const at::Tensor& x_RW,
+                               const at::Tensor& weight, const at::Tensor& rstd_R) {
   const at::Tensor rstd = rstd_R.unsqueeze(1);
   const at::Tensor normed = x_RW.to(at::kFloat) * rstd;
   const at::Tensor g_normed = (g_RW * weight).to(at::kFloat);
@@ -65,8 +70,10 @@ Gradients gradients_by_formula(const at::Tensor& g_RW, const at::Tensor& x_RW, c
 
 }  // namespace
 
-at::Tensor RmsNormFunction::forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double eps) {
-  // The order of these operations determines the bits (MODEL 2.2): float32 statistics, back to x's dtype, only then the weight.
+at::Tensor RmsNormFunction::forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                                    const at::Tensor& weight, double eps) {
+  // The order of these operations determines the bits (MODEL 2.2): float32 statistics, back to x's
+  // dtype, only then the weight.
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor rstd = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) + eps);
   context->save_for_backward({x, weight, rstd});
@@ -77,12 +84,16 @@ torch::autograd::variable_list RmsNormFunction::backward(torch::autograd::Autogr
                                                          torch::autograd::variable_list gradients) {
   const auto saved = context->get_saved_variables();
   const int64_t width = saved[1].numel();
-  const auto rows = [&](const at::Tensor& tensor) { return tensor.reshape({-1, width}).contiguous(); };
-  const at::Tensor g = rows(gradients[0]), x = rows(saved[0]), rstd = saved[2].reshape({-1}).contiguous();
+  const auto rows = [&](const at::Tensor& tensor) {
+    return tensor.reshape({-1, width}).contiguous();
+  };
+  const at::Tensor g = rows(gradients[0]), x = rows(saved[0]),
+                   rstd = saved[2].reshape({-1}).contiguous();
   const at::Tensor weight = saved[1].contiguous();
-  const bool is_plain =
-      x.device().is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat && g.scalar_type() == at::kFloat;
-  const Gradients found = is_plain ? gradients_in_one_pass(g, x, weight, rstd) : gradients_by_formula(g, x, weight, rstd);
+  const bool is_plain = x.device().is_cpu() && x.scalar_type() == at::kFloat &&
+                        weight.scalar_type() == at::kFloat && g.scalar_type() == at::kFloat;
+  const Gradients found = is_plain ? gradients_in_one_pass(g, x, weight, rstd)
+                                   : gradients_by_formula(g, x, weight, rstd);
   return {found.x.reshape(saved[0].sizes()), found.weight, {}};
 }
 

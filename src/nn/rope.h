@@ -6,16 +6,19 @@
 
 namespace rematch {
 
-/// Rotation angles of every position as cosines and sines, [..., head_dim]; the second half repeats the first.
+/// Rotation angles of every position as cosines and sines, [..., head_dim]; the second half repeats
+/// the first.
 struct RopeTable {
   at::Tensor cos;
   at::Tensor sin;
 };
 
-/// theta^(-2j/dim) for j = 0 … dim/2−1, bit for bit as PyTorch computes it in float32 (MODEL 2). [dim/2], on CPU.
+/// theta^(-2j/dim) for j = 0 … dim/2−1, bit for bit as PyTorch computes it in float32 (MODEL 2).
+/// [dim/2], on CPU.
 at::Tensor inverse_frequencies(double theta, int64_t dim);
 
-/// The columns of a rotary table on a device, made once so that a step copies nothing from the host.
+/// The columns of a rotary table on a device, made once so that a step copies nothing from the
+/// host.
 struct RopeColumns {
   at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that rotates a column
   at::Tensor frequencies;  ///< [head_dim/2] float32
@@ -29,7 +32,8 @@ RopeTable rope_table(const at::Tensor& positions, const RopeColumns& columns, at
 
 /// Rotary table of vision patches (MODEL 3.3), float32 [N, head_dim].
 /// @param coordinates  [N, 2] int64: row and column of each patch
-RopeTable vision_rope_table(const at::Tensor& coordinates, double theta, int64_t head_dim, at::Device device);
+RopeTable vision_rope_table(const at::Tensor& coordinates, double theta, int64_t head_dim,
+                            at::Device device);
 
 /// Rotates halves (NeoX): x·cos + rotate_half(x)·sin, in the promoted dtype of x and the table.
 /// @param x  [..., heads, head_dim] with the table's leading shape

@@ -6,8 +6,9 @@
 
 namespace rematch {
 
-/// How the segments of a varlen row are put side by side into few batched attention calls: one kernel for 24 segments instead of 24.
-/// Segments are grouped by length; inside a group shorter ones are padded at their end, which causal attention never attends to.
+/// How the segments of a varlen row are put side by side into few batched attention calls: one
+/// kernel for 24 segments instead of 24. Segments are grouped by length; inside a group shorter
+/// ones are padded at their end, which causal attention never attends to.
 class SegmentPlan {
  public:
   struct Group {
@@ -16,9 +17,12 @@ class SegmentPlan {
     int64_t begin_row = 0;  ///< of the group in the grouped layout
   };
   struct Options {
-    bool may_pad = false;           ///< only causal attention may
-    int64_t always_group_len = 64;  ///< segments up to this length share a group whatever their lengths: calls cost more than padding
-    double min_fill = 0.85;         ///< of a padded group's longer segments: shortest length over longest
+    bool may_pad = false;  ///< only causal attention may
+    /// segments up to this length share a group whatever their lengths: calls cost more than
+    /// padding
+    int64_t always_group_len = 64;
+    /// of a padded group's longer segments: shortest length over longest
+    double min_fill = 0.85;
   };
 
   /// @param lens  lengths of consecutive segments, each ≥ 0
@@ -34,7 +38,8 @@ class SegmentPlan {
 
  private:
   std::vector<Group> groups_;
-  at::Tensor grouped_from_row_;  ///< [P] int64: row behind each grouped row; padding repeats its segment's last row
+  /// [P] int64: row behind each grouped row; padding repeats its segment's last row
+  at::Tensor grouped_from_row_;
   at::Tensor row_from_grouped_;  ///< [T] int64: the inverse
   at::Tensor is_real_;           ///< [P] bool; undefined without padding
 };

@@ -16,12 +16,14 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = fmt::format("cannot {} {}", doing, path),
-                   .where = path,
-                   .what = std::strerror(error_number),
-                   .fix = error_number == ENOSPC ? "free disk space, or set training.output_dir to another disk"
-                                                 : "check the permissions, or set training.output_dir to a directory you can write to"});
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = fmt::format("cannot {} {}", doing, path),
+       .where = path,
+       .what = std::strerror(error_number),
+       .fix = error_number == ENOSPC ? "free disk space, or set training.output_dir to another disk"
+                                     : "check the permissions, or set training.output_dir to a "
+                                       "directory you can write to"});
 }
 
 }  // namespace
@@ -38,7 +40,8 @@ AppendFile::AppendFile(const std::string& path) : path_(path) {
 AppendFile::~AppendFile() { ::close(fd_); }
 
 void AppendFile::sync() const {
-  // Pipes and some file systems cannot be synced; they keep nothing that a loss of power could take.
+  // Pipes and some file systems cannot be synced; they keep nothing that a loss of power could
+  // take.
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail("write to", path_, errno);
 }
 
@@ -49,7 +52,8 @@ void AppendFile::append(std::string_view record) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int error_number = errno;
-      // Best effort: what cannot be truncated (a pipe, a device) has no partial record to remove either.
+      // Best effort: what cannot be truncated (a pipe, a device) has no partial record to remove
+      // either.
       [[maybe_unused]] const int result = ::ftruncate(fd_, size_bytes_);
       fail("write to", path_, error_number);
     }

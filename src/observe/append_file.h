@@ -5,8 +5,9 @@
 
 namespace rematch {
 
-/// A file that grows by whole records: each append reaches the system at once, so a killed process loses nothing it has written, and a
-/// failed append (full disk) is undone, so that readers never see a partial record.
+/// A file that grows by whole records: each append reaches the system at once, so a killed process
+/// loses nothing it has written, and a failed append (full disk) is undone, so that readers never
+/// see a partial record.
 class AppendFile {
  public:
   /// Opens or creates `path`, parents included. @throws UserError (environment)
@@ -15,9 +16,11 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file is then unchanged
+  /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file is then
+  /// unchanged
   void append(std::string_view record);
-  /// Waits until all records are on the device: from then on a loss of power takes none. @throws UserError (environment)
+  /// Waits until all records are on the device: from then on a loss of power takes none. @throws
+  /// UserError (environment)
   void sync() const;
 
   const std::string& path() const { return path_; }

@@ -32,12 +32,15 @@ enum class MetricScope {
   kGate,        ///< those of kEvaluation that tell of an IoU gate: the ratios of matched objects
 };
 
-/// Reduces observations to the rows of a scope, in table order; rows without observations are left out. Undefined ratios are 0. `loss/NAME`
-/// of a loss term that is not in the table comes last in a step, as its last value.
+/// Reduces observations to the rows of a scope, in table order; rows without observations are left
+/// out. Undefined ratios are 0. `loss/NAME` of a loss term that is not in the table comes last in a
+/// step, as its last value.
 /// @throws InternalError for any other raw name that no row reads: an uncatalogued metric is a bug
-std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag, MetricScope scope = MetricScope::kStep);
+std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag,
+                                                           MetricScope scope = MetricScope::kStep);
 
-/// What an evaluation measures, in table order: the names that `training.metric_for_best_model` may give.
+/// What an evaluation measures, in table order: the names that `training.metric_for_best_model` may
+/// give.
 std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts);
 
 /// The table as Markdown (docs/metrics.md).

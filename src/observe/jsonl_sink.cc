@@ -19,8 +19,8 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// The complete lines of a log; a partial last line, left by a process killed while writing, is dropped, and so is what lies behind a zero
-/// byte: after a loss of power a file may end in zeros.
+/// The complete lines of a log; a partial last line, left by a process killed while writing, is
+/// dropped, and so is what lies behind a zero byte: after a loss of power a file may end in zeros.
 std::string_view whole_lines(std::string_view content) {
   content = content.substr(0, content.find('\0'));
   const size_t end = content.rfind('\n');
@@ -35,7 +35,8 @@ class JsonlSink : public MetricSink {
     std::string line = fmt::format("{{\"step\": {}", step);
     for (const auto& [name, value] : values) {
       // JSON has no NaN and no infinity.
-      line += fmt::format(", {}: {}", python_json_string(name), std::isfinite(value) ? fmt::format("{}", value) : "null");
+      line += fmt::format(", {}: {}", python_json_string(name),
+                          std::isfinite(value) ? fmt::format("{}", value) : "null");
     }
     file_.append(line + "}\n");
   }
@@ -48,10 +49,11 @@ class JsonlSink : public MetricSink {
 int64_t step_of(std::string_view line, const std::string& origin) {
   const Json entry = parse_json(line, origin);
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
-    throw UserError(ErrorKind::kData, {.error = "a line of the log has no step",
-                                       .where = origin,
-                                       .what = std::string(line.substr(0, 200)),
-                                       .fix = "remove that line, or move the file away to start a new log"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "a line of the log has no step",
+                     .where = origin,
+                     .what = std::string(line.substr(0, 200)),
+                     .fix = "remove that line, or move the file away to start a new log"});
   }
   return entry["step"].get<int64_t>();
 }

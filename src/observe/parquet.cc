@@ -1,6 +1,8 @@
-// Parquet, written by hand: plainly encoded pages of a small table and the description at its end, in Thrift's compact protocol.
-// Arrow's C++ library is the usual way and weighs more than all of Rematch.
-// @source apache/parquet-format: README.md (layout), Encodings.md (PLAIN), parquet.thrift (field numbers);
+// Parquet, written by hand: plainly encoded pages of a small table and the description at its end,
+// in Thrift's compact protocol. Arrow's C++ library is the usual way and weighs more than all of
+// Rematch.
+// @source apache/parquet-format: README.md (layout), Encodings.md (PLAIN), parquet.thrift (field
+// numbers);
 //         apache/thrift: doc/specs/thrift-compact-protocol.md
 #include "observe/parquet.h"
 
@@ -15,7 +17,8 @@ namespace {
 // Types of the compact protocol.
 constexpr int kI32 = 5, kI64 = 6, kBinary = 8, kList = 9, kStruct = 12;
 // Values of parquet.thrift's enumerations.
-constexpr int64_t kDouble = 5, kByteArray = 6, kRequired = 0, kUtf8 = 0, kPlain = 0, kRle = 3, kUncompressed = 0, kDataPage = 0;
+constexpr int64_t kDouble = 5, kByteArray = 6, kRequired = 0, kUtf8 = 0, kPlain = 0, kRle = 3,
+                  kUncompressed = 0, kDataPage = 0;
 
 /// A struct of the compact protocol. Fields are put in ascending order of their ids.
 class Fields {
@@ -61,7 +64,8 @@ class Fields {
   }
   void begin_list(int id, int type, size_t size) {
     begin(id, kList);
-    bytes_ += static_cast<char>(size < 15 ? size << 4 | static_cast<size_t>(type) : 0xF0u | static_cast<size_t>(type));
+    bytes_ += static_cast<char>(size < 15 ? size << 4 | static_cast<size_t>(type)
+                                          : 0xF0u | static_cast<size_t>(type));
     if (size >= 15) put_varint(bytes_, size);
   }
   void put_text(const std::string& value) {
@@ -97,7 +101,8 @@ std::string parquet_file(const std::vector<ParquetColumn>& columns) {
   REMATCH_CHECK(!columns.empty(), "a table has columns");
   const auto num_rows = static_cast<int64_t>(length_of(columns.front()));
   std::string file = "PAR1";
-  std::vector<Fields> schema{Fields().text(4, "schema").integer(5, static_cast<int64_t>(columns.size()))};
+  std::vector<Fields> schema{
+      Fields().text(4, "schema").integer(5, static_cast<int64_t>(columns.size()))};
   std::vector<Fields> chunks;
   int64_t total_bytes = 0;
   for (const ParquetColumn& column : columns) {
@@ -109,9 +114,16 @@ std::string parquet_file(const std::vector<ParquetColumn>& columns) {
     schema.push_back(element);
 
     const std::string values = plain(column);
-    const auto num_bytes = static_cast<int64_t>(values.size()), offset = static_cast<int64_t>(file.size());
-    const Fields page = Fields().integer(1, num_rows).integer(2, kPlain).integer(3, kRle).integer(4, kRle);
-    const std::string header = Fields().integer(1, kDataPage).integer(2, num_bytes).integer(3, num_bytes).part(5, page).ended();
+    const auto num_bytes = static_cast<int64_t>(values.size()),
+               offset = static_cast<int64_t>(file.size());
+    const Fields page =
+        Fields().integer(1, num_rows).integer(2, kPlain).integer(3, kRle).integer(4, kRle);
+    const std::string header = Fields()
+                                   .integer(1, kDataPage)
+                                   .integer(2, num_bytes)
+                                   .integer(3, num_bytes)
+                                   .part(5, page)
+                                   .ended();
     file += header + values;
     const auto chunk_bytes = static_cast<int64_t>(header.size() + values.size());
     const Fields about = Fields()
@@ -126,9 +138,15 @@ std::string parquet_file(const std::vector<ParquetColumn>& columns) {
     chunks.push_back(Fields().integer(2, offset, kI64).part(3, about));
     total_bytes += chunk_bytes;
   }
-  const Fields group = Fields().parts(1, chunks).integer(2, total_bytes, kI64).integer(3, num_rows, kI64);
-  const std::string footer =
-      Fields().integer(1, 1).parts(2, schema).integer(3, num_rows, kI64).parts(4, {group}).text(6, "rematch").ended();
+  const Fields group =
+      Fields().parts(1, chunks).integer(2, total_bytes, kI64).integer(3, num_rows, kI64);
+  const std::string footer = Fields()
+                                 .integer(1, 1)
+                                 .parts(2, schema)
+                                 .integer(3, num_rows, kI64)
+                                 .parts(4, {group})
+                                 .text(6, "rematch")
+                                 .ended();
   file += footer;
   put_fixed(file, static_cast<uint32_t>(footer.size()));
   return file + "PAR1";

@@ -5,8 +5,8 @@
 
 #include "observe/bytes.h"
 
-// Messages of protobuf, appended field by field. TensorBoard's events are the only ones: a library would be a large dependency for one
-// page.
+// Messages of protobuf, appended field by field. TensorBoard's events are the only ones: a library
+// would be a large dependency for one page.
 namespace rematch::protobuf {
 
 // Wire types of protobuf.
@@ -15,7 +15,9 @@ inline constexpr int kFixed64 = 1;
 inline constexpr int kBytes = 2;
 inline constexpr int kFixed32 = 5;
 
-inline void put_tag(std::string& out, int field, int wire_type) { put_varint(out, static_cast<uint64_t>(field << 3 | wire_type)); }
+inline void put_tag(std::string& out, int field, int wire_type) {
+  put_varint(out, static_cast<uint64_t>(field << 3 | wire_type));
+}
 
 inline void put_bytes(std::string& out, int field, std::string_view bytes) {
   put_tag(out, field, kBytes);

@@ -14,13 +14,16 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
-  /// @param step  optimizer steps done; @param values  in the order to be written. @throws UserError (environment), e.g. full disk
+  /// @param step  optimizer steps done; @param values  in the order to be written. @throws
+  /// UserError (environment), e.g. full disk
   virtual void write(int64_t step, const MetricValues& values) = 0;
-  /// Brings what was written to the device, before a checkpoint counts on it. @throws UserError (environment)
+  /// Brings what was written to the device, before a checkpoint counts on it. @throws UserError
+  /// (environment)
   virtual void sync() {}
 };
 
-/// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run loses nothing. Appends.
+/// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run
+/// loses nothing. Appends.
 std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
 
 /// A picture and its size.
@@ -29,7 +32,8 @@ struct PngPicture {
   int width_px = 0, height_px = 0;
 };
 
-/// TensorBoard's event file: scalars under the metrics' names, and what has no place in a log line. Thread-safe.
+/// TensorBoard's event file: scalars under the metrics' names, and what has no place in a log line.
+/// Thread-safe.
 class TensorboardSink : public MetricSink {
  public:
   virtual void image(int64_t step, const std::string& tag, const PngPicture& picture) = 0;
@@ -40,8 +44,10 @@ class TensorboardSink : public MetricSink {
 };
 
 /// An event file in a directory (created).
-/// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier files hold after it
-std::unique_ptr<TensorboardSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
+/// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier
+/// files hold after it
+std::unique_ptr<TensorboardSink> make_tensorboard_sink(
+    const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
 
 /// Drops the lines of a logging.jsonl whose step is after `step` (resume).
 void truncate_jsonl_after(const std::string& path, int64_t step);

@@ -1,6 +1,8 @@
-// TensorBoard's event files, written by hand: a record is framed as TFRecord (length, masked CRC-32C of the length, bytes, masked CRC-32C
-// of the bytes) and holds a protobuf `Event`, of which we need a few fields.
-// @source tensorboard/compat/proto/event.proto and summary.proto (field numbers), tensorflow/core/lib/hash/crc32c.h (the mask)
+// TensorBoard's event files, written by hand: a record is framed as TFRecord (length, masked
+// CRC-32C of the length, bytes, masked CRC-32C of the bytes) and holds a protobuf `Event`, of which
+// we need a few fields.
+// @source tensorboard/compat/proto/event.proto and summary.proto (field numbers),
+// tensorflow/core/lib/hash/crc32c.h (the mask)
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -34,7 +36,8 @@ constexpr std::array<uint32_t, 256> make_crc_table() {
 uint32_t masked_crc32c(std::string_view bytes) {
   static constexpr std::array<uint32_t, 256> kTable = make_crc_table();
   uint32_t crc = 0xFFFFFFFFu;
-  for (const char byte : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFFu];
+  for (const char byte : bytes)
+    crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFFu];
   crc = ~crc;
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
 }
@@ -43,7 +46,9 @@ uint32_t masked_crc32c(std::string_view bytes) {
 std::string begin_event() {
   std::string event;
   put_tag(event, 1, kFixed64);
-  put_fixed(event, std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+  put_fixed(
+      event,
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   return event;
 }
 
@@ -78,7 +83,8 @@ std::string start_event(int64_t step) {
 
 class EventFile : public TensorboardSink {
  public:
-  EventFile(const std::string& directory, std::optional<int64_t> keep_until) : file_(join_path(directory, file_name())) {
+  EventFile(const std::string& directory, std::optional<int64_t> keep_until)
+      : file_(join_path(directory, file_name())) {
     std::string event = begin_event();
     put_bytes(event, 3, "brain.Event:2");  // Event.file_version
     file_.append(framed(event));
@@ -87,12 +93,19 @@ class EventFile : public TensorboardSink {
 
   void write(int64_t step, const MetricValues& values) override {
     std::vector<std::string> scalars;
-    for (const auto& [name, value] : values) scalars.push_back(scalar_value(name, static_cast<float>(value)));
+    for (const auto& [name, value] : values)
+      scalars.push_back(scalar_value(name, static_cast<float>(value)));
     append(step, scalars);
   }
-  void image(int64_t step, const std::string& tag, const PngPicture& picture) override { append(step, {image_value(tag, picture)}); }
-  void text(int64_t step, const std::string& tag, const std::string& text) override { append(step, {text_value(tag, text)}); }
-  void settings(const std::vector<std::pair<std::string, std::string>>& settings) override { append(0, {hparams_value(settings)}); }
+  void image(int64_t step, const std::string& tag, const PngPicture& picture) override {
+    append(step, {image_value(tag, picture)});
+  }
+  void text(int64_t step, const std::string& tag, const std::string& text) override {
+    append(step, {text_value(tag, text)});
+  }
+  void settings(const std::vector<std::pair<std::string, std::string>>& settings) override {
+    append(0, {hparams_value(settings)});
+  }
 
  private:
   void append(int64_t step, const std::vector<std::string>& values) {
@@ -110,7 +123,8 @@ class EventFile : public TensorboardSink {
 
 }  // namespace
 
-std::unique_ptr<TensorboardSink> make_tensorboard_sink(const std::string& directory, std::optional<int64_t> keep_until) {
+std::unique_ptr<TensorboardSink> make_tensorboard_sink(const std::string& directory,
+                                                       std::optional<int64_t> keep_until) {
   return std::make_unique<EventFile>(directory, keep_until);
 }
 

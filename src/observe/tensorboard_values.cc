@@ -1,4 +1,5 @@
-// @source tensorboard/compat/proto/{summary,tensor,tensor_shape}.proto, tensorboard/plugins/hparams/plugin_data.proto, google/protobuf/
+// @source tensorboard/compat/proto/{summary,tensor,tensor_shape}.proto,
+// tensorboard/plugins/hparams/plugin_data.proto, google/protobuf/
 //         struct.proto (field numbers)
 #include "observe/tensorboard_values.h"
 

@@ -17,28 +17,35 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
 
-int64_t whole_seconds(double seconds) { return static_cast<int64_t>(std::clamp(seconds, 0.0, 359999.0) + 0.5); }
+int64_t whole_seconds(double seconds) {
+  return static_cast<int64_t>(std::clamp(seconds, 0.0, 359999.0) + 0.5);
+}
 
 /// 75 → "1:15", 3675 → "1:01:15".
 std::string duration_text(double seconds) {
   const int64_t whole = whole_seconds(seconds);
-  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 /// The same in at most five columns: "12:10", "1h12".
 std::string short_duration(double seconds) {
   const int64_t whole = whole_seconds(seconds);
-  return whole < 3600 ? duration_text(seconds) : fmt::format("{}h{:02}", whole / 3600, whole / 60 % 60);
+  return whole < 3600 ? duration_text(seconds)
+                      : fmt::format("{}h{:02}", whole / 3600, whole / 60 % 60);
 }
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 /// Characters of UTF-8 text (each taken as one column wide).
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char byte) { return !is_continuation(byte); }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return !is_continuation(byte); }));
 }
 
 std::string clipped(const std::string& text, size_t width) {
@@ -53,7 +60,8 @@ bool is_number(const std::string& cell) {
   if (cell.empty()) return false;
   char* end = nullptr;
   std::strtod(cell.c_str(), &end);
-  return *end == '\0' || (*end == '%' && end[1] == '\0') || (*end == ' ' && end[1] == '%' && end[2] == '\0');
+  return *end == '\0' || (*end == '%' && end[1] == '\0') ||
+         (*end == ' ' && end[1] == '%' && end[2] == '\0');
 }
 
 std::string fields_text(const Progress& state) {
@@ -93,7 +101,8 @@ struct Terminal::Impl {
     const double elapsed = seconds_between(phase.start, now);
     const int64_t moved = state.done - phase.done_at_start;
     if (moved <= 0 || state.done >= state.total) return {elapsed, -1};
-    return {elapsed, elapsed / static_cast<double>(moved) * static_cast<double>(state.total - state.done)};
+    return {elapsed,
+            elapsed / static_cast<double>(moved) * static_cast<double>(state.total - state.done)};
   }
 
   std::string times(const Progress& state, Clock::time_point now) const {
@@ -102,20 +111,26 @@ struct Terminal::Impl {
   }
 
   std::string bar(const Progress& state, Clock::time_point now, size_t columns) const {
-    const double part = state.total > 0 ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0) : 0.0;
+    const double part =
+        state.total > 0
+            ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0,
+                         1.0)
+            : 0.0;
     const auto filled = static_cast<size_t>(part * static_cast<double>(columns));
-    return fmt::format("{} [{}{}] {}/{} {:3.0f}%{}  {}", state.phase, std::string(filled, '#'), std::string(columns - filled, '.'),
-                       state.done, state.total, part * 100, fields_text(state), times(state, now));
+    return fmt::format("{} [{}{}] {}/{} {:3.0f}%{}  {}", state.phase, std::string(filled, '#'),
+                       std::string(columns - filled, '.'), state.done, state.total, part * 100,
+                       fields_text(state), times(state, now));
   }
 
-  /// The state in one line of at most `width` columns: with a bar where there is room for one, else closer together, and with as many
-  /// fields as fit.
+  /// The state in one line of at most `width` columns: with a bar where there is room for one, else
+  /// closer together, and with as many fields as fit.
   std::string line(const Progress& state, Clock::time_point now, size_t width) const {
     constexpr size_t kMostBar = 24, kLeastBar = 8;
     const size_t bare = width_of(bar(state, now, 0));
     if (bare + kLeastBar <= width) return bar(state, now, std::min(kMostBar, width - bare));
     const auto [elapsed, left] = times_s(state, now);
-    const std::string end = " " + short_duration(elapsed) + (left < 0 ? "" : "<" + short_duration(left));
+    const std::string end =
+        " " + short_duration(elapsed) + (left < 0 ? "" : "<" + short_duration(left));
     std::string text = fmt::format("{} {}/{}", state.phase, state.done, state.total);
     for (const auto& [name, value] : state.fields) {
       const std::string field = " " + name + " " + value;
@@ -132,10 +147,12 @@ struct Terminal::Impl {
   void show(Clock::time_point now) {
     if (options.is_tty) {
       // One column stays free: a full line would wrap and could not be redrawn.
-      err << "\r\033[K" << line(latest, now, static_cast<size_t>(std::max(options.width - 1, 1))) << std::flush;
+      err << "\r\033[K" << line(latest, now, static_cast<size_t>(std::max(options.width - 1, 1)))
+          << std::flush;
       line_is_open = true;
     } else {
-      err << fmt::format("{} {}/{}{}  {}\n", latest.phase, latest.done, latest.total, fields_text(latest), times(latest, now))
+      err << fmt::format("{} {}/{}{}  {}\n", latest.phase, latest.done, latest.total,
+                         fields_text(latest), times(latest, now))
           << std::flush;
     }
     latest_is_shown = true;
@@ -160,7 +177,8 @@ struct Terminal::Impl {
   }
 };
 
-Terminal::Terminal(std::ostream& out, std::ostream& err, Options options) : impl_(std::make_unique<Impl>(out, err, options)) {
+Terminal::Terminal(std::ostream& out, std::ostream& err, Options options)
+    : impl_(std::make_unique<Impl>(out, err, options)) {
   if (!options.is_tty) impl_->options.use_color = false;
 }
 
@@ -173,7 +191,8 @@ std::unique_ptr<Terminal> Terminal::standard() {
   const char* no_color = std::getenv("NO_COLOR");
   options.use_color = options.is_tty && (no_color == nullptr || *no_color == '\0');
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) options.width = size.ws_col;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    options.width = size.ws_col;
   return std::make_unique<Terminal>(std::cout, std::cerr, options);
 }
 
@@ -185,7 +204,8 @@ void Terminal::progress(const Progress& state) {
   const auto known = impl_->phases.find(state.phase);
   // A lower count means that the work has restarted.
   if (known == impl_->phases.end() || state.done < known->second.last_done) {
-    impl_->phases[state.phase] = {.start = now, .done_at_start = state.done, .last_done = state.done};
+    impl_->phases[state.phase] = {
+        .start = now, .done_at_start = state.done, .last_done = state.done};
   } else {
     known->second.last_done = state.done;
   }
@@ -193,7 +213,8 @@ void Terminal::progress(const Progress& state) {
   impl_->latest = state;
   impl_->latest_is_shown = false;
   const double pause_s = impl_->options.is_tty ? 0.1 : impl_->options.plain_interval_s;
-  if (is_new_bar || state.done == state.total || seconds_between(impl_->last_shown, now) >= pause_s) impl_->show(now);
+  if (is_new_bar || state.done == state.total || seconds_between(impl_->last_shown, now) >= pause_s)
+    impl_->show(now);
 }
 
 void Terminal::finish_progress() {
@@ -206,7 +227,8 @@ void Terminal::finish_progress() {
 void Terminal::warn(const std::string& text) {
   const std::lock_guard lock(impl_->mutex);
   if (!impl_->warned.insert(text).second) return;
-  impl_->write_line(impl_->err, (impl_->options.use_color ? "\033[33mwarning:\033[0m " : "warning: ") + text);
+  impl_->write_line(impl_->err,
+                    (impl_->options.use_color ? "\033[33mwarning:\033[0m " : "warning: ") + text);
 }
 
 void Terminal::say(const std::string& text) {
@@ -223,7 +245,8 @@ void Terminal::table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
-    for (size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], width_of(row[column]));
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], width_of(row[column]));
   }
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {

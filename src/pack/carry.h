@@ -13,7 +13,8 @@
 
 namespace rematch {
 
-/// Segments that find no place in a row or in the carry buffer. The run stops with the state before their window saved.
+/// Segments that find no place in a row or in the carry buffer. The run stops with the state before
+/// their window saved.
 class PackingOverflow : public UserError, public KeepsState {
  public:
   using UserError::UserError;
@@ -25,16 +26,20 @@ struct PackingLimits {
   int packing_buffer = 0;  ///< segments that may wait; 0 = no limit (scope `window`)
 };
 
-/// Checks new segments before any is inserted: first that each fits a row, then that the buffer can hold all of them.
+/// Checks new segments before any is inserted: first that each fits a row, then that the buffer can
+/// hold all of them.
 /// @param encoded_lens  tokens of each new segment
 /// @param name_of       names the i-th new segment in the error, e.g. by its sample
 /// @param num_waiting   segments already waiting
-/// @throws PackingOverflow (data) for a segment longer than a row; (config) when num_waiting + new segments > packing_buffer (equal is legal)
+/// @throws PackingOverflow (data) for a segment longer than a row; (config) when num_waiting + new
+/// segments > packing_buffer (equal is legal)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
-void check_insertion(std::span<const int> encoded_lens, const std::function<std::string(size_t)>& name_of, size_t num_waiting,
+void check_insertion(std::span<const int> encoded_lens,
+                     const std::function<std::string(size_t)>& name_of, size_t num_waiting,
                      const PackingLimits& limits);
 
-/// The rank-local carry buffer: segments in order of insertion, waiting for a row. Nothing is ever split, reordered or lost.
+/// The rank-local carry buffer: segments in order of insertion, waiting for a row. Nothing is ever
+/// split, reordered or lost.
 class CarryBuffer {
  public:
   explicit CarryBuffer(PackingLimits limits) : limits_(limits) {}
@@ -42,7 +47,8 @@ class CarryBuffer {
   /// Inserts all segments or, on an error, none. @throws as check_insertion
   void insert(std::vector<std::shared_ptr<const Segment>> segments);
 
-  /// Removes and returns the next row: the selector's choice, oldest first. The buffer must not be empty.
+  /// Removes and returns the next row: the selector's choice, oldest first. The buffer must not be
+  /// empty.
   PackedRow take_row(PackingSelector selector);
 
   /// Waiting segments, oldest first.

@@ -8,7 +8,8 @@
 namespace rematch {
 namespace {
 
-// Underfilled rows are reported at every doubling of their number, so that a long run is not flooded with one warning.
+// Underfilled rows are reported at every doubling of their number, so that a long run is not
+// flooded with one warning.
 bool is_worth_reporting(int64_t count) { return (count & (count - 1)) == 0; }
 
 }  // namespace
@@ -25,22 +26,28 @@ void PackingSummary::add(const PackedRow& row) {
 
 std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
   if (num_rows == 0) return "packing: no row was trained";
-  const double fill = static_cast<double>(num_tokens) / (static_cast<double>(num_rows) * packing_length);
-  const double avoided = 100.0 * static_cast<double>(padded_tokens - num_tokens) / static_cast<double>(std::max<int64_t>(1, padded_tokens));
+  const double fill =
+      static_cast<double>(num_tokens) / (static_cast<double>(num_rows) * packing_length);
+  const double avoided = 100.0 * static_cast<double>(padded_tokens - num_tokens) /
+                         static_cast<double>(std::max<int64_t>(1, padded_tokens));
   std::string line = fmt::format(
-      "packing: {} rows of up to {} tokens, mean fill {:.3f}, {} segments, {} tokens; as padded batches {} ({:.0f} % padding avoided)",
+      "packing: {} rows of up to {} tokens, mean fill {:.3f}, {} segments, {} tokens; as padded "
+      "batches {} ({:.0f} % padding avoided)",
       num_rows, packing_length, fill, num_segments, num_tokens, padded_tokens, avoided);
   if (num_underfilled > 0) line += fmt::format("; {} underfilled rows", num_underfilled);
-  if (num_waiting > 0) line += fmt::format("; {} segments were still waiting and not trained", num_waiting);
+  if (num_waiting > 0)
+    line += fmt::format("; {} segments were still waiting and not trained", num_waiting);
   return line;
 }
 
 Packer::Packer(Options options)
     : options_(std::move(options)),
       scope_(options_.packing_length > 0 ? options_.pack.scope : PackScope::kMicroBatch),
-      carry_({.packing_length = options_.packing_length, .packing_buffer = scope_ == PackScope::kCarry ? options_.pack.buffer : 0}) {}
+      carry_({.packing_length = options_.packing_length,
+              .packing_buffer = scope_ == PackScope::kCarry ? options_.pack.buffer : 0}) {}
 
-std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics) {
+std::vector<PackedRow> Packer::rows_of(
+    std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics) {
   std::vector<PackedRow> rows;
   const auto add = [&](PackedRow row) {
     if (options_.packing_length > 0) note(row, metrics);
@@ -55,11 +62,13 @@ std::vector<PackedRow> Packer::rows_of(std::vector<std::vector<std::shared_ptr<c
     carry_.insert(std::move(segments));
     if (scope_ == PackScope::kCarry) add(carry_.take_row(options_.pack.selector));
   }
-  while (scope_ == PackScope::kWindow && !carry_.empty()) add(carry_.take_row(options_.pack.selector));
+  while (scope_ == PackScope::kWindow && !carry_.empty())
+    add(carry_.take_row(options_.pack.selector));
   return rows;
 }
 
-void Packer::restore(std::vector<std::shared_ptr<const Segment>> waiting, const PackingSummary& summary) {
+void Packer::restore(std::vector<std::shared_ptr<const Segment>> waiting,
+                     const PackingSummary& summary) {
   carry_.insert(std::move(waiting));
   summary_ = summary;
 }
@@ -74,13 +83,16 @@ void Packer::note(const PackedRow& row, MetricsBag& metrics) {
   if (fill >= options_.pack.min_fill_ratio) return;
   ++summary_.num_underfilled;
   if (!options_.warn || !is_worth_reporting(summary_.num_underfilled)) return;
-  options_.warn(fmt::format(
-      "packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} segments, {} waiting in the buffer (row {}, {} so far)",
-      fill, options_.pack.min_fill_ratio, row.segments.size(), carry_.waiting().size(), summary_.num_rows, summary_.num_underfilled));
+  options_.warn(
+      fmt::format("packed row underfilled: fill {:.3f}, target {} (packing_min_fill_ratio), {} "
+                  "segments, {} waiting in the buffer (row {}, {} so far)",
+                  fill, options_.pack.min_fill_ratio, row.segments.size(), carry_.waiting().size(),
+                  summary_.num_rows, summary_.num_underfilled));
 }
 
 std::string Packer::summary_text(const PackingSummary& total, size_t num_waiting) const {
-  return options_.packing_length > 0 ? total.text(options_.packing_length, num_waiting) : std::string();
+  return options_.packing_length > 0 ? total.text(options_.packing_length, num_waiting)
+                                     : std::string();
 }
 
 }  // namespace rematch

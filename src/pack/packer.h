@@ -20,8 +20,10 @@ struct PackingSummary {
   int64_t num_underfilled = 0;  ///< rows below min_fill_ratio
 
   void add(const PackedRow& row);
-  /// E.g. "packing: 12 rows, mean fill 0.91, 84 segments, 10 920 tokens; as padded batches 14 208 (23 % padding avoided)".
-  /// @param packing_length  tokens of a full row. @param num_waiting  segments that were built but never trained
+  /// E.g. "packing: 12 rows, mean fill 0.91, 84 segments, 10 920 tokens; as padded batches 14 208
+  /// (23 % padding avoided)".
+  /// @param packing_length  tokens of a full row. @param num_waiting  segments that were built but
+  /// never trained
   std::string text(int packing_length, size_t num_waiting) const;
 };
 
@@ -30,23 +32,30 @@ class Packer {
  public:
   struct Options {
     PackSettings pack;
-    int packing_length = 0;                        ///< 0 = packing off: every micro-batch is a row, no cap, no telemetry
-    std::function<void(const std::string&)> warn;  ///< receives the underfilled warning; may be empty
+    /// 0 = packing off: every micro-batch is a row, no cap, no telemetry
+    int packing_length = 0;
+    /// receives the underfilled warning; may be empty
+    std::function<void(const std::string&)> warn;
   };
   explicit Packer(Options options);
 
-  /// The rows of a window. Adds the packing/* metrics of each row. Segments that do not fit wait for the next window (kCarry).
-  /// @param micro_batches  segments by micro-batch, in sample order; an empty micro-batch gives no row
+  /// The rows of a window. Adds the packing/* metrics of each row. Segments that do not fit wait
+  /// for the next window (kCarry).
+  /// @param micro_batches  segments by micro-batch, in sample order; an empty micro-batch gives no
+  /// row
   /// @throws UserError as check_insertion; neither rows nor buffer then change for that micro-batch
-  std::vector<PackedRow> rows_of(std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics);
+  std::vector<PackedRow> rows_of(
+      std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics);
 
-  /// Restores the waiting segments of a checkpoint. @throws UserError as check_insertion, e.g. with a smaller packing_buffer than before
+  /// Restores the waiting segments of a checkpoint. @throws UserError as check_insertion, e.g. with
+  /// a smaller packing_buffer than before
   void restore(std::vector<std::shared_ptr<const Segment>> waiting, const PackingSummary& summary);
 
   /// Segments left waiting, oldest first.
   const std::vector<std::shared_ptr<const Segment>>& waiting() const { return carry_.waiting(); }
   const PackingSummary& summary() const { return summary_; }
-  /// The summary at the end of a run; empty with packing off. @param total  of all ranks. @param num_waiting  likewise
+  /// The summary at the end of a run; empty with packing off. @param total  of all ranks. @param
+  /// num_waiting  likewise
   std::string summary_text(const PackingSummary& total, size_t num_waiting) const;
   std::string summary_text() const { return summary_text(summary_, carry_.waiting().size()); }
 

@@ -25,12 +25,16 @@ constexpr SelectorRow kSelectors[] = {
 }  // namespace
 
 PackingSelector packing_selector(const std::string& name) {
-  if (const std::optional<PackingSelector> selector = value_of<PackingSelector>(name)) return *selector;
+  if (const std::optional<PackingSelector> selector = value_of<PackingSelector>(name))
+    return *selector;
   const std::string names = join(all_names<PackingSelector>(), ", ");
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown packing selector \"{}\"", name),
-                                       .where = "packing_selector",
-                                       .what = fmt::format("this build has {}", names),
-                                       .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`", names)});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = fmt::format("unknown packing selector \"{}\"", name),
+       .where = "packing_selector",
+       .what = fmt::format("this build has {}", names),
+       .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`",
+                          names)});
 }
 
 Selection select_fifo(std::span<const int> encoded_lens, int packing_length) {
@@ -51,7 +55,8 @@ std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longes
     order.push_back(static_cast<int>(i));
     max_len = std::max(max_len, encoded_lens[i]);
   }
-  // A radix sort over the bytes of the lengths: std::stable_sort would dominate the cost of a selection.
+  // A radix sort over the bytes of the lengths: std::stable_sort would dominate the cost of a
+  // selection.
   std::vector<int> sorted(order.size());
   for (int shift = 0; shift < 32 && max_len >> shift > 0; shift += 8) {
     const auto bucket_of = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };
@@ -64,16 +69,19 @@ std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longes
   return order;
 }
 
-Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length) {
+Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
+                          int packing_length) {
   REMATCH_CHECK(packing_length >= 1, fmt::format("packing_length {}", packing_length));
   for (const int len : encoded_lens) {
-    REMATCH_CHECK(len >= 1 && len <= packing_length, fmt::format("a length of {} for rows of {}", len, packing_length));
+    REMATCH_CHECK(len >= 1 && len <= packing_length,
+                  fmt::format("a length of {} for rows of {}", len, packing_length));
   }
   if (encoded_lens.empty()) return {};
   for (const SelectorRow& row : kSelectors) {
     if (row.selector == selector) return row.select(encoded_lens, packing_length);
   }
-  check_failed(__FILE__, __LINE__, "selector is in the list", fmt::format("{}", static_cast<int>(selector)));
+  check_failed(__FILE__, __LINE__, "selector is in the list",
+               fmt::format("{}", static_cast<int>(selector)));
 }
 
 }  // namespace rematch

@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// "binpacking", "optimal" or "fifo". @throws UserError (config) naming the alternatives and `training.packing: false`
+/// "binpacking", "optimal" or "fifo". @throws UserError (config) naming the alternatives and
+/// `training.packing: false`
 PackingSelector packing_selector(const std::string& name);
 
 /// Segments chosen for one row.
@@ -19,13 +20,18 @@ struct Selection {
   bool operator==(const Selection&) const = default;
 };
 
-/// Chooses the segments of the next row. Always includes the oldest; never a smaller total than kFifo; depends on the arguments alone.
-/// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length; empty gives an empty selection
+/// Chooses the segments of the next row. Always includes the oldest; never a smaller total than
+/// kFifo; depends on the arguments alone.
+/// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length;
+/// empty gives an empty selection
 /// @param packing_length  cap of a row in tokens, ≥ 1
-/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) byte operations, a vector of them at once, and 2·√n rows
-/// of packing_length counts of 1 to 4 bytes; mostly far less, because a full row is found by exchanges (512 segments: 20 to 40 µs).
-/// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out of range (insertion refuses those)
+/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) byte operations, a
+/// vector of them at once, and 2·√n rows of packing_length counts of 1 to 4 bytes; mostly far less,
+/// because a full row is found by exchanges (512 segments: 20 to 40 µs).
+/// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length
+/// out of range (insertion refuses those)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3
-Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens, int packing_length);
+Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
+                          int packing_length);
 
 }  // namespace rematch

@@ -13,7 +13,8 @@ struct Bin {
   std::vector<int> indices;
 };
 
-// Longest first, each into the fullest bin that still holds it, the lower bin on a tie; else into a new one.
+// Longest first, each into the fullest bin that still holds it, the lower bin on a tie; else into a
+// new one.
 std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, int64_t volume) {
   std::vector<int64_t> totals;  // separate from the bins: the search below reads nothing else
   std::vector<Bin> bins;
@@ -42,7 +43,8 @@ std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, int64_t 
 
 bool is_better(const Bin& a, const Bin& b) {
   if (a.total != b.total) return a.total > b.total;
-  return std::forward_as_tuple(a.indices.size(), a.indices) < std::forward_as_tuple(b.indices.size(), b.indices);
+  return std::forward_as_tuple(a.indices.size(), a.indices) <
+         std::forward_as_tuple(b.indices.size(), b.indices);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // The fullest possible row, by dynamic programming over (segments from i on, total).
 //
-// A row of rooms says how cheaply the segments from i on reach each total: kMost - (fewest segments), 0 when they cannot. One segment
-// more, of length w, gives max(room[s], room[s - w] - 1): a few byte operations for a whole vector of totals. Only the rows at the starts
-// of blocks are kept; the walk that picks the segments recomputes the rows inside a block, for the few totals it can still reach there.
+// A row of rooms says how cheaply the segments from i on reach each total: kMost - (fewest
+// segments), 0 when they cannot. One segment more, of length w, gives max(room[s], room[s - w] -
+// 1): a few byte operations for a whole vector of totals. Only the rows at the starts of blocks are
+// kept; the walk that picks the segments recomputes the rows inside a block, for the few totals it
+// can still reach there.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,7 +23,8 @@ constexpr int64_t kMaxBytes = int64_t{1} << 30;
 
 // next[s] for low ≤ s ≤ high, from the row without this segment. The rows do not overlap.
 template <class Room>
-void add_segment(const Room* __restrict row, Room* __restrict next, int64_t len, int64_t low, int64_t high) {
+void add_segment(const Room* __restrict row, Room* __restrict next, int64_t len, int64_t low,
+                 int64_t high) {
   const int64_t first_with = std::clamp(len, low, high + 1);
   std::copy(row + low, row + first_with, next + low);
   for (int64_t s = first_with; s <= high; ++s) {
@@ -33,17 +36,22 @@ void add_segment(const Room* __restrict row, Room* __restrict next, int64_t len,
 template <class Room>
 class FewestSegments {
  public:
-  // lens: of the segments other than the oldest. residual: most they may sum to. reached: a sum known to be possible.
+  // lens: of the segments other than the oldest. residual: most they may sum to. reached: a sum
+  // known to be possible.
   FewestSegments(std::span<const int> lens, int64_t residual, int64_t reached)
-      : lens_(lens), width_(residual + 1), block_len_(std::max(1, static_cast<int>(std::sqrt(static_cast<double>(lens.size()))))) {
+      : lens_(lens),
+        width_(residual + 1),
+        block_len_(std::max(1, static_cast<int>(std::sqrt(static_cast<double>(lens.size()))))) {
     num_blocks_ = (std::ssize(lens) + block_len_ - 1) / block_len_;
     const int64_t num_rows = num_blocks_ + 1 + block_len_;
     if (width_ > kMaxBytes / (num_rows * static_cast<int64_t>(sizeof(Room)))) {
-      throw UserError(ErrorKind::kConfig,
-                      {.error = "the packing selector `optimal` would need more than 1 GiB",
-                       .where = "packing_selector",
-                       .what = fmt::format("{} segments for {} tokens of a row", lens.size(), residual),
-                       .fix = "set `packing_selector: binpacking`, or lower `global_max_length` or `training.packing_buffer`"});
+      throw UserError(
+          ErrorKind::kConfig,
+          {.error = "the packing selector `optimal` would need more than 1 GiB",
+           .where = "packing_selector",
+           .what = fmt::format("{} segments for {} tokens of a row", lens.size(), residual),
+           .fix = "set `packing_selector: binpacking`, or lower `global_max_length` or "
+                  "`training.packing_buffer`"});
     }
     rows_ = std::make_unique_for_overwrite<Room[]>(width_ * num_rows);
     std::fill_n(kept(num_blocks_), width_, Room{0});
@@ -55,7 +63,8 @@ class FewestSegments {
     }
   }
 
-  // Positions in lens, ascending: the largest total, then the fewest, then the lexicographically smallest.
+  // Positions in lens, ascending: the largest total, then the fewest, then the lexicographically
+  // smallest.
   std::vector<int> pick() {
     int64_t rest = width_ - 1;
     while (kept(0)[rest] == 0) --rest;
@@ -79,7 +88,8 @@ class FewestSegments {
   static constexpr Room kMost = std::numeric_limits<Room>::max();
 
   std::span<const int> block_of(int64_t block) const {
-    return lens_.subspan(block * block_len_, std::min<int64_t>(block_len_, std::ssize(lens_) - block * block_len_));
+    return lens_.subspan(block * block_len_,
+                         std::min<int64_t>(block_len_, std::ssize(lens_) - block * block_len_));
   }
   Room* kept(int64_t block) { return &rows_[width_ * block]; }
   // The row of the segments from number i of the block on.
@@ -89,13 +99,15 @@ class FewestSegments {
     return &rows_[width_ * (num_blocks_ + i)];
   }
 
-  // Rows of a block from the kept row after it: right for totals up to `high` and, at its start, from `low` on.
+  // Rows of a block from the kept row after it: right for totals up to `high` and, at its start,
+  // from `low` on.
   void make_rows(int64_t block, int64_t low, int64_t high) {
     const auto lens = block_of(block);
     int64_t before = std::accumulate(lens.begin(), lens.end(), int64_t{0});
     for (int64_t i = std::ssize(lens) - 1; i >= 0; --i) {
       before -= lens[i];
-      add_segment(row_inside(block, i + 1), row_inside(block, i), lens[i], std::max<int64_t>(0, low - before), high);
+      add_segment(row_inside(block, i + 1), row_inside(block, i), lens[i],
+                  std::max<int64_t>(0, low - before), high);
     }
   }
 
@@ -107,9 +119,11 @@ class FewestSegments {
 };
 
 // Most segments that can share `residual` tokens; order: longest first.
-int64_t most_segments(std::span<const int> encoded_lens, std::span<const int> order, int64_t residual) {
+int64_t most_segments(std::span<const int> encoded_lens, std::span<const int> order,
+                      int64_t residual) {
   int64_t count = 0;
-  for (auto i = order.rbegin(); i != order.rend() && encoded_lens[*i] <= residual; ++i, ++count) residual -= encoded_lens[*i];
+  for (auto i = order.rbegin(); i != order.rend() && encoded_lens[*i] <= residual; ++i, ++count)
+    residual -= encoded_lens[*i];
   return count;
 }
 
@@ -141,9 +155,12 @@ Selection optimal_by_counts(std::span<const int> encoded_lens, int packing_lengt
 
 Selection select_optimal(std::span<const int> encoded_lens, int packing_length) {
   int64_t sum = encoded_lens[0];
-  for (const int i : longest_first(encoded_lens, packing_length - encoded_lens[0])) sum += encoded_lens[i];
-  if (sum <= packing_length) return select_fifo(encoded_lens, packing_length);  // everything that can share the row fits
-  if (std::optional<Selection> full = optimal_by_exchange(encoded_lens, packing_length)) return *std::move(full);
+  for (const int i : longest_first(encoded_lens, packing_length - encoded_lens[0]))
+    sum += encoded_lens[i];
+  // everything that can share the row fits
+  if (sum <= packing_length) return select_fifo(encoded_lens, packing_length);
+  if (std::optional<Selection> full = optimal_by_exchange(encoded_lens, packing_length))
+    return *std::move(full);
   return optimal_by_counts(encoded_lens, packing_length);
 }
 

@@ -37,23 +37,28 @@ struct Waiting {
 
 }  // namespace
 
-StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> encoded_lens, const StreamOptions& options) {
+StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> encoded_lens,
+                       const StreamOptions& options) {
   REMATCH_CHECK(options.packing_length >= 1 && options.pack.buffer >= 1,
-                fmt::format("packing_length {}, packing_buffer {}", options.packing_length, options.pack.buffer));
+                fmt::format("packing_length {}, packing_buffer {}", options.packing_length,
+                            options.pack.buffer));
   StreamRows result;
   Waiting waiting;
   size_t next = 0;
   int64_t last_total = 0;
   while (next < order.size() || !waiting.samples.empty()) {
-    while (next < order.size() && waiting.samples.size() < static_cast<size_t>(options.pack.buffer)) {
+    while (next < order.size() &&
+           waiting.samples.size() < static_cast<size_t>(options.pack.buffer)) {
       const int64_t sample_idx = order[next++];
       REMATCH_CHECK(sample_idx >= 0 && static_cast<size_t>(sample_idx) < encoded_lens.size(),
                     fmt::format("sample {} of {}", sample_idx, encoded_lens.size()));
       waiting.push(sample_idx, encoded_lens[static_cast<size_t>(sample_idx)]);
     }
-    const Selection selection = select_segments(options.pack.selector, waiting.lengths, options.packing_length);
+    const Selection selection =
+        select_segments(options.pack.selector, waiting.lengths, options.packing_length);
     result.rows.push_back(waiting.take(selection.indices));
-    REMATCH_CHECK(!result.rows.back().empty(), fmt::format("an empty row of {} samples", waiting.samples.size()));
+    REMATCH_CHECK(!result.rows.back().empty(),
+                  fmt::format("an empty row of {} samples", waiting.samples.size()));
     last_total = selection.total;
   }
   if (result.rows.empty()) return result;

@@ -9,7 +9,8 @@ namespace {
 // Bytes that autograd keeps for one row of activations (a token, or a patch).
 class Saved {
  public:
-  Saved(const TrainedParameters& trained, const Computation& computation) : trained_(trained), computation_(computation) {}
+  Saved(const TrainedParameters& trained, const Computation& computation)
+      : trained_(trained), computation_(computation) {}
 
   /// Values in the dtype of the model.
   void values(int64_t count) { bytes_ += count * computation_.value_bytes; }
@@ -21,8 +22,10 @@ class Saved {
     const int64_t width = (*linears.begin())->num_inputs;
     for (const LinearDescription* linear : linears) {
       const bool is_adapted = trained_.adapted.count(linear->module) != 0;
-      // float32 products on the CPU keep their input even if the weight is frozen (nn/affine.cc); ATen's do not.
-      const bool is_needed = !is_adapted || (!computation_.on_gpu && computation_.value_bytes == kFloatBytes);
+      // float32 products on the CPU keep their input even if the weight is frozen (nn/affine.cc);
+      // ATen's do not.
+      const bool is_needed =
+          !is_adapted || (!computation_.on_gpu && computation_.value_bytes == kFloatBytes);
       if (is_needed && !is_saved) values(width);
       is_saved = is_saved || is_needed;
       if (is_adapted) adapter(*linear, is_saved);
@@ -38,7 +41,8 @@ class Saved {
     if (!shares_input) floats(linear.num_inputs);
     if (drops) bytes_ += linear.num_inputs;  // the mask, one byte a value
     floats(computation_.lora.rank);
-    if (computation_.lora.use_dora) floats(2 * linear.num_outputs);  // the base output and the update
+    // the base output and the update
+    if (computation_.lora.use_dora) floats(2 * linear.num_outputs);
   }
 
   const TrainedParameters& trained_;
@@ -46,7 +50,8 @@ class Saved {
   int64_t bytes_ = 0;
 };
 
-int64_t text_layer(const TextDescription& text, const LayerDescription& layer, Saved saved, bool is_packed) {
+int64_t text_layer(const TextDescription& text, const LayerDescription& layer, Saved saved,
+                   bool is_packed) {
   const int64_t q = layer.q.num_outputs, kv = layer.k.num_outputs;
   saved.values(text.hidden_size);  // the layer's input
   saved.floats(1);
@@ -67,12 +72,14 @@ int64_t text_layer(const TextDescription& text, const LayerDescription& layer, S
   return saved.bytes();
 }
 
-int64_t vision_block(const VisionDescription& vision, const VisionBlockDescription& block, Saved saved) {
+int64_t vision_block(const VisionDescription& vision, const VisionBlockDescription& block,
+                     Saved saved) {
   const int64_t width = vision.hidden_size;
   saved.values(width);
   saved.floats(2);
   saved.input({&block.qkv});
-  saved.values(3 * width + 2 * width + width);  // values (a view of all three), rotated queries and keys, attended
+  // values (a view of all three), rotated queries and keys, attended
+  saved.values(3 * width + 2 * width + width);
   saved.floats(vision.num_heads);
   saved.input({&block.proj}, /*is_kept=*/true);
   saved.values(width);
@@ -118,7 +125,8 @@ Tower vision_blocks(const VisionDescription& vision, const Saved& none) {
 
 }  // namespace
 
-RowMemory row_memory(const ModelDescription& model, const TrainedParameters& trained, const Computation& computation, const RowShape& row) {
+RowMemory row_memory(const ModelDescription& model, const TrainedParameters& trained,
+                     const Computation& computation, const RowShape& row) {
   const TextDescription& text = model.text;
   const VisionDescription& vision = model.vision;
   const Saved none(trained, computation);
@@ -136,19 +144,25 @@ RowMemory row_memory(const ModelDescription& model, const TrainedParameters& tra
   const Tower blocks = vision_blocks(vision, none);
   const int64_t block_inputs = static_cast<int64_t>(vision.blocks.size()) * vision.hidden_size * e;
   int64_t mergers = merger_of(vision.merger, none);
-  for (const MergerDescription& merger : vision.deepstack_mergers) mergers += merger_of(merger, none);
+  for (const MergerDescription& merger : vision.deepstack_mergers)
+    mergers += merger_of(merger, none);
   const int64_t passing_patch = (2 * vision.intermediate_size + 3 * vision.hidden_size) * e;
   if (trained.reaches_vision) {
-    const int64_t tower_ends = (vision.hidden_size + vision.patch_width()) * e + 2 * vision.head_dim() * kFloatBytes;
-    memory.vision = patches * ((computation.checkpointing ? block_inputs : blocks.kept) + tower_ends);
-    memory.vision_passing = patches * (passing_patch + (computation.checkpointing ? blocks.layer : 0));
+    const int64_t tower_ends =
+        (vision.hidden_size + vision.patch_width()) * e + 2 * vision.head_dim() * kFloatBytes;
+    memory.vision =
+        patches * ((computation.checkpointing ? block_inputs : blocks.kept) + tower_ends);
+    memory.vision_passing =
+        patches * (passing_patch + (computation.checkpointing ? blocks.layer : 0));
   } else {
     // One block at a time, without a graph.
-    memory.vision_passing = patches * (vision.patch_width() * kFloatBytes + (7 * vision.hidden_size + 2 * vision.intermediate_size) * e);
+    memory.vision_passing = patches * (vision.patch_width() * kFloatBytes +
+                                       (7 * vision.hidden_size + 2 * vision.intermediate_size) * e);
   }
   if (trained.reaches_mergers) {
     const auto num_features = static_cast<int64_t>(1 + vision.deepstack_mergers.size());
-    const int64_t hidden = trained.reaches_vision ? 0 : num_features * vision.hidden_size * e;  // else a block's input already
+    // else a block's input already
+    const int64_t hidden = trained.reaches_vision ? 0 : num_features * vision.hidden_size * e;
     memory.vision += row.num_visual_tokens * mergers + patches * hidden;
   }
   return memory;

@@ -20,40 +20,50 @@ struct Remedy {
 // In the order they are tried: first what leaves the result of training as it is.
 std::vector<Remedy> remedies() {
   return {
-      {"set training.gradient_checkpointing: true", [](const PlanRequest& r) { return !r.gradient_checkpointing; },
+      {"set training.gradient_checkpointing: true",
+       [](const PlanRequest& r) { return !r.gradient_checkpointing; },
        [](PlanRequest& r) { r.gradient_checkpointing = true; }},
-      {"set vllm.sleep_level: 1", [](const PlanRequest& r) { return r.backend == "vllm" && r.vllm.sleep_level == 0; },
+      {"set vllm.sleep_level: 1",
+       [](const PlanRequest& r) { return r.backend == "vllm" && r.vllm.sleep_level == 0; },
        [](PlanRequest& r) { r.vllm.sleep_level = 1; }},
       {"set offload.enabled, offload_model and offload_optimizer: true",
        [](const PlanRequest& r) {
-         return r.backend == "vllm" && r.device.on_gpu && !(r.offload.moves_model() && r.offload.moves_optimizer());
+         return r.backend == "vllm" && r.device.on_gpu &&
+                !(r.offload.moves_model() && r.offload.moves_optimizer());
        },
        [](PlanRequest& r) { r.offload = {.enabled = true, .model = true, .optimizer = true}; }},
       {"set rollout_backend: native", [](const PlanRequest& r) { return r.backend == "vllm"; },
        [](PlanRequest& r) { r.backend = "native"; }},
-      {"train with zero_stage: 2", [](const PlanRequest& r) { return r.device.num_ranks > 1 && r.device.zero_stage < 2; },
+      {"train with zero_stage: 2",
+       [](const PlanRequest& r) { return r.device.num_ranks > 1 && r.device.zero_stage < 2; },
        [](PlanRequest& r) { r.device.zero_stage = 2; }},
       {"set training.per_device_train_batch_size: 1, with more gradient_accumulation_steps",
-       [](const PlanRequest& r) { return !r.pack.enabled && r.batches.per_device_train_batch_size > 1; },
+       [](const PlanRequest& r) {
+         return !r.pack.enabled && r.batches.per_device_train_batch_size > 1;
+       },
        [](PlanRequest& r) {
          r.batches.gradient_accumulation_steps *= r.batches.per_device_train_batch_size;
          r.batches.per_device_train_batch_size = 1;
        }},
       {"set model.torch_dtype: bfloat16", [](const PlanRequest& r) { return r.value_bytes == 4; },
        [](PlanRequest& r) { r.value_bytes = 2; }},
-      {"freeze the vision tower (tuner.freeze_vit: true)", [](const PlanRequest& r) { return !r.tuner.freeze.vit && !r.tuner.freeze.llm; },
+      {"freeze the vision tower (tuner.freeze_vit: true)",
+       [](const PlanRequest& r) { return !r.tuner.freeze.vit && !r.tuner.freeze.llm; },
        [](PlanRequest& r) { r.tuner.freeze.vit = true; }},
-      {"train an adapter (tuner.train_type: lora)", [](const PlanRequest& r) { return r.tuner.train_type == TrainType::kFull; },
+      {"train an adapter (tuner.train_type: lora)",
+       [](const PlanRequest& r) { return r.tuner.train_type == TrainType::kFull; },
        [](PlanRequest& r) { r.tuner.train_type = TrainType::kLora; }},
   };
 }
 
 std::string verdict(const MemoryPlan& plan) {
-  return fmt::format("{} at most, {}", gib_text(plan.peak_bytes), plan.fits ? "which fits" : "still too much");
+  return fmt::format("{} at most, {}", gib_text(plan.peak_bytes),
+                     plan.fits ? "which fits" : "still too much");
 }
 
 // Every remedy alone that fits; if none does, as many as it takes, each on top of those before.
-void try_remedies(const PlanRequest& request, const MemoryPlan& plan, std::vector<std::string>& lines) {
+void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
+                  std::vector<std::string>& lines) {
   PlanRequest together = request;
   int64_t peak_bytes = plan.peak_bytes;
   std::vector<std::string> words;
@@ -80,24 +90,30 @@ void try_remedies(const PlanRequest& request, const MemoryPlan& plan, std::vecto
   lines.push_back(fmt::format("together: {}: {}", join(words, "; "), verdict(sum)));
   if (sum.fits) return;
   if (const int64_t tokens = largest_row(together); tokens > 0) {
-    lines.push_back(fmt::format("and then samples of at most {} tokens (global_max_length)", tokens));
+    lines.push_back(
+        fmt::format("and then samples of at most {} tokens (global_max_length)", tokens));
   }
 }
 
 }  // namespace
 
-std::string gib_text(int64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kBytesPerGib); }
+std::string gib_text(int64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kBytesPerGib);
+}
 
 std::vector<std::string> advice_for(const PlanRequest& request, const MemoryPlan& plan) {
   std::vector<std::string> lines;
   if (plan.fits) return lines;
   if (const int64_t tokens = largest_row(request); tokens > 0) {
-    lines.push_back(fmt::format("set global_max_length: {} or less instead of {}", tokens, request.sample_tokens));
+    lines.push_back(fmt::format("set global_max_length: {} or less instead of {}", tokens,
+                                request.sample_tokens));
   }
   try_remedies(request, plan, lines);
   const int64_t least = least_bytes(request);
   if (least > plan.usable_bytes) {
-    lines.push_back(fmt::format("no row is short enough as it is: weights, optimizer and gradients alone are {}", gib_text(least)));
+    lines.push_back(fmt::format(
+        "no row is short enough as it is: weights, optimizer and gradients alone are {}",
+        gib_text(least)));
   }
   return lines;
 }
@@ -109,7 +125,8 @@ std::vector<PlanChange> usual_ways(const PlanRequest& request) {
       PlanRequest changed = request;
       changed.tuner.train_type = type;
       changed.gradient_checkpointing = checkpointing;
-      const std::string name = type == TrainType::kFull ? "full" : fmt::format("LoRA rank {}", changed.tuner.lora.rank);
+      const std::string name =
+          type == TrainType::kFull ? "full" : fmt::format("LoRA rank {}", changed.tuner.lora.rank);
       ways.push_back({checkpointing ? name + ", checkpointing" : name, std::move(changed)});
     }
   }

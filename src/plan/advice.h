@@ -12,8 +12,9 @@ struct PlanChange {
   PlanRequest request;
 };
 
-/// What to change so that a plan fits, in sentences with numbers; empty when it fits or the device is unknown. Changes that keep the
-/// result of training come first; if none is enough alone, they are added up.
+/// What to change so that a plan fits, in sentences with numbers; empty when it fits or the device
+/// is unknown. Changes that keep the result of training come first; if none is enough alone, they
+/// are added up.
 std::vector<std::string> advice_for(const PlanRequest& request, const MemoryPlan& plan);
 
 /// The same model trained in full and with an adapter, with and without gradient checkpointing.

@@ -19,7 +19,8 @@ struct Demand {
 
 Demand demand_of(const PlanRequest& request) {
   const int64_t answer = request.generation.max_new_tokens;
-  // A sample is a prompt and an answer; the longest prompt leaves room for an answer, if that is less than half of it.
+  // A sample is a prompt and an answer; the longest prompt leaves room for an answer, if that is
+  // less than half of it.
   return {.prompt_tokens = std::max(request.sample_tokens - answer, request.sample_tokens / 2),
           .answer_tokens = answer,
           .num_prompts = request.window_samples()};
@@ -31,27 +32,31 @@ int64_t cache_bytes_per_token(const PlanRequest& request) {
 }
 
 int64_t patches_of_sample(const PlanRequest& request) {
-  return static_cast<int64_t>(static_cast<double>(request.sample_tokens) * request.visual_share) * request.model.vision.merge_area();
+  return static_cast<int64_t>(static_cast<double>(request.sample_tokens) * request.visual_share) *
+         request.model.vision.merge_area();
 }
 
 // Copies of matrices for the CPU kernels: every Linear, the head and the patch embedding.
 int64_t packed_bytes(const PlanRequest& request) {
   const VisionDescription& vision = request.model.vision;
   int64_t num_values = vision.hidden_size * vision.patch_width();
-  for (const LinearDescription& linear : request.model.linears()) num_values += linear.num_outputs * linear.num_inputs;
+  for (const LinearDescription& linear : request.model.linears())
+    num_values += linear.num_outputs * linear.num_inputs;
   return num_values * request.value_bytes;
 }
 
 // Activations of a pass without a graph: a few times the widest layer.
 int64_t pass_bytes(const PlanRequest& request, int64_t num_rows, int64_t value_bytes) {
   const TextDescription& text = request.model.text;
-  const int64_t heads = (2 * text.num_attention_heads + 2 * text.num_key_value_heads) * text.head_dim;
+  const int64_t heads =
+      (2 * text.num_attention_heads + 2 * text.num_key_value_heads) * text.head_dim;
   return num_rows * (4 * text.hidden_size + 3 * text.intermediate_size + heads) * value_bytes;
 }
 
 int64_t image_pass_bytes(const PlanRequest& request, int64_t num_patches, int64_t value_bytes) {
   const VisionDescription& vision = request.model.vision;
-  const int64_t width = std::max(vision.patch_width(), vision.intermediate_size) + 9 * vision.hidden_size + vision.intermediate_size;
+  const int64_t width = std::max(vision.patch_width(), vision.intermediate_size) +
+                        9 * vision.hidden_size + vision.intermediate_size;
   return num_patches * width * value_bytes;
 }
 
@@ -59,30 +64,39 @@ int64_t image_pass_bytes(const PlanRequest& request, int64_t num_patches, int64_
 int64_t feature_bytes(const PlanRequest& request, int64_t num_prompts) {
   const VisionDescription& vision = request.model.vision;
   const auto num_features = static_cast<int64_t>(1 + vision.deepstack_mergers.size());
-  return num_prompts * patches_of_sample(request) / vision.merge_area() * request.model.text.hidden_size * num_features * kFloatBytes;
+  return num_prompts * patches_of_sample(request) / vision.merge_area() *
+         request.model.text.hidden_size * num_features * kFloatBytes;
 }
 
-NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& trained, int64_t free_bytes) {
+NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& trained,
+                         int64_t free_bytes) {
   const Demand demand = demand_of(request);
   const bool on_gpu = request.device.on_gpu;
   const NativeSettings& native = request.generation.native;
   const int64_t num_live = std::min<int64_t>(native.max_num_seqs, demand.num_prompts);
-  const double most =
-      native.kv_cache_gib > 0 ? native.kv_cache_gib * kBytesPerGib : static_cast<double>(std::max<int64_t>(0, free_bytes / kFreeFraction));
-  const int64_t wanted = num_live * (demand.tokens() + native.block_len) * cache_bytes_per_token(request);
+  const double most = native.kv_cache_gib > 0
+                          ? native.kv_cache_gib * kBytesPerGib
+                          : static_cast<double>(std::max<int64_t>(0, free_bytes / kFreeFraction));
+  const int64_t wanted =
+      num_live * (demand.tokens() + native.block_len) * cache_bytes_per_token(request);
   NamedBytes bytes;
   if (!on_gpu) bytes.emplace_back("engine weights", packed_bytes(request));
-  if (on_gpu && trained.num_adapted > 0) bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
+  if (on_gpu && trained.num_adapted > 0)
+    bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
   bytes.emplace_back("kv cache", static_cast<int64_t>(std::min(static_cast<double>(wanted), most)));
   const int64_t step_rows = std::max(on_gpu ? kStepRowsOnGpu : kStepRowsOnCpu, num_live);
   const int64_t rows = std::min(step_rows, num_live * demand.prompt_tokens);
   int64_t scratch = pass_bytes(request, rows, on_gpu ? request.value_bytes : kFloatBytes) +
                     num_live * request.model.text.vocab_size * 2 * kFloatBytes +
-                    image_pass_bytes(request, patches_of_sample(request), on_gpu ? request.value_bytes : kFloatBytes);
+                    image_pass_bytes(request, patches_of_sample(request),
+                                     on_gpu ? request.value_bytes : kFloatBytes);
   if (on_gpu) {
-    scratch += rows * demand.tokens() * (2 * kFloatBytes + request.value_bytes);  // the mask of a prompt, as it is made
+    // the mask of a prompt, as it is made
+    scratch += rows * demand.tokens() * (2 * kFloatBytes + request.value_bytes);
     scratch +=
-        num_live * demand.tokens() * cache_bytes_per_token(request) / std::max<int64_t>(1, request.model.text.num_layers());  // gathered
+        // gathered
+        num_live * demand.tokens() * cache_bytes_per_token(request) /
+        std::max<int64_t>(1, request.model.text.num_layers());
   } else {
     scratch += feature_bytes(request, num_live);
   }
@@ -93,16 +107,21 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
 NamedBytes hf_memory(const PlanRequest& request, const TrainedParameters& trained) {
   const Demand demand = demand_of(request);
   const int64_t batch = std::min<int64_t>(request.generation.batch_size, demand.num_prompts);
-  const int64_t columns = std::min(demand.tokens(), demand.prompt_tokens + kColumnChunk + demand.answer_tokens);
+  const int64_t columns =
+      std::min(demand.tokens(), demand.prompt_tokens + kColumnChunk + demand.answer_tokens);
   NamedBytes bytes;
-  if (trained.num_adapted > 0) bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
+  if (trained.num_adapted > 0)
+    bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
   // A cache that grows is copied into the larger one.
-  bytes.emplace_back("kv cache", batch * (columns + demand.prompt_tokens) * cache_bytes_per_token(request));
+  bytes.emplace_back("kv cache",
+                     batch * (columns + demand.prompt_tokens) * cache_bytes_per_token(request));
   const int64_t rows = batch * demand.prompt_tokens;
   const int64_t mask = rows * demand.prompt_tokens * (3 + 2 * kFloatBytes + request.value_bytes);
-  bytes.emplace_back("engine scratch", pass_bytes(request, rows, request.value_bytes) + mask +
-                                           batch * request.model.text.vocab_size * 2 * kFloatBytes +
-                                           image_pass_bytes(request, batch * patches_of_sample(request), request.value_bytes));
+  bytes.emplace_back(
+      "engine scratch",
+      pass_bytes(request, rows, request.value_bytes) + mask +
+          batch * request.model.text.vocab_size * 2 * kFloatBytes +
+          image_pass_bytes(request, batch * patches_of_sample(request), request.value_bytes));
   return bytes;
 }
 
@@ -110,10 +129,12 @@ NamedBytes hf_memory(const PlanRequest& request, const TrainedParameters& traine
 
 int64_t vllm_share(const PlanRequest& request) {
   if (request.backend != "vllm") return 0;
-  return static_cast<int64_t>(request.vllm.gpu_memory_utilization * static_cast<double>(request.device.memory_bytes));
+  return static_cast<int64_t>(request.vllm.gpu_memory_utilization *
+                              static_cast<double>(request.device.memory_bytes));
 }
 
-NamedBytes engine_memory(const PlanRequest& request, const TrainedParameters& trained, int64_t free_bytes) {
+NamedBytes engine_memory(const PlanRequest& request, const TrainedParameters& trained,
+                         int64_t free_bytes) {
   if (request.backend == "vllm") return {{"vllm", vllm_share(request)}};
   if (request.backend == "native") return native_memory(request, trained, free_bytes);
   if (request.backend == "hf") return hf_memory(request, trained);

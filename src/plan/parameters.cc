@@ -11,7 +11,9 @@ namespace {
 // Collects the parameters of layers in the order of a description.
 class Sizes {
  public:
-  void add(const std::string& module, const char* parameter, int64_t num_values) { sizes_.push_back({module + parameter, num_values}); }
+  void add(const std::string& module, const char* parameter, int64_t num_values) {
+    sizes_.push_back({module + parameter, num_values});
+  }
   void add(const LinearDescription& linear) {
     add(linear.module, ".weight", linear.num_outputs * linear.num_inputs);
     if (linear.has_bias) add(linear.module, ".bias", linear.num_outputs);
@@ -37,13 +39,17 @@ class Sizes {
 };
 
 bool is_frozen(const FreezeSettings& freeze, ParameterPart part) {
-  return part == ParameterPart::kVit ? freeze.vit : part == ParameterPart::kAligner ? freeze.aligner : freeze.llm;
+  return part == ParameterPart::kVit       ? freeze.vit
+         : part == ParameterPart::kAligner ? freeze.aligner
+                                           : freeze.llm;
 }
 
-// Rows of embedding and head that an adapter trains: without a tokenizer, every entry but `coord_tokens` is one token.
+// Rows of embedding and head that an adapter trains: without a tokenizer, every entry but
+// `coord_tokens` is one token.
 int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetSettings& targets) {
   int64_t num_tokens = 0;
-  for (const std::string& entry : targets.trainable_token_indices) num_tokens += entry == "coord_tokens" ? 1000 : 1;
+  for (const std::string& entry : targets.trainable_token_indices)
+    num_tokens += entry == "coord_tokens" ? 1000 : 1;
   return num_tokens * model.text.hidden_size * (model.tie_word_embeddings ? 1 : 2);
 }
 
@@ -52,7 +58,8 @@ struct Trained {
   const ModelDescription& model;
   TrainedParameters sums;
 
-  void add(const std::string& name, int64_t num_values, int64_t TrainedParameters::* all, int64_t TrainedParameters::* text) {
+  void add(const std::string& name, int64_t num_values, int64_t TrainedParameters::* all,
+           int64_t TrainedParameters::* text) {
     const ParameterPart part = model.part_of(name);
     sums.*all += num_values;
     if (part == ParameterPart::kLlm) sums.*text += num_values;
@@ -60,11 +67,12 @@ struct Trained {
     sums.reaches_mergers = sums.reaches_mergers || part != ParameterPart::kLlm;
   }
   void add_full(const ParameterSize& parameter) {
-    add(parameter.name, parameter.num_values, &TrainedParameters::num_full, &TrainedParameters::num_full_text);
+    add(parameter.name, parameter.num_values, &TrainedParameters::num_full,
+        &TrainedParameters::num_full_text);
     const bool is_embedding = parameter.name == model.text.embedding + ".weight";
     sums.trains_embedding = sums.trains_embedding || is_embedding;
-    sums.trains_head =
-        sums.trains_head || parameter.name == model.text.head.module + ".weight" || (is_embedding && model.tie_word_embeddings);
+    sums.trains_head = sums.trains_head || parameter.name == model.text.head.module + ".weight" ||
+                       (is_embedding && model.tie_word_embeddings);
   }
 };
 
@@ -74,7 +82,9 @@ std::vector<ParameterSize> parameter_sizes(const ModelDescription& model) {
   Sizes sizes;
   const VisionDescription& vision = model.vision;
   sizes.add(vision.patch_embed);
-  if (!vision.position_table.empty()) sizes.add(vision.position_table, ".weight", vision.num_position_embeddings * vision.hidden_size);
+  if (!vision.position_table.empty())
+    sizes.add(vision.position_table, ".weight",
+              vision.num_position_embeddings * vision.hidden_size);
   for (const VisionBlockDescription& block : vision.blocks) {
     sizes.add(block.norm1);
     sizes.add(block.qkv);
@@ -88,7 +98,8 @@ std::vector<ParameterSize> parameter_sizes(const ModelDescription& model) {
   sizes.add(text.embedding, ".weight", text.vocab_size * text.hidden_size);
   for (const LayerDescription& layer : text.layers) {
     sizes.add(layer.attention_norm);
-    for (const LinearDescription* linear : {&layer.q, &layer.k, &layer.v, &layer.o}) sizes.add(*linear);
+    for (const LinearDescription* linear : {&layer.q, &layer.k, &layer.v, &layer.o})
+      sizes.add(*linear);
     if (layer.q_norm) sizes.add(*layer.q_norm);
     if (layer.k_norm) sizes.add(*layer.k_norm);
     sizes.add(layer.mlp_norm);
@@ -111,18 +122,23 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
   std::vector<std::string> names;
   for (const ParameterSize& parameter : parameters) names.push_back(parameter.name);
   AdapterTargets targets{tuner.targets};
-  targets.is_frozen = [&](const std::string& parameter) { return is_frozen(tuner.freeze, model.part_of(parameter)); };
+  targets.is_frozen = [&](const std::string& parameter) {
+    return is_frozen(tuner.freeze, model.part_of(parameter));
+  };
   const AdapterSelection selection = select_targets(model, names, targets);
   trained.sums.adapted = {selection.modules.begin(), selection.modules.end()};
   for (const LinearDescription& linear : model.linears()) {
     if (trained.sums.adapted.count(linear.module) == 0) continue;
-    const int64_t num_values = tuner.lora.rank * (linear.num_inputs + linear.num_outputs) + (tuner.lora.use_dora ? linear.num_outputs : 0);
-    trained.add(linear.module, num_values, &TrainedParameters::num_adapter, &TrainedParameters::num_adapter_text);
+    const int64_t num_values = tuner.lora.rank * (linear.num_inputs + linear.num_outputs) +
+                               (tuner.lora.use_dora ? linear.num_outputs : 0);
+    trained.add(linear.module, num_values, &TrainedParameters::num_adapter,
+                &TrainedParameters::num_adapter_text);
     trained.sums.num_adapted += linear.num_inputs * linear.num_outputs;
   }
-  trained.add(model.text.embedding, num_token_row_values(model, tuner.targets), &TrainedParameters::num_adapter,
-              &TrainedParameters::num_adapter_text);
-  const std::set<std::string> saved(selection.saved_parameters.begin(), selection.saved_parameters.end());
+  trained.add(model.text.embedding, num_token_row_values(model, tuner.targets),
+              &TrainedParameters::num_adapter, &TrainedParameters::num_adapter_text);
+  const std::set<std::string> saved(selection.saved_parameters.begin(),
+                                    selection.saved_parameters.end());
   for (const ParameterSize& parameter : parameters) {
     if (saved.count(parameter.name) != 0) trained.add_full(parameter);
   }
@@ -133,7 +149,8 @@ ParameterCounts count_parameters(const ModelDescription& model, const TrainedPar
   ParameterCounts counts{.trainable = trained.num_values()};
   for (const ParameterSize& parameter : parameter_sizes(model)) {
     counts.total += parameter.num_values;
-    (model.part_of(parameter.name) == ParameterPart::kLlm ? counts.text : counts.vision) += parameter.num_values;
+    (model.part_of(parameter.name) == ParameterPart::kLlm ? counts.text : counts.vision) +=
+        parameter.num_values;
   }
   return counts;
 }

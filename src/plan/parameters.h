@@ -9,7 +9,8 @@
 
 namespace rematch {
 
-inline constexpr int64_t kFloatBytes = 4;  // statistics of norms and attention, gradients, masters, moments, adapters
+// statistics of norms and attention, gradients, masters, moments, adapters
+inline constexpr int64_t kFloatBytes = 4;
 
 /// A parameter of a model by its checkpoint name, and how many values it has.
 struct ParameterSize {
@@ -17,10 +18,12 @@ struct ParameterSize {
   int64_t num_values = 0;
 };
 
-/// Every parameter that a checkpoint of this description has, the vision tower first. A tied head is not among them.
+/// Every parameter that a checkpoint of this description has, the vision tower first. A tied head
+/// is not among them.
 std::vector<ParameterSize> parameter_sizes(const ModelDescription& model);
 
-/// How many values a model has, as transformers' num_parameters() counts them, and how many of them (or of its adapter) are trained.
+/// How many values a model has, as transformers' num_parameters() counts them, and how many of them
+/// (or of its adapter) are trained.
 struct ParameterCounts {
   int64_t total = 0;
   int64_t text = 0;

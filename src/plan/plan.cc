@@ -15,47 +15,72 @@ constexpr int64_t kChunkCopies = 4;
 constexpr int64_t kFeatureCacheBytes = 1024 * kMib;               // model/feature_cache.h
 constexpr int64_t kPixelStoreBytes = 1024 * kMib;                 // vision/pixel_store.h
 constexpr int64_t kShardBytes = int64_t{5} * 1000 * 1000 * 1000;  // checkpoint/hf_dir.h
-constexpr int64_t kRuntimeOnGpu = 768 * kMib;                     // a CUDA context with its libraries; an estimate
-constexpr int64_t kRuntimeOnCpu = 190 * kMib;                     // the program and libtorch; measured
-constexpr double kUsable = 0.94;                                  // the rest: fragments, other programs
+// a CUDA context with its libraries; an estimate
+constexpr int64_t kRuntimeOnGpu = 768 * kMib;
+// the program and libtorch; measured
+constexpr int64_t kRuntimeOnCpu = 190 * kMib;
+// the rest: fragments, other programs
+constexpr double kUsable = 0.94;
 
 // Bytes of the training state on one rank.
 class State {
  public:
-  explicit State(const PlanRequest& request) : request_(request), trained_(trained_parameters(request.model, request.tuner)) {
+  explicit State(const PlanRequest& request)
+      : request_(request), trained_(trained_parameters(request.model, request.tuner)) {
     parameters_ = count_parameters(request.model, trained_);
     head_values_ = request.model.text.vocab_size * request.model.text.hidden_size;
   }
 
   const TrainedParameters& trained() const { return trained_; }
   const ParameterCounts& parameters() const { return parameters_; }
-  int64_t weights() const { return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloatBytes; }
-  int64_t masters() const { return request_.value_bytes == kFloatBytes ? 0 : split(trained_.num_full * kFloatBytes, 1); }
+  int64_t weights() const {
+    return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloatBytes;
+  }
+  int64_t masters() const {
+    return request_.value_bytes == kFloatBytes ? 0 : split(trained_.num_full * kFloatBytes, 1);
+  }
   int64_t moments() const { return split(trained_.num_values() * 2 * kFloatBytes, 1); }
   /// Of all trained parameters, as they are kept from row to row.
   int64_t gradients() const { return split(trained_.num_values() * kFloatBytes, 2); }
-  int64_t text_gradients() const { return split((trained_.num_full_text + trained_.num_adapter_text) * kFloatBytes, 2); }
-  /// Several ranks: the sums of what this one owns, while rows are added, and the largest gradient of a row, which leaves at once.
+  int64_t text_gradients() const {
+    return split((trained_.num_full_text + trained_.num_adapter_text) * kFloatBytes, 2);
+  }
+  /// Several ranks: the sums of what this one owns, while rows are added, and the largest gradient
+  /// of a row, which leaves at once.
   int64_t owned_sums() const { return share(trained_.num_values() * kFloatBytes); }
-  int64_t largest_gradient() const { return trained_.trains_head || trained_.trains_embedding ? head_values_ * request_.value_bytes : 0; }
-  /// In host memory: a row's gradients until they are added, and as much coming in but for a rank's own (mstep/gradient_turns.h).
+  int64_t largest_gradient() const {
+    return trained_.trains_head || trained_.trains_embedding ? head_values_ * request_.value_bytes
+                                                             : 0;
+  }
+  /// In host memory: a row's gradients until they are added, and as much coming in but for a rank's
+  /// own (mstep/gradient_turns.h).
   int64_t messages() const {
-    const int64_t bytes = trained_.num_values() * kFloatBytes, num_ranks = request_.device.num_ranks;
+    const int64_t bytes = trained_.num_values() * kFloatBytes,
+                  num_ranks = request_.device.num_ranks;
     return num_ranks > 1 ? 2 * bytes - bytes / num_ranks : 0;
   }
   /// Sum over the chunks of a row of the head's gradient.
   int64_t head_sum() const { return trained_.trains_head ? head_values_ * kFloatBytes : 0; }
-  /// A second gradient of that matrix next to the sum: each chunk's in bfloat16, and that of a tied embedding.
+  /// A second gradient of that matrix next to the sum: each chunk's in bfloat16, and that of a tied
+  /// embedding.
   int64_t head_extra() const {
-    return trained_.trains_head && request_.value_bytes != kFloatBytes ? head_values_ * request_.value_bytes : 0;
+    return trained_.trains_head && request_.value_bytes != kFloatBytes
+               ? head_values_ * request_.value_bytes
+               : 0;
   }
   int64_t tied_extra() const {
-    return trained_.trains_embedding && request_.model.tie_word_embeddings ? head_values_ * request_.value_bytes : 0;
+    return trained_.trains_embedding && request_.model.tie_word_embeddings
+               ? head_values_ * request_.value_bytes
+               : 0;
   }
 
  private:
-  int64_t split(int64_t bytes, int from_stage) const { return request_.device.zero_stage >= from_stage ? share(bytes) : bytes; }
-  int64_t share(int64_t bytes) const { return (bytes + request_.device.num_ranks - 1) / request_.device.num_ranks; }
+  int64_t split(int64_t bytes, int from_stage) const {
+    return request_.device.zero_stage >= from_stage ? share(bytes) : bytes;
+  }
+  int64_t share(int64_t bytes) const {
+    return (bytes + request_.device.num_ranks - 1) / request_.device.num_ranks;
+  }
 
   const PlanRequest& request_;
   TrainedParameters trained_;
@@ -72,15 +97,17 @@ struct MStepPeak {
 int64_t chunk_bytes(const PlanRequest& request) {
   const int64_t position = request.model.text.vocab_size * kFloatBytes;
   const int64_t positions =
-      std::clamp<int64_t>(kChunkBytes / position, 1, std::min(kChunkPositions, std::max<int64_t>(1, request.row_tokens())));
+      std::clamp<int64_t>(kChunkBytes / position, 1,
+                          std::min(kChunkPositions, std::max<int64_t>(1, request.row_tokens())));
   return kChunkCopies * positions * position;
 }
 
 MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
   const int64_t tokens = request.row_tokens();
-  const RowShape row{.num_tokens = tokens,
-                     .num_visual_tokens = static_cast<int64_t>(static_cast<double>(tokens) * request.visual_share),
-                     .is_packed = request.pack.enabled || request.batches.per_device_train_batch_size > 1};
+  const RowShape row{
+      .num_tokens = tokens,
+      .num_visual_tokens = static_cast<int64_t>(static_cast<double>(tokens) * request.visual_share),
+      .is_packed = request.pack.enabled || request.batches.per_device_train_batch_size > 1};
   const RowMemory memory = row_memory(request.model, state.trained(),
                                       {.value_bytes = request.value_bytes,
                                        .on_gpu = request.device.on_gpu,
@@ -88,46 +115,54 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
                                        .lora = request.tuner.lora},
                                       row);
   // From a window's second row on, all gradients are there from the start.
-  const bool is_sum = request.batches.gradient_accumulation_steps > 1 || (request.pack.enabled && request.window_samples() > 1);
+  const bool is_sum = request.batches.gradient_accumulation_steps > 1 ||
+                      (request.pack.enabled && request.window_samples() > 1);
   const bool alone = request.device.num_ranks == 1;
   const int64_t sum = !is_sum ? 0 : alone ? state.gradients() : state.owned_sums();
   const int64_t all = alone ? state.gradients() : sum + state.largest_gradient();
   const int64_t text = alone ? std::max(sum, state.text_gradients()) : all;
   const MStepPeak moments[] = {
-      {sum, memory.vision + memory.text, state.head_sum() + state.head_extra() + chunk_bytes(request)},
+      {sum, memory.vision + memory.text,
+       state.head_sum() + state.head_extra() + chunk_bytes(request)},
       {sum, memory.vision + memory.text + memory.text_passing, state.head_sum()},
       {text, memory.vision + memory.vision_passing, state.tied_extra()},
       {all, 0, state.tied_extra()},
   };
-  return *std::max_element(std::begin(moments), std::end(moments),
-                           [](const MStepPeak& a, const MStepPeak& b) { return a.total() < b.total(); });
+  return *std::max_element(
+      std::begin(moments), std::end(moments),
+      [](const MStepPeak& a, const MStepPeak& b) { return a.total() < b.total(); });
 }
 
 // Pixels of this window's images and of the one before, on the host.
 int64_t pixel_bytes(const PlanRequest& request) {
   const VisionDescription& vision = request.model.vision;
-  const double patches = static_cast<double>(request.sample_tokens) * request.visual_share * static_cast<double>(vision.merge_area());
-  const double bytes =
-      2.0 * static_cast<double>(request.window_samples()) * patches * static_cast<double>(vision.patch_width() * kFloatBytes);
+  const double patches = static_cast<double>(request.sample_tokens) * request.visual_share *
+                         static_cast<double>(vision.merge_area());
+  const double bytes = 2.0 * static_cast<double>(request.window_samples()) * patches *
+                       static_cast<double>(vision.patch_width() * kFloatBytes);
   return static_cast<int64_t>(std::min(bytes, static_cast<double>(kPixelStoreBytes)));
 }
 
 int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters& trained) {
   if (request.m_steps <= 1 || trained.reaches_mergers) return 0;
-  const double tokens = static_cast<double>(request.sample_tokens) * request.visual_share * static_cast<double>(request.window_samples());
+  const double tokens = static_cast<double>(request.sample_tokens) * request.visual_share *
+                        static_cast<double>(request.window_samples());
   const auto width = static_cast<double>(request.model.text.hidden_size * request.value_bytes);
-  const double bytes = tokens * width * static_cast<double>(1 + request.model.vision.deepstack_mergers.size());
+  const double bytes =
+      tokens * width * static_cast<double>(1 + request.model.vision.deepstack_mergers.size());
   return static_cast<int64_t>(std::min(bytes, static_cast<double>(kFeatureCacheBytes)));
 }
 
 // The largest file of a checkpoint: each is mapped for a moment, to be hashed.
 int64_t saved_pages(const PlanRequest& request, const State& state) {
   if (request.device.on_gpu || !request.saves_state) return 0;
-  const int64_t model = state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloatBytes : state.weights();
+  const int64_t model =
+      state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloatBytes : state.weights();
   return std::max(std::min(model, kShardBytes), state.masters() + state.moments());
 }
 
-// The heap of the program keeps what is freed for the next step (cli/allocator.cc): on the host the fullest moment stays resident.
+// The heap of the program keeps what is freed for the next step (cli/allocator.cc): on the host the
+// fullest moment stays resident.
 int64_t freed_bytes(const std::vector<PlanPhase>& phases, int64_t live_bytes) {
   int64_t most = live_bytes;
   for (const PlanPhase& phase : phases) {
@@ -136,7 +171,8 @@ int64_t freed_bytes(const std::vector<PlanPhase>& phases, int64_t live_bytes) {
   return most - live_bytes;
 }
 
-PlanPhase with(std::string name, const NamedBytes& base, std::initializer_list<std::pair<std::string, int64_t>> more) {
+PlanPhase with(std::string name, const NamedBytes& base,
+               std::initializer_list<std::pair<std::string, int64_t>> more) {
   PlanPhase phase{.name = std::move(name), .bytes = base};
   for (const auto& one : more) {
     if (one.second > 0) phase.bytes.push_back(one);
@@ -148,14 +184,16 @@ PlanPhase with(std::string name, const NamedBytes& base, std::initializer_list<s
 void offload(PlanPhase& phase, const PlanRequest& request) {
   if (request.backend != "vllm" || !request.device.on_gpu) return;
   for (auto& [name, bytes] : phase.bytes) {
-    const bool moves =
-        name == "weights" ? request.offload.moves_model() : (name == "masters" || name == "moments") && request.offload.moves_optimizer();
+    const bool moves = name == "weights" ? request.offload.moves_model()
+                                         : (name == "masters" || name == "moments") &&
+                                               request.offload.moves_optimizer();
     if (moves) phase.host_bytes.emplace_back(name, std::exchange(bytes, 0));
   }
   std::erase_if(phase.bytes, [](const auto& one) { return one.second == 0; });
 }
 
-std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state, int64_t usable_bytes) {
+std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
+                                 int64_t usable_bytes) {
   const bool on_gpu = request.device.on_gpu;
   NamedBytes base{{"weights", state.weights()}};
   std::vector<PlanPhase> phases;
@@ -170,11 +208,13 @@ std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
   if (!request.backend.empty()) {
     PlanPhase rollout = with("rollout", base, {pixels, runtime});
     offload(rollout, request);
-    const NamedBytes engine = engine_memory(request, state.trained(), usable_bytes - rollout.total());
+    const NamedBytes engine =
+        engine_memory(request, state.trained(), usable_bytes - rollout.total());
     rollout.bytes.insert(rollout.bytes.end(), engine.begin(), engine.end());
     phases.push_back(std::move(rollout));
   }
-  const std::pair<std::string, int64_t> vllm{"vllm", request.vllm.sleep_level == 0 ? vllm_share(request) : 0};
+  const std::pair<std::string, int64_t> vllm{
+      "vllm", request.vllm.sleep_level == 0 ? vllm_share(request) : 0};
   const std::pair<std::string, int64_t> messages{"messages", on_gpu ? 0 : state.messages()};
   const MStepPeak peak = m_step_peak(request, state);
   phases.push_back(with("m-step", base,
@@ -186,18 +226,22 @@ std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
                          vllm,
                          pixels,
                          runtime}));
-  phases.push_back(with("update", base, {{"gradients", state.gradients()}, messages, vllm, pixels, runtime}));
+  phases.push_back(
+      with("update", base, {{"gradients", state.gradients()}, messages, vllm, pixels, runtime}));
   if (on_gpu && state.messages() > 0) {
-    for (auto phase = phases.end() - 2; phase != phases.end(); ++phase) phase->host_bytes.emplace_back("messages", state.messages());
+    for (auto phase = phases.end() - 2; phase != phases.end(); ++phase)
+      phase->host_bytes.emplace_back("messages", state.messages());
   }
   PlanPhase save = with("save", base, {vllm, pixels, runtime});
   if (!on_gpu) save.bytes.emplace_back("freed memory", freed_bytes(phases, save.total()));
-  if (const int64_t saved = saved_pages(request, state); saved > 0) save.bytes.emplace_back("checkpoint pages", saved);
+  if (const int64_t saved = saved_pages(request, state); saved > 0)
+    save.bytes.emplace_back("checkpoint pages", saved);
   phases.push_back(std::move(save));
   return phases;
 }
 
-// The largest number from 1 to `most` for which `fits` holds, which holds for all smaller ones; 0 = none.
+// The largest number from 1 to `most` for which `fits` holds, which holds for all smaller ones; 0 =
+// none.
 int64_t largest(int64_t most, const std::function<bool(int64_t)>& fits) {
   int64_t good = 0;
   for (int64_t bad = most + 1; bad - good > 1;) {
@@ -216,7 +260,8 @@ int64_t PlanPhase::total() const {
 }
 
 const PlanPhase& MemoryPlan::phase(const std::string& name) const {
-  const auto found = std::find_if(phases.begin(), phases.end(), [&](const PlanPhase& one) { return one.name == name; });
+  const auto found = std::find_if(phases.begin(), phases.end(),
+                                  [&](const PlanPhase& one) { return one.name == name; });
   REMATCH_CHECK(found != phases.end(), name);
   return *found;
 }
@@ -224,7 +269,8 @@ const PlanPhase& MemoryPlan::phase(const std::string& name) const {
 MemoryPlan make_plan(const PlanRequest& request) {
   const State state(request);
   MemoryPlan plan{.parameters = state.parameters(),
-                  .usable_bytes = static_cast<int64_t>(kUsable * static_cast<double>(request.device.memory_bytes))};
+                  .usable_bytes = static_cast<int64_t>(
+                      kUsable * static_cast<double>(request.device.memory_bytes))};
   plan.phases = phases_of(request, state, plan.usable_bytes);
   for (const PlanPhase& phase : plan.phases) {
     if (phase.total() <= plan.peak_bytes) continue;

@@ -13,7 +13,8 @@ namespace rematch {
 struct PlanPhase {
   std::string name;  ///< "load", "rollout", "m-step", "update", "save"
   NamedBytes bytes;
-  NamedBytes host_bytes = {};  ///< on the host meanwhile: what offload moves there, messages between ranks
+  /// on the host meanwhile: what offload moves there, messages between ranks
+  NamedBytes host_bytes = {};
 
   int64_t total() const;
 };
@@ -33,13 +34,16 @@ struct MemoryPlan {
 /// @throws UserError (config) for tuner settings that the model does not have
 MemoryPlan make_plan(const PlanRequest& request);
 
-/// What no choice of rows, batches or recomputation can lower: weights, optimizer and gradients between two steps, at least.
+/// What no choice of rows, batches or recomputation can lower: weights, optimizer and gradients
+/// between two steps, at least.
 int64_t least_bytes(const PlanRequest& request);
 
-/// The longest sample (with packing: row) that still fits, in tokens, to 64 tokens; 0 = none. At most 2²⁰.
+/// The longest sample (with packing: row) that still fits, in tokens, to 64 tokens; 0 = none. At
+/// most 2²⁰.
 int64_t largest_row(const PlanRequest& request);
 
-/// The largest per_device_train_batch_size that still fits; 0 = none. With packing, as large as rollouts allow, at most 4096.
+/// The largest per_device_train_batch_size that still fits; 0 = none. With packing, as large as
+/// rollouts allow, at most 4096.
 int64_t largest_batch(const PlanRequest& request);
 
 }  // namespace rematch

@@ -54,7 +54,8 @@ std::vector<std::string> names_of_bytes(const MemoryPlan& plan) {
 }
 
 int64_t bytes_of(const NamedBytes& list, const std::string& name) {
-  const auto found = std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.first == name; });
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.first == name; });
   return found == list.end() ? 0 : found->second;
 }
 
@@ -64,7 +65,8 @@ std::string table(const MemoryPlan& plan) {
   text += "\n";
   for (const std::string& name : names_of_bytes(plan)) {
     text += fmt::format("{:17}", name);
-    for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", cell(bytes_of(phase.bytes, name)));
+    for (const PlanPhase& phase : plan.phases)
+      text += fmt::format("{:>10}", cell(bytes_of(phase.bytes, name)));
     text += "\n";
   }
   text += fmt::format("{:17}", "together");
@@ -89,7 +91,10 @@ std::string way_text(const std::string& name, const PlanRequest& request) {
     changed.device.zero_stage = stage;
     const MemoryPlan plan = make_plan(changed);
     const int64_t row = plan.usable_bytes > 0 ? largest_row(changed) : 0;
-    text += fmt::format("{:>9} {:>8}", cell(plan.peak_bytes), plan.usable_bytes == 0 ? "" : row > 0 ? std::to_string(row) : "none");
+    text += fmt::format("{:>9} {:>8}", cell(plan.peak_bytes),
+                        plan.usable_bytes == 0 ? ""
+                        : row > 0              ? std::to_string(row)
+                                               : "none");
   }
   return text + "\n";
 }
@@ -97,33 +102,47 @@ std::string way_text(const std::string& name, const PlanRequest& request) {
 std::string ways_text(const PlanRequest& request) {
   std::string head = fmt::format("{:26}", "ways to train it");
   for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
-    head += request.device.num_ranks > 1 ? fmt::format("{:>18}", fmt::format("zero {}: GiB, row", stage))
-                                         : fmt::format("{:>9} {:>8}", "peak GiB", request.device.memory_bytes > 0 ? "row" : "");
+    head +=
+        request.device.num_ranks > 1
+            ? fmt::format("{:>18}", fmt::format("zero {}: GiB, row", stage))
+            : fmt::format("{:>9} {:>8}", "peak GiB", request.device.memory_bytes > 0 ? "row" : "");
   }
   std::string text = head + "\n";
   for (const PlanChange& way : usual_ways(request)) text += way_text(way.words, way.request);
-  if (request.device.memory_bytes > 0) text += "(row: the longest sample, or packed row, that fits, in tokens)\n";
+  if (request.device.memory_bytes > 0)
+    text += "(row: the longest sample, or packed row, that fits, in tokens)\n";
   return text;
 }
 
 std::string device_text(const PlanRequest& request, const MemoryPlan& plan) {
   const PlanDevice& device = request.device;
   const std::string what =
-      device.on_gpu ? (device.num_ranks > 1 ? fmt::format("each of {} GPUs", device.num_ranks) : "a GPU") : "this machine's CPU";
-  const std::string memory = device.memory_bytes == 0 ? "of unknown memory"
-                                                      : fmt::format("with {}, of which {} can be used", gib_text(device.memory_bytes),
-                                                                    gib_text(plan.usable_bytes));
-  const std::string zero = device.num_ranks > 1 ? fmt::format(", zero stage {}", device.zero_stage) : "";
-  return fmt::format("{} {}{}; {}", what, memory, zero, request.value_bytes == 2 ? "bfloat16" : "float32");
+      device.on_gpu
+          ? (device.num_ranks > 1 ? fmt::format("each of {} GPUs", device.num_ranks) : "a GPU")
+          : "this machine's CPU";
+  const std::string memory =
+      device.memory_bytes == 0
+          ? "of unknown memory"
+          : fmt::format("with {}, of which {} can be used", gib_text(device.memory_bytes),
+                        gib_text(plan.usable_bytes));
+  const std::string zero =
+      device.num_ranks > 1 ? fmt::format(", zero stage {}", device.zero_stage) : "";
+  return fmt::format("{} {}{}; {}", what, memory, zero,
+                     request.value_bytes == 2 ? "bfloat16" : "float32");
 }
 
 std::string run_text(const PlanRequest& request) {
-  const std::string tuner =
-      request.tuner.train_type == TrainType::kFull ? "full fine-tuning" : fmt::format("LoRA of rank {}", request.tuner.lora.rank);
+  const std::string tuner = request.tuner.train_type == TrainType::kFull
+                                ? "full fine-tuning"
+                                : fmt::format("LoRA of rank {}", request.tuner.lora.rank);
   const int64_t row = request.row_tokens();
-  return fmt::format("{}, gradient checkpointing {}, rollouts: {}; rows of {} tokens, {} of them image pads; {} samples a step", tuner,
-                     request.gradient_checkpointing ? "on" : "off", request.backend.empty() ? "none" : request.backend, row,
-                     static_cast<int64_t>(static_cast<double>(row) * request.visual_share), request.window_samples());
+  return fmt::format(
+      "{}, gradient checkpointing {}, rollouts: {}; rows of {} tokens, {} of them image pads; {} "
+      "samples a step",
+      tuner, request.gradient_checkpointing ? "on" : "off",
+      request.backend.empty() ? "none" : request.backend, row,
+      static_cast<int64_t>(static_cast<double>(row) * request.visual_share),
+      request.window_samples());
 }
 
 }  // namespace
@@ -155,7 +174,8 @@ Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
                     {"ranks", request.device.num_ranks},
                     {"zero_stage", request.device.zero_stage}};
   root["row"] = {{"tokens", request.row_tokens()},
-                 {"image_tokens", static_cast<int64_t>(static_cast<double>(request.row_tokens()) * request.visual_share)},
+                 {"image_tokens", static_cast<int64_t>(static_cast<double>(request.row_tokens()) *
+                                                       request.visual_share)},
                  {"samples_per_step", request.window_samples()}};
   if (plan.usable_bytes > 0) {
     root["largest_row_tokens"] = largest_row(request);
@@ -164,21 +184,27 @@ Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
   return root;
 }
 
-std::string plan_text(const PlanRequest& request, const MemoryPlan& plan, const std::string& title) {
+std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
+                      const std::string& title) {
   const ParameterCounts& counts = plan.parameters;
   std::string text = title + "\n";
-  text += wrapped(fmt::format("{} parameters: text {}, vision {}; trained: {}", count_text(counts.total), count_text(counts.text),
-                              count_text(counts.vision), count_text(counts.trainable)),
-                  "  ", "  ");
-  text += wrapped(device_text(request, plan), "  ", "  ") + wrapped(run_text(request), "  ", "  ") + "\n";
+  text += wrapped(
+      fmt::format("{} parameters: text {}, vision {}; trained: {}", count_text(counts.total),
+                  count_text(counts.text), count_text(counts.vision), count_text(counts.trainable)),
+      "  ", "  ");
+  text += wrapped(device_text(request, plan), "  ", "  ") + wrapped(run_text(request), "  ", "  ") +
+          "\n";
   text += table(plan) + moved_text(plan) + "\n";
-  const std::string peak = fmt::format("peak {} (phase {})", gib_text(plan.peak_bytes), plan.peak_phase);
+  const std::string peak =
+      fmt::format("peak {} (phase {})", gib_text(plan.peak_bytes), plan.peak_phase);
   if (plan.usable_bytes == 0) {
     text += peak + "\n";
   } else if (plan.fits) {
-    text += wrapped(fmt::format("{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to {}", peak,
-                                largest_row(request), largest_batch(request)),
-                    "", "  ");
+    text += wrapped(
+        fmt::format(
+            "{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to {}",
+            peak, largest_row(request), largest_batch(request)),
+        "", "  ");
   } else {
     text += fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
     for (const std::string& line : advice_for(request, plan)) text += wrapped(line, "- ", "  ");

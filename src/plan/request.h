@@ -39,9 +39,14 @@ struct PlanRequest {
   double visual_share = 0.5;     ///< of a row's tokens, image pads
 
   /// Tokens of the longest row: of a micro-batch without packing.
-  int64_t row_tokens() const { return pack.enabled ? sample_tokens : sample_tokens * batches.per_device_train_batch_size; }
+  int64_t row_tokens() const {
+    return pack.enabled ? sample_tokens : sample_tokens * batches.per_device_train_batch_size;
+  }
   /// Samples of a window on one rank.
-  int64_t window_samples() const { return static_cast<int64_t>(batches.per_device_train_batch_size) * batches.gradient_accumulation_steps; }
+  int64_t window_samples() const {
+    return static_cast<int64_t>(batches.per_device_train_batch_size) *
+           batches.gradient_accumulation_steps;
+  }
 };
 
 }  // namespace rematch

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kDeepest = 512;  // as parse_json
 
-[[noreturn]] void refuse(const std::string& place, const std::string& error, const std::string& what, const std::string& fix) {
+[[noreturn]] void refuse(const std::string& place, const std::string& error,
+                         const std::string& what, const std::string& fix) {
   throw UserError(ErrorKind::kData, {.error = error, .where = place, .what = what, .fix = fix});
 }
 
@@ -22,37 +23,45 @@ std::string text_of(nb::handle value, const std::string& place) {
   try {
     return nb::cast<std::string>(value);
   } catch (const std::exception&) {
-    refuse(place, "a text is not Unicode", "it holds a lone surrogate", "decode it with errors=\"replace\"");
+    refuse(place, "a text is not Unicode", "it holds a lone surrogate",
+           "decode it with errors=\"replace\"");
   }
 }
 
 Json json_at_depth(nb::handle value, const std::string& place, int depth) {
-  if (depth > kDeepest) refuse(place, "a value is nested too deeply", fmt::format("more than {} levels", kDeepest), "pass flatter lists");
+  if (depth > kDeepest)
+    refuse(place, "a value is nested too deeply", fmt::format("more than {} levels", kDeepest),
+           "pass flatter lists");
   if (value.is_none()) return {};
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::int_>(value)) {
     int64_t number = 0;
-    if (!nb::try_cast(value, number)) refuse(place, "an integer is too large", "more than 64 bits", "pass a smaller one");
+    if (!nb::try_cast(value, number))
+      refuse(place, "an integer is too large", "more than 64 bits", "pass a smaller one");
     return number;
   }
   if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
   if (nb::isinstance<nb::str>(value)) return text_of(value, place);
   if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
     Json list = Json::array();
-    for (const nb::handle item : value) list.push_back(json_at_depth(item, fmt::format("{}[{}]", place, list.size()), depth + 1));
+    for (const nb::handle item : value)
+      list.push_back(json_at_depth(item, fmt::format("{}[{}]", place, list.size()), depth + 1));
     return list;
   }
   if (nb::isinstance<nb::dict>(value)) {
     Json object = Json::object();
     for (const auto& [key, item] : nb::cast<nb::dict>(value)) {
-      if (!nb::isinstance<nb::str>(key)) refuse(place, "a key is not text", nb::repr(key).c_str(), "use str keys");
+      if (!nb::isinstance<nb::str>(key))
+        refuse(place, "a key is not text", nb::repr(key).c_str(), "use str keys");
       const std::string name = text_of(key, place);
       object[name] = json_at_depth(item, fmt::format("{}.{}", place, name), depth + 1);
     }
     return object;
   }
-  if (nb::hasattr(value, "tolist")) return json_at_depth(nb::object(value.attr("tolist")()), place, depth + 1);
-  refuse(place, "a value has a type that is not plain", nb::inst_name(value).c_str(), "pass lists, dicts, texts and numbers");
+  if (nb::hasattr(value, "tolist"))
+    return json_at_depth(nb::object(value.attr("tolist")()), place, depth + 1);
+  refuse(place, "a value has a type that is not plain", nb::inst_name(value).c_str(),
+         "pass lists, dicts, texts and numbers");
 }
 
 }  // namespace
@@ -73,7 +82,8 @@ nb::object python_of(const Json& value) {
     }
     case Json::value_t::object: {
       nb::dict dict;
-      for (const auto& member : value.items()) dict[nb::cast(member.key())] = python_of(member.value());
+      for (const auto& member : value.items())
+        dict[nb::cast(member.key())] = python_of(member.value());
       return dict;
     }
     default: return nb::none();

@@ -1,4 +1,5 @@
-// rematch._stages: the stages of the loop for Python. The package (python/rematch/stages.py) gives them their signatures and types.
+// rematch._stages: the stages of the loop for Python. The package (python/rematch/stages.py) gives
+// them their signatures and types.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -20,8 +21,8 @@ namespace {
 
 using MakeStage = std::unique_ptr<Stage> (*)(const StageOptions&);
 
-/// The stage of a model directory, read once: a tokenizer takes longer to load than a thousand answers to parse. Stages answer from
-/// several threads at a time.
+/// The stage of a model directory, read once: a tokenizer takes longer to load than a thousand
+/// answers to parse. Stages answer from several threads at a time.
 std::shared_ptr<Stage> stage_of(MakeStage make, const std::string& model_dir) {
   static std::mutex mutex;
   static std::map<std::pair<MakeStage, std::string>, std::shared_ptr<Stage>> stages;
@@ -79,12 +80,22 @@ NB_MODULE(_stages, module) {
   using namespace rematch;  // NOLINT(google-build-using-namespace): the macro opens no namespace of ours
   using nb::arg;
   module.def(
-      "parse", [](const std::string& model, nb::handle input) { return of_stage(make_parse_stage, model, input); }, arg("model"),
+      "parse",
+      [](const std::string& model, nb::handle input) {
+        return of_stage(make_parse_stage, model, input);
+      },
+      arg("model"), arg("input"));
+  module.def(
+      "segment",
+      [](const std::string& model, nb::handle input) {
+        return of_stage(make_segment_stage, model, input);
+      },
+      arg("model"), arg("input"));
+  module.def(
+      "match", [](nb::handle input) { return of_stage(make_match_stage, "", input); },
       arg("input"));
   module.def(
-      "segment", [](const std::string& model, nb::handle input) { return of_stage(make_segment_stage, model, input); }, arg("model"),
-      arg("input"));
-  module.def("match", [](nb::handle input) { return of_stage(make_match_stage, "", input); }, arg("input"));
-  module.def("pack", [](nb::handle input) { return of_stage(make_pack_stage, "", input); }, arg("input"));
-  module.def("evaluate", [](nb::handle input) { return answered(input, score_scenes); }, arg("input"));
+      "pack", [](nb::handle input) { return of_stage(make_pack_stage, "", input); }, arg("input"));
+  module.def(
+      "evaluate", [](nb::handle input) { return answered(input, score_scenes); }, arg("input"));
 }

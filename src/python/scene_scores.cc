@@ -28,7 +28,8 @@ struct Scene {
 
 ParseStatus read_status(JsonFields& fields) {
   const std::string name = fields.text("status");
-  for (const ParseStatus status : {ParseStatus::kComplete, ParseStatus::kTruncated, ParseStatus::kMalformed}) {
+  for (const ParseStatus status :
+       {ParseStatus::kComplete, ParseStatus::kTruncated, ParseStatus::kMalformed}) {
     if (name == parse_status_name(status)) return status;
   }
   fields.fail("status", fmt::format("\"{}\"; complete, truncated or malformed is expected", name));
@@ -36,10 +37,12 @@ ParseStatus read_status(JsonFields& fields) {
 
 Scene read_scene(const Json& json, const std::string& place) {
   JsonFields fields(json, input_origin(), place);
-  Scene scene{.predictions = read_scene_objects(fields.at("predictions"), place + ".predictions", nullptr),
-              .ground_truth = read_scene_objects(fields.at("ground_truth"), place + ".ground_truth", nullptr),
-              .width_px = static_cast<int>(fields.integer("width", 1, kLargestSide)),
-              .height_px = static_cast<int>(fields.integer("height", 1, kLargestSide))};
+  Scene scene{
+      .predictions = read_scene_objects(fields.at("predictions"), place + ".predictions", nullptr),
+      .ground_truth =
+          read_scene_objects(fields.at("ground_truth"), place + ".ground_truth", nullptr),
+      .width_px = static_cast<int>(fields.integer("width", 1, kLargestSide)),
+      .height_px = static_cast<int>(fields.integer("height", 1, kLargestSide))};
   if (fields.has("status")) scene.status = read_status(fields);
   for (const char* other : {"sample_id", "images", "pairs", "named_right"}) fields.find(other);
   fields.finish();
@@ -50,7 +53,10 @@ Scene read_scene(const Json& json, const std::string& place) {
 class SceneScores {
  public:
   SceneScores(MatchSettings match, LabelMatch labels)
-      : match_(std::move(match)), labels_(std::move(labels)), at_gates_(std::size(kExtraGates)), breakdown_(labels_) {}
+      : match_(std::move(match)),
+        labels_(std::move(labels)),
+        at_gates_(std::size(kExtraGates)),
+        breakdown_(labels_) {}
 
   void add(const Scene& scene) {
     const Matching matching = matched(scene, match_, metrics_);
@@ -69,13 +75,16 @@ class SceneScores {
 
   Json json() const {
     Json json = Json::object();
-    for (const auto& [name, value] : reduce_metrics(metrics_, MetricScope::kEvaluation)) json[name] = value;
+    for (const auto& [name, value] : reduce_metrics(metrics_, MetricScope::kEvaluation))
+      json[name] = value;
     for (size_t i = 0; i < at_gates_.size(); ++i) {
       const std::string suffix = fmt::format("_iou{:02.0f}", std::round(kExtraGates[i] * 100));
-      for (const auto& [name, value] : reduce_metrics(at_gates_[i], MetricScope::kGate)) json[name + suffix] = value;
+      for (const auto& [name, value] : reduce_metrics(at_gates_[i], MetricScope::kGate))
+        json[name + suffix] = value;
     }
     const CocoResult coco = coco_.scores();
-    for (const auto& [name, value] : reduce_metrics(coco_metrics(coco), MetricScope::kCoco)) json[name] = value;
+    for (const auto& [name, value] : reduce_metrics(coco_metrics(coco), MetricScope::kCoco))
+      json[name] = value;
     json["coco_per_class"] = coco_per_class_json(coco);
     json["per_class"] = per_class_json(breakdown_, coco);
     json["per_count"] = per_count_json(breakdown_);
@@ -115,10 +124,11 @@ Json score_scenes(const Json& input) {
     with_status += read.back().status.has_value();
   }
   if (with_status != 0 && with_status != read.size()) {
-    throw UserError(ErrorKind::kData, {.error = "some scenes have a status and others have none",
-                                       .where = "input.scenes",
-                                       .what = fmt::format("{} of {} have one", with_status, read.size()),
-                                       .fix = "give every scene its status, or none"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "some scenes have a status and others have none",
+                     .where = "input.scenes",
+                     .what = fmt::format("{} of {} have one", with_status, read.size()),
+                     .fix = "give every scene its status, or none"});
   }
   SceneScores scores(match, LabelMatch::from(match.label_match));
   for (const Scene& scene : read) scores.add(scene);

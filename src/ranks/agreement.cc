@@ -46,15 +46,21 @@ Report report_of(const std::exception_ptr& failure) {
 
 std::string text_of(const Report& report) {
   Json problems = Json::array();
-  for (const Problem& problem : report.problems) problems.push_back({problem.error, problem.where, problem.what, problem.fix});
-  return Json({report.keeps_state, report.is_interrupt, report.is_of_peer, static_cast<int>(report.kind), problems})
+  for (const Problem& problem : report.problems)
+    problems.push_back({problem.error, problem.where, problem.what, problem.fix});
+  return Json({report.keeps_state, report.is_interrupt, report.is_of_peer,
+               static_cast<int>(report.kind), problems})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Report read_report(const std::string& text) {
   const Json json = Json::parse(text);
-  Report report{.keeps_state = json[0], .is_interrupt = json[1], .is_of_peer = json[2], .kind = static_cast<ErrorKind>(json[3].get<int>())};
-  for (const Json& problem : json[4]) report.problems.push_back({problem[0], problem[1], problem[2], problem[3]});
+  Report report{.keeps_state = json[0],
+                .is_interrupt = json[1],
+                .is_of_peer = json[2],
+                .kind = static_cast<ErrorKind>(json[3].get<int>())};
+  for (const Json& problem : json[4])
+    report.problems.push_back({problem[0], problem[1], problem[2], problem[3]});
   return report;
 }
 
@@ -65,7 +71,8 @@ bool is_worse(const Report& report, const Report& other) {
 
 [[noreturn]] void throw_peer_failure(int rank, Report report) {
   if (report.is_interrupt) throw Interrupted{};
-  for (Problem& problem : report.problems) problem.error = fmt::format("rank {}: {}", rank, problem.error);
+  for (Problem& problem : report.problems)
+    problem.error = fmt::format("rank {}: {}", rank, problem.error);
   if (report.keeps_state) throw KeepingPeerFailure(report.kind, std::move(report.problems));
   throw PeerFailure(report.kind, std::move(report.problems));
 }
@@ -84,7 +91,8 @@ void Agreement::attempt(const std::function<void()>& part) {
 
 void Agreement::conclude() {
   if (!on_any_rank(group_, has_failed())) return;
-  const std::vector<std::string> texts = group_.all_gather(failure_ ? text_of(report_of(failure_)) : std::string());
+  const std::vector<std::string> texts =
+      group_.all_gather(failure_ ? text_of(report_of(failure_)) : std::string());
   std::optional<std::pair<int, Report>> worst;
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (texts[static_cast<size_t>(rank)].empty()) continue;
@@ -92,8 +100,10 @@ void Agreement::conclude() {
     if (!worst || is_worse(report, worst->second)) worst = {rank, std::move(report)};
   }
   const std::exception_ptr mine = std::exchange(failure_, nullptr);
-  // A failure of this rank's own is told in its own words, unless it would save a state that the others do not.
-  if (mine && !is_worse(worst->second, report_of(mine)) && report_of(mine).keeps_state == worst->second.keeps_state) {
+  // A failure of this rank's own is told in its own words, unless it would save a state that the
+  // others do not.
+  if (mine && !is_worse(worst->second, report_of(mine)) &&
+      report_of(mine).keeps_state == worst->second.keeps_state) {
     std::rethrow_exception(mine);
   }
   throw_peer_failure(group_.run_rank(worst->first), std::move(worst->second));

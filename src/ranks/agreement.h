@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// Another rank failed: its problems, with its number in front. Thrown within an Agreement it gives way to that rank's own failure.
+/// Another rank failed: its problems, with its number in front. Thrown within an Agreement it gives
+/// way to that rank's own failure.
 class PeerFailure : public UserError {
  public:
   using UserError::UserError;
@@ -20,7 +21,8 @@ class KeepingPeerFailure : public PeerFailure, public KeepsState {
   using PeerFailure::PeerFailure;
 };
 
-/// Work that all ranks do, or fail in, together: no rank goes on into a call of the group that another one never reaches.
+/// Work that all ranks do, or fail in, together: no rank goes on into a call of the group that
+/// another one never reaches.
 ///
 ///   Agreement all(group);
 ///   all.attempt([&] { …may throw on one rank… });
@@ -32,10 +34,11 @@ class Agreement {
   /// Does this rank's part, unless an earlier one failed here; keeps what it throws.
   void attempt(const std::function<void()>& part);
   bool has_failed() const { return failure_ != nullptr; }
-  /// Every rank calls it. @throws on all ranks when a part failed on any: the rank's own exception where it is the run's failure; elsewhere
-  /// Interrupted after an interrupt, else PeerFailure. The run's failure is the one of the lowest rank, but one that does not keep the
-  /// state goes before those that do (all ranks save, or none), and a PeerFailure comes last: the rank it names reports its cause.
-  /// Cost: one all_reduce of an integer; nothing when alone.
+  /// Every rank calls it. @throws on all ranks when a part failed on any: the rank's own exception
+  /// where it is the run's failure; elsewhere Interrupted after an interrupt, else PeerFailure. The
+  /// run's failure is the one of the lowest rank, but one that does not keep the state goes before
+  /// those that do (all ranks save, or none), and a PeerFailure comes last: the rank it names
+  /// reports its cause. Cost: one all_reduce of an integer; nothing when alone.
   void conclude();
 
  private:

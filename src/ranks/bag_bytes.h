@@ -6,7 +6,8 @@
 
 namespace rematch {
 
-/// Observations as bytes for another rank; every double comes back bit for bit, NaN and infinities too.
+/// Observations as bytes for another rank; every double comes back bit for bit, NaN and infinities
+/// too.
 std::string bytes_of(const MetricsBag& bag);
 MetricsBag bag_of(std::string_view bytes);
 

@@ -9,8 +9,10 @@
 
 namespace rematch {
 
-/// Where to compute. @param wish  "auto" or "" (CUDA when this torch build and machine have it, else CPU), "cpu", "cuda", "cuda:N"
-/// @throws UserError (config) for any other value; (environment) when CUDA is requested but unavailable, saying what is missing
+/// Where to compute. @param wish  "auto" or "" (CUDA when this torch build and machine have it,
+/// else CPU), "cpu", "cuda", "cuda:N"
+/// @throws UserError (config) for any other value; (environment) when CUDA is requested but
+/// unavailable, saying what is missing
 at::Device choose_device(const std::string& wish);
 
 /// The device of a rank: where the wish leaves it open, every rank of a host has a GPU of its own.

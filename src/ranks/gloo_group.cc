@@ -44,12 +44,15 @@ class GlooGroup : public Group {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      throw UserError(ErrorKind::kEnvironment, {.error = "the ranks' network interface cannot be used",
-                                                .where = "environment variable GLOO_SOCKET_IFNAME",
-                                                .what = fmt::format("\"{}\": {}", options_.interface_name, first_line(error)),
-                                                .fix = "set it to an interface that reaches the other hosts (`ip address` lists them)"});
+      throw UserError(
+          ErrorKind::kEnvironment,
+          {.error = "the ranks' network interface cannot be used",
+           .where = "environment variable GLOO_SOCKET_IFNAME",
+           .what = fmt::format("\"{}\": {}", options_.interface_name, first_line(error)),
+           .fix = "set it to an interface that reaches the other hosts (`ip address` lists them)"});
     }
-    guarded([&] { gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, rank, size, settings); });
+    guarded(
+        [&] { gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, rank, size, settings); });
   }
 
   int rank() const override { return rank_; }
@@ -66,7 +69,8 @@ class GlooGroup : public Group {
     const int64_t longest = std::max<int64_t>(1, *std::max_element(sizes.begin(), sizes.end()));
     const at::Tensor all = gathered(bytes_tensor(bytes, longest));
     std::vector<std::string> texts;
-    for (int r = 0; r < size_; ++r) texts.push_back(bytes_at(all, r * longest, sizes[static_cast<size_t>(r)]));
+    for (int r = 0; r < size_; ++r)
+      texts.push_back(bytes_at(all, r * longest, sizes[static_cast<size_t>(r)]));
     return texts;
   }
 
@@ -97,7 +101,8 @@ class GlooGroup : public Group {
     return [this, work] { guarded([&] { work->wait(); }); };
   }
 
-  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
+                                 const at::Tensor& receive,
                                  const std::vector<int64_t>& receive_counts) override {
     c10::intrusive_ptr<c10d::Work> work;
     guarded([&] {
@@ -122,25 +127,33 @@ class GlooGroup : public Group {
     options.first_rank = run_rank(part * size);
     options.run_size = options_.run_size > 0 ? options_.run_size : size_;
     options.timeout = options_.patience_of_parts;
-    return std::make_unique<GlooGroup>(c10::make_intrusive<c10d::PrefixStore>(prefix, store_), rank_ % size, size, std::move(options));
+    return std::make_unique<GlooGroup>(c10::make_intrusive<c10d::PrefixStore>(prefix, store_),
+                                       rank_ % size, size, std::move(options));
   }
 
  private:
   std::shared_ptr<gloo::transport::Device> device() const {
-    if (!options_.interface_name.empty()) return c10d::ProcessGroupGloo::createDeviceForInterface(options_.interface_name);
+    if (!options_.interface_name.empty())
+      return c10d::ProcessGroupGloo::createDeviceForInterface(options_.interface_name);
     if (!options_.one_host) require_reachable_name();
-    return options_.one_host ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1") : c10d::ProcessGroupGloo::createDefaultDevice();
+    return options_.one_host ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                             : c10d::ProcessGroupGloo::createDefaultDevice();
   }
 
-  // Gloo takes the interface of this host's name, and other hosts could never connect to a loopback one.
+  // Gloo takes the interface of this host's name, and other hosts could never connect to a loopback
+  // one.
   void require_reachable_name() const {
     if (!is_loopback(host_name())) return;
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "this host's name leads to itself, so that other hosts cannot reach its ranks",
-                     .where = fmt::format("rank {} of {} on {}", rank_, size_, host_name()),
-                     .what = fmt::format("{} resolves to a loopback address, and not all ranks are said to be on this host", host_name()),
-                     .fix = "set GLOO_SOCKET_IFNAME to an interface that reaches the other hosts (`ip address` lists them), or to lo and "
-                            "LOCAL_WORLD_SIZE to WORLD_SIZE when all ranks are on this host"});
+    throw UserError(
+        ErrorKind::kEnvironment,
+        {.error = "this host's name leads to itself, so that other hosts cannot reach its ranks",
+         .where = fmt::format("rank {} of {} on {}", rank_, size_, host_name()),
+         .what = fmt::format(
+             "{} resolves to a loopback address, and not all ranks are said to be on this host",
+             host_name()),
+         .fix = "set GLOO_SOCKET_IFNAME to an interface that reaches the other hosts (`ip address` "
+                "lists them), or to lo and "
+                "LOCAL_WORLD_SIZE to WORLD_SIZE when all ranks are on this host"});
   }
 
   template <typename Call>
@@ -154,10 +167,11 @@ class GlooGroup : public Group {
       throw UserError(
           ErrorKind::kEnvironment,
           {.error = "the connection to another rank is lost",
-           .where =
-               fmt::format("rank {} of {}, in the phase {}", run_rank(rank_), options_.run_size > 0 ? options_.run_size : size_, phase()),
+           .where = fmt::format("rank {} of {}, in the phase {}", run_rank(rank_),
+                                options_.run_size > 0 ? options_.run_size : size_, phase()),
            .what = known.empty() ? first_line(error) : known,
-           .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on from the last checkpoint"});
+           .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes "
+                  "on from the last checkpoint"});
     }
     end_wait(std::chrono::duration<double>(Clock::now() - start).count());
   }
@@ -191,7 +205,8 @@ class GlooGroup : public Group {
 
 }  // namespace
 
-std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, int rank, int size, GlooOptions options) {
+std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                                       GlooOptions options) {
   return std::make_unique<GlooGroup>(std::move(store), rank, size, std::move(options));
 }
 

@@ -20,8 +20,8 @@ class SoloGroup : public Group {
     REMATCH_CHECK(root == 0);
     return [] {};
   }
-  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>&, const at::Tensor& receive,
-                                 const std::vector<int64_t>&) override {
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>&,
+                                 const at::Tensor& receive, const std::vector<int64_t>&) override {
     receive.copy_(send);
     return [] {};
   }

@@ -33,12 +33,14 @@ struct Child {
 };
 
 /// The environment of one rank as "NAME=value".
-std::vector<std::string> environment_of(int rank, const LaunchOptions& options, int port, int restart) {
+std::vector<std::string> environment_of(int rank, const LaunchOptions& options, int port,
+                                        int restart) {
   std::map<std::string, std::string> values;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const size_t equals = text.find('=');
-    if (equals != std::string_view::npos) values[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    if (equals != std::string_view::npos)
+      values[std::string(text.substr(0, equals))] = text.substr(equals + 1);
   }
   const std::string size = std::to_string(options.num_ranks), number = std::to_string(rank);
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) values[name] = size;
@@ -63,7 +65,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The store's threads live in this process: between fork and exec only what is safe after fork is called.
+// The store's threads live in this process: between fork and exec only what is safe after fork is
+// called.
 pid_t start(std::vector<std::string> command, std::vector<std::string> environment) {
   const std::vector<char*> arguments = pointers_to(command), variables = pointers_to(environment);
   const pid_t parent = ::getpid();
@@ -76,10 +79,12 @@ pid_t start(std::vector<std::string> command, std::vector<std::string> environme
     ::_exit(127);
   }
   if (pid < 0) {
-    throw UserError(ErrorKind::kEnvironment, {.error = "a rank cannot be started",
-                                              .where = command.front(),
-                                              .what = std::strerror(errno),
-                                              .fix = "start fewer ranks (--nproc), or raise the limit of processes (ulimit -u)"});
+    throw UserError(
+        ErrorKind::kEnvironment,
+        {.error = "a rank cannot be started",
+         .where = command.front(),
+         .what = std::strerror(errno),
+         .fix = "start fewer ranks (--nproc), or raise the limit of processes (ulimit -u)"});
   }
   ::setpgid(pid, pid);
   return pid;
@@ -89,7 +94,9 @@ void signal_all(const std::vector<Child>& children, int signal) {
   for (const Child& child : children) ::kill(-child.pid, signal);
 }
 
-int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+int code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 /// Waits for all; the exit code of the first that fails.
 int wait_for_all(std::vector<Child> children, const std::function<void(const std::string&)>& say) {
@@ -110,8 +117,10 @@ int wait_for_all(std::vector<Child> children, const std::function<void(const std
       failure = code;
       since = Clock::now();
       if (!is_interrupted) {
-        say(WIFSIGNALED(status) ? fmt::format("rank {} (pid {}) was ended by signal {}", ended.rank, ended.pid, WTERMSIG(status))
-                                : fmt::format("rank {} (pid {}) ended with exit code {}", ended.rank, ended.pid, code));
+        say(WIFSIGNALED(status) ? fmt::format("rank {} (pid {}) was ended by signal {}", ended.rank,
+                                              ended.pid, WTERMSIG(status))
+                                : fmt::format("rank {} (pid {}) ended with exit code {}",
+                                              ended.rank, ended.pid, code));
       }
     }
     if (!is_interrupted && interrupt_requested()) {
@@ -128,29 +137,38 @@ int wait_for_all(std::vector<Child> children, const std::function<void(const std
   return failure;
 }
 
-bool is_worth_a_restart(int code) { return code != exit_code(ErrorKind::kConfig) && code != exit_code(ErrorKind::kInterrupted); }
+bool is_worth_a_restart(int code) {
+  return code != exit_code(ErrorKind::kConfig) && code != exit_code(ErrorKind::kInterrupted);
+}
 
 }  // namespace
 
 int launch_ranks(const LaunchOptions& options) {
-  ::signal(SIGCHLD, SIG_DFL);  // one that was started to ignore it would never learn how a rank has ended
+  // one that was started to ignore it would never learn how a rank has ended
+  ::signal(SIGCHLD, SIG_DFL);
   c10d::TCPStoreOptions store_options;
   store_options.port = 0;
   store_options.isServer = true;
   store_options.waitWorkers = false;
   reserve_descriptors(options.num_ranks);
   c10::intrusive_ptr<c10d::TCPStore> store;
-  with_store("the launcher", [&] { store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options); });
+  with_store("the launcher",
+             [&] { store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options); });
   for (int restart = 0;; ++restart) {
     std::vector<std::string> command = options.command;
-    if (restart > 0) command.insert(command.end(), options.on_restart.begin(), options.on_restart.end());
+    if (restart > 0)
+      command.insert(command.end(), options.on_restart.begin(), options.on_restart.end());
     std::vector<Child> children;
     for (int rank = 0; rank < options.num_ranks; ++rank) {
-      children.push_back({rank, start(command, environment_of(rank, options, store->getPort(), restart))});
+      children.push_back(
+          {rank, start(command, environment_of(rank, options, store->getPort(), restart))});
     }
     const int code = wait_for_all(std::move(children), options.say);
-    if (code == 0 || restart == options.num_restarts || !is_worth_a_restart(code) || interrupt_requested()) return code;
-    options.say(fmt::format("all {} ranks start again: restart {} of {}", options.num_ranks, restart + 1, options.num_restarts));
+    if (code == 0 || restart == options.num_restarts || !is_worth_a_restart(code) ||
+        interrupt_requested())
+      return code;
+    options.say(fmt::format("all {} ranks start again: restart {} of {}", options.num_ranks,
+                            restart + 1, options.num_restarts));
   }
 }
 

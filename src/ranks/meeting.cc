@@ -22,15 +22,18 @@ const Json* find(const Json& pairs, const Json& name) {
   return nullptr;
 }
 
-std::string shown(const Json* value) { return value == nullptr ? "absent" : value->get<std::string>(); }
+std::string shown(const Json* value) {
+  return value == nullptr ? "absent" : value->get<std::string>();
+}
 
 void compare(int rank, const Json& one, const Json& first, std::vector<Problem>& problems) {
   const auto differs = [&](const Json& name) {
-    problems.push_back({.error = fmt::format("rank {} is a stranger: {} differs", rank, name.get<std::string>()),
-                        .where = fmt::format("rank {} on {}", rank, one["host"].get<std::string>()),
-                        .what = fmt::format("there: {}; on rank 0, {}: {}", shown(find(one["pairs"], name)),
-                                            first["host"].get<std::string>(), shown(find(first["pairs"], name))),
-                        .fix = "start every rank with the same program, configuration, model and data"});
+    problems.push_back(
+        {.error = fmt::format("rank {} is a stranger: {} differs", rank, name.get<std::string>()),
+         .where = fmt::format("rank {} on {}", rank, one["host"].get<std::string>()),
+         .what = fmt::format("there: {}; on rank 0, {}: {}", shown(find(one["pairs"], name)),
+                             first["host"].get<std::string>(), shown(find(first["pairs"], name))),
+         .fix = "start every rank with the same program, configuration, model and data"});
   };
   for (const Json& pair : first["pairs"]) {
     const Json* here = find(one["pairs"], pair[0]);
@@ -67,10 +70,12 @@ void meet(Group& group, const std::vector<std::pair<std::string, std::string>>& 
   if (group.is_alone()) return;
   Json mine = {{"host", host_name()}, {"pairs", Json::array()}};
   for (const auto& [name, value] : identity) mine["pairs"].push_back({name, value});
-  const std::vector<std::string> texts = group.all_gather(mine.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::vector<std::string> texts =
+      group.all_gather(mine.dump(-1, ' ', false, Json::error_handler_t::replace));
   std::vector<Problem> problems;
   const Json first = Json::parse(texts.front());
-  for (int rank = 1; rank < group.size(); ++rank) compare(rank, Json::parse(texts[static_cast<size_t>(rank)]), first, problems);
+  for (int rank = 1; rank < group.size(); ++rank)
+    compare(rank, Json::parse(texts[static_cast<size_t>(rank)]), first, problems);
   if (problems.empty()) return;
   if (problems.size() > kMaxProblems) problems.resize(kMaxProblems);
   throw UserError(ErrorKind::kEnvironment, std::move(problems));

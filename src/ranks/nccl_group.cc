@@ -48,26 +48,31 @@ class NcclGroup : public Group {
         call();
       } catch (const std::exception& error) {
         const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-        const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+        const std::string text =
+            of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
         throw UserError(ErrorKind::kEnvironment,
                         {.error = "NCCL cannot reach another rank's GPU",
-                         .where = fmt::format("rank {} of {} on {}, in the phase {}", rank(), size(), device_.str(), phase()),
+                         .where = fmt::format("rank {} of {} on {}, in the phase {}", rank(),
+                                              size(), device_.str(), phase()),
                          .what = text.substr(0, text.find('\n')),
-                         .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or `training.ddp_backend: gloo`"});
+                         .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or "
+                                "`training.ddp_backend: gloo`"});
       }
     });
   }
 
  public:
-  NcclGroup(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, at::Device device, std::chrono::seconds timeout)
+  NcclGroup(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, at::Device device,
+            std::chrono::seconds timeout)
       : words_(std::move(words)), device_(device) {
     auto options = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
     options->timeout = timeout;
     options->group_name = "rematch:gradients";
     for (int rank = 0; rank < size(); ++rank) options->global_ranks_in_group.push_back(rank);
     guarded([&] {
-      nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", std::move(store)), rank(), size(),
-                                                          options);
+      nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+          c10::make_intrusive<c10d::PrefixStore>("nccl", std::move(store)), rank(), size(),
+          options);
       nccl_->setBoundDeviceId(device);
       nccl_->eagerConnectSingleDevice(device);
     });
@@ -102,7 +107,8 @@ class NcclGroup : public Group {
   }
 
   void broadcast(at::Tensor& values, int root) override {
-    if (values.device() != device_ || !values.is_contiguous()) return waited([&] { words_->broadcast(values, root); });
+    if (values.device() != device_ || !values.is_contiguous())
+      return waited([&] { words_->broadcast(values, root); });
     start_broadcast(values, root)();
   }
 
@@ -120,7 +126,8 @@ class NcclGroup : public Group {
     return [this, work] { guarded([&] { finish(*work); }); };
   }
 
-  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
+                                 const at::Tensor& receive,
                                  const std::vector<int64_t>& receive_counts) override {
     if (send.device() != device_) {
       return waited([&] { return words_->exchange(send, send_counts, receive, receive_counts); });
@@ -150,7 +157,8 @@ class NcclGroup : public Group {
 
 bool has_nccl() { return true; }
 
-std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group> words, c10::intrusive_ptr<c10d::Store> store, at::Device device,
+std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group> words,
+                                       c10::intrusive_ptr<c10d::Store> store, at::Device device,
                                        std::chrono::seconds timeout) {
   require_own_gpus(*words, uuid_of(device));
   return std::make_unique<NcclGroup>(std::move(words), std::move(store), device, timeout);

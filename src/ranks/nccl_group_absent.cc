@@ -6,7 +6,8 @@ namespace rematch {
 
 bool has_nccl() { return false; }
 
-std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group>, c10::intrusive_ptr<c10d::Store>, at::Device, std::chrono::seconds) {
+std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group>, c10::intrusive_ptr<c10d::Store>,
+                                       at::Device, std::chrono::seconds) {
   REMATCH_CHECK(false, "require_nccl() refuses this build");
   return nullptr;
 }

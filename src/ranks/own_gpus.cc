@@ -11,18 +11,21 @@ namespace rematch {
 
 void require_nccl(const at::Device& device) {
   if (!device.is_cuda()) {
-    throw UserError(ErrorKind::kConfig, {.error = "`training.ddp_backend: nccl` needs a GPU for each rank",
-                                         .where = "training.ddp_backend",
-                                         .what = "this rank computes on " + describe_device(device),
-                                         .fix = "set `training.ddp_backend: gloo`"});
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "`training.ddp_backend: nccl` needs a GPU for each rank",
+                     .where = "training.ddp_backend",
+                     .what = "this rank computes on " + describe_device(device),
+                     .fix = "set `training.ddp_backend: gloo`"});
   }
   if (has_nccl()) return;
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = "this build has no NCCL",
-                   .where = "training.ddp_backend",
-                   .what = "nccl.h, the headers of CUDA or libtorch_cuda were missing when it was built",
-                   .fix = "set `training.ddp_backend: gloo`, or build with a CUDA wheel of torch and the headers that "
-                          "docs/distributed.md names"});
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = "this build has no NCCL",
+       .where = "training.ddp_backend",
+       .what = "nccl.h, the headers of CUDA or libtorch_cuda were missing when it was built",
+       .fix = "set `training.ddp_backend: gloo`, or build with a CUDA wheel of torch and the "
+              "headers that "
+              "docs/distributed.md names"});
 }
 
 void require_own_gpus(Group& group, const std::string& gpu) {
@@ -36,7 +39,8 @@ void require_own_gpus(Group& group, const std::string& gpu) {
                     {.error = "two ranks are on one GPU, which NCCL does not allow",
                      .where = fmt::format("ranks {} and {}", found->second, rank),
                      .what = fmt::format("both are on {}", place),
-                     .fix = "start as many ranks as there are GPUs, let --device choose, or set `training.ddp_backend: gloo`"});
+                     .fix = "start as many ranks as there are GPUs, let --device choose, or set "
+                            "`training.ddp_backend: gloo`"});
   }
 }
 

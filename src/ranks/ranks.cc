@@ -27,7 +27,8 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::seconds kArrival{120}, kFarewell{10};
-constexpr std::chrono::seconds kLongestCall{6 * 3600};  // others' rollouts are waited for in it; the watchdog ends what is stuck
+// others' rollouts are waited for in it; the watchdog ends what is stuck
+constexpr std::chrono::seconds kLongestCall{6 * 3600};
 
 std::string environment_text(const char* variable) {
   const char* text = std::getenv(variable);
@@ -45,7 +46,8 @@ std::string problem_of(const std::string& what) {
       {.error = "another rank is lost",
        .where = fmt::format("this is pid {} on {}", ::getpid(), host_name()),
        .what = what,
-       .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on from the last checkpoint"});
+       .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes on "
+              "from the last checkpoint"});
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ struct Ranks::Impl {
   /// A rank that connects waits.
   Watchdog::Progress progress() const {
     const Group* all = connected();
-    return {.num_moves = num_interrupt_checks() + (all ? all->num_moves() : 0), .is_waiting = all == nullptr || all->is_waiting()};
+    return {.num_moves = num_interrupt_checks() + (all ? all->num_moves() : 0),
+            .is_waiting = all == nullptr || all->is_waiting()};
   }
   void connect(const Options& options);
 
@@ -81,25 +84,31 @@ void Ranks::Impl::connect(const Options& options) {
   }
   is_connected = true;
   const std::string program = content_hash_of(MappedFile("/proc/self/exe").bytes());
-  meet(*group, {{"the build of Rematch", fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});
+  meet(*group,
+       {{"the build of Rematch", fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});
 }
 
-Ranks::Ranks(const World& world, Listener listener, Options options) : impl_(std::make_unique<Impl>()) {
+Ranks::Ranks(const World& world, Listener listener, Options options)
+    : impl_(std::make_unique<Impl>()) {
   impl_->world = world;
   if (world.is_alone()) return;
   quieten_torch();
   Impl* const impl = impl_.get();
   impl->store = open_store(world);
-  const std::string where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}", world.host, world.port, world.rank, world.size);
+  const std::string where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}",
+                                        world.host, world.port, world.rank, world.size);
   with_store(where, [&] {
     impl->watchdog = std::make_unique<Watchdog>(
-        impl->store, Watchdog::Options{.rank = world.rank,
-                                       .size = world.size,
-                                       .give_up_when_stuck = options.patience,
-                                       .phase = [impl] { return impl->connected() ? impl->group->phase() : "start"; },
-                                       .progress = [impl] { return impl->progress(); },
-                                       .warn = std::move(listener.warn),
-                                       .give_up = [lost = std::move(listener.lost)](const std::string& what) { lost(problem_of(what)); }});
+        impl->store,
+        Watchdog::Options{
+            .rank = world.rank,
+            .size = world.size,
+            .give_up_when_stuck = options.patience,
+            .phase = [impl] { return impl->connected() ? impl->group->phase() : "start"; },
+            .progress = [impl] { return impl->progress(); },
+            .warn = std::move(listener.warn),
+            .give_up = [lost = std::move(listener.lost)](
+                           const std::string& what) { lost(problem_of(what)); }});
     impl->watchdog->wait_for_first_beats(kArrival);
   });
   impl->watchdog->start();
@@ -114,7 +123,8 @@ Ranks::Ranks(const World& world, Listener listener, Options options) : impl_(std
 Ranks::~Ranks() {
   if (!impl_->watchdog) return;
   impl_->watchdog->stop(std::uncaught_exceptions() > impl_->num_exceptions);
-  if (impl_->world.rank == 0 && !impl_->world.store_is_hosted) impl_->watchdog->wait_for_others(kFarewell);
+  if (impl_->world.rank == 0 && !impl_->world.store_is_hosted)
+    impl_->watchdog->wait_for_others(kFarewell);
 }
 
 Group& Ranks::group() { return impl_->group ? *impl_->group : alone(); }
@@ -122,10 +132,12 @@ Group& Ranks::group() { return impl_->group ? *impl_->group : alone(); }
 void require_alone(const std::string& command) {
   const World world = world_from_environment();
   if (world.is_alone()) return;
-  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("{} is one process", command),
-                                            .where = "environment variable WORLD_SIZE",
-                                            .what = fmt::format("WORLD_SIZE={}", world.size),
-                                            .fix = "start it without torchrun or srun: only `train` and `eval` run on several ranks"});
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = fmt::format("{} is one process", command),
+       .where = "environment variable WORLD_SIZE",
+       .what = fmt::format("WORLD_SIZE={}", world.size),
+       .fix = "start it without torchrun or srun: only `train` and `eval` run on several ranks"});
 }
 
 }  // namespace rematch

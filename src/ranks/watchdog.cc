@@ -38,11 +38,15 @@ struct Peer {
   Clock::time_point since = Clock::now();  ///< when the beat last changed, by this rank's clock
   bool is_warned = false;
   Watchdog::Progress progress;
-  Clock::time_point moved_at = Clock::now();      ///< when its moves last grew, by this rank's clock
+  /// when its moves last grew, by this rank's clock
+  Clock::time_point moved_at = Clock::now();
   Clock::time_point stands_since = Clock::now();  ///< when it last moved or waited
   bool is_told_stuck = false;
 
-  Json content() const { return beat.empty() ? Json{{"host", "?"}, {"pid", 0}, {"phase", "start"}, {"left", ""}} : Json::parse(beat); }
+  Json content() const {
+    return beat.empty() ? Json{{"host", "?"}, {"pid", 0}, {"phase", "start"}, {"left", ""}}
+                        : Json::parse(beat);
+  }
   /// Takes a beat. Returns how long the rank had stood still, when it goes on.
   Clock::duration hear(std::string text) {
     beat = std::move(text);
@@ -60,7 +64,8 @@ struct Peer {
   bool has_left() const { return content()["left"] != ""; }
   std::string text(int rank) const {
     const Json now = content();
-    return fmt::format("rank {} on {}, pid {}, in the phase {}", rank, now["host"].get<std::string>(), now["pid"].get<int64_t>(), phase());
+    return fmt::format("rank {} on {}, pid {}, in the phase {}", rank,
+                       now["host"].get<std::string>(), now["pid"].get<int64_t>(), phase());
   }
 };
 
@@ -73,16 +78,24 @@ struct Watchdog::Impl {
   std::condition_variable wake;
   bool is_stopping = false;
   int64_t num_beats = 0;
-  std::vector<Peer> peers;                                ///< by rank; this one's own entry knows its progress only
-  std::map<std::string, Clock::duration> longest_stands;  ///< by phase, of ranks that went on in the end
+  /// by rank; this one's own entry knows its progress only
+  std::vector<Peer> peers;
+  /// by phase, of ranks that went on in the end
+  std::map<std::string, Clock::duration> longest_stands;
   std::thread thread;
 
-  Progress progress() const { return options.progress ? options.progress() : Progress{.is_waiting = false}; }
+  Progress progress() const {
+    return options.progress ? options.progress() : Progress{.is_waiting = false};
+  }
 
   void beat(const std::string& left) {
     const Progress now = progress();
-    const Json content = {{"host", host_name()},    {"pid", ::getpid()},       {"phase", options.phase ? options.phase() : "start"},
-                          {"moves", now.num_moves}, {"waits", now.is_waiting}, {"left", left},
+    const Json content = {{"host", host_name()},
+                          {"pid", ::getpid()},
+                          {"phase", options.phase ? options.phase() : "start"},
+                          {"moves", now.num_moves},
+                          {"waits", now.is_waiting},
+                          {"left", left},
                           {"beat", ++num_beats}};
     const std::string text = content.dump(-1, ' ', false, Json::error_handler_t::replace);
     store->set(key_of(options.rank), std::vector<uint8_t>(text.begin(), text.end()));
@@ -112,7 +125,8 @@ struct Watchdog::Impl {
     return found;
   }
 
-  /// Of ranks that this one waits for: the first that has left, or else the one that stands still for longest; -1 when there is none.
+  /// Of ranks that this one waits for: the first that has left, or else the one that stands still
+  /// for longest; -1 when there is none.
   std::pair<int, Clock::duration> most_stuck() const {
     std::pair<int, Clock::duration> found{-1, {}};
     if (!progress().is_waiting) return found;
@@ -121,7 +135,8 @@ struct Watchdog::Impl {
       if (rank == options.rank) continue;
       if (peer.has_left()) return {rank, Clock::now() - peer.since};
       const Clock::duration stand = Clock::now() - peer.stands_since;
-      if (!peer.progress.is_waiting && (found.first < 0 || stand > found.second)) found = {rank, stand};
+      if (!peer.progress.is_waiting && (found.first < 0 || stand > found.second))
+        found = {rank, stand};
     }
     return found;
   }
@@ -144,8 +159,9 @@ struct Watchdog::Impl {
     const std::optional<Clock::duration> stand = deadlock();
     if (!stand || *stand < options.give_up_when_stuck || options.size == 1) return;
     const int other = options.rank == 0 ? 1 : 0;
-    options.give_up(fmt::format("{} has not moved for {:.0f} s, and nor has any other rank: all wait for each other",
-                                peers[static_cast<size_t>(other)].text(other), seconds(*stand)));
+    options.give_up(fmt::format(
+        "{} has not moved for {:.0f} s, and nor has any other rank: all wait for each other",
+        peers[static_cast<size_t>(other)].text(other), seconds(*stand)));
   }
 
   void judge_stuck() {
@@ -154,12 +170,15 @@ struct Watchdog::Impl {
     Peer& peer = peers[static_cast<size_t>(rank)];
     if (peer.has_left()) {
       if (stand >= options.warn_after)
-        options.give_up(fmt::format("{} has left, {}", peer.text(rank), peer.content()["left"].get<std::string>()));
+        options.give_up(fmt::format("{} has left, {}", peer.text(rank),
+                                    peer.content()["left"].get<std::string>()));
       return;
     }
-    const std::string text = fmt::format("{} has not moved for {:.0f} s, and others wait for it", peer.text(rank), seconds(stand));
+    const std::string text = fmt::format("{} has not moved for {:.0f} s, and others wait for it",
+                                         peer.text(rank), seconds(stand));
     if (stand >= options.give_up_when_stuck) return options.give_up(text);
-    const Clock::duration usual = std::max<Clock::duration>(options.warn_when_stuck, 2 * longest_stands[peer.phase()]);
+    const Clock::duration usual =
+        std::max<Clock::duration>(options.warn_when_stuck, 2 * longest_stands[peer.phase()]);
     if (stand >= usual && !std::exchange(peer.is_told_stuck, true)) options.warn(text);
   }
 
@@ -167,7 +186,8 @@ struct Watchdog::Impl {
     const auto [rank, silence] = most_silent();
     if (rank < 0 || silence < options.warn_after) return;
     Peer& peer = peers[static_cast<size_t>(rank)];
-    const std::string text = fmt::format("{} has been silent for {:.0f} s", peer.text(rank), seconds(silence));
+    const std::string text =
+        fmt::format("{} has been silent for {:.0f} s", peer.text(rank), seconds(silence));
     if (silence >= options.give_up_after) return options.give_up(text);
     if (!std::exchange(peer.is_warned, true)) options.warn(text);
   }
@@ -180,8 +200,9 @@ struct Watchdog::Impl {
         beat("");
         read();
       } catch (const std::exception&) {
-        options.give_up("the ranks' store does not answer: the launcher, or rank 0 on its host, has ended" +
-                        (options.rank == 0 ? std::string() : "; last heard of " + peers[0].text(0)));
+        options.give_up(
+            "the ranks' store does not answer: the launcher, or rank 0 on its host, has ended" +
+            (options.rank == 0 ? std::string() : "; last heard of " + peers[0].text(0)));
         return;
       }
       // A rank that was itself stopped must not take the others for silent.
@@ -197,7 +218,8 @@ struct Watchdog::Impl {
   }
 };
 
-Watchdog::Watchdog(const c10::intrusive_ptr<c10d::Store>& store, Options options) : impl_(std::make_unique<Impl>()) {
+Watchdog::Watchdog(const c10::intrusive_ptr<c10d::Store>& store, Options options)
+    : impl_(std::make_unique<Impl>()) {
   impl_->options = std::move(options);
   impl_->store = store->clone();
   impl_->peers.resize(static_cast<size_t>(impl_->options.size));
@@ -222,11 +244,15 @@ void Watchdog::wait_for_first_beats(milliseconds patience) {
       impl_->options.warn(fmt::format("still waiting for rank {} to connect", join(missing, ", ")));
     std::this_thread::sleep_for(milliseconds(20));
   } while (Clock::now() < end);
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = "not all ranks have come",
-                   .where = fmt::format("rank {} of {} on {}", impl_->options.rank, impl_->options.size, host_name()),
-                   .what = fmt::format("missing after {:.0f} s: rank {}", seconds(patience), join(missing, ", ")),
-                   .fix = "look at the messages of those ranks, and start all of them with the same WORLD_SIZE"});
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = "not all ranks have come",
+       .where = fmt::format("rank {} of {} on {}", impl_->options.rank, impl_->options.size,
+                            host_name()),
+       .what =
+           fmt::format("missing after {:.0f} s: rank {}", seconds(patience), join(missing, ", ")),
+       .fix =
+           "look at the messages of those ranks, and start all of them with the same WORLD_SIZE"});
 }
 
 void Watchdog::start() {
@@ -268,7 +294,8 @@ std::string Watchdog::explain() {
       const std::lock_guard<std::mutex> lock(impl_->mutex);
       const auto [rank, silence] = impl_->most_silent();
       if (rank >= 0 && silence >= silent) {
-        return fmt::format("{} has been silent for {:.0f} s", impl_->peers[static_cast<size_t>(rank)].text(rank), seconds(silence));
+        return fmt::format("{} has been silent for {:.0f} s",
+                           impl_->peers[static_cast<size_t>(rank)].text(rank), seconds(silence));
       }
     }
     std::this_thread::sleep_for(impl_->options.interval / 4);
@@ -277,7 +304,8 @@ std::string Watchdog::explain() {
   for (int rank = 0; rank < impl_->options.size; ++rank) {
     const Peer& peer = impl_->peers[static_cast<size_t>(rank)];
     if (rank != impl_->options.rank && peer.has_left())
-      return fmt::format("{} has left, {}", peer.text(rank), peer.content()["left"].get<std::string>());
+      return fmt::format("{} has left, {}", peer.text(rank),
+                         peer.content()["left"].get<std::string>());
   }
   return {};
 }

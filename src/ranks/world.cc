@@ -14,9 +14,12 @@ namespace {
 // SLURM names no port; one of a job's own keeps two jobs on a host apart.
 constexpr int kFirstSlurmPort = 20000, kNumSlurmPorts = 10000;
 
-[[noreturn]] void refuse(std::string error, const std::string& variable, std::string what, std::string fix) {
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = std::move(error), .where = "environment variable " + variable, .what = std::move(what), .fix = std::move(fix)});
+[[noreturn]] void refuse(std::string error, const std::string& variable, std::string what,
+                         std::string fix) {
+  throw UserError(ErrorKind::kEnvironment, {.error = std::move(error),
+                                            .where = "environment variable " + variable,
+                                            .what = std::move(what),
+                                            .fix = std::move(fix)});
 }
 
 std::optional<std::string> text_of(const char* name) {
@@ -24,27 +27,34 @@ std::optional<std::string> text_of(const char* name) {
   return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string>(text);
 }
 
-std::optional<int> integer_of(const char* name, int least, int end = std::numeric_limits<int>::max()) {
+std::optional<int> integer_of(const char* name, int least,
+                              int end = std::numeric_limits<int>::max()) {
   const std::optional<std::string> text = text_of(name);
   if (!text) return std::nullopt;
   char* rest = nullptr;
   const long value = std::strtol(text->c_str(), &rest, 10);
   if (*rest != '\0') {
-    refuse(fmt::format("{} is not {}", name, least == 1 ? "a positive integer" : "an integer"), name, fmt::format("\"{}\"", *text),
+    refuse(fmt::format("{} is not {}", name, least == 1 ? "a positive integer" : "an integer"),
+           name, fmt::format("\"{}\"", *text),
            "unset it, or start with torchrun, srun or `rematch launch`, which set it");
   }
   if (value < least || value >= end) {
-    refuse(
-        fmt::format("{} is {}", name, least == 1 && value < 1 ? "not a positive integer" : "out of range"), name,
-        end == std::numeric_limits<int>::max() ? fmt::format("\"{}\"", value) : fmt::format("{}, expected {} to {}", value, least, end - 1),
-        "unset it, or start with torchrun, srun or `rematch launch`, which set it");
+    refuse(fmt::format("{} is {}", name,
+                       least == 1 && value < 1 ? "not a positive integer" : "out of range"),
+           name,
+           end == std::numeric_limits<int>::max()
+               ? fmt::format("\"{}\"", value)
+               : fmt::format("{}, expected {} to {}", value, least, end - 1),
+           "unset it, or start with torchrun, srun or `rematch launch`, which set it");
   }
   return static_cast<int>(value);
 }
 
 int required(const char* name, int least, int end, const std::string& because) {
   const std::optional<int> value = integer_of(name, least, end);
-  if (!value) refuse(fmt::format("{} is missing", name), name, because, "start with torchrun, srun or `rematch launch`, which set it");
+  if (!value)
+    refuse(fmt::format("{} is missing", name), name, because,
+           "start with torchrun, srun or `rematch launch`, which set it");
   return *value;
 }
 
@@ -60,7 +70,9 @@ World of_torchrun(int size) {
            "start with torchrun or `rematch launch`");
   }
   const std::optional<std::string> host = text_of("MASTER_ADDR");
-  if (!host) refuse("MASTER_ADDR is missing", "MASTER_ADDR", because, "set it to the host of rank 0, and MASTER_PORT to a free port there");
+  if (!host)
+    refuse("MASTER_ADDR is missing", "MASTER_ADDR", because,
+           "set it to the host of rank 0, and MASTER_PORT to a free port there");
   world.host = *host;
   world.port = required("MASTER_PORT", 1, 65536, because);
   world.restart = integer_of("TORCHELASTIC_RESTART_COUNT", 0).value_or(0);
@@ -74,12 +86,18 @@ World of_slurm(int size) {
   const std::string because = fmt::format("SLURM_STEP_NUM_TASKS={}", size);
   world.rank = required("SLURM_PROCID", 0, size, because);
   world.local_rank = integer_of("SLURM_LOCALID", 0, size).value_or(0);
-  // "4(x2),2": this host's count is not told apart without its node's number; its own local rank and the first count bound it.
-  world.local_size = std::max(world.local_rank + 1, std::atoi(text_of("SLURM_STEP_TASKS_PER_NODE").value_or("1").c_str()));
+  // "4(x2),2": this host's count is not told apart without its node's number; its own local rank
+  // and the first count bound it.
+  world.local_size = std::max(
+      world.local_rank + 1, std::atoi(text_of("SLURM_STEP_TASKS_PER_NODE").value_or("1").c_str()));
   world.restart = integer_of("SLURM_RESTART_COUNT", 0).value_or(0);
-  world.run_id = text_of("SLURM_JOB_ID").value_or("none") + "." + text_of("SLURM_STEP_ID").value_or("0");
-  world.host = text_of("MASTER_ADDR").value_or(first_host(text_of("SLURM_STEP_NODELIST").value_or("")));
-  if (world.host.empty()) refuse("SLURM names no host for rank 0", "SLURM_STEP_NODELIST", because, "set MASTER_ADDR to the host of rank 0");
+  world.run_id =
+      text_of("SLURM_JOB_ID").value_or("none") + "." + text_of("SLURM_STEP_ID").value_or("0");
+  world.host =
+      text_of("MASTER_ADDR").value_or(first_host(text_of("SLURM_STEP_NODELIST").value_or("")));
+  if (world.host.empty())
+    refuse("SLURM names no host for rank 0", "SLURM_STEP_NODELIST", because,
+           "set MASTER_ADDR to the host of rank 0");
   const int job = std::atoi(text_of("SLURM_JOB_ID").value_or("0").c_str());
   world.port = integer_of("MASTER_PORT", 1, 65536).value_or(kFirstSlurmPort + job % kNumSlurmPorts);
   return world;
@@ -95,8 +113,10 @@ std::string first_host(const std::string& node_list) {
 }
 
 World world_from_environment() {
-  if (const std::optional<int> size = integer_of("WORLD_SIZE", 1)) return *size == 1 ? World{} : of_torchrun(*size);
-  // A batch script inside an allocation of several tasks is one process: only `srun` numbers the tasks of a step.
+  if (const std::optional<int> size = integer_of("WORLD_SIZE", 1))
+    return *size == 1 ? World{} : of_torchrun(*size);
+  // A batch script inside an allocation of several tasks is one process: only `srun` numbers the
+  // tasks of a step.
   const std::optional<int> tasks = integer_of("SLURM_STEP_NUM_TASKS", 1);
   return tasks && *tasks > 1 ? of_slurm(*tasks) : World{};
 }

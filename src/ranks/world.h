@@ -7,21 +7,25 @@ namespace rematch {
 struct World {
   int size = 1;
   int rank = 0;
-  int local_size = 1;            ///< ranks on this host
-  int local_rank = 0;            ///< 0..local_size-1: which GPU of the host
-  int restart = 0;               ///< how often the launcher has restarted the group
-  std::string run_id = "none";   ///< of the launcher; with `restart` it separates the keys of one attempt from those of another
-  std::string host;              ///< where the store listens; empty with one rank
-  int port = 0;                  ///< its port
-  bool store_is_hosted = false;  ///< the launcher hosts the store, every rank is a client of it; else rank 0 hosts it
+  int local_size = 1;  ///< ranks on this host
+  int local_rank = 0;  ///< 0..local_size-1: which GPU of the host
+  int restart = 0;     ///< how often the launcher has restarted the group
+  /// of the launcher; with `restart` it separates the keys of one attempt from those of another
+  std::string run_id = "none";
+  std::string host;  ///< where the store listens; empty with one rank
+  int port = 0;      ///< its port
+  /// the launcher hosts the store, every rank is a client of it; else rank 0 hosts it
+  bool store_is_hosted = false;
 
   bool is_alone() const { return size == 1; }
   bool operator==(const World&) const = default;
 };
 
-/// Reads the environment: torchrun's variables (also those of `rematch launch` and of Kubernetes' PyTorchJob), else those of a SLURM step
+/// Reads the environment: torchrun's variables (also those of `rematch launch` and of Kubernetes'
+/// PyTorchJob), else those of a SLURM step
 /// (`srun`); neither: one rank.
-/// @throws UserError (environment) naming the variable that is missing, out of range or in contradiction with another
+/// @throws UserError (environment) naming the variable that is missing, out of range or in
+/// contradiction with another
 World world_from_environment();
 
 /// The first host of a SLURM node list: "gpu[03-05,7],login" is "gpu03". Empty for an empty list.

@@ -17,16 +17,17 @@ struct Chart {
   const char* evaluation;  ///< of evaluations, dots; may be empty
 };
 
-constexpr Chart kCharts[] = {{"loss", "loss", "eval_loss"},
-                             {"F1 of rollouts", "rollout/f1", "eval_rollout_f1"},
-                             {"label F1 of rollouts", "rollout/f1_labels", "eval_rollout_f1_labels"},
-                             {"label accuracy of matches", "rollout/label_accuracy", "eval_rollout_label_accuracy"},
-                             {"predictions per truth", "rollout/pred_per_gt", "eval_rollout_pred_per_gt"},
-                             {"repeated predictions", "rollout/duplicates", "eval_rollout_duplicates"},
-                             {"truncated answers", "rollout/parse_truncated_rate", "eval_rollout_parse_truncated_rate"},
-                             {"learning rate", "learning_rate", ""},
-                             {"gradient norm", "grad_norm", ""},
-                             {"seconds a step", "time/step_s", ""}};
+constexpr Chart kCharts[] = {
+    {"loss", "loss", "eval_loss"},
+    {"F1 of rollouts", "rollout/f1", "eval_rollout_f1"},
+    {"label F1 of rollouts", "rollout/f1_labels", "eval_rollout_f1_labels"},
+    {"label accuracy of matches", "rollout/label_accuracy", "eval_rollout_label_accuracy"},
+    {"predictions per truth", "rollout/pred_per_gt", "eval_rollout_pred_per_gt"},
+    {"repeated predictions", "rollout/duplicates", "eval_rollout_duplicates"},
+    {"truncated answers", "rollout/parse_truncated_rate", "eval_rollout_parse_truncated_rate"},
+    {"learning rate", "learning_rate", ""},
+    {"gradient norm", "grad_norm", ""},
+    {"seconds a step", "time/step_s", ""}};
 
 constexpr double kWidth = 340, kHeight = 190, kLeft = 52, kRight = 8, kTop = 8, kBottom = 22;
 constexpr size_t kMaxPoints = 400;
@@ -73,12 +74,15 @@ Series series_of(const RunData& run, const Chart& chart) {
 }
 
 std::string short_number(double value) {
-  return std::fabs(value) >= 1000 || (value != 0 && std::fabs(value) < 0.01) ? fmt::format("{:.1e}", value) : fmt::format("{:.3g}", value);
+  return std::fabs(value) >= 1000 || (value != 0 && std::fabs(value) < 0.01)
+             ? fmt::format("{:.1e}", value)
+             : fmt::format("{:.3g}", value);
 }
 
 /// The range of both axes.
 struct Frame {
-  double x0 = std::numeric_limits<double>::max(), x1 = std::numeric_limits<double>::lowest(), y0 = x0, y1 = x1;
+  double x0 = std::numeric_limits<double>::max(), x1 = std::numeric_limits<double>::lowest(),
+         y0 = x0, y1 = x1;
 
   void include(const Points& points) {
     for (const auto& [x, y] : points) {
@@ -98,7 +102,9 @@ struct Frame {
     if (x1 <= x0) x1 = x0 + 1;
   }
   double px(double x) const { return kLeft + (x - x0) / (x1 - x0) * (kWidth - kLeft - kRight); }
-  double py(double y) const { return kHeight - kBottom - (y - y0) / (y1 - y0) * (kHeight - kTop - kBottom); }
+  double py(double y) const {
+    return kHeight - kBottom - (y - y0) / (y1 - y0) * (kHeight - kTop - kBottom);
+  }
 };
 
 std::string chart_html(const Chart& chart, const std::vector<RunData>& runs) {
@@ -111,15 +117,21 @@ std::string chart_html(const Chart& chart, const std::vector<RunData>& runs) {
   }
   if (frame.x1 < frame.x0) return "";
   frame.widen();
-  std::string svg = fmt::format("<div class=\"card\"><b>{}</b><svg class=\"curve\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
-                                chart.title, kWidth, kHeight, chart.title);
+  std::string svg = fmt::format(
+      "<div class=\"card\"><b>{}</b><svg class=\"curve\" viewBox=\"0 0 {} {}\" role=\"img\" "
+      "aria-label=\"{}\">",
+      chart.title, kWidth, kHeight, chart.title);
   for (const double share : {0.0, 0.5, 1.0}) {
     const double y = frame.y0 + share * (frame.y1 - frame.y0);
-    svg += fmt::format("<path class=\"axis\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft,
-                       frame.py(y), kWidth - kRight, kLeft - 5, frame.py(y) + 4, short_number(y));
+    svg += fmt::format(
+        "<path class=\"axis\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{}</text>",
+        kLeft, frame.py(y), kWidth - kRight, kLeft - 5, frame.py(y) + 4, short_number(y));
   }
-  svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>", kLeft, kHeight - 6,
-                     short_number(frame.x0), kWidth - kRight, kHeight - 6, static_cast<int64_t>(frame.x1));
+  svg += fmt::format(
+      "<text x=\"{}\" y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>",
+      kLeft, kHeight - 6, short_number(frame.x0), kWidth - kRight, kHeight - 6,
+      static_cast<int64_t>(frame.x1));
   for (size_t i = 0; i < all.size(); ++i) {
     for (const Points& line : all[i].lines) {
       svg += fmt::format("<polyline class=\"s{}\" points=\"", series_class(i));
@@ -130,7 +142,8 @@ std::string chart_html(const Chart& chart, const std::vector<RunData>& runs) {
     }
     for (const auto& [x, y] : all[i].dots) {
       if (std::isfinite(y))
-        svg += fmt::format("<circle class=\"f{}\" r=\"3.2\" cx=\"{:.1f}\" cy=\"{:.1f}\"/>", series_class(i), frame.px(x), frame.py(y));
+        svg += fmt::format("<circle class=\"f{}\" r=\"3.2\" cx=\"{:.1f}\" cy=\"{:.1f}\"/>",
+                           series_class(i), frame.px(x), frame.py(y));
     }
   }
   return svg + "</svg></div>\n";
@@ -166,9 +179,13 @@ std::string curves_html(const std::vector<RunData>& runs) {
   for (const Chart& chart : kCharts) charts += chart_html(chart, runs);
   if (charts.empty()) return "";
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].log.empty()) legend += legend_item(fmt::format("class=\"f{}\"", series_class(i)), html_text(runs[i].name));
+    if (!runs[i].log.empty())
+      legend += legend_item(fmt::format("class=\"f{}\"", series_class(i)), html_text(runs[i].name));
   }
-  return fmt::format("<p class=\"soft\">Lines are training steps, dots evaluations.{}</p><div class=\"grid\">{}</div>\n", legend, charts);
+  return fmt::format(
+      "<p class=\"soft\">Lines are training steps, dots evaluations.{}</p><div "
+      "class=\"grid\">{}</div>\n",
+      legend, charts);
 }
 
 std::string time_split_html(const std::vector<RunData>& runs) {
@@ -179,18 +196,23 @@ std::string time_split_html(const std::vector<RunData>& runs) {
     std::string bar, legend;
     double known = 0;
     for (const auto& [key, name] : kTimeParts) known += mean_of(run, key);
-    const double whole = std::max(step_s, known);  // on several ranks each time is that of the slowest one
+    // on several ranks each time is that of the slowest one
+    const double whole = std::max(step_s, known);
     size_t part = 0;
     const auto add = [&](const char* name, double seconds, const std::string& fill) {
       const double percent = 100 * seconds / whole;
       if (percent < 0.05) return;
-      bar += fmt::format("<span class=\"{}\" style=\"width:{:.2f}%\" title=\"{} {:.1f} %\"></span>", fill, percent, name, percent);
-      legend += legend_item(fmt::format("class=\"{}\"", fill), fmt::format("{} {:.1f} %", name, percent));
+      bar += fmt::format("<span class=\"{}\" style=\"width:{:.2f}%\" title=\"{} {:.1f} %\"></span>",
+                         fill, percent, name, percent);
+      legend +=
+          legend_item(fmt::format("class=\"{}\"", fill), fmt::format("{} {:.1f} %", name, percent));
     };
-    for (const auto& [key, name] : kTimeParts) add(name, mean_of(run, key), "f" + series_class(part++));
+    for (const auto& [key, name] : kTimeParts)
+      add(name, mean_of(run, key), "f" + series_class(part++));
     add("other", whole - known, "rest");
     html += fmt::format(
-        "<div class=\"card\" style=\"margin-bottom:10px\"><b>{}</b>: {:.3g} s a step<div class=\"split\">{}</div><span "
+        "<div class=\"card\" style=\"margin-bottom:10px\"><b>{}</b>: {:.3g} s a step<div "
+        "class=\"split\">{}</div><span "
         "class=\"soft\">{}</span></div>\n",
         html_text(run.name), step_s, bar, legend);
   }

@@ -42,7 +42,9 @@ e=f.querySelector('.edge');const set=()=>{const v=+r.value;b.style.clipPath=`ins
 e.style.left=v+'%';e.hidden=v<=0||v>=100};r.addEventListener('input',set);set()});
 )";
 
-bool is_number(const std::string& cell) { return !cell.empty() && cell.find_first_not_of("0123456789.,+-*% ") == std::string::npos; }
+bool is_number(const std::string& cell) {
+  return !cell.empty() && cell.find_first_not_of("0123456789.,+-*% ") == std::string::npos;
+}
 
 }  // namespace
 
@@ -62,9 +64,11 @@ std::string html_text(std::string_view text) {
 
 std::string html_page(const std::string& title, const std::string& body) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, "
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, "
       "initial-scale=1\">\n"
-      "<title>{}</title><style>{}</style></head>\n<body><main>\n{}\n</main><script>{}</script></body></html>\n",
+      "<title>{}</title><style>{}</style></head>\n<body><main>\n{}\n</main><script>{}</script></"
+      "body></html>\n",
       html_text(title), kStyle, body, kScript);
 }
 
@@ -75,7 +79,8 @@ std::string html_table(const std::vector<std::vector<std::string>>& rows) {
     for (const std::string& cell : rows[i]) {
       const bool best = i > 0 && is_number(cell) && cell.back() == '*';
       const std::string shown = html_text(best ? cell.substr(0, cell.size() - 1) : cell);
-      html += i == 0 ? "<th>" + shown + "</th>" : fmt::format("<td{}>{}</td>", best ? " class=\"best\"" : "", shown);
+      html += i == 0 ? "<th>" + shown + "</th>"
+                     : fmt::format("<td{}>{}</td>", best ? " class=\"best\"" : "", shown);
     }
     html += "</tr>\n";
   }

@@ -29,14 +29,17 @@ constexpr Fact kFacts[] = {{"model", "model.model"},
                            {"samples a step", "training.effective_batch_size"},
                            {"seed", "training.seed"}};
 
-std::string section(const std::string& title, const std::string& body) { return body.empty() ? "" : "<h2>" + title + "</h2>\n" + body; }
+std::string section(const std::string& title, const std::string& body) {
+  return body.empty() ? "" : "<h2>" + title + "</h2>\n" + body;
+}
 
 std::string facts_html(const std::vector<RunData>& runs) {
   std::string html;
   for (const RunData& run : runs) {
     std::string facts;
     const auto add = [&facts](const std::string& name, const std::string& value) {
-      if (!value.empty() && value != "null") facts += fmt::format("<dt>{}</dt><dd>{}</dd>", name, html_text(value));
+      if (!value.empty() && value != "null")
+        facts += fmt::format("<dt>{}</dt><dd>{}</dd>", name, html_text(value));
     };
     if (!run.log.empty()) {
       const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
@@ -48,9 +51,13 @@ std::string facts_html(const std::vector<RunData>& runs) {
     for (const EvaluationFile& file : run.evaluations) {
       const auto count = file.scores.find("num_samples");
       if (!file.model.empty())
-        add("evaluated", file.model + (count == file.scores.end() ? "" : fmt::format(", {:.0f} samples", count->second)));
+        add("evaluated",
+            file.model +
+                (count == file.scores.end() ? "" : fmt::format(", {:.0f} samples", count->second)));
     }
-    if (!facts.empty()) html += fmt::format("<div class=\"card\"><b>{}</b><dl>{}</dl></div>\n", html_text(run.name), facts);
+    if (!facts.empty())
+      html += fmt::format("<div class=\"card\"><b>{}</b><dl>{}</dl></div>\n", html_text(run.name),
+                          facts);
   }
   return html.empty() ? "" : "<div class=\"grid\">" + html + "</div>\n";
 }
@@ -58,7 +65,8 @@ std::string facts_html(const std::vector<RunData>& runs) {
 std::string health_html(const std::vector<HealthItem>& items) {
   std::string html;
   for (const HealthItem& item : items) {
-    html += fmt::format("<li class=\"{}\">{}: <b>{}</b>", item.good ? "good" : "bad", html_text(item.name), html_text(item.value));
+    html += fmt::format("<li class=\"{}\">{}: <b>{}</b>", item.good ? "good" : "bad",
+                        html_text(item.name), html_text(item.value));
     if (!item.good) html += fmt::format("<span class=\"advice\">{}</span>", html_text(item.advice));
     html += "</li>\n";
   }
@@ -75,24 +83,29 @@ std::string shown_share(const ScoreRow& row, const char* key, double whole) {
   return whole > 0 ? fmt::format("{:.3f}", value_of(row, key)) : "-";
 }
 
-std::string shown_f1(const ScoreRow& row) { return shown_share(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions")); }
+std::string shown_f1(const ScoreRow& row) {
+  return shown_share(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions"));
+}
 
 /// @param before  rows of the first evaluation, for a column of what it was; may be empty
-std::string rows_html(const char* first, const std::vector<ScoreRow>& rows, const std::vector<ScoreRow>& before) {
+std::string rows_html(const char* first, const std::vector<ScoreRow>& rows,
+                      const std::vector<ScoreRow>& before) {
   if (rows.empty()) return "";
-  std::vector<std::vector<std::string>> table{
-      {first, "images", "truths", "answers", "recall", "named precision", "named recall", "named F1"}};
+  std::vector<std::vector<std::string>> table{{first, "images", "truths", "answers", "recall",
+                                               "named precision", "named recall", "named F1"}};
   if (!before.empty()) table[0].push_back("named F1 before");
   for (const ScoreRow& row : rows) {
     if (table.size() > kShownClasses) break;
     std::vector<std::string> cells{row.name};
-    for (const char* key : {"images", "truths", "predictions"}) cells.push_back(fmt::format("{:.0f}", value_of(row, key)));
+    for (const char* key : {"images", "truths", "predictions"})
+      cells.push_back(fmt::format("{:.0f}", value_of(row, key)));
     cells.push_back(shown_share(row, "recall", value_of(row, "truths")));
     cells.push_back(shown_share(row, "precision_labels", value_of(row, "predictions")));
     cells.push_back(shown_share(row, "recall_labels", value_of(row, "truths")));
     cells.push_back(shown_f1(row));
     if (!before.empty()) {
-      const auto same = std::find_if(before.begin(), before.end(), [&](const ScoreRow& one) { return one.name == row.name; });
+      const auto same = std::find_if(before.begin(), before.end(),
+                                     [&](const ScoreRow& one) { return one.name == row.name; });
       cells.push_back(same == before.end() ? "-" : shown_f1(*same));
     }
     table.push_back(std::move(cells));
@@ -108,7 +121,8 @@ std::string config_html(const std::vector<RunData>& runs) {
       for (const auto& [key, value] : run.config) text += key + ": " + value + "\n";
     }
     if (!text.empty())
-      html += fmt::format("<details class=\"card\"><summary>{}</summary><pre>{}</pre></details>\n", html_text(run.name), html_text(text));
+      html += fmt::format("<details class=\"card\"><summary>{}</summary><pre>{}</pre></details>\n",
+                          html_text(run.name), html_text(text));
   }
   return html;
 }
@@ -119,29 +133,35 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
   std::string names;
   for (const RunData& run : runs) names += (names.empty() ? "" : ", ") + run.name;
   const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
-  std::string body = fmt::format("<h1>{}</h1><p class=\"soft\">Rematch report</p>\n", html_text(names));
+  std::string body =
+      fmt::format("<h1>{}</h1><p class=\"soft\">Rematch report</p>\n", html_text(names));
   body += facts_html(runs);
   if (!evaluations.empty()) {
     const NamedEvaluation &first = evaluations.front(), &last = evaluations.back();
     const EvaluationFile* before = evaluations.size() > 1 ? first.file : nullptr;
     body += section("Scores", html_table(score_table(evaluations)) +
-                                  "<p class=\"soft\">F1 pairs boxes whatever their label; label F1 wants the label too. COCO's scores take "
+                                  "<p class=\"soft\">F1 pairs boxes whatever their label; label F1 "
+                                  "wants the label too. COCO's scores take "
                                   "the order in the answer "
                                   "as the score. The best of a row is green.</p>");
-    body += section("Health of " + html_text(last.name), health_html(judge_health(*last.file, before)));
+    body +=
+        section("Health of " + html_text(last.name), health_html(judge_health(*last.file, before)));
     body += section("Curves", curves_html(runs));
     body += section("Where the time went", time_split_html(runs));
     const std::vector<ScoreRow> none;
-    body += section("By class", rows_html("class", last.file->per_class, before ? before->per_class : none));
-    body += section("By number of objects in the image", rows_html("objects", last.file->per_count, before ? before->per_count : none));
-    body +=
-        section("Samples of " + html_text(last.name),
-                last.file->samples_path.empty()
-                    ? "<p class=\"soft\">Pictures of its answers come from <code>rematch eval CONFIG --set model.model=CHECKPOINT</code>: "
-                      "make this page again afterwards.</p>"
-                    : gallery_html(*last.file, before, gallery));
+    body += section("By class",
+                    rows_html("class", last.file->per_class, before ? before->per_class : none));
+    body += section("By number of objects in the image",
+                    rows_html("objects", last.file->per_count, before ? before->per_count : none));
+    body += section("Samples of " + html_text(last.name),
+                    last.file->samples_path.empty()
+                        ? "<p class=\"soft\">Pictures of its answers come from <code>rematch eval "
+                          "CONFIG --set model.model=CHECKPOINT</code>: "
+                          "make this page again afterwards.</p>"
+                        : gallery_html(*last.file, before, gallery));
   } else {
-    body += section("Curves", curves_html(runs)) + section("Where the time went", time_split_html(runs));
+    body += section("Curves", curves_html(runs)) +
+            section("Where the time went", time_split_html(runs));
   }
   body += section("Effective configuration", config_html(runs));
   return html_page("Rematch: " + names, body);

@@ -20,7 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 JsonOrigin origin_of(const std::string& path) {
-  return {.path = path, .error = "a file of this run cannot be read", .fix = "evaluate the checkpoint again, or remove the file"};
+  return {.path = path,
+          .error = "a file of this run cannot be read",
+          .fix = "evaluate the checkpoint again, or remove the file"};
 }
 
 std::map<std::string, double> numbers_of(const Json& object) {
@@ -35,26 +37,33 @@ std::vector<ScoreRow> rows_of(const Json& json, const char* key) {
   std::vector<ScoreRow> rows;
   if (!json.contains(key)) return rows;
   for (const Json& row : json[key]) {
-    if (row.is_object() && row.contains("name")) rows.push_back({row["name"].get<std::string>(), numbers_of(row)});
+    if (row.is_object() && row.contains("name"))
+      rows.push_back({row["name"].get<std::string>(), numbers_of(row)});
   }
   return rows;
 }
 
 EvaluationFile read_evaluation(const fs::path& path) {
   const Json json = parse_document(read_file(path.string()), origin_of(path.string()));
-  if (!json.is_object()) throw_json_error(origin_of(path.string()), "", "expected an object of scores");
+  if (!json.is_object())
+    throw_json_error(origin_of(path.string()), "", "expected an object of scores");
   EvaluationFile file{.name = path.stem().string(),
                       .scores = numbers_of(json),
                       .per_class = rows_of(json, "per_class"),
                       .per_count = rows_of(json, "per_count")};
   const std::vector<ScoreKind>& kinds = score_kinds();
-  if (std::none_of(kinds.begin(), kinds.end(), [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
-    throw UserError(ErrorKind::kData, {.error = "this file holds no scores of an evaluation",
-                                       .where = path.string(),
-                                       .what = fmt::format("none of its {} members is a score such as {}", json.size(), kinds.front().key),
-                                       .fix = "give an eval_results.json, or an eval/CHECKPOINT.json of a run (rematch eval)"});
+  if (std::none_of(kinds.begin(), kinds.end(),
+                   [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "this file holds no scores of an evaluation",
+         .where = path.string(),
+         .what = fmt::format("none of its {} members is a score such as {}", json.size(),
+                             kinds.front().key),
+         .fix = "give an eval_results.json, or an eval/CHECKPOINT.json of a run (rematch eval)"});
   }
-  if (json.contains("model") && json["model"].is_string()) file.model = json["model"].get<std::string>();
+  if (json.contains("model") && json["model"].is_string())
+    file.model = json["model"].get<std::string>();
   const fs::path samples = path.parent_path() / (path.stem().string() + ".samples.jsonl");
   if (fs::exists(samples)) file.samples_path = samples.string();
   return file;
@@ -62,12 +71,15 @@ EvaluationFile read_evaluation(const fs::path& path) {
 
 bool is_result_file(const fs::path& path) {
   const std::string name = path.filename().string();
-  return path.extension() == ".json" && name.find(".predictions.") == std::string::npos && name.find(".truth.") == std::string::npos;
+  return path.extension() == ".json" && name.find(".predictions.") == std::string::npos &&
+         name.find(".truth.") == std::string::npos;
 }
 
-void flatten(const Json& value, const std::string& key, std::vector<std::pair<std::string, std::string>>& out) {
+void flatten(const Json& value, const std::string& key,
+             std::vector<std::pair<std::string, std::string>>& out) {
   if (value.is_object() && !value.empty()) {
-    for (const auto& item : value.items()) flatten(item.value(), key.empty() ? item.key() : key + "." + item.key(), out);
+    for (const auto& item : value.items())
+      flatten(item.value(), key.empty() ? item.key() : key + "." + item.key(), out);
   } else {
     out.emplace_back(key, value.is_string() ? value.get<std::string>() : python_json(value));
   }
@@ -103,10 +115,14 @@ std::vector<EvaluationFile> evaluations_in(const fs::path& directory) {
       if (is_result_file(entry.path())) paths.push_back(entry.path());
     }
   }
-  if (paths.empty() && fs::exists(directory / "eval_results.json")) paths.push_back(directory / "eval_results.json");
+  if (paths.empty() && fs::exists(directory / "eval_results.json"))
+    paths.push_back(directory / "eval_results.json");
   // checkpoint-20 before checkpoint-100.
-  const auto rank = [](const fs::path& path) { return std::pair(path.string().size(), path.string()); };
-  std::sort(paths.begin(), paths.end(), [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
+  const auto rank = [](const fs::path& path) {
+    return std::pair(path.string().size(), path.string());
+  };
+  std::sort(paths.begin(), paths.end(),
+            [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
   std::vector<EvaluationFile> files;
   for (const fs::path& path : paths) files.push_back(read_evaluation(path));
   return files;
@@ -116,9 +132,9 @@ std::vector<SceneObject> objects_of(const Json& list) {
   std::vector<SceneObject> objects;
   for (const Json& entry : list) {
     const bool is_box = entry.contains("bbox_2d");
-    objects.push_back(
-        {entry.at("desc").get<std::string>(),
-         {is_box ? GeometryKind::kBbox2d : GeometryKind::kPoly, entry.at(is_box ? "bbox_2d" : "poly").get<std::vector<int>>()}});
+    objects.push_back({entry.at("desc").get<std::string>(),
+                       {is_box ? GeometryKind::kBbox2d : GeometryKind::kPoly,
+                        entry.at(is_box ? "bbox_2d" : "poly").get<std::vector<int>>()}});
   }
   return objects;
 }
@@ -135,12 +151,16 @@ std::string RunData::setting(const std::string& key) const {
 RunData read_run(const std::string& path) {
   const fs::path place = fs::path(path).lexically_normal();
   if (!fs::exists(place)) {
-    throw UserError(ErrorKind::kEnvironment, {.error = "there is no such run",
-                                              .where = path,
-                                              .what = "neither a directory nor a file",
-                                              .fix = "give a run's directory (training.output_dir/run_name) or an eval_results.json"});
+    throw UserError(
+        ErrorKind::kEnvironment,
+        {.error = "there is no such run",
+         .where = path,
+         .what = "neither a directory nor a file",
+         .fix = "give a run's directory (training.output_dir/run_name) or an eval_results.json"});
   }
-  RunData run{.name = place.has_filename() ? place.stem().string() : place.parent_path().filename().string(), .path = path};
+  RunData run{.name = place.has_filename() ? place.stem().string()
+                                           : place.parent_path().filename().string(),
+              .path = path};
   if (fs::is_regular_file(place)) {
     run.evaluations.push_back(read_evaluation(place));
     return run;
@@ -151,7 +171,8 @@ RunData read_run(const std::string& path) {
     const std::string args = (place / "args.json").string();
     flatten(parse_document(read_file(args), origin_of(args)), "", run.config);
   }
-  if (fs::exists(place / "effective_config.txt")) run.effective = read_file((place / "effective_config.txt").string());
+  if (fs::exists(place / "effective_config.txt"))
+    run.effective = read_file((place / "effective_config.txt").string());
   run.evaluations = evaluations_in(place);
   if (run.evaluations.empty()) {
     const std::vector<EvaluationFile> logged = logged_evaluations(run.log);
@@ -159,10 +180,11 @@ RunData read_run(const std::string& path) {
     if (logged.size() > 1) run.first_logged = logged.front();
   }
   if (run.log.empty() && run.evaluations.empty()) {
-    throw UserError(ErrorKind::kData, {.error = "this directory holds no run",
-                                       .where = path,
-                                       .what = "neither logging.jsonl nor eval_results.json",
-                                       .fix = "give a run's directory (training.output_dir/run_name)"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "this directory holds no run",
+                     .where = path,
+                     .what = "neither logging.jsonl nor eval_results.json",
+                     .fix = "give a run's directory (training.output_dir/run_name)"});
   }
   return run;
 }

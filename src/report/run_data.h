@@ -35,20 +35,26 @@ struct LoggedStep {
 struct RunData {
   std::string name, path;
   std::vector<std::pair<std::string, std::string>> config;  ///< flattened args.json: a.b.c → value
-  std::string effective;                                    ///< effective_config.txt: values with their origins; may be empty
+  /// effective_config.txt: values with their origins; may be empty
+  std::string effective;
   std::vector<LoggedStep> log;
-  std::vector<EvaluationFile> evaluations;     ///< one for each checkpoint that was evaluated; without any, the last one of the log
-  std::optional<EvaluationFile> first_logged;  ///< the log's first evaluation, when `evaluations` is its last and another one
+  /// one for each checkpoint that was evaluated; without any, the last one of the log
+  std::vector<EvaluationFile> evaluations;
+  /// the log's first evaluation, when `evaluations` is its last and another one
+  std::optional<EvaluationFile> first_logged;
 
   /// Value of a configuration key, or "".
   std::string setting(const std::string& key) const;
 };
 
-/// Reads a run directory (logging.jsonl, args.json, eval/NAME.json, eval_results.json: whatever is there) or one result file.
-/// @throws UserError (environment) for a path that does not exist, (data) for one that holds nothing of a run or a damaged file
+/// Reads a run directory (logging.jsonl, args.json, eval/NAME.json, eval_results.json: whatever is
+/// there) or one result file.
+/// @throws UserError (environment) for a path that does not exist, (data) for one that holds
+/// nothing of a run or a damaged file
 RunData read_run(const std::string& path);
 
-/// Runs under different names: the last parts of their paths, longer where these agree. @throws UserError as read_run
+/// Runs under different names: the last parts of their paths, longer where these agree. @throws
+/// UserError as read_run
 std::vector<RunData> read_runs(const std::vector<std::string>& paths);
 
 /// An evaluated sample, as NAME.samples.jsonl has it.
@@ -60,7 +66,8 @@ struct JudgedSample {
   std::vector<bool> named_right;           ///< of each pair
   std::string status;
 
-  /// 2 · pairs named right / (truths + predictions); 1 for an empty scene that was answered as empty.
+  /// 2 · pairs named right / (truths + predictions); 1 for an empty scene that was answered as
+  /// empty.
   double f1_labels() const;
 };
 

@@ -22,11 +22,12 @@ struct NamedEvaluation {
   const EvaluationFile* file = nullptr;
 };
 
-/// All evaluations of the runs, in order; of a run alone whose scores come from its log also the first one. The runs outlive them.
+/// All evaluations of the runs, in order; of a run alone whose scores come from its log also the
+/// first one. The runs outlive them.
 std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs);
 
-/// A table: header, then a row for each score that any evaluation has; the best value of a row is marked with '*'. With two evaluations or
-/// more the last column is the last minus the first.
+/// A table: header, then a row for each score that any evaluation has; the best value of a row is
+/// marked with '*'. With two evaluations or more the last column is the last minus the first.
 std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations);
 
 /// A score as people read it: three digits, "-" when absent or undefined (negative).
@@ -42,7 +43,8 @@ struct HealthItem {
   std::string advice;  ///< what to do when it is not
 };
 
-/// Judges the answers of an evaluation. @param before  an earlier evaluation on the same data, against which forgetting shows; may be null
+/// Judges the answers of an evaluation. @param before  an earlier evaluation on the same data,
+/// against which forgetting shows; may be null
 std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before);
 
 }  // namespace rematch

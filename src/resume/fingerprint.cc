@@ -17,34 +17,21 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Settings that do not affect training: a name, or with a trailing dot or underscore the beginning of several.
-constexpr const char* kHarmless[] = {"model.model",  // where the model lies; what it is, is fixed
-                                     "custom.train_jsonl",
-                                     "custom.train_sample_limit",
-                                     "custom.val_",
-                                     "data.dataloader_num_workers",
-                                     "data.dataloader_prefetch_factor",
-                                     "debug.",
-                                     "training.output_dir",
-                                     "training.run_name",
-                                     "training.add_version",
-                                     "training.logging_",
-                                     "training.report_to",
-                                     "training.eval_",
-                                     "training.save_",
-                                     "training.metric_for_best_model",
-                                     "training.greater_is_better",
-                                     "training.resume_from_checkpoint",
-                                     "training.resume_optimizer_from",  // a start only; then the averages are part of the checkpoint
-                                     "training.stop_on_harm",
-                                     "training.per_device_eval_batch_size",
-                                     "training.effective_batch_size",
-                                     "training.zero_stage",
-                                     "training.ddp_",
-                                     "custom.extra.rollout_matching.monitor_dump.",
-                                     "custom.extra.rollout_matching.label_match",
-                                     "custom.extra.rollout_matching.offload.",
-                                     "custom.extra.rollout_matching.rollout_buffer."};
+/// Settings that do not affect training: a name, or with a trailing dot or underscore the beginning
+/// of several.
+constexpr const char* kHarmless[] = {
+    "model.model",  // where the model lies; what it is, is fixed
+    "custom.train_jsonl", "custom.train_sample_limit", "custom.val_", "data.dataloader_num_workers",
+    "data.dataloader_prefetch_factor", "debug.", "training.output_dir", "training.run_name",
+    "training.add_version", "training.logging_", "training.report_to", "training.eval_",
+    "training.save_", "training.metric_for_best_model", "training.greater_is_better",
+    "training.resume_from_checkpoint",
+    // a start only; then the averages are part of the checkpoint
+    "training.resume_optimizer_from", "training.stop_on_harm",
+    "training.per_device_eval_batch_size", "training.effective_batch_size", "training.zero_stage",
+    "training.ddp_", "custom.extra.rollout_matching.monitor_dump.",
+    "custom.extra.rollout_matching.label_match", "custom.extra.rollout_matching.offload.",
+    "custom.extra.rollout_matching.rollout_buffer."};
 
 bool is_harmless(const std::string& key) {
   return std::any_of(std::begin(kHarmless), std::end(kHarmless), [&](const std::string name) {
@@ -53,7 +40,8 @@ bool is_harmless(const std::string& key) {
 }
 
 const std::string* find(const Pairs& pairs, const std::string& name) {
-  const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.first == name; });
+  const auto found = std::find_if(pairs.begin(), pairs.end(),
+                                  [&](const auto& pair) { return pair.first == name; });
   return found == pairs.end() ? nullptr : &found->second;
 }
 
@@ -66,7 +54,8 @@ std::vector<Difference> differences(const Pairs& saved, const Pairs& now) {
   std::vector<Difference> list;
   for (const auto& [name, value] : now) {
     const std::string* before = find(saved, name);
-    if (before == nullptr || *before != value) list.push_back({name, before == nullptr ? "absent" : *before, value});
+    if (before == nullptr || *before != value)
+      list.push_back({name, before == nullptr ? "absent" : *before, value});
   }
   for (const auto& [name, value] : saved) {
     if (find(now, name) == nullptr) list.push_back({name, value, "absent"});
@@ -84,8 +73,10 @@ std::string parameters_text(const std::vector<NamedParameter>& parameters) {
     layout += '\n';
     num_values += parameter.tensor.numel();
   }
-  const char* dtype = parameters.empty() ? "none" : at::toString(parameters.front().tensor.scalar_type());
-  return fmt::format("{} tensors, {} values, {}, layout {}", parameters.size(), num_values, dtype, content_hash_of(layout));
+  const char* dtype =
+      parameters.empty() ? "none" : at::toString(parameters.front().tensor.scalar_type());
+  return fmt::format("{} tensors, {} values, {}, layout {}", parameters.size(), num_values, dtype,
+                     content_hash_of(layout));
 }
 
 /// One hash over names and values.
@@ -93,23 +84,28 @@ std::string values_hash(const std::vector<NamedParameter>& parameters) {
   std::string all;
   for (const NamedParameter& parameter : parameters) {
     const at::Tensor values = parameter.tensor.detach().cpu().contiguous();
-    all += fmt::format("{} {}\n", parameter.name, content_hash_of({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
+    all += fmt::format(
+        "{} {}\n", parameter.name,
+        content_hash_of({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
   }
   return content_hash_of(all);
 }
 
 std::string config_hash(const FingerprintInput& input) {
   const std::string path = join_path(input.model_dir, "config.json");
-  const bool is_bfloat16 = !input.parameters.empty() && input.parameters.front().tensor.scalar_type() == at::kBFloat16;
-  // As in a saved checkpoint, so that resuming with `model.model` set to the checkpoint itself is not a difference.
-  return content_hash_of(config_with_dtype(read_file(path), is_bfloat16 ? "bfloat16" : "float32", path));
+  const bool is_bfloat16 =
+      !input.parameters.empty() && input.parameters.front().tensor.scalar_type() == at::kBFloat16;
+  // As in a saved checkpoint, so that resuming with `model.model` set to the checkpoint itself is
+  // not a difference.
+  return content_hash_of(
+      config_with_dtype(read_file(path), is_bfloat16 ? "bfloat16" : "float32", path));
 }
 
 /// Hash over the files that determine a prompt and its pixels.
 std::string prompt_files_hash(const std::string& model_dir) {
   std::string all;
-  for (const char* name :
-       {"tokenizer_config.json", "chat_template.json", "chat_template.jinja", "processor_config.json", "preprocessor_config.json"}) {
+  for (const char* name : {"tokenizer_config.json", "chat_template.json", "chat_template.jinja",
+                           "processor_config.json", "preprocessor_config.json"}) {
     const std::string path = join_path(model_dir, name);
     std::error_code error;
     const bool exists = std::filesystem::is_regular_file(path, error);
@@ -142,14 +138,19 @@ std::string yes_no(bool value) { return value ? "true" : "false"; }
 
 Fingerprint make_fingerprint(const FingerprintInput& input) {
   Fingerprint print;
-  const auto fix = [&](const char* name, const auto& value) { print.fixed.emplace_back(name, fmt::format("{}", value)); };
+  const auto fix = [&](const char* name, const auto& value) {
+    print.fixed.emplace_back(name, fmt::format("{}", value));
+  };
   fix(kParameters, parameters_text(input.parameters));
-  if (!input.base_parameters.empty()) fix("model (values of the adapter's base)", values_hash(input.base_parameters));
+  if (!input.base_parameters.empty())
+    fix("model (values of the adapter's base)", values_hash(input.base_parameters));
   fix(kConfigFile, config_hash(input));
-  fix("model (tokenizer.json)", content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
+  fix("model (tokenizer.json)",
+      content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
   fix("custom.train_jsonl (content)", input.dataset_hash);
   fix("training samples", input.num_samples);
-  if (input.num_long_dropped > 0) fix("training samples dropped as too long", input.num_long_dropped);
+  if (input.num_long_dropped > 0)
+    fix("training samples dropped as too long", input.num_long_dropped);
   fix(kWorldSize, input.world_size);
   fix("training.per_device_train_batch_size", input.per_device_train_batch_size);
   fix(kAccumulation, input.gradient_accumulation_steps);
@@ -166,39 +167,49 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   fix("tuner.freeze_llm", yes_no(input.freeze_llm));
   fix("tuner.freeze_vit", yes_no(input.freeze_vit));
   fix("tuner.freeze_aligner", yes_no(input.freeze_aligner));
-  print.settings.emplace_back("model (chat template and processor)", prompt_files_hash(input.model_dir));
+  print.settings.emplace_back("model (chat template and processor)",
+                              prompt_files_hash(input.model_dir));
   for (const auto& [key, value] : input.settings) {
-    if (find(print.fixed, key) == nullptr && find(print.settings, key) == nullptr) print.settings.emplace_back(key, value);
+    if (find(print.fixed, key) == nullptr && find(print.settings, key) == nullptr)
+      print.settings.emplace_back(key, value);
   }
   return print;
 }
 
 bool affects_training(const std::string& key) { return !is_harmless(key); }
 
-std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now, const std::string& checkpoint) {
+std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
+                                              const std::string& checkpoint) {
   std::vector<Problem> problems;
   const bool same_windows = window_size(saved) > 0 && window_size(saved) == window_size(now);
   for (const Difference& difference : differences(saved.fixed, now.fixed)) {
-    if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation)) continue;
-    problems.push_back({.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
-                        .where = checkpoint,
-                        .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
-                        .fix = fmt::format("set {} to the checkpoint's value, or start a new run from its weights: `model.model: {}` "
-                                           "without resume_from_checkpoint",
-                                           difference.name, checkpoint)});
+    if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation))
+      continue;
+    problems.push_back(
+        {.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
+         .where = checkpoint,
+         .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
+         .fix = fmt::format("set {} to the checkpoint's value, or start a new run from its "
+                            "weights: `model.model: {}` "
+                            "without resume_from_checkpoint",
+                            difference.name, checkpoint)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
   std::vector<std::string> warnings;
   for (const Difference& difference : differences(saved.settings, now.settings)) {
     if (is_harmless(difference.name)) continue;
-    warnings.push_back(fmt::format("resumed with a different {}: {} → {}", difference.name, difference.before, difference.now));
+    warnings.push_back(fmt::format("resumed with a different {}: {} → {}", difference.name,
+                                   difference.before, difference.now));
   }
   return warnings;
 }
 
 void compare_known_values(Fingerprint saved, Fingerprint now, const std::string& checkpoint) {
-  std::erase_if(now.fixed, [](const auto& pair) { return pair.first == kParameters || pair.first == kConfigFile; });
-  std::erase_if(saved.fixed, [&](const auto& pair) { return find(now.fixed, pair.first) == nullptr; });
+  std::erase_if(now.fixed, [](const auto& pair) {
+    return pair.first == kParameters || pair.first == kConfigFile;
+  });
+  std::erase_if(saved.fixed,
+                [&](const auto& pair) { return find(now.fixed, pair.first) == nullptr; });
   saved.settings = now.settings;
   compare_fingerprints(saved, now, checkpoint);
 }

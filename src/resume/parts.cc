@@ -12,12 +12,14 @@ namespace {
 void require_one_run(const std::vector<RunState>& parts, const std::string& where) {
   for (const RunState& part : parts) {
     const RunState& first = parts.front();
-    const bool same = part.num_steps == first.num_steps && part.cursor == first.cursor && part.fingerprint == first.fingerprint &&
+    const bool same = part.num_steps == first.num_steps && part.cursor == first.cursor &&
+                      part.fingerprint == first.fingerprint &&
                       part.open.has_value() == first.open.has_value();
     if (same) continue;
     throw UserError(ErrorKind::kData, {.error = "the ranks' parts of a checkpoint do not match",
                                        .where = where,
-                                       .what = fmt::format("parts of step {} and of step {}", first.num_steps, part.num_steps),
+                                       .what = fmt::format("parts of step {} and of step {}",
+                                                           first.num_steps, part.num_steps),
                                        .fix = "resume from another checkpoint"});
   }
 }
@@ -30,8 +32,10 @@ void refuse_waiting(const std::vector<RunState>& parts, int size_now, const std:
       ErrorKind::kData,
       {.error = "the carry buffers of a checkpoint belong to another number of ranks",
        .where = where,
-       .what = fmt::format("written by {} ranks, {} segments wait in their carry buffers; now {}", parts.size(), num_waiting, size_now),
-       .fix = fmt::format("resume with {} ranks, or start from its weights alone; `post_rollout_pack_scope: window` keeps no "
+       .what = fmt::format("written by {} ranks, {} segments wait in their carry buffers; now {}",
+                           parts.size(), num_waiting, size_now),
+       .fix = fmt::format("resume with {} ranks, or start from its weights alone; "
+                          "`post_rollout_pack_scope: window` keeps no "
                           "segments from window to window",
                           parts.size())});
 }
@@ -59,7 +63,8 @@ RunState part_for(std::vector<RunState> parts, const StatePart& now, const std::
   if (run.open) {
     std::vector<PackedRow> rows = rows_in_turns(parts);
     run.open->window.rows.clear();
-    for (size_t i = static_cast<size_t>(now.rank); i < rows.size(); i += static_cast<size_t>(now.size)) {
+    for (size_t i = static_cast<size_t>(now.rank); i < rows.size();
+         i += static_cast<size_t>(now.size)) {
       run.open->window.rows.push_back(std::move(rows[i]));
     }
   }

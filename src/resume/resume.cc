@@ -24,7 +24,9 @@ constexpr std::string_view kAside = ".old";
 
 /// A number of at most 17 digits, or nothing.
 std::optional<int64_t> number_in(std::string_view text) {
-  if (text.empty() || text.size() > 17 || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (text.empty() || text.size() > 17 ||
+      text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   return std::stoll(std::string(text));
 }
 
@@ -36,7 +38,8 @@ bool is_directory(const std::string& path) {
 std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -59,13 +62,16 @@ std::optional<Problem> problem_of(const std::string& checkpoint) {
   try {
     verify_state_files(checkpoint);
   } catch (const UserError& error) {
-    if (error.kind() != ErrorKind::kData) throw;  // an unreadable disk is not damage of the checkpoint
+    // an unreadable disk is not damage of the checkpoint
+    if (error.kind() != ErrorKind::kData) throw;
     return error.problems()[0];
   }
   return std::nullopt;
 }
 
-std::string passed_over(const Problem& problem) { return fmt::format("skipped {}: {} ({})", problem.where, problem.error, problem.what); }
+std::string passed_over(const Problem& problem) {
+  return fmt::format("skipped {}: {} ({})", problem.where, problem.error, problem.what);
+}
 
 /// The checkpoint and process that `.tmp-checkpoint-N-PID[.old]` belongs to.
 struct Leftover {
@@ -78,7 +84,8 @@ std::optional<Leftover> leftover_of(std::string_view name) {
   if (name.substr(0, kLeftoverPrefix.size()) != kLeftoverPrefix) return std::nullopt;
   name.remove_prefix(kLeftoverPrefix.size());
   Leftover leftover;
-  leftover.is_aside = name.size() > kAside.size() && name.substr(name.size() - kAside.size()) == kAside;
+  leftover.is_aside =
+      name.size() > kAside.size() && name.substr(name.size() - kAside.size()) == kAside;
   if (leftover.is_aside) name.remove_suffix(kAside.size());
   const size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -89,12 +96,14 @@ std::optional<Leftover> leftover_of(std::string_view name) {
   return leftover;
 }
 
-/// True for a process that has ended but is not reaped: without an init, as in some containers, it stays for ever.
+/// True for a process that has ended but is not reaped: without an init, as in some containers, it
+/// stays for ever.
 bool is_zombie(int64_t pid) {
   try {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
     const size_t after_name = stat.rfind(") ");
-    return after_name != std::string::npos && after_name + 2 < stat.size() && stat[after_name + 2] == 'Z';
+    return after_name != std::string::npos && after_name + 2 < stat.size() &&
+           stat[after_name + 2] == 'Z';
   } catch (const UserError&) {
     return false;  // no /proc, or ended meanwhile
   }
@@ -115,21 +124,26 @@ bool is_another_living_process(int64_t pid) {
 
 [[noreturn]] void throw_missing(const std::string& value, const std::string& run_dir) {
   std::vector<std::string> there;
-  for (const CheckpointName& checkpoint : list_checkpoints(run_dir)) there.insert(there.begin(), checkpoint.path);
+  for (const CheckpointName& checkpoint : list_checkpoints(run_dir))
+    there.insert(there.begin(), checkpoint.path);
   const std::string name = fs::path(value).filename().string();
   const std::string parent = fs::path(value).parent_path().string();
   for (const std::string& near : near_names(name, names_in(parent.empty() ? "." : parent))) {
     const std::string path = parent.empty() ? near : join_path(parent, near);
-    if (is_directory(path) && std::find(there.begin(), there.end(), path) == there.end()) there.push_back(path);
+    if (is_directory(path) && std::find(there.begin(), there.end(), path) == there.end())
+      there.push_back(path);
   }
   if (there.size() > 5) there.resize(5);
   std::error_code error;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the checkpoint to resume from does not exist",
-                   .where = "training.resume_from_checkpoint",
-                   .what = fmt::format("{}: {}{}", value, fs::exists(value, error) ? "not a directory" : "no such directory",
-                                       there.empty() ? "" : "; existing: " + join(there, ", ")),
-                   .fix = "set it to the path of a checkpoint-N directory, relative to the current directory, or to `latest`"});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the checkpoint to resume from does not exist",
+       .where = "training.resume_from_checkpoint",
+       .what = fmt::format("{}: {}{}", value,
+                           fs::exists(value, error) ? "not a directory" : "no such directory",
+                           there.empty() ? "" : "; existing: " + join(there, ", ")),
+       .fix = "set it to the path of a checkpoint-N directory, relative to the current directory, "
+              "or to `latest`"});
 }
 
 }  // namespace
@@ -142,7 +156,8 @@ std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
     const std::string path = join_path(run_dir, name);
     if (step && is_directory(path)) checkpoints.push_back({.step = *step, .path = path});
   }
-  std::sort(checkpoints.begin(), checkpoints.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [](const auto& a, const auto& b) { return a.step < b.step; });
   return checkpoints;
 }
 
@@ -152,8 +167,10 @@ ResumeChoice latest_complete(const std::string& run_dir) {
   ResumeChoice choice;
   std::vector<Problem> damages;
   for (const CheckpointName& checkpoint : checkpoints) {
-    // Without training state: written with save_only_model. Falling back to an older one would silently discard finished work.
-    if (has_trainer_state(checkpoint.path) && !is_directory(join_path(checkpoint.path, kTrainingStateDir))) {
+    // Without training state: written with save_only_model. Falling back to an older one would
+    // silently discard finished work.
+    if (has_trainer_state(checkpoint.path) &&
+        !is_directory(join_path(checkpoint.path, kTrainingStateDir))) {
       verify_state_files(checkpoint.path);
     }
     const std::optional<Problem> problem = problem_of(checkpoint.path);
@@ -178,7 +195,8 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
     throw UserError(ErrorKind::kConfig,
                     {.error = "a run directory is not a checkpoint",
                      .where = "training.resume_from_checkpoint",
-                     .what = fmt::format("{} holds {} checkpoints, the newest is {}", path, inside.size(), inside.back().path),
+                     .what = fmt::format("{} holds {} checkpoints, the newest is {}", path,
+                                         inside.size(), inside.back().path),
                      .fix = fmt::format("choose one of them, e.g. {}", inside.back().path)});
   }
   verify_state_files(path);
@@ -192,7 +210,8 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
   if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
     choice.warnings.push_back(
-        fmt::format("{} is older than {}; when training goes on, the newer ones are moved aside", chosen->path, siblings.back().path));
+        fmt::format("{} is older than {}; when training goes on, the newer ones are moved aside",
+                    chosen->path, siblings.back().path));
   }
   return choice;
 }
@@ -202,7 +221,8 @@ std::vector<std::string> remove_leftovers(const std::string& run_dir) {
   for (const std::string& name : names_in(run_dir)) {
     const std::string path = join_path(run_dir, name);
     std::error_code error;
-    if (const std::optional<int64_t> writer = writer_of(name); writer && !is_another_living_process(*writer)) {
+    if (const std::optional<int64_t> writer = writer_of(name);
+        writer && !is_another_living_process(*writer)) {
       if (fs::remove(path, error)) done.push_back(name);
       continue;
     }

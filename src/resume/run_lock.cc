@@ -32,8 +32,8 @@ std::string system_text(const std::string& path) {
   }
 }
 
-/// When a process started, in ticks since the boot; empty when it does not run. The names of processes may hold anything but a ')' at the
-/// end, so fields are counted from there.
+/// When a process started, in ticks since the boot; empty when it does not run. The names of
+/// processes may hold anything but a ')' at the end, so fields are counted from there.
 std::string start_ticks(int64_t pid) {
   const std::string stat = system_text(fmt::format("/proc/{}/stat", pid));
   const size_t name_end = stat.rfind(") ");
@@ -42,11 +42,13 @@ std::string start_ticks(int64_t pid) {
   return fields.size() > 19 ? fields[19] : "";
 }
 
-/// This machine and its numbering of processes. Not its name, which may change, or be that of every container.
+/// This machine and its numbering of processes. Not its name, which may change, or be that of every
+/// container.
 std::string machine() {
   std::array<char, 64> space{};
   const ssize_t length = ::readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
-  return system_text("/proc/sys/kernel/random/boot_id") + " " + std::string(space.data(), length > 0 ? static_cast<size_t>(length) : 0);
+  return system_text("/proc/sys/kernel/random/boot_id") + " " +
+         std::string(space.data(), length > 0 ? static_cast<size_t>(length) : 0);
 }
 
 std::string host_name() {
@@ -92,26 +94,36 @@ bool may_run(const Json& record) {
 }
 
 [[noreturn]] void refuse(const std::string& run_dir, const Json& record, bool is_sure) {
-  const std::string other = record.is_null() ? "the record of the other run cannot be read"
-                                             : fmt::format("process {} on {}, started {}", record["pid"].get<int64_t>(),
-                                                           record["host"].get<std::string>(), record["started"].get<std::string>());
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = is_sure ? "another run is using this run directory" : "another run may be using this run directory",
-                   .where = run_dir,
-                   .what = other,
-                   .fix = fmt::format("wait for it or stop it, or choose another directory (training.run_name, training.add_version: true)"
-                                      "{}",
-                                      is_sure ? "" : fmt::format("; if that run has ended, remove {}/.lock", run_dir))});
+  const std::string other =
+      record.is_null()
+          ? "the record of the other run cannot be read"
+          : fmt::format("process {} on {}, started {}", record["pid"].get<int64_t>(),
+                        record["host"].get<std::string>(), record["started"].get<std::string>());
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = is_sure ? "another run is using this run directory"
+                        : "another run may be using this run directory",
+       .where = run_dir,
+       .what = other,
+       .fix = fmt::format(
+           "wait for it or stop it, or choose another directory (training.run_name, "
+           "training.add_version: true)"
+           "{}",
+           is_sure ? "" : fmt::format("; if that run has ended, remove {}/.lock", run_dir))});
 }
 
 [[noreturn]] void fail(const std::string& path, int error_number) {
-  throw UserError(ErrorKind::kEnvironment, {.error = fmt::format("cannot write {}", path),
-                                            .where = path,
-                                            .what = std::strerror(error_number),
-                                            .fix = "check the permissions and the disk, or set training.output_dir to another directory"});
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = fmt::format("cannot write {}", path),
+       .where = path,
+       .what = std::strerror(error_number),
+       .fix =
+           "check the permissions and the disk, or set training.output_dir to another directory"});
 }
 
-// A lock of the process, not of the descriptor: it is not inherited by the children of a rollout engine.
+// A lock of the process, not of the descriptor: it is not inherited by the children of a rollout
+// engine.
 int try_lock(int fd) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -144,7 +156,8 @@ RunLock::RunLock(const std::string& run_dir) {
     const std::string record = record_of_this_process();
     if (::ftruncate(fd_, 0) != 0) fail(path, errno);
     errno = ENOSPC;  // of a short write
-    if (::pwrite(fd_, record.data(), record.size(), 0) != static_cast<ssize_t>(record.size())) fail(path, errno);
+    if (::pwrite(fd_, record.data(), record.size(), 0) != static_cast<ssize_t>(record.size()))
+      fail(path, errno);
   } catch (...) {
     ::close(std::exchange(fd_, -1));
     throw;

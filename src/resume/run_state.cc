@@ -58,14 +58,17 @@ Json packing_json(const PackingSummary& packing) {
 JsonOrigin origin_of(const std::string& path) {
   return {.path = path,
           .error = "the training state of a checkpoint cannot be read",
-          .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint"};
+          .fix =
+              "resume from another checkpoint, or start from the weights of this one: "
+              "`model.model` without resume_from_checkpoint"};
 }
 
 Pairs read_pairs(JsonFields& fields, const std::string& key, const JsonOrigin& origin) {
   const Json& object = fields.at(key);
   const JsonFields checked(object, origin, fields.place_of(key));
   Pairs pairs;
-  for (const auto& item : object.items()) pairs.emplace_back(item.key(), bytes_of(item.value(), origin, checked.place_of(item.key())));
+  for (const auto& item : object.items())
+    pairs.emplace_back(item.key(), bytes_of(item.value(), origin, checked.place_of(item.key())));
   return pairs;
 }
 
@@ -88,12 +91,14 @@ PackingSummary read_packing(JsonFields fields) {
 }
 
 Fingerprint read_fingerprint(JsonFields fields, const JsonOrigin& origin) {
-  const Fingerprint fingerprint{.fixed = read_pairs(fields, "fixed", origin), .settings = read_pairs(fields, "settings", origin)};
+  const Fingerprint fingerprint{.fixed = read_pairs(fields, "fixed", origin),
+                                .settings = read_pairs(fields, "settings", origin)};
   fields.finish();
   return fingerprint;
 }
 
-std::vector<PackedRow> read_rows(JsonFields& fields, const Segments& segments, const JsonOrigin& origin) {
+std::vector<PackedRow> read_rows(JsonFields& fields, const Segments& segments,
+                                 const JsonOrigin& origin) {
   const Json& list = fields.list("rows");
   std::vector<PackedRow> rows;
   std::unordered_set<const Segment*> seen;
@@ -102,20 +107,23 @@ std::vector<PackedRow> read_rows(JsonFields& fields, const Segments& segments, c
     rows.push_back({segments_by_number(list[i], segments, origin, place)});
     if (rows.back().segments.empty()) throw_json_error(origin, place, "a row without segments");
     for (const auto& segment : rows.back().segments) {
-      if (!seen.insert(segment.get()).second) throw_json_error(origin, place, "a segment appears in two rows");
+      if (!seen.insert(segment.get()).second)
+        throw_json_error(origin, place, "a segment appears in two rows");
     }
   }
   return rows;
 }
 
-OpenWindow read_window(JsonFields fields, const RunState& run, const Segments& segments, const JsonOrigin& origin) {
+OpenWindow read_window(JsonFields fields, const RunState& run, const Segments& segments,
+                       const JsonOrigin& origin) {
   OpenWindow open;
   open.window.window_idx = fields.integer("window_idx", 0, run.cursor.window_idx - 1);
   open.window.epoch = fields.integer("epoch", 0, run.cursor.epoch);
   open.window.is_partial = fields.boolean("is_partial");
   open.last_of_epoch = fields.boolean("last_of_epoch");
   open.step0 = fields.integer("step0", 0, run.num_steps);
-  open.completed_steps = fields.integer("completed_steps", run.num_steps - open.step0, run.num_steps - open.step0);
+  open.completed_steps =
+      fields.integer("completed_steps", run.num_steps - open.step0, run.num_steps - open.step0);
   open.window.rows = read_rows(fields, segments, origin);
   fields.finish();
   return open;
@@ -132,7 +140,8 @@ void require_all_used(const RunState& run, const Segments& segments, const JsonO
   }
   for (size_t i = 0; i < segments.size(); ++i) {
     if (used.count(segments[i].get()) == 0) {
-      throw_json_error(origin, fmt::format("segments[{}]", i), "it is in neither a row nor the carry buffer");
+      throw_json_error(origin, fmt::format("segments[{}]", i),
+                       "it is in neither a row nor the carry buffer");
     }
   }
 }
@@ -144,15 +153,19 @@ StateFiles state_files_of(const RunState& run, NamedTensors optimizer) {
   Json root;
   root["version"] = kVersion;
   root["num_steps"] = run.num_steps;
-  root["cursor"] = {
-      {"epoch", run.cursor.epoch}, {"next_window_in_epoch", run.cursor.next_window_in_epoch}, {"window_idx", run.cursor.window_idx}};
+  root["cursor"] = {{"epoch", run.cursor.epoch},
+                    {"next_window_in_epoch", run.cursor.next_window_in_epoch},
+                    {"window_idx", run.cursor.window_idx}};
   root["open_window"] = run.open ? window_json(*run.open, segments) : Json(nullptr);
   root["waiting"] = segments.numbers_of(run.waiting);
   root["segments"] = segments.descriptions();
   root["packing"] = packing_json(run.packing);
   root["evaluation_pending"] = run.evaluation_pending;
-  root["fingerprint"] = {{"fixed", pairs_json(run.fingerprint.fixed)}, {"settings", pairs_json(run.fingerprint.settings)}};
-  return {.document = python_json(root, 2) + "\n", .optimizer = std::move(optimizer), .segments = segments.tensors()};
+  root["fingerprint"] = {{"fixed", pairs_json(run.fingerprint.fixed)},
+                         {"settings", pairs_json(run.fingerprint.settings)}};
+  return {.document = python_json(root, 2) + "\n",
+          .optimizer = std::move(optimizer),
+          .segments = segments.tensors()};
 }
 
 RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size) {
@@ -166,9 +179,11 @@ RunState run_state_of(const StateFiles& files, const std::string& where, int64_t
   run.packing = read_packing(fields.object("packing"));
   run.evaluation_pending = fields.boolean("evaluation_pending");
   run.fingerprint = read_fingerprint(fields.object("fingerprint"), origin);
-  const Segments segments = read_segments(fields.list("segments"), files.segments, vocab_size, origin);
+  const Segments segments =
+      read_segments(fields.list("segments"), files.segments, vocab_size, origin);
   run.waiting = segments_by_number(fields.list("waiting"), segments, origin, "waiting");
-  if (!fields.at("open_window").is_null()) run.open = read_window(fields.object("open_window"), run, segments, origin);
+  if (!fields.at("open_window").is_null())
+    run.open = read_window(fields.object("open_window"), run, segments, origin);
   fields.finish();
   require_all_used(run, segments, origin);
   return run;
@@ -180,7 +195,8 @@ Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir) {
   return read_fingerprint(JsonFields(root, origin).object("fingerprint"), origin);
 }
 
-LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size, const StatePart& now) {
+LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size,
+                                 const StatePart& now) {
   std::vector<StateFiles> files = read_state_parts(checkpoint_dir);
   LoadedCheckpoint loaded;
   loaded.path = checkpoint_dir;
@@ -192,13 +208,15 @@ LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t voca
   }
   loaded.run = part_for(std::move(runs), now, checkpoint_dir);
   const std::string trainer_path = join_path(checkpoint_dir, "trainer_state.json");
-  if (!std::filesystem::is_regular_file(trainer_path)) throw_json_error(origin_of(trainer_path), "", "the file is missing");
+  if (!std::filesystem::is_regular_file(trainer_path))
+    throw_json_error(origin_of(trainer_path), "", "the file is missing");
   loaded.trainer = TrainerState::from_json(read_file(trainer_path), trainer_path);
   if (loaded.trainer.global_step != loaded.run.num_steps) {
     JsonOrigin origin = origin_of(trainer_path);
     origin.error = "the files of a checkpoint do not match";
     throw_json_error(origin, "global_step",
-                     fmt::format("{}, but the training state is from step {}", loaded.trainer.global_step, loaded.run.num_steps));
+                     fmt::format("{}, but the training state is from step {}",
+                                 loaded.trainer.global_step, loaded.run.num_steps));
   }
   return loaded;
 }

@@ -23,11 +23,14 @@ constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
 Json description_of(const Segment& segment, const std::set<std::string>& slot_kinds) {
   Json images = Json::array();
-  for (const ImageRef& image : segment.images) images.push_back({{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}});
-  Json description = {{"sample_id", segment.sample_id},    {"num_tokens", segment.encoded_len()}, {"prompt_len", segment.prompt_len},
-                      {"prefix_len", segment.prefix_len},  {"append_len", segment.append_len},    {"images", std::move(images)},
+  for (const ImageRef& image : segment.images)
+    images.push_back({{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}});
+  Json description = {{"sample_id", segment.sample_id},    {"num_tokens", segment.encoded_len()},
+                      {"prompt_len", segment.prompt_len},  {"prefix_len", segment.prefix_len},
+                      {"append_len", segment.append_len},  {"images", std::move(images)},
                       {"where", bytes_json(segment.where)}};
-  for (const std::string& kind : slot_kinds) description["num_" + kind + kSlots] = segment.slots_of(kind).size();
+  for (const std::string& kind : slot_kinds)
+    description["num_" + kind + kSlots] = segment.slots_of(kind).size();
   return description;
 }
 
@@ -38,12 +41,15 @@ class TensorReader {
     token_ids_ = find(tensors, kTokenIds, at::kInt, {-1});
     is_label_ = find(tensors, kIsLabel, at::kBool, {-1});
     if (is_label_.size(0) != token_ids_.size(0)) {
-      fail(kIsLabel, fmt::format("{} label marks for {} tokens", is_label_.size(0), token_ids_.size(0)));
+      fail(kIsLabel,
+           fmt::format("{} label marks for {} tokens", is_label_.size(0), token_ids_.size(0)));
     }
     for (const auto& [name, tensor] : tensors) {
       if (name == kTokenIds || name == kIsLabel) continue;
-      if (!name.ends_with(kSlots) || name == kSlots) fail(name, "this tensor is not part of the segments");
-      slots_[name.substr(0, name.size() - kSlots.size())] = {find(tensors, name, at::kInt, {-1, kSlotWidth}), 0};
+      if (!name.ends_with(kSlots) || name == kSlots)
+        fail(name, "this tensor is not part of the segments");
+      slots_[name.substr(0, name.size() - kSlots.size())] = {
+          find(tensors, name, at::kInt, {-1, kSlotWidth}), 0};
     }
   }
 
@@ -55,11 +61,14 @@ class TensorReader {
   }
 
   /// Reads the next `num_tokens` tokens with their labels. @param num_tokens  ≤ tokens_left()
-  void take_tokens(Segment& segment, int64_t num_tokens, int64_t vocab_size, const std::string& place) {
+  void take_tokens(Segment& segment, int64_t num_tokens, int64_t vocab_size,
+                   const std::string& place) {
     const int32_t* ids = token_ids_.const_data_ptr<int32_t>() + next_token_;
     const bool* marks = is_label_.const_data_ptr<bool>() + next_token_;
     for (int64_t i = 0; i < num_tokens; ++i) {
-      if (ids[i] < 0 || ids[i] >= vocab_size) fail(place, fmt::format("token {} has id {}, the vocabulary has {}", i, ids[i], vocab_size));
+      if (ids[i] < 0 || ids[i] >= vocab_size)
+        fail(place,
+             fmt::format("token {} has id {}, the vocabulary has {}", i, ids[i], vocab_size));
       segment.labels.push_back(marks[i] ? ids[i] : kIgnoreLabel);
     }
     segment.token_ids.assign(ids, ids + num_tokens);
@@ -72,9 +81,12 @@ class TensorReader {
       const int64_t num_slots = fields.integer("num_" + kind + kSlots, 0, slots.left());
       const int32_t* slot = slots.rows.const_data_ptr<int32_t>() + slots.next * kSlotWidth;
       for (int64_t i = 0; i < num_slots; ++i, slot += kSlotWidth) {
-        if (slot[2] != 0 && slot[2] != 1) fail(place, fmt::format("{} slot {} has source {}, expected 0 or 1", kind, i, slot[2]));
+        if (slot[2] != 0 && slot[2] != 1)
+          fail(place, fmt::format("{} slot {} has source {}, expected 0 or 1", kind, i, slot[2]));
         segment.slots[kind].push_back(
-            {.position = slot[0], .target = slot[1], .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
+            {.position = slot[0],
+             .target = slot[1],
+             .source = slot[2] == 0 ? SlotSource::kPrefix : SlotSource::kAppend});
       }
       slots.next += num_slots;
     }
@@ -88,17 +100,23 @@ class TensorReader {
     int64_t left() const { return rows.size(0) - next; }
   };
 
-  [[noreturn]] void fail(const std::string& place, const std::string& what) const { throw_json_error(origin_, place, what); }
+  [[noreturn]] void fail(const std::string& place, const std::string& what) const {
+    throw_json_error(origin_, place, what);
+  }
 
   /// @param shape  -1 = any size
-  at::Tensor find(const NamedTensors& tensors, const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) const {
-    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& item) { return item.first == name; });
+  at::Tensor find(const NamedTensors& tensors, const std::string& name, at::ScalarType dtype,
+                  const std::vector<int64_t>& shape) const {
+    const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                    [&](const auto& item) { return item.first == name; });
     if (found == tensors.end()) fail(name, "this tensor of the segments is missing");
     const at::Tensor& tensor = found->second;
     bool fits = tensor.scalar_type() == dtype && tensor.dim() == static_cast<int64_t>(shape.size());
-    for (size_t d = 0; fits && d < shape.size(); ++d) fits = shape[d] < 0 || tensor.size(static_cast<int64_t>(d)) == shape[d];
+    for (size_t d = 0; fits && d < shape.size(); ++d)
+      fits = shape[d] < 0 || tensor.size(static_cast<int64_t>(d)) == shape[d];
     if (!fits) {
-      fail(name, fmt::format("this tensor of the segments has {} dimensions of {}", tensor.dim(), at::toString(tensor.scalar_type())));
+      fail(name, fmt::format("this tensor of the segments has {} dimensions of {}", tensor.dim(),
+                             at::toString(tensor.scalar_type())));
     }
     return tensor.contiguous();
   }
@@ -115,20 +133,26 @@ ImageRef read_image(const Json& value, const JsonOrigin& origin, const std::stri
   image.path = bytes_of(fields.at("path"), origin, fields.place_of("path"));
   if (image.path.empty()) fields.fail("path", "expected a path, found none");
   const Json& grid = fields.list("grid_thw", image.grid_thw.size());
-  if (grid.size() != image.grid_thw.size()) fields.fail("grid_thw", fmt::format("expected 3 numbers, found {}", grid.size()));
-  for (size_t i = 0; i < grid.size(); ++i) image.grid_thw[i] = json_integer(grid[i], origin, fields.place_of("grid_thw"), 1, kMaxInt);
+  if (grid.size() != image.grid_thw.size())
+    fields.fail("grid_thw", fmt::format("expected 3 numbers, found {}", grid.size()));
+  for (size_t i = 0; i < grid.size(); ++i)
+    image.grid_thw[i] = json_integer(grid[i], origin, fields.place_of("grid_thw"), 1, kMaxInt);
   fields.finish();
   return image;
 }
 
-Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_size, const JsonOrigin& origin, const std::string& place) {
+Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_size,
+                     const JsonOrigin& origin, const std::string& place) {
   JsonFields fields(value, origin, place);
   Segment segment;
   segment.sample_id = fields.integer("sample_id", 0);
-  const int64_t num_tokens = fields.integer("num_tokens", 1, std::min(kMaxInt, tensors.tokens_left()));
+  const int64_t num_tokens =
+      fields.integer("num_tokens", 1, std::min(kMaxInt, tensors.tokens_left()));
   segment.prompt_len = static_cast<int>(fields.integer("prompt_len", 0, num_tokens));
-  segment.prefix_len = static_cast<int>(fields.integer("prefix_len", 0, num_tokens - segment.prompt_len));
-  segment.append_len = static_cast<int>(fields.integer("append_len", 0, num_tokens - segment.prompt_len - segment.prefix_len));
+  segment.prefix_len =
+      static_cast<int>(fields.integer("prefix_len", 0, num_tokens - segment.prompt_len));
+  segment.append_len = static_cast<int>(
+      fields.integer("append_len", 0, num_tokens - segment.prompt_len - segment.prefix_len));
   tensors.take_tokens(segment, num_tokens, vocab_size, place);
   tensors.take_slots(segment, fields, place);
   const Json& images = fields.list("images");
@@ -148,7 +172,8 @@ Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_siz
 }  // namespace
 
 int64_t SegmentWriter::number_of(const std::shared_ptr<const Segment>& segment) {
-  const auto [found, is_new] = numbers_.emplace(segment.get(), static_cast<int64_t>(segments_.size()));
+  const auto [found, is_new] =
+      numbers_.emplace(segment.get(), static_cast<int64_t>(segments_.size()));
   if (is_new) segments_.push_back(segment);
   return found->second;
 }
@@ -182,52 +207,60 @@ NamedTensors SegmentWriter::tensors() const {
                   fmt::format("{} {}", segment->labels.size(), segment->token_ids.size()));
     for (size_t i = 0; i < segment->token_ids.size(); ++i) {
       const int id = segment->token_ids[i], label = segment->labels[i];
-      REMATCH_CHECK(label == id || label == kIgnoreLabel, fmt::format("label {} of token {}", label, id));
+      REMATCH_CHECK(label == id || label == kIgnoreLabel,
+                    fmt::format("label {} of token {}", label, id));
       ids.push_back(id);
       marks.push_back(label == id ? 1 : 0);
     }
   }
   const auto num_tokens = static_cast<int64_t>(ids.size());
-  NamedTensors tensors{{kTokenIds, at::from_blob(ids.data(), {num_tokens}, at::kInt).clone()},
-                       {kIsLabel, at::from_blob(marks.data(), {num_tokens}, at::kByte).to(at::kBool)}};
+  NamedTensors tensors{
+      {kTokenIds, at::from_blob(ids.data(), {num_tokens}, at::kInt).clone()},
+      {kIsLabel, at::from_blob(marks.data(), {num_tokens}, at::kByte).to(at::kBool)}};
   for (const std::string& kind : slot_kinds()) {
     std::vector<int32_t> rows;
     for (const auto& segment : segments_) {
       for (const Slot& slot : segment->slots_of(kind)) {
-        rows.insert(rows.end(), {slot.position, slot.target, slot.source == SlotSource::kPrefix ? 0 : 1});
+        rows.insert(rows.end(),
+                    {slot.position, slot.target, slot.source == SlotSource::kPrefix ? 0 : 1});
       }
     }
     const auto num_slots = static_cast<int64_t>(rows.size()) / kSlotWidth;
-    tensors.emplace_back(kind + kSlots, at::from_blob(rows.data(), {num_slots, kSlotWidth}, at::kInt).clone());
+    tensors.emplace_back(kind + kSlots,
+                         at::from_blob(rows.data(), {num_slots, kSlotWidth}, at::kInt).clone());
   }
   return tensors;
 }
 
-std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions, const NamedTensors& tensors, int64_t vocab_size,
+std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions,
+                                                          const NamedTensors& tensors,
+                                                          int64_t vocab_size,
                                                           const JsonOrigin& origin) {
   TensorReader reader(tensors, origin);
   std::vector<std::shared_ptr<const Segment>> segments;
   for (size_t i = 0; i < descriptions.size(); ++i) {
-    segments.push_back(
-        std::make_shared<const Segment>(read_segment(descriptions[i], reader, vocab_size, origin, fmt::format("segments[{}]", i))));
+    segments.push_back(std::make_shared<const Segment>(
+        read_segment(descriptions[i], reader, vocab_size, origin, fmt::format("segments[{}]", i))));
   }
   if (reader.tokens_left() > 0 || reader.slots_left() > 0) {
-    throw_json_error(
-        origin, "segments",
-        fmt::format("{} segments leave {} tokens and {} slots unused", segments.size(), reader.tokens_left(), reader.slots_left()));
+    throw_json_error(origin, "segments",
+                     fmt::format("{} segments leave {} tokens and {} slots unused", segments.size(),
+                                 reader.tokens_left(), reader.slots_left()));
   }
   return segments;
 }
 
-std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
-                                                               const std::vector<std::shared_ptr<const Segment>>& segments,
-                                                               const JsonOrigin& origin, const std::string& place) {
+std::vector<std::shared_ptr<const Segment>> segments_by_number(
+    const Json& numbers, const std::vector<std::shared_ptr<const Segment>>& segments,
+    const JsonOrigin& origin, const std::string& place) {
   if (!numbers.is_array()) throw_json_error(origin, place, "expected a list of segment numbers");
   std::vector<std::shared_ptr<const Segment>> chosen;
   std::unordered_set<int64_t> seen;
   for (const Json& value : numbers) {
-    const int64_t number = json_integer(value, origin, place, 0, static_cast<int64_t>(segments.size()) - 1);
-    if (!seen.insert(number).second) throw_json_error(origin, place, fmt::format("segment {} appears twice in it", number));
+    const int64_t number =
+        json_integer(value, origin, place, 0, static_cast<int64_t>(segments.size()) - 1);
+    if (!seen.insert(number).second)
+      throw_json_error(origin, place, fmt::format("segment {} appears twice in it", number));
     chosen.push_back(segments[static_cast<size_t>(number)]);
   }
   return chosen;

@@ -13,8 +13,9 @@
 
 namespace rematch {
 
-/// Segments for a checkpoint, each stored once however often it is referenced: token ids as int32, labels as a mask (a label is
-/// the token itself or kIgnoreLabel), the slots of a kind as rows of (position, target, source) in `KIND_slots`; the rest as JSON.
+/// Segments for a checkpoint, each stored once however often it is referenced: token ids as int32,
+/// labels as a mask (a label is the token itself or kIgnoreLabel), the slots of a kind as rows of
+/// (position, target, source) in `KIND_slots`; the rest as JSON.
 class SegmentWriter {
  public:
   /// Number of a segment in the store; the same object has the same number.
@@ -33,15 +34,19 @@ class SegmentWriter {
   std::vector<std::shared_ptr<const Segment>> segments_;
 };
 
-/// Reads the output of SegmentWriter. Everything is checked, so that the segments can be trained on: counts, ids, spans, supervision.
+/// Reads the output of SegmentWriter. Everything is checked, so that the segments can be trained
+/// on: counts, ids, spans, supervision.
 /// @param descriptions  value of the key "segments". @param vocab_size  token ids are below it
 /// @throws UserError (data)
-std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions, const NamedTensors& tensors, int64_t vocab_size,
+std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions,
+                                                          const NamedTensors& tensors,
+                                                          int64_t vocab_size,
                                                           const JsonOrigin& origin);
 
-/// Segments by their numbers. @param place  of the list, for errors; no number may appear twice in it
-std::vector<std::shared_ptr<const Segment>> segments_by_number(const Json& numbers,
-                                                               const std::vector<std::shared_ptr<const Segment>>& segments,
-                                                               const JsonOrigin& origin, const std::string& place);
+/// Segments by their numbers. @param place  of the list, for errors; no number may appear twice in
+/// it
+std::vector<std::shared_ptr<const Segment>> segments_by_number(
+    const Json& numbers, const std::vector<std::shared_ptr<const Segment>>& segments,
+    const JsonOrigin& origin, const std::string& place);
 
 }  // namespace rematch

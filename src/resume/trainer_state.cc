@@ -16,10 +16,12 @@
 namespace rematch {
 namespace {
 
-// Python writes NaN, Infinity and -Infinity, which JSON does not have; quoted here, they pass the strict parser.
-constexpr std::pair<const char*, double> kNotFinite[] = {{"NaN", std::numeric_limits<double>::quiet_NaN()},
-                                                         {"Infinity", std::numeric_limits<double>::infinity()},
-                                                         {"-Infinity", -std::numeric_limits<double>::infinity()}};
+// Python writes NaN, Infinity and -Infinity, which JSON does not have; quoted here, they pass the
+// strict parser.
+constexpr std::pair<const char*, double> kNotFinite[] = {
+    {"NaN", std::numeric_limits<double>::quiet_NaN()},
+    {"Infinity", std::numeric_limits<double>::infinity()},
+    {"-Infinity", -std::numeric_limits<double>::infinity()}};
 
 std::string_view constant_at(std::string_view text) {
   for (const auto& [word, value] : kNotFinite) {
@@ -61,7 +63,9 @@ LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::strin
   JsonFields fields(value, origin, place);
   LogEntry entry{.step = fields.integer("step"), .values = {}};
   for (const auto& item : value.items()) {
-    if (item.key() != "step") entry.values.emplace_back(item.key(), number_of(item.value(), origin, fields.place_of(item.key())));
+    if (item.key() != "step")
+      entry.values.emplace_back(item.key(),
+                                number_of(item.value(), origin, fields.place_of(item.key())));
   }
   return entry;
 }
@@ -77,7 +81,8 @@ MetricName::MetricName(const std::string& text) {
 
 bool TrainerState::update_best(double value, bool greater_is_better, int64_t step) {
   if (std::isnan(value)) return false;
-  if (best_metric && !(greater_is_better ? value > *best_metric : value < *best_metric)) return false;
+  if (best_metric && !(greater_is_better ? value > *best_metric : value < *best_metric))
+    return false;
   best_metric = value;
   best_global_step = step;
   return true;
@@ -90,11 +95,12 @@ std::string TrainerState::to_json() const {
 }
 
 TrainerState TrainerState::from_json(std::string_view text, const std::string& path) {
-  const JsonOrigin origin{
-      .path = path,
-      .error = "a trainer_state.json cannot be read",
-      .fix = "resume from another checkpoint, or start from the weights of this one: `model.model` without resume_from_checkpoint",
-      .null_is_absent = true};
+  const JsonOrigin origin{.path = path,
+                          .error = "a trainer_state.json cannot be read",
+                          .fix =
+                              "resume from another checkpoint, or start from the weights of this "
+                              "one: `model.model` without resume_from_checkpoint",
+                          .null_is_absent = true};
   const Json root = parse_document(with_quoted_constants(text), origin);
   JsonFields fields(root, origin);
   TrainerState state;
@@ -107,11 +113,15 @@ TrainerState TrainerState::from_json(std::string_view text, const std::string& p
   state.save_steps = fields.integer("save_steps");
   state.train_batch_size = fields.integer("train_batch_size");
   state.num_input_tokens_seen = fields.integer("num_input_tokens_seen");
-  if (fields.has("best_metric")) state.best_metric = number_of(fields.at("best_metric"), origin, "best_metric");
-  if (fields.has("best_global_step")) state.best_global_step = fields.integer("best_global_step", 0);
-  if (fields.has("best_model_checkpoint")) state.best_model_checkpoint = fields.text("best_model_checkpoint");
+  if (fields.has("best_metric"))
+    state.best_metric = number_of(fields.at("best_metric"), origin, "best_metric");
+  if (fields.has("best_global_step"))
+    state.best_global_step = fields.integer("best_global_step", 0);
+  if (fields.has("best_model_checkpoint"))
+    state.best_model_checkpoint = fields.text("best_model_checkpoint");
   const Json& history = fields.list("log_history");
-  for (size_t i = 0; i < history.size(); ++i) state.log_history.push_back(log_entry(history[i], origin, fmt::format("log_history[{}]", i)));
+  for (size_t i = 0; i < history.size(); ++i)
+    state.log_history.push_back(log_entry(history[i], origin, fmt::format("log_history[{}]", i)));
   return state;
 }
 

@@ -9,7 +9,8 @@
 
 namespace rematch {
 
-/// The name of a metric, stored once per process, so that a history of thousands of lines stores only its numbers.
+/// The name of a metric, stored once per process, so that a history of thousands of lines stores
+/// only its numbers.
 class MetricName {
  public:
   MetricName(const std::string& text);  // NOLINT: converts from text
@@ -29,7 +30,8 @@ struct LogEntry {
   bool operator==(const LogEntry&) const = default;
 };
 
-/// The state of a run that other programs read; written as trainer_state.json with transformers' field names.
+/// The state of a run that other programs read; written as trainer_state.json with transformers'
+/// field names.
 struct TrainerState {
   int64_t global_step = 0;
   double epoch = 0;
@@ -51,9 +53,10 @@ struct TrainerState {
   /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json.
   std::string to_json() const;
 
-  /// Reads a trainer_state.json. Every double comes back bit for bit; num_train_epochs comes back rounded up, as transformers writes it.
-  /// Unused keys are ignored.
-  /// @param origin  its path, for errors. @throws UserError (data) for invalid JSON, a missing key or a value of the wrong type
+  /// Reads a trainer_state.json. Every double comes back bit for bit; num_train_epochs comes back
+  /// rounded up, as transformers writes it. Unused keys are ignored.
+  /// @param origin  its path, for errors. @throws UserError (data) for invalid JSON, a missing key
+  /// or a value of the wrong type
   static TrainerState from_json(std::string_view text, const std::string& origin);
 };
 

@@ -55,7 +55,8 @@ void append_entry(std::string& text, const LogEntry& entry) {
 
 }  // namespace
 
-void print_trainer_state(const TrainerState& state, const std::function<void(std::string_view)>& print) {
+void print_trainer_state(const TrainerState& state,
+                         const std::function<void(std::string_view)>& print) {
   const std::string frame = frame_of(state);
   const size_t found = frame.find(kHistory);
   REMATCH_CHECK(found != std::string::npos);

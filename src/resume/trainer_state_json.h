@@ -7,8 +7,10 @@
 
 namespace rematch {
 
-/// Gives the text of trainer_state.json to `print`, in pieces of about a MiB: a history of a week is never in memory as text.
-void print_trainer_state(const TrainerState& state, const std::function<void(std::string_view)>& print);
+/// Gives the text of trainer_state.json to `print`, in pieces of about a MiB: a history of a week
+/// is never in memory as text.
+void print_trainer_state(const TrainerState& state,
+                         const std::function<void(std::string_view)>& print);
 
 /// Writes trainer_state.json. @throws UserError (environment), e.g. on a full disk
 void write_trainer_state(const TrainerState& state, const std::string& path);

@@ -45,7 +45,8 @@ NumberFacts facts_of(Json& record) {
       if (!number->is_number()) continue;
       const double value = number->get<double>();
       facts.cannot_be_bins = facts.cannot_be_bins || value > kNumBins || value != std::floor(value);
-      facts.leave_image = facts.leave_image || value < -kSlack * side || value > (1 + kSlack) * side;
+      facts.leave_image =
+          facts.leave_image || value < -kSlack * side || value > (1 + kSlack) * side;
       facts.are_shares = facts.are_shares && value <= 1;
     }
   }
@@ -57,7 +58,8 @@ void PixelEvidence::add(Json& record) {
   some_are_pixels_ = some_are_pixels_ || facts.are_pixels();
   some_leave_image_ = some_leave_image_ || facts.leave_image;
   try {
-    census_.add(read_record(python_json(record), {.where = "record", .directory = ".", .allow_inverted = true}));
+    census_.add(read_record(python_json(record),
+                            {.where = "record", .directory = ".", .allow_inverted = true}));
   } catch (const UserError&) {
     return;  // a record that cannot be read says nothing about pixels
   }

@@ -24,11 +24,14 @@ struct NumberFacts {
 /// @param record  with `objects`, and the sides of its image
 NumberFacts facts_of(Json& record);
 
-/// Whether the numbers of a whole file are pixels: some record's must be and none's cannot, or BoxCensus suspects it.
+/// Whether the numbers of a whole file are pixels: some record's must be and none's cannot, or
+/// BoxCensus suspects it.
 class PixelEvidence {
  public:
   void add(Json& record);
-  bool is_pixels() const { return !some_leave_image_ && (some_are_pixels_ || census_.looks_like_pixels()); }
+  bool is_pixels() const {
+    return !some_leave_image_ && (some_are_pixels_ || census_.looks_like_pixels());
+  }
 
  private:
   BoxCensus census_;

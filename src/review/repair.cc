@@ -24,9 +24,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDescKeys[] = {"label", "category", "name", "class", "caption", "description"};
+constexpr const char* kDescKeys[] = {"label", "category", "name",
+                                     "class", "caption",  "description"};
 
-/// Whether a "bbox" can hold left, top, right and bottom: width and height often are less than left and top.
+/// Whether a "bbox" can hold left, top, right and bottom: width and height often are less than left
+/// and top.
 bool is_left_top_right_bottom(const Json& box) {
   if (!box.is_array() || box.size() != 4) return false;
   for (const Json& side : box) {
@@ -49,7 +51,8 @@ class Mender {
     for (Json& object : record["objects"]) {
       if (!object.is_object()) continue;
       rename_desc(object);
-      if (object.contains("bbox") && !is_left_top_right_bottom(object["bbox"])) boxes_have_other_sides_ = true;
+      if (object.contains("bbox") && !is_left_top_right_bottom(object["bbox"]))
+        boxes_have_other_sides_ = true;
     }
     return true;
   }
@@ -67,7 +70,8 @@ class Mender {
     for (const Json& object : record["objects"]) {
       if (object.is_object() && object.contains("bbox"))
         return drop(
-            "left out: records with \"bbox\", because some of the file are no left, top, right, bottom (COCO's are x, y, width, height)");
+            "left out: records with \"bbox\", because some of the file are no left, top, right, "
+            "bottom (COCO's are x, y, width, height)");
     }
     if (evidence_.is_pixels() || facts_of(record).are_pixels()) {
       to_bins(record);
@@ -96,12 +100,16 @@ class Mender {
 
   bool mend_image(Json& record) {
     const auto images = record.find("images");
-    if (images == record.end() || !images->is_array() || images->size() != 1 || !(*images)[0].is_string()) return false;
+    if (images == record.end() || !images->is_array() || images->size() != 1 ||
+        !(*images)[0].is_string())
+      return false;
     const std::string path = join_path(from_dir_, (*images)[0].get<std::string>());
     try {
       const ImageSize size = read_image_size(path);
-      smart_resize({.height_px = size.height_px, .width_px = size.width_px}, {}, path);  // refuses what is too long and thin
-      if (record.value("width", Json()) != size.width_px || record.value("height", Json()) != size.height_px)
+      // refuses what is too long and thin
+      smart_resize({.height_px = size.height_px, .width_px = size.width_px}, {}, path);
+      if (record.value("width", Json()) != size.width_px ||
+          record.value("height", Json()) != size.height_px)
         ++repairs_["sizes taken from the file"];
       record["width"] = size.width_px;
       record["height"] = size.height_px;
@@ -110,7 +118,8 @@ class Mender {
     } catch (const UserError&) {
       return false;
     }
-    record["images"] = {fs::absolute(path).lexically_normal().lexically_proximate(to_dir_).string()};
+    record["images"] = {
+        fs::absolute(path).lexically_normal().lexically_proximate(to_dir_).string()};
     return true;
   }
 
@@ -139,7 +148,8 @@ class Mender {
       for (Json* number : values_of(*geometry)) {
         const double side = record[i++ % 2 == 0 ? "width" : "height"].get<double>();
         if (number->is_number())
-          *number = static_cast<int>(std::clamp(std::round(kNumBins * number->get<double>() / side), 0.0, kNumBins - 1.0));
+          *number = static_cast<int>(
+              std::clamp(std::round(kNumBins * number->get<double>() / side), 0.0, kNumBins - 1.0));
       }
     }
   }
@@ -160,13 +170,15 @@ class Mender {
   /// Puts corners in order. @return false for a box without area
   bool mend_box(Json& object) {
     const auto box = object.is_object() ? object.find("bbox_2d") : object.end();
-    if (!object.is_object() || box == object.end() || !box->is_array() || box->size() != 4) return true;
+    if (!object.is_object() || box == object.end() || !box->is_array() || box->size() != 4)
+      return true;
     for (const Json& number : *box) {
       if (!number.is_number()) return true;
     }
     Json& sides = *box;
     for (const size_t low : {size_t{0}, size_t{1}}) {
-      if (sides[low].get<double>() == sides[low + 2].get<double>()) return drop("left out: boxes without area");
+      if (sides[low].get<double>() == sides[low + 2].get<double>())
+        return drop("left out: boxes without area");
     }
     bool swapped = false;
     for (const size_t low : {size_t{0}, size_t{1}}) {
@@ -206,15 +218,19 @@ std::vector<Json> prepared_records(const std::string& path, Mender& mender, Repa
 [[noreturn]] void refuse_empty_copy(const std::string& path, const Repairs& repairs) {
   std::vector<std::string> reasons;
   for (const auto& [what, count] : repairs) reasons.push_back(fmt::format("{} {}", count, what));
-  throw UserError(ErrorKind::kData, {.error = "no record is left: nothing is written",
-                                     .where = path,
-                                     .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
-                                     .fix = "mend the records by hand, or convert them with `rematch data from-…` (docs/data.md)"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "no record is left: nothing is written",
+       .where = path,
+       .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
+       .fix =
+           "mend the records by hand, or convert them with `rematch data from-…` (docs/data.md)"});
 }
 
 }  // namespace
 
-Repairs write_repaired(const std::string& path, const std::string& out, const std::vector<std::string>& added_tokens) {
+Repairs write_repaired(const std::string& path, const std::string& out,
+                       const std::vector<std::string>& added_tokens) {
   keep_source(path, out);
   const std::string parent = fs::path(path).parent_path().string();
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();

@@ -36,14 +36,16 @@ int64_t doubled_area(const std::vector<int>& bins) {
   int64_t sum = 0;
   for (size_t i = 0; i + 1 < bins.size(); i += 2) {
     const size_t next = (i + 2) % bins.size();
-    sum += static_cast<int64_t>(bins[i]) * bins[next + 1] - static_cast<int64_t>(bins[next]) * bins[i + 1];
+    sum += static_cast<int64_t>(bins[i]) * bins[next + 1] -
+           static_cast<int64_t>(bins[next]) * bins[i + 1];
   }
   return sum;
 }
 
 /// The place of a problem without the file's name and line, "" for the record itself.
 std::string place_in_record(const std::string& where, const RecordContext& context) {
-  const std::string rest = where.starts_with(context.where) ? where.substr(context.where.size()) : "";
+  const std::string rest =
+      where.starts_with(context.where) ? where.substr(context.where.size()) : "";
   if (rest.starts_with(", ")) return rest.substr(2) + ": ";
   return rest.starts_with(":") ? "column " + rest.substr(1) + ": " : "";
 }
@@ -61,7 +63,9 @@ class Reviewer {
     } catch (const UserError& error) {
       ++review_.num_refused;
       for (const Problem& problem : error.problems()) {
-        note(FindingKind::kRefused, number, fmt::format("{}{} ({})", place_in_record(problem.where, context), problem.error, problem.what));
+        note(FindingKind::kRefused, number,
+             fmt::format("{}{} ({})", place_in_record(problem.where, context), problem.error,
+                         problem.what));
       }
       return;
     }
@@ -87,8 +91,9 @@ class Reviewer {
     const auto [least, most] = std::minmax(sample.width_px, sample.height_px);
     if (most > kMostAspectRatio * static_cast<int64_t>(least)) {
       note(FindingKind::kRefused, number,
-           fmt::format("an image of {} x {} is too long and thin: one side is more than {} times the other", sample.width_px,
-                       sample.height_px, kMostAspectRatio));
+           fmt::format(
+               "an image of {} x {} is too long and thin: one side is more than {} times the other",
+               sample.width_px, sample.height_px, kMostAspectRatio));
     }
     widths_.push_back(sample.width_px);
     heights_.push_back(sample.height_px);
@@ -100,15 +105,16 @@ class Reviewer {
         if (decode_) load_image(path);
         if (size.width_px != sample.width_px || size.height_px != sample.height_px) {
           note(FindingKind::kWrongSize, number,
-               fmt::format("{} is {} x {}, the record says {} x {}", path, size.width_px, size.height_px, sample.width_px,
-                           sample.height_px));
+               fmt::format("{} is {} x {}, the record says {} x {}", path, size.width_px,
+                           size.height_px, sample.width_px, sample.height_px));
         }
       } catch (const OutOfResources&) {
         throw;
       } catch (const UserError& error) {
         const Problem& problem = error.problems().front();
         const bool is_new = told_.insert(problem.error).second;
-        note(FindingKind::kUnreadableImage, number, fmt::format("{}: {}{}", path, problem.error, is_new ? "; " + problem.fix : ""));
+        note(FindingKind::kUnreadableImage, number,
+             fmt::format("{}: {}{}", path, problem.error, is_new ? "; " + problem.fix : ""));
       }
     }
   }
@@ -118,27 +124,32 @@ class Reviewer {
     review_.num_objects += counts_.back();
     if (sample.objects.empty()) ++review_.num_empty_scenes;
     std::set<std::pair<std::string, std::vector<int>>> seen;
-    const std::vector<int> repeated = repeated_objects(sample.objects, kNearlySame, kMaskSide, RepeatOf::kEarlier);
+    const std::vector<int> repeated =
+        repeated_objects(sample.objects, kNearlySame, kMaskSide, RepeatOf::kEarlier);
     for (size_t i = 0; i < sample.objects.size(); ++i) {
       const auto& [desc, geometry] = sample.objects[i];
       ++review_.classes[desc];
-      const std::string name = fmt::format("objects[{}] \"{}\" [{}]", i, desc, fmt::join(geometry.bins, ", "));
+      const std::string name =
+          fmt::format("objects[{}] \"{}\" [{}]", i, desc, fmt::join(geometry.bins, ", "));
       if (!seen.emplace(desc, geometry.bins).second) {
         note(FindingKind::kRepeatedObject, number, name);
       } else if (std::binary_search(repeated.begin(), repeated.end(), static_cast<int>(i))) {
         note(FindingKind::kNearRepeat, number, name);
       }
-      geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name) : add_polygon(geometry.bins, number, name);
+      geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name)
+                                             : add_polygon(geometry.bins, number, name);
     }
   }
 
-  void add_box(const Sample& sample, const std::vector<int>& bins, int64_t number, const std::string& name) {
+  void add_box(const Sample& sample, const std::vector<int>& bins, int64_t number,
+               const std::string& name) {
     ++review_.num_boxes;
     const double width = (bins[2] - bins[0]) * sample.width_px / static_cast<double>(kNumBins);
     const double height = (bins[3] - bins[1]) * sample.height_px / static_cast<double>(kNumBins);
     if (bins[0] == bins[2] || bins[1] == bins[3]) return note(FindingKind::kNoArea, number, name);
     if (width < 0 || height < 0) return note(FindingKind::kInverted, number, name);
-    if (width < kTinyPx || height < kTinyPx) note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
+    if (width < kTinyPx || height < kTinyPx)
+      note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
   }
 
   void add_polygon(const std::vector<int>& bins, int64_t number, const std::string& name) {
@@ -163,17 +174,21 @@ const char* finding_name(FindingKind kind) {
     case FindingKind::kInverted: return "boxes with swapped corners";
     case FindingKind::kNoArea: return "objects without area";
     case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
-    case FindingKind::kNearRepeat: return "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)";
+    case FindingKind::kNearRepeat:
+      return "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)";
     case FindingKind::kRepeatedImage: return "images that an earlier record has";
     case FindingKind::kTiny: return "boxes narrower than two pixels";
-    case FindingKind::kDeepGrey: return "images of 16-bit grey, where levels above 255 become white";
+    case FindingKind::kDeepGrey:
+      return "images of 16-bit grey, where levels above 255 become white";
     case FindingKind::kNumKinds: break;
   }
   REMATCH_CHECK(false, "kind of finding");
 }
 
-Review review_jsonl(const std::string& path, bool decode, const std::vector<std::string>& added_tokens) {
-  const std::string bytes = read_file(path), parent = std::filesystem::path(path).parent_path().string();
+Review review_jsonl(const std::string& path, bool decode,
+                    const std::vector<std::string>& added_tokens) {
+  const std::string bytes = read_file(path),
+                    parent = std::filesystem::path(path).parent_path().string();
   const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
   Reviewer reviewer(decode);
   int64_t number = 0;

@@ -44,25 +44,35 @@ struct Review {
   std::map<std::string, int64_t> classes;  ///< objects by desc
   Spread width_px, height_px, objects_per_image;
   std::array<std::vector<Finding>, kNumFindingKinds> findings;
-  bool looks_like_pixels = false;  ///< as BoxCensus says: no coordinate exceeds its image's side, in many scenes
+  /// as BoxCensus says: no coordinate exceeds its image's side, in many scenes
+  bool looks_like_pixels = false;
 
-  const std::vector<Finding>& of(FindingKind kind) const { return findings[static_cast<size_t>(kind)]; }
+  const std::vector<Finding>& of(FindingKind kind) const {
+    return findings[static_cast<size_t>(kind)];
+  }
 };
 
-/// Reads every record, the bad ones too. @param decode  decodes every image (slow), not only its header
-/// @param added_tokens  of a model, beside those of every supported tokenizer: no `desc` may contain their texts
-/// @throws UserError (environment) when the JSONL cannot be read; (data) when it is another program's format
-Review review_jsonl(const std::string& path, bool decode, const std::vector<std::string>& added_tokens = {});
+/// Reads every record, the bad ones too. @param decode  decodes every image (slow), not only its
+/// header
+/// @param added_tokens  of a model, beside those of every supported tokenizer: no `desc` may
+/// contain their texts
+/// @throws UserError (environment) when the JSONL cannot be read; (data) when it is another
+/// program's format
+Review review_jsonl(const std::string& path, bool decode,
+                    const std::vector<std::string>& added_tokens = {});
 
 /// What write_repaired() changed: a sentence and how often.
 using Repairs = std::map<std::string, int64_t>;
 
-/// Writes a repaired copy: misnamed fields renamed, pixels turned into bins, corners put in order, sizes taken from the files; objects
-/// without area, repeated objects, and records that still cannot be used are left out. Paths of images are relative to the new file.
-/// Numbers are pixels when that is sure: some are no bins (fractions, above 1000) and none lies outside its image, or the whole file's
-/// look like it (BoxCensus). A coordinate of 1000 in bins becomes 999.
-/// @param added_tokens  as review_jsonl. @throws UserError (data) when no record is left; (configuration) when `out` is the file itself;
+/// Writes a repaired copy: misnamed fields renamed, pixels turned into bins, corners put in order,
+/// sizes taken from the files; objects without area, repeated objects, and records that still
+/// cannot be used are left out. Paths of images are relative to the new file. Numbers are pixels
+/// when that is sure: some are no bins (fractions, above 1000) and none lies outside its image, or
+/// the whole file's look like it (BoxCensus). A coordinate of 1000 in bins becomes 999.
+/// @param added_tokens  as review_jsonl. @throws UserError (data) when no record is left;
+/// (configuration) when `out` is the file itself;
 ///         both before anything is written; (environment) when `out` cannot be written
-Repairs write_repaired(const std::string& path, const std::string& out, const std::vector<std::string>& added_tokens = {});
+Repairs write_repaired(const std::string& path, const std::string& out,
+                       const std::vector<std::string>& added_tokens = {});
 
 }  // namespace rematch

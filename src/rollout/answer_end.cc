@@ -4,8 +4,8 @@
 
 namespace rematch {
 
-std::optional<FinishReason> take_token(TokenId token_id, const GenerateOptions& options, RepeatGuard& guard,
-                                       std::vector<TokenId>& response) {
+std::optional<FinishReason> take_token(TokenId token_id, const GenerateOptions& options,
+                                       RepeatGuard& guard, std::vector<TokenId>& response) {
   if (is_stop_id(token_id, options.stop_ids)) return FinishReason::kStop;
   response.push_back(token_id);
   if (guard.push(token_id)) return FinishReason::kRepeat;

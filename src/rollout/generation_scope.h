@@ -6,14 +6,16 @@
 
 namespace rematch {
 
-/// The scope in which an engine answers with the weights of one version: training state makes room for an engine that holds its own
-/// weights, and the engine receives the training weights. finish() undoes both. On several ranks it is also a turn (EngineTurn).
+/// The scope in which an engine answers with the weights of one version: training state makes room
+/// for an engine that holds its own weights, and the engine receives the training weights. finish()
+/// undoes both. On several ranks it is also a turn (EngineTurn).
 ///
 ///     GenerationScope scope(engine, maybe_null, version);
 ///     engine.generate(…);
 ///     scope.finish();
 ///
-/// After an exception the training state returns as the scope is left (OffloadScope); the engine keeps its caches.
+/// After an exception the training state returns as the scope is left (OffloadScope); the engine
+/// keeps its caches.
 class GenerationScope {
  public:
   /// @param offload  null: nothing moves. @param version  as RolloutEngine::sync_weights
@@ -23,7 +25,8 @@ class GenerationScope {
     engine_.sync_weights(version);
   }
 
-  /// Ends the turn, releases the engine's caches, then brings training state back. @throws UserError as OffloadScope::restore
+  /// Ends the turn, releases the engine's caches, then brings training state back. @throws
+  /// UserError as OffloadScope::restore
   void finish() {
     turn_.end();
     engine_.release();

@@ -20,13 +20,17 @@ namespace {
 
 // Columns reserved at a time after the prompt: rollouts usually end long before max_new_tokens.
 constexpr int64_t kColumnChunk = 128;
-// Finished rows leave the cache when they are at least 1/kCompactFraction of it; until then they are computed and ignored.
+// Finished rows leave the cache when they are at least 1/kCompactFraction of it; until then they
+// are computed and ignored.
 constexpr int64_t kCompactFraction = 4;
 
 // One prompt being answered.
 struct DecodingRow {
-  DecodingRow(const Prompt& prompt, Rollout& rollout, const GenerateOptions& options, const Tokenizer* tokenizer, int64_t vocab_size)
-      : rollout(&rollout), sampler(prompt, options, vocab_size), guard(options.repeat_terminate, tokenizer) {
+  DecodingRow(const Prompt& prompt, Rollout& rollout, const GenerateOptions& options,
+              const Tokenizer* tokenizer, int64_t vocab_size)
+      : rollout(&rollout),
+        sampler(prompt, options, vocab_size),
+        guard(options.repeat_terminate, tokenizer) {
     rollout.sample_id = prompt.sample_id;
     rollout.prompt_token_ids = prompt.token_ids;
   }
@@ -45,15 +49,18 @@ class BatchDecoder {
   BatchDecoder(const Model& model, Sampler& sampler, const GenerateOptions& options)
       : model_(model), sampler_(sampler), options_(options) {}
 
-  void run(std::span<const Prompt> prompts, std::span<Rollout> rollouts, const Tokenizer* tokenizer, const PixelGetter& pixels,
-           const std::function<void(int)>& on_finished) {
+  void run(std::span<const Prompt> prompts, std::span<Rollout> rollouts, const Tokenizer* tokenizer,
+           const PixelGetter& pixels, const std::function<void(int)>& on_finished) {
     const int64_t vocab_size = model_.description().text.vocab_size;
-    for (size_t i = 0; i < prompts.size(); ++i) rows_.emplace_back(prompts[i], rollouts[i], options_, tokenizer, vocab_size);
+    for (size_t i = 0; i < prompts.size(); ++i)
+      rows_.emplace_back(prompts[i], rollouts[i], options_, tokenizer, vocab_size);
     at::Tensor logits_BV = prefill(pad_prompts(prompts, model_, pixels));
     while (true) {
       const int num_finished = choose_tokens(logits_BV);
       if (num_finished > 0) on_finished(num_finished);
-      if (std::all_of(rows_.begin(), rows_.end(), [](const DecodingRow& row) { return row.finished; })) return;
+      if (std::all_of(rows_.begin(), rows_.end(),
+                      [](const DecodingRow& row) { return row.finished; }))
+        return;
       throw_if_interrupted();
       make_room();
       logits_BV = step();
@@ -65,13 +72,16 @@ class BatchDecoder {
     const TextDescription& text = model_.description().text;
     max_columns_ = batch.num_columns() + options_.max_new_tokens;
     const KvCache::Shape shape{text.num_layers(), text.num_key_value_heads, text.head_dim};
-    cache_ = std::make_unique<KvCache>(shape, batch.paddings, std::min(max_columns_, batch.num_columns() + kColumnChunk),
+    cache_ = std::make_unique<KvCache>(shape, batch.paddings,
+                                       std::min(max_columns_, batch.num_columns() + kColumnChunk),
                                        at::TensorOptions(model_.device()).dtype(model_.dtype()));
     for (size_t i = 0; i < rows_.size(); ++i) rows_[i].next_position = batch.next_positions[i];
     at::Tensor embeds_BPH = model_.embed(batch.token_ids_BP);
     if (batch.visual_idx_M.defined()) {
       const at::Tensor flat = embeds_BPH.reshape({-1, text.hidden_size});
-      embeds_BPH = flat.index_copy(0, batch.visual_idx_M, batch.vision.embeds_MH.to(flat.scalar_type())).view(embeds_BPH.sizes());
+      embeds_BPH =
+          flat.index_copy(0, batch.visual_idx_M, batch.vision.embeds_MH.to(flat.scalar_type()))
+              .view(embeds_BPH.sizes());
     }
     return forward(embeds_BPH, batch.positions_3BP, batch.visual_idx_M, batch.vision.deepstack_MH);
   }
@@ -85,15 +95,17 @@ class BatchDecoder {
       token_ids.data_ptr<int64_t>()[i] = row.last_token_id;
       positions.data_ptr<int64_t>()[i] = row.next_position++;
     }
-    return forward(model_.embed(token_ids), positions.unsqueeze(0).expand({3, num_rows, 1}), {}, {});
+    return forward(model_.embed(token_ids), positions.unsqueeze(0).expand({3, num_rows, 1}), {},
+                   {});
   }
 
   // Logits [B, V] after the last column; float32 on the CPU, where the sampler runs.
-  at::Tensor forward(const at::Tensor& embeds_BTH, const at::Tensor& positions_3BT, const at::Tensor& visual_idx_M,
-                     const std::vector<at::Tensor>& deepstack_MH) {
+  at::Tensor forward(const at::Tensor& embeds_BTH, const at::Tensor& positions_3BT,
+                     const at::Tensor& visual_idx_M, const std::vector<at::Tensor>& deepstack_MH) {
     const int64_t num_new = embeds_BTH.size(1);
     CachedAttention attention(*cache_, num_new, model_.dtype(), model_.device());
-    const at::Tensor hidden_BTH = model_.decode_TH(embeds_BTH, positions_3BT, attention, visual_idx_M, deepstack_MH);
+    const at::Tensor hidden_BTH =
+        model_.decode_TH(embeds_BTH, positions_3BT, attention, visual_idx_M, deepstack_MH);
     cache_->advance(num_new);
     return model_.head_KV(hidden_BTH.select(1, num_new - 1)).to(at::kCPU, at::kFloat).contiguous();
   }
@@ -106,7 +118,9 @@ class BatchDecoder {
     for (size_t i = 0; i < rows_.size(); ++i) {
       DecodingRow& row = rows_[i];
       if (row.finished) continue;
-      row.last_token_id = sampler_.next({logits + static_cast<int64_t>(i) * vocab_size, static_cast<size_t>(vocab_size)}, row.sampler);
+      row.last_token_id = sampler_.next(
+          {logits + static_cast<int64_t>(i) * vocab_size, static_cast<size_t>(vocab_size)},
+          row.sampler);
       row.finished = ends(row);
       if (row.finished) ++num_finished;
     }
@@ -114,7 +128,8 @@ class BatchDecoder {
   }
 
   bool ends(DecodingRow& row) const {
-    const auto reason = take_token(row.last_token_id, options_, row.guard, row.rollout->response_token_ids);
+    const auto reason =
+        take_token(row.last_token_id, options_, row.guard, row.rollout->response_token_ids);
     if (reason) row.rollout->finish_reason = *reason;
     return reason.has_value();
   }
@@ -144,13 +159,18 @@ class BatchDecoder {
 
 }  // namespace
 
-HfEngine::HfEngine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
-                   const GenerateOptions& options)
-    : model_(std::move(model)), tokenizer_(std::move(tokenizer)), pixels_(std::move(pixels)), options_(options), sampler_(options) {
+HfEngine::HfEngine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer,
+                   PixelGetter pixels, const GenerateOptions& options)
+    : model_(std::move(model)),
+      tokenizer_(std::move(tokenizer)),
+      pixels_(std::move(pixels)),
+      options_(options),
+      sampler_(options) {
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
 }
 
-std::vector<Rollout> HfEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
+std::vector<Rollout> HfEngine::generate(const std::vector<Prompt>& prompts,
+                                        const std::function<void(int)>& on_progress) {
   const at::NoGradGuard no_grad;
   for (const Prompt& prompt : prompts) check_prompt(prompt, model_->description());
   std::vector<Rollout> rollouts(prompts.size());
@@ -164,8 +184,8 @@ std::vector<Rollout> HfEngine::generate(const std::vector<Prompt>& prompts, cons
     throw_if_interrupted();
     const size_t count = std::min(batch_size, prompts.size() - first);
     BatchDecoder decoder(*model_, sampler_, options_);
-    decoder.run(std::span(prompts).subspan(first, count), std::span(rollouts).subspan(first, count), tokenizer_.get(), pixels_,
-                on_finished);
+    decoder.run(std::span(prompts).subspan(first, count), std::span(rollouts).subspan(first, count),
+                tokenizer_.get(), pixels_, on_finished);
   }
   return rollouts;
 }

@@ -10,21 +10,24 @@ namespace rematch {
 
 class Tokenizer;
 
-/// Backend `hf`: the training model itself decodes a left-padded batch over a key/value cache (BEHAVIOUR 4.2, ENGINES 2). The oracle of the
-/// other backends: greedy ids equal those of batch size 1 and of transformers' generate, except where the two best logits nearly tie.
+/// Backend `hf`: the training model itself decodes a left-padded batch over a key/value cache
+/// (BEHAVIOUR 4.2, ENGINES 2). The oracle of the other backends: greedy ids equal those of batch
+/// size 1 and of transformers' generate, except where the two best logits nearly tie.
 class HfEngine : public RolloutEngine {
  public:
   /// @param model      shared with training; never written to
   /// @param tokenizer  token bytes for the repeat guard
   /// @param pixels     called once per image of a prompt
   /// @throws UserError (config) for options out of range
-  HfEngine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer, PixelGetter pixels,
-           const GenerateOptions& options);
+  HfEngine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer,
+           PixelGetter pixels, const GenerateOptions& options);
 
   void sync_weights(int64_t) override {}
   /// Prompts are answered in their order, `batch_size` at a time.
-  /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a logit is not finite; Interrupted
-  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a
+  /// logit is not finite; Interrupted
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
+                                const std::function<void(int)>& on_progress) override;
   void release() override {}
 
   int64_t num_near_ties() const override { return sampler_.num_near_ties(); }

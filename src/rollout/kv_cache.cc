@@ -14,14 +14,19 @@ namespace {
 constexpr int64_t kRowDim = 2;
 constexpr int64_t kColumnDim = 4;
 
-int64_t least(const std::vector<int64_t>& values) { return *std::min_element(values.begin(), values.end()); }
+int64_t least(const std::vector<int64_t>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
 
 }  // namespace
 
-KvCache::KvCache(const Shape& shape, std::vector<int64_t> paddings, int64_t capacity, const at::TensorOptions& tensor_options)
+KvCache::KvCache(const Shape& shape, std::vector<int64_t> paddings, int64_t capacity,
+                 const at::TensorOptions& tensor_options)
     : paddings_(std::move(paddings)),
       capacity_(capacity),
-      storage_(at::empty({shape.num_layers, 2, num_rows(), shape.num_kv_heads, capacity, shape.head_dim}, tensor_options)) {}
+      storage_(
+          at::empty({shape.num_layers, 2, num_rows(), shape.num_kv_heads, capacity, shape.head_dim},
+                    tensor_options)) {}
 
 void KvCache::write(int64_t layer_idx, const at::Tensor& k, const at::Tensor& v) {
   const int64_t end = len_ + k.size(1);
@@ -46,7 +51,8 @@ void KvCache::rebuild(const std::vector<int64_t>& row_idx, int64_t capacity) {
   at::Tensor storage = at::empty(sizes, storage_.options());
   const at::Tensor used = storage_.narrow(kColumnDim, dropped, kept);
   at::Tensor target = storage.narrow(kColumnDim, 0, kept);
-  for (size_t i = 0; i < row_idx.size(); ++i) target.select(kRowDim, static_cast<int64_t>(i)).copy_(used.select(kRowDim, row_idx[i]));
+  for (size_t i = 0; i < row_idx.size(); ++i)
+    target.select(kRowDim, static_cast<int64_t>(i)).copy_(used.select(kRowDim, row_idx[i]));
   for (int64_t& padding : paddings) padding -= dropped;
   paddings_ = std::move(paddings);
   storage_ = std::move(storage);
@@ -54,25 +60,30 @@ void KvCache::rebuild(const std::vector<int64_t>& row_idx, int64_t capacity) {
   len_ = kept;
 }
 
-CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype, const at::Device& device)
+CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype,
+                                 const at::Device& device)
     : cache_(cache), first_(least(cache.paddings())), end_(cache.len() + num_new) {
   // Built on the CPU and moved once: [B, T, columns] of "may attend to".
   const at::Tensor column = at::arange(first_, end_, at::kLong);
   const at::Tensor query = at::arange(cache.len(), end_, at::kLong).unsqueeze(1);
   const at::Tensor padding = at::tensor(cache.paddings(), at::kLong).view({-1, 1, 1});
-  // A padding query attends to itself only: its output is unused but must be finite, because 0·NaN would reach real rows through the
-  // values.
+  // A padding query attends to itself only: its output is unused but must be finite, because 0·NaN
+  // would reach real rows through the values.
   const at::Tensor visible = ((column <= query) & (column >= padding)) | (column == query);
   const at::Tensor zeros = at::zeros(visible.sizes(), at::kFloat);
-  const at::Tensor mask = zeros.masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
+  const at::Tensor mask =
+      zeros.masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
   mask_ = upload(mask.to(dtype), device).unsqueeze(1);
 }
 
-at::Tensor CachedAttention::attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+at::Tensor CachedAttention::attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k,
+                                   const at::Tensor& v) {
   cache_.write(layer_idx, k, v);
-  const at::Tensor keys = cache_.keys(layer_idx, first_, end_), values = cache_.values(layer_idx, first_, end_);
+  const at::Tensor keys = cache_.keys(layer_idx, first_, end_),
+                   values = cache_.values(layer_idx, first_, end_);
   if (q.size(1) == 1) {
-    // One token: the query heads that share a key head are laid out as its queries, so that keys need not be repeated for them.
+    // One token: the query heads that share a key head are laid out as its queries, so that keys
+    // need not be repeated for them.
     const at::Tensor grouped = q.reshape({q.size(0), k.size(2), q.size(2) / k.size(2), q.size(3)});
     return masked_attention(grouped, keys, values, mask_).reshape(q.sizes());
   }

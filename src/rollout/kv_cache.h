@@ -8,10 +8,11 @@
 
 namespace rematch {
 
-// Shapes: B rows, T new tokens, L columns (left padding, prompt and generated ids), nq query heads, nkv key/value heads, D head size.
+// Shapes: B rows, T new tokens, L columns (left padding, prompt and generated ids), nq query heads,
+// nkv key/value heads, D head size.
 
-/// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j of every row is the same step; a row's
-/// first `padding` columns are empty.
+/// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j of
+/// every row is the same step; a row's first `padding` columns are empty.
 class KvCache {
  public:
   struct Shape {
@@ -21,7 +22,8 @@ class KvCache {
   };
   /// @param paddings  left padding of each row, in columns
   /// @param capacity  columns to reserve
-  KvCache(const Shape& shape, std::vector<int64_t> paddings, int64_t capacity, const at::TensorOptions& tensor_options);
+  KvCache(const Shape& shape, std::vector<int64_t> paddings, int64_t capacity,
+          const at::TensorOptions& tensor_options);
 
   int64_t num_rows() const { return static_cast<int64_t>(paddings_.size()); }
   int64_t len() const { return len_; }
@@ -31,13 +33,17 @@ class KvCache {
   /// Stores T new columns of a layer after the first len(). k, v [B, T, nkv, D]
   void write(int64_t layer_idx, const at::Tensor& k, const at::Tensor& v);
   /// Keys (or values) of a layer from column `first` up to `end`, a view [B, nkv, end − first, D].
-  at::Tensor keys(int64_t layer_idx, int64_t first, int64_t end) const { return view(layer_idx, 0, first, end); }
-  at::Tensor values(int64_t layer_idx, int64_t first, int64_t end) const { return view(layer_idx, 1, first, end); }
+  at::Tensor keys(int64_t layer_idx, int64_t first, int64_t end) const {
+    return view(layer_idx, 0, first, end);
+  }
+  at::Tensor values(int64_t layer_idx, int64_t first, int64_t end) const {
+    return view(layer_idx, 1, first, end);
+  }
   /// Counts T written columns once every layer has them.
   void advance(int64_t num_columns) { len_ += num_columns; }
 
-  /// Keeps the given rows (ascending), drops columns that are padding for all of them, and makes room for `capacity` columns in all.
-  /// Cost: one copy of what stays.
+  /// Keeps the given rows (ascending), drops columns that are padding for all of them, and makes
+  /// room for `capacity` columns in all. Cost: one copy of what stays.
   void rebuild(const std::vector<int64_t>& row_idx, int64_t capacity);
 
  private:
@@ -49,13 +55,16 @@ class KvCache {
   at::Tensor storage_;
 };
 
-/// Attention of a left-padded batch over its cache; padding is only in the mask. Hidden states are [B, T, H].
+/// Attention of a left-padded batch over its cache; padding is only in the mask. Hidden states are
+/// [B, T, H].
 class CachedAttention : public AttentionContext {
  public:
-  /// For `num_new` tokens after those in the cache. The caller advances the cache after the forward.
+  /// For `num_new` tokens after those in the cache. The caller advances the cache after the
+  /// forward.
   CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype, const at::Device& device);
   /// q [B, T, nq, D], k and v [B, T, nkv, D] → [B, T, nq, D]
-  at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;
+  at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k,
+                    const at::Tensor& v) override;
 
  private:
   KvCache& cache_;

@@ -22,14 +22,16 @@ class DeviceMover : public TensorMover {
     return host;
   }
   at::Tensor to_device(const at::Tensor& tensor, const at::Device& device) override {
-    return at::empty_like(tensor, tensor.options().device(device).pinned_memory(false)).copy_(tensor);
+    return at::empty_like(tensor, tensor.options().device(device).pinned_memory(false))
+        .copy_(tensor);
   }
   void release_cached(const at::Device& device) override {
     if (!device.is_cpu()) c10::getDeviceAllocator(device.type())->emptyCache();
   }
 
  private:
-  // Page-locked memory copies several times as fast, but systems limit it: the rest uses ordinary memory.
+  // Page-locked memory copies several times as fast, but systems limit it: the rest uses ordinary
+  // memory.
   static at::Tensor host_like(const at::Tensor& tensor) {
     const at::TensorOptions host = tensor.options().device(at::kCPU);
     if (tensor.is_cuda()) {
@@ -44,7 +46,8 @@ class DeviceMover : public TensorMover {
 
 std::string reason_of(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  const std::string text =
+      torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
   return text.substr(0, text.find('\n'));
 }
 
@@ -58,10 +61,13 @@ size_t bytes_of(const std::vector<at::Tensor>& tensors) {
 
 // A view keeps the device memory alive and would no longer see the parameter's updates.
 void check_movable(const at::Tensor& tensor) {
-  const bool is_whole = tensor.storage_offset() == 0 && tensor.storage().nbytes() == tensor.nbytes();
-  REMATCH_CHECK(is_whole, fmt::format("{} of {} bytes", tensor.nbytes(), tensor.storage().nbytes()));
-  REMATCH_CHECK(tensor.storage().use_count() == 1,
-                fmt::format("{} tensors share the storage of one to move", tensor.storage().use_count()));
+  const bool is_whole =
+      tensor.storage_offset() == 0 && tensor.storage().nbytes() == tensor.nbytes();
+  REMATCH_CHECK(is_whole,
+                fmt::format("{} of {} bytes", tensor.nbytes(), tensor.storage().nbytes()));
+  REMATCH_CHECK(
+      tensor.storage().use_count() == 1,
+      fmt::format("{} tensors share the storage of one to move", tensor.storage().use_count()));
   REMATCH_CHECK(tensor.is_leaf(), "a tensor to move was computed by autograd");
 }
 
@@ -69,8 +75,12 @@ void check_movable(const at::Tensor& tensor) {
 
 std::unique_ptr<TensorMover> make_tensor_mover() { return std::make_unique<DeviceMover>(); }
 
-Offload::Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover, Tensors optimizer)
-    : options_(std::move(options)), parameters_(std::move(parameters)), optimizer_(std::move(optimizer)), mover_(std::move(mover)) {}
+Offload::Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover,
+                 Tensors optimizer)
+    : options_(std::move(options)),
+      parameters_(std::move(parameters)),
+      optimizer_(std::move(optimizer)),
+      mover_(std::move(mover)) {}
 
 // Each tensor once; those of a failed restore are already moved.
 std::vector<at::Tensor> Offload::tensors_to_move() const {
@@ -78,7 +88,8 @@ std::vector<at::Tensor> Offload::tensors_to_move() const {
   std::set<const at::TensorImpl*> seen;
   for (const Offloaded& away : offloaded_) seen.insert(away.tensor.unsafeGetTensorImpl());
   const auto take = [&](const at::Tensor& tensor) {
-    if (tensor.defined() && tensor.numel() > 0 && mover_->is_on_device(tensor) && seen.insert(tensor.unsafeGetTensorImpl()).second) {
+    if (tensor.defined() && tensor.numel() > 0 && mover_->is_on_device(tensor) &&
+        seen.insert(tensor.unsafeGetTensorImpl()).second) {
       tensors.push_back(tensor);
     }
   };
@@ -125,9 +136,10 @@ void Offload::move_out(const std::vector<at::Tensor>& tensors) {
     throw UserError(ErrorKind::kEnvironment,
                     {.error = "training state could not be moved to host memory for a rollout",
                      .where = "custom.extra.rollout_matching.offload",
-                     .what = fmt::format("{} of {} tensors ({:.2f} GiB in total) were moved: {}", num_moved, tensors.size(),
-                                         gib(bytes_of(tensors)), reason),
-                     .fix = "free host memory, or set offload.offload_optimizer or offload.offload_model to false"});
+                     .what = fmt::format("{} of {} tensors ({:.2f} GiB in total) were moved: {}",
+                                         num_moved, tensors.size(), gib(bytes_of(tensors)), reason),
+                     .fix = "free host memory, or set offload.offload_optimizer or "
+                            "offload.offload_model to false"});
   }
 }
 
@@ -139,7 +151,8 @@ void Offload::move_back() {
   const at::NoGradGuard no_grad;
   const size_t num_all = offloaded_.size();
   try {
-    // From the end: returned tensors are forgotten at once, and a failure leaves exactly those that are still in host memory.
+    // From the end: returned tensors are forgotten at once, and a failure leaves exactly those that
+    // are still in host memory.
     while (!offloaded_.empty()) {
       const Offloaded& last = offloaded_.back();
       last.tensor.set_data(mover_->to_device(last.tensor, last.home));
@@ -148,12 +161,14 @@ void Offload::move_back() {
   } catch (const std::exception& error) {
     size_t bytes = 0;
     for (const Offloaded& away : offloaded_) bytes += away.tensor.nbytes();
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "training state could not return to the device after a rollout",
-                     .where = "custom.extra.rollout_matching.offload",
-                     .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}", offloaded_.size(), num_all,
-                                         gib(bytes), reason_of(error)),
-                     .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or stop other programs on the device"});
+    throw UserError(
+        ErrorKind::kEnvironment,
+        {.error = "training state could not return to the device after a rollout",
+         .where = "custom.extra.rollout_matching.offload",
+         .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}",
+                             offloaded_.size(), num_all, gib(bytes), reason_of(error)),
+         .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or stop other "
+                "programs on the device"});
   }
 }
 
@@ -168,7 +183,8 @@ OffloadScope::~OffloadScope() {
   } catch (const UserError& error) {
     // The pending exception takes precedence; this error must not end the program.
     const Problem& problem = error.problems().front();
-    if (offload_->options_.warn) offload_->options_.warn(fmt::format("{}: {}; {}", problem.error, problem.what, problem.fix));
+    if (offload_->options_.warn)
+      offload_->options_.warn(fmt::format("{}: {}; {}", problem.error, problem.what, problem.fix));
   }
 }
 

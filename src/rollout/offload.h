@@ -11,15 +11,19 @@
 
 namespace rematch {
 
-/// Moves bytes between device and host memory. The real one is make_tensor_mover(); tests record moves or let them fail.
+/// Moves bytes between device and host memory. The real one is make_tensor_mover(); tests record
+/// moves or let them fail.
 class TensorMover {
  public:
   virtual ~TensorMover() = default;
-  /// True when a tensor takes device memory, which moving it would free. (On a CPU everything is in host memory already.)
+  /// True when a tensor takes device memory, which moving it would free. (On a CPU everything is in
+  /// host memory already.)
   virtual bool is_on_device(const at::Tensor& tensor) const = 0;
-  /// A copy in host memory: same values, dtype, sizes and strides, separate storage. @throws c10::Error, std::bad_alloc
+  /// A copy in host memory: same values, dtype, sizes and strides, separate storage. @throws
+  /// c10::Error, std::bad_alloc
   virtual at::Tensor to_host(const at::Tensor& tensor) = 0;
-  /// A copy on `device` of what to_host() returned. @throws c10::Error when the device's memory is insufficient
+  /// A copy on `device` of what to_host() returned. @throws c10::Error when the device's memory is
+  /// insufficient
   virtual at::Tensor to_device(const at::Tensor& tensor, const at::Device& device) = 0;
   /// Returns memory cached by a device's allocator to the device, for other users.
   virtual void release_cached(const at::Device& device) = 0;
@@ -28,23 +32,28 @@ class TensorMover {
 /// Page-locked host memory where available, blocking copies, the caching allocator emptied.
 std::unique_ptr<TensorMover> make_tensor_mover();
 
-/// Keeps training state in host memory while a rollout engine with its own weights starts, receives the weights and generates
-/// (BEHAVIOUR 11). OffloadScope decides when; this class knows what to move and where it came from.
+/// Keeps training state in host memory while a rollout engine with its own weights starts, receives
+/// the weights and generates (BEHAVIOUR 11). OffloadScope decides when; this class knows what to
+/// move and where it came from.
 ///
-/// A tensor moves by exchanging its data (at::Tensor::set_data), so its holders (model, optimizer, tied head, autograd hooks)
-/// keep the same tensor throughout. Meanwhile it is an ordinary CPU tensor: weights can be read for the sync and saved.
-/// Not thread-safe.
+/// A tensor moves by exchanging its data (at::Tensor::set_data), so its holders (model, optimizer,
+/// tied head, autograd hooks) keep the same tensor throughout. Meanwhile it is an ordinary CPU
+/// tensor: weights can be read for the sync and saved. Not thread-safe.
 class Offload {
  public:
   using Tensors = std::function<std::vector<at::Tensor>()>;
   struct Options {
     OffloadSettings settings;
     std::function<void(const std::string&)>
-        warn;  ///< called when state cannot return while an exception is pending; must not throw; may be empty
+        /// called when state cannot return while an exception is pending; must not throw; may be
+        /// empty
+        warn;
   };
-  /// @param parameters  all of the model's, requested at every scope; a tied matrix may be listed twice and moves once
+  /// @param parameters  all of the model's, requested at every scope; a tied matrix may be listed
+  /// twice and moves once
   /// @param optimizer   tensors of the optimizer, requested likewise; empty: nothing is trained
-  Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover, Tensors optimizer = {});
+  Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover,
+          Tensors optimizer = {});
 
   /// Tensors that are in host memory now.
   int64_t num_offloaded() const { return static_cast<int64_t>(offloaded_.size()); }
@@ -77,7 +86,8 @@ class Offload {
 class OffloadScope {
  public:
   /// @param offload  null: nothing moves
-  /// @throws UserError (environment) when host memory is insufficient; everything is then back on its device
+  /// @throws UserError (environment) when host memory is insufficient; everything is then back on
+  /// its device
   explicit OffloadScope(Offload* offload);
   /// Restores the state if an exception prevented restore(). A failure goes to Options::warn.
   ~OffloadScope();
@@ -85,8 +95,8 @@ class OffloadScope {
   OffloadScope& operator=(const OffloadScope&) = delete;
 
   /// Restores everything; the regular end of the scope.
-  /// @throws UserError (environment) when device memory is insufficient; the values stay safe in host memory, and the next scope's end
-  /// tries again
+  /// @throws UserError (environment) when device memory is insufficient; the values stay safe in
+  /// host memory, and the next scope's end tries again
   void restore();
 
  private:

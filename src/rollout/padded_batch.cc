@@ -10,8 +10,12 @@
 namespace rematch {
 namespace {
 
-UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what, const std::string& fix) {
-  return UserError(ErrorKind::kData, {.error = error, .where = sample_name(prompt.sample_id, prompt.where), .what = what, .fix = fix});
+UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what,
+                     const std::string& fix) {
+  return UserError(ErrorKind::kData, {.error = error,
+                                      .where = sample_name(prompt.sample_id, prompt.where),
+                                      .what = what,
+                                      .fix = fix});
 }
 
 RowInput row_of(const Prompt& prompt) {
@@ -23,7 +27,8 @@ RowInput row_of(const Prompt& prompt) {
   return row;
 }
 
-// Pixels of every image of the batch, concatenated. `keep_alive` owns the memory that the copy reads.
+// Pixels of every image of the batch, concatenated. `keep_alive` owns the memory that the copy
+// reads.
 VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pixels) {
   VisionInput input;
   std::vector<std::shared_ptr<const Patches>> keep_alive;
@@ -32,10 +37,11 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
     for (const ImageRef& image : prompt.images) {
       auto patches = pixels(image);
       if (patches->grid_thw != image.grid_thw) {
-        throw bad_prompt(prompt, "an image's size differs from that of its prompt",
-                         fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1], patches->grid_thw[2],
-                                     image.grid_thw[1], image.grid_thw[2]),
-                         "do not change image files during a run");
+        throw bad_prompt(
+            prompt, "an image's size differs from that of its prompt",
+            fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1],
+                        patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
+            "do not change image files during a run");
       }
       input.grid_thw.push_back(patches->grid_thw);
       // from_blob takes a mutable pointer; cat below only reads.
@@ -51,27 +57,33 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
 }  // namespace
 
 void check_prompt(const Prompt& prompt, const ModelDescription& model) {
-  if (prompt.token_ids.empty()) throw bad_prompt(prompt, "a prompt is empty", "no token ids", "pass at least one token");
+  if (prompt.token_ids.empty())
+    throw bad_prompt(prompt, "a prompt is empty", "no token ids", "pass at least one token");
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     const TokenId id = prompt.token_ids[i];
     if (id >= 0 && id < model.text.vocab_size) continue;
-    throw bad_prompt(prompt, "a prompt has a token outside the model's vocabulary",
-                     fmt::format("id {} at position {}, vocab_size {}", id, i, model.text.vocab_size),
-                     "use the tokenizer of this checkpoint");
+    throw bad_prompt(
+        prompt, "a prompt has a token outside the model's vocabulary",
+        fmt::format("id {} at position {}, vocab_size {}", id, i, model.text.vocab_size),
+        "use the tokenizer of this checkpoint");
   }
   int64_t num_wanted = 0;
   for (const ImageRef& image : prompt.images) num_wanted += model.vision.num_tokens(image.grid_thw);
-  const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(), static_cast<int>(model.image_token_id));
+  const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(),
+                                      static_cast<int>(model.image_token_id));
   if (num_pads == num_wanted) return;
-  throw bad_prompt(prompt, "image pads and images of a prompt do not match",
-                   fmt::format("{} pads, {} images that need {}", num_pads, prompt.images.size(), num_wanted),
-                   "pass one image per image placeholder of the messages");
+  throw bad_prompt(
+      prompt, "image pads and images of a prompt do not match",
+      fmt::format("{} pads, {} images that need {}", num_pads, prompt.images.size(), num_wanted),
+      "pass one image per image placeholder of the messages");
 }
 
-PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, const PixelGetter& pixels) {
+PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model,
+                        const PixelGetter& pixels) {
   const auto num_rows = static_cast<int64_t>(prompts.size());
   int64_t num_columns = 0;
-  for (const Prompt& prompt : prompts) num_columns = std::max(num_columns, static_cast<int64_t>(prompt.token_ids.size()));
+  for (const Prompt& prompt : prompts)
+    num_columns = std::max(num_columns, static_cast<int64_t>(prompt.token_ids.size()));
 
   PaddedBatch batch;
   at::Tensor token_ids = at::zeros({num_rows, num_columns}, at::kLong);
@@ -85,7 +97,8 @@ PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model, con
     int64_t* const ids = token_ids.data_ptr<int64_t>() + row * num_columns + padding;
     std::copy(prompt.token_ids.begin(), prompt.token_ids.end(), ids);
     for (int64_t i = 0; i < len; ++i) {
-      if (ids[i] == model.description().image_token_id) visual_idx.push_back(row * num_columns + padding + i);
+      if (ids[i] == model.description().image_token_id)
+        visual_idx.push_back(row * num_columns + padding + i);
     }
     const at::Tensor positions_3T = model.positions_3T(row_of(prompt));
     batch.positions_3BP.select(1, row).narrow(1, padding, len).copy_(positions_3T);

@@ -14,10 +14,11 @@ constexpr std::string_view kKeyStart = "object_";
 
 void require_at_least(const char* key, int value, int least) {
   if (value >= least) return;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("repeat_terminate.{} is out of range", key),
-                                       .where = fmt::format("repeat_terminate.{}", key),
-                                       .what = fmt::format("{}", value),
-                                       .fix = fmt::format("use {} or more", least)});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = fmt::format("repeat_terminate.{} is out of range", key),
+                   .where = fmt::format("repeat_terminate.{}", key),
+                   .what = fmt::format("{}", value),
+                   .fix = fmt::format("use {} or more", least)});
 }
 
 }  // namespace
@@ -69,10 +70,12 @@ void check_repeat_guard_options(const RepeatGuardSettings& options) {
   require_at_least("max_object_keys", options.max_object_keys, 0);
 }
 
-RepeatGuard::RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer) : options_(options), tokenizer_(tokenizer) {
+RepeatGuard::RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer)
+    : options_(options), tokenizer_(tokenizer) {
   if (!options_.enabled) return;
   check_repeat_guard_options(options_);
-  REMATCH_CHECK(options_.max_object_keys == 0 || tokenizer_ != nullptr, "max_object_keys needs token bytes");
+  REMATCH_CHECK(options_.max_object_keys == 0 || tokenizer_ != nullptr,
+                "max_object_keys needs token bytes");
 }
 
 bool RepeatGuard::push(TokenId token_id) {
@@ -82,17 +85,20 @@ bool RepeatGuard::push(TokenId token_id) {
   const bool repeats = ids_.size() >= period && ids_[ids_.size() - period] == token_id;
   period_len_ = repeats ? period_len_ + 1 : 0;
   ids_.push_back(token_id);
-  if (options_.max_object_keys > 0 && tokenizer_->has_token(token_id)) keys_.feed(tokenizer_->token_bytes(token_id));
+  if (options_.max_object_keys > 0 && tokenizer_->has_token(token_id))
+    keys_.feed(tokenizer_->token_bytes(token_id));
 
   if (static_cast<int64_t>(ids_.size()) < options_.min_new_tokens) return false;
   if (run_len_ >= options_.max_consecutive_token_repeats) return true;
-  // The last n ids equal each of the r − 1 blocks before them exactly when n·(r − 1) ids in a row equal the id n earlier.
-  if (period_len_ >= static_cast<int64_t>(options_.ngram_size) * (options_.ngram_repeats - 1)) return true;
+  // The last n ids equal each of the r − 1 blocks before them exactly when n·(r − 1) ids in a row
+  // equal the id n earlier.
+  if (period_len_ >= static_cast<int64_t>(options_.ngram_size) * (options_.ngram_repeats - 1))
+    return true;
   return options_.max_object_keys > 0 && keys_.count() >= options_.max_object_keys;
 }
 
-RepeatGuard::Cut RepeatGuard::cut(const std::vector<TokenId>& generated_ids, const RepeatGuardSettings& options,
-                                  const Tokenizer* tokenizer) {
+RepeatGuard::Cut RepeatGuard::cut(const std::vector<TokenId>& generated_ids,
+                                  const RepeatGuardSettings& options, const Tokenizer* tokenizer) {
   RepeatGuard guard(options, tokenizer);
   for (size_t i = 0; i < generated_ids.size(); ++i) {
     if (guard.push(generated_ids[i])) return {.num_kept = i + 1, .triggered = true};

@@ -9,8 +9,9 @@ namespace rematch {
 
 class Tokenizer;
 
-/// Counts completed `"object_…"` keys in text that arrives in pieces. A key counts at its closing quote; a string that is a value (after
-/// a colon or inside an array) is not one, whatever it contains.
+/// Counts completed `"object_…"` keys in text that arrives in pieces. A key counts at its closing
+/// quote; a string that is a value (after a colon or inside an array) is not one, whatever it
+/// contains.
 class ObjectKeyCounter {
  public:
   /// @param bytes  the next piece; may split characters, escapes and keys anywhere
@@ -31,23 +32,26 @@ class ObjectKeyCounter {
   int count_ = 0;
 };
 
-/// Watches one row's generated ids and detects repetition (BEHAVIOUR 4.5). Torch-free, O(1) per token and byte.
+/// Watches one row's generated ids and detects repetition (BEHAVIOUR 4.5). Torch-free, O(1) per
+/// token and byte.
 class RepeatGuard {
  public:
-  /// @param tokenizer  provides token bytes for `max_object_keys`; must outlive the guard; may be null when there is no such cap
+  /// @param tokenizer  provides token bytes for `max_object_keys`; must outlive the guard; may be
+  /// null when there is no such cap
   /// @throws UserError (config) for options out of range
   RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer);
 
   /// Accepts the next generated id. @return true when the row ends with this token (which is kept)
   bool push(TokenId token_id);
 
-  /// The same rule for an engine that returns whole answers. @return how many of the first ids are kept; `ids.size()` and
-  /// `triggered = false` when the guard never fires
+  /// The same rule for an engine that returns whole answers. @return how many of the first ids are
+  /// kept; `ids.size()` and `triggered = false` when the guard never fires
   struct Cut {
     size_t num_kept = 0;
     bool triggered = false;
   };
-  static Cut cut(const std::vector<TokenId>& generated_ids, const RepeatGuardSettings& options, const Tokenizer* tokenizer);
+  static Cut cut(const std::vector<TokenId>& generated_ids, const RepeatGuardSettings& options,
+                 const Tokenizer* tokenizer);
 
  private:
   RepeatGuardSettings options_;

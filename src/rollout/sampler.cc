@@ -16,20 +16,24 @@ namespace {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 constexpr double kNearTie = 1e-5;
-// Separates this stream from others that use (seed, epoch, sample), such as the random object ordering.
+// Separates this stream from others that use (seed, epoch, sample), such as the random object
+// ordering.
 constexpr uint64_t kRolloutStream = 0x726F6C6C6F7574ULL;
 
 [[noreturn]] void refuse(const char* key, const std::string& found, const char* legal) {
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
+                                       .where = key,
+                                       .what = found,
+                                       .fix = fmt::format("use {}", legal)});
 }
 
-// An upper bound of −log(−log u) for u = (bits >> 11)·2⁻⁵³, from the leading ones of `bits` alone: with w = 1 − u,
-// −log u ≥ w, so the noise is at most −log w, and w ≥ 2^−(leading ones + 1).
+// An upper bound of −log(−log u) for u = (bits >> 11)·2⁻⁵³, from the leading ones of `bits` alone:
+// with w = 1 − u, −log u ≥ w, so the noise is at most −log w, and w ≥ 2^−(leading ones + 1).
 double noise_bound(uint64_t bits) { return 0.693147180559945309 * (std::countl_one(bits) + 1); }
 
 struct Extremes {
-  float best = kRemoved, second = kRemoved, lowest = -kRemoved;  // second: of the others, equal ones included
+  // second: of the others, equal ones included
+  float best = kRemoved, second = kRemoved, lowest = -kRemoved;
 
   void take(float logit) {
     const float lesser = logit < best ? logit : best;
@@ -78,17 +82,23 @@ void check_sampling_options(const GenerateOptions& options) {
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) {
     refuse("temperature", fmt::format("{}", options.temperature), "0 (greedy) or more");
   }
-  if (!(options.top_p >= 0 && options.top_p <= 1)) refuse("top_p", fmt::format("{}", options.top_p), "a value from 0 to 1 (1 = off)");
-  if (options.top_k < 0) refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or off");
+  if (!(options.top_p >= 0 && options.top_p <= 1))
+    refuse("top_p", fmt::format("{}", options.top_p), "a value from 0 to 1 (1 = off)");
+  if (options.top_k < 0)
+    refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or off");
   if (!(options.repetition_penalty > 0) || !std::isfinite(options.repetition_penalty)) {
-    refuse("repetition_penalty", fmt::format("{}", options.repetition_penalty), "a value above 0 (1.0 = off)");
+    refuse("repetition_penalty", fmt::format("{}", options.repetition_penalty),
+           "a value above 0 (1.0 = off)");
   }
-  if (options.max_new_tokens < 1) refuse("max_new_tokens", fmt::format("{}", options.max_new_tokens), "1 or more");
-  if (options.batch_size < 1) refuse("rollout_generate_batch_size", fmt::format("{}", options.batch_size), "1 or more");
+  if (options.max_new_tokens < 1)
+    refuse("max_new_tokens", fmt::format("{}", options.max_new_tokens), "1 or more");
+  if (options.batch_size < 1)
+    refuse("rollout_generate_batch_size", fmt::format("{}", options.batch_size), "1 or more");
 }
 
 SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size)
-    : key_(random_key({options.seed, kRolloutStream, static_cast<uint64_t>(prompt.epoch), static_cast<uint64_t>(prompt.sample_id)})),
+    : key_(random_key({options.seed, kRolloutStream, static_cast<uint64_t>(prompt.epoch),
+                       static_cast<uint64_t>(prompt.sample_id)})),
       penalises_(options.repetition_penalty != 1.0),
       who_(sample_name(prompt.sample_id, prompt.where)) {
   if (!penalises_) return;
@@ -97,12 +107,16 @@ SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int
 }
 
 void SamplerRow::remember(TokenId token_id) {
-  if (token_id < 0 || static_cast<size_t>(token_id) >= seen_.size() || seen_[static_cast<size_t>(token_id)]) return;
+  if (token_id < 0 || static_cast<size_t>(token_id) >= seen_.size() ||
+      seen_[static_cast<size_t>(token_id)])
+    return;
   seen_[static_cast<size_t>(token_id)] = true;
   seen_ids_.push_back(token_id);
 }
 
-Sampler::Sampler(const GenerateOptions& options) : options_(options) { check_sampling_options(options); }
+Sampler::Sampler(const GenerateOptions& options) : options_(options) {
+  check_sampling_options(options);
+}
 
 TokenId Sampler::next(std::span<float> logits_V, SamplerRow& row) {
   process(logits_V, row);
@@ -113,16 +127,21 @@ TokenId Sampler::next(std::span<float> logits_V, SamplerRow& row) {
 }
 
 void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
-  const auto is_bad = [](float logit) { return !(std::abs(logit) <= std::numeric_limits<float>::max()); };
+  const auto is_bad = [](float logit) {
+    return !(std::abs(logit) <= std::numeric_limits<float>::max());
+  };
   int num_bad = 0;
-  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;  // no early exit, so that compilers vectorise it
+  // no early exit, so that compilers vectorise it
+  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;
   if (num_bad > 0) {
     const auto i = std::find_if(logits_V.begin(), logits_V.end(), is_bad) - logits_V.begin();
-    throw UserError(ErrorKind::kData,
-                    {.error = "a logit of the model is not finite",
-                     .where = row.who_,
-                     .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_, logits_V[static_cast<size_t>(i)]),
-                     .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "a logit of the model is not finite",
+         .where = row.who_,
+         .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_,
+                             logits_V[static_cast<size_t>(i)]),
+         .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
   }
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const TokenId id : row.seen_ids_) {
@@ -153,14 +172,16 @@ void Sampler::cool(std::span<float> logits_V) const {
 void Sampler::keep_top_k(std::span<float> logits_V) {
   const auto k = std::min(static_cast<size_t>(options_.top_k), logits_V.size());
   scratch_.assign(logits_V.begin(), logits_V.end());
-  std::nth_element(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(k - 1), scratch_.end(), std::greater<>());
+  std::nth_element(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(k - 1),
+                   scratch_.end(), std::greater<>());
   const float threshold = scratch_[k - 1];
   for (float& logit : logits_V) {
     if (logit < threshold) logit = kRemoved;
   }
 }
 
-// Removes, from the least likely up, every token at which the cumulative probability is still ≤ 1 − top_p; the best one is always kept.
+// Removes, from the least likely up, every token at which the cumulative probability is still ≤ 1 −
+// top_p; the best one is always kept.
 void Sampler::keep_top_p(std::span<float> logits_V) {
   const float largest = *std::max_element(logits_V.begin(), logits_V.end());
   double total = 0;
@@ -180,7 +201,9 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
     }
   }
   const auto logit_of = [&](TokenId id) { return logits_V[static_cast<size_t>(id)]; };
-  std::sort(order_.begin(), order_.end(), [&](int a, int b) { return logit_of(a) != logit_of(b) ? logit_of(a) < logit_of(b) : a < b; });
+  std::sort(order_.begin(), order_.end(), [&](int a, int b) {
+    return logit_of(a) != logit_of(b) ? logit_of(a) < logit_of(b) : a < b;
+  });
   for (size_t i = 0; i + 1 < order_.size(); ++i) {
     cumulated += std::exp(static_cast<double>(logit_of(order_[i])) - largest);
     if (cumulated > removable) break;
@@ -191,9 +214,12 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
 TokenId Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
   REMATCH_CHECK(!logits_V.empty(), row.who_);
   const Extremes found = extremes(logits_V);
-  const double largest_magnitude = std::max(std::abs(static_cast<double>(found.best)), std::abs(static_cast<double>(found.lowest)));
-  if (static_cast<double>(found.best) - found.second < kNearTie * largest_magnitude) ++num_near_ties_;
-  return static_cast<int>(std::find(logits_V.begin(), logits_V.end(), found.best) - logits_V.begin());
+  const double largest_magnitude = std::max(std::abs(static_cast<double>(found.best)),
+                                            std::abs(static_cast<double>(found.lowest)));
+  if (static_cast<double>(found.best) - found.second < kNearTie * largest_magnitude)
+    ++num_near_ties_;
+  return static_cast<int>(std::find(logits_V.begin(), logits_V.end(), found.best) -
+                          logits_V.begin());
 }
 
 TokenId Sampler::draw(std::span<const float> logits_V, const SamplerRow& row) const {

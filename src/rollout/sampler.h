@@ -9,10 +9,12 @@
 
 namespace rematch {
 
-/// The sampler's state of one sequence: its sample and the ids that the repetition penalty has seen.
+/// The sampler's state of one sequence: its sample and the ids that the repetition penalty has
+/// seen.
 class SamplerRow {
  public:
-  /// @param prompt      names the sequence (epoch, sample_id, where) and provides the first ids of the penalty
+  /// @param prompt      names the sequence (epoch, sample_id, where) and provides the first ids of
+  /// the penalty
   /// @param vocab_size  ids beyond it cannot be generated and are not remembered
   SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size);
 
@@ -30,27 +32,32 @@ class SamplerRow {
   std::string who_;                ///< sample and place, for errors
 };
 
-/// Chooses the next token of a sequence from its logits (BEHAVIOUR 4.1, 4.7). Torch-free; works in place on float32 logits.
+/// Chooses the next token of a sequence from its logits (BEHAVIOUR 4.1, 4.7). Torch-free; works in
+/// place on float32 logits.
 ///
-/// Order and arithmetic are those of transformers' processors: repetition penalty, then (only when sampling) temperature, top_k, top_p.
-/// Greedy takes the first of equal maxima. Sampling takes argmax(logit + Gumbel noise), which draws from the same distribution as a
-/// walk along the cumulative sum but lets rounding differences between batch sizes matter only where two perturbed logits nearly tie.
-/// Noise is keyed by (seed, epoch, sample_id, position, token id): the same sample gives the same tokens whatever its batch.
-/// One sampler serves any number of rows; not thread-safe.
+/// Order and arithmetic are those of transformers' processors: repetition penalty, then (only when
+/// sampling) temperature, top_k, top_p. Greedy takes the first of equal maxima. Sampling takes
+/// argmax(logit + Gumbel noise), which draws from the same distribution as a walk along the
+/// cumulative sum but lets rounding differences between batch sizes matter only where two perturbed
+/// logits nearly tie. Noise is keyed by (seed, epoch, sample_id, position, token id): the same
+/// sample gives the same tokens whatever its batch. One sampler serves any number of rows; not
+/// thread-safe.
 class Sampler {
  public:
   /// @throws UserError (config) for options out of range, see check_sampling_options()
   explicit Sampler(const GenerateOptions& options);
 
-  /// Next token of `row`; `logits_V` is overwritten. @throws UserError (data) naming the sample when a logit is not finite.
-  /// Cost: O(V), with top_p O(V + k log k) for the k tokens that can matter.
+  /// Next token of `row`; `logits_V` is overwritten. @throws UserError (data) naming the sample
+  /// when a logit is not finite. Cost: O(V), with top_p O(V + k log k) for the k tokens that can
+  /// matter.
   TokenId next(std::span<float> logits_V, SamplerRow& row);
 
-  /// What `next` draws from: logits after penalty, temperature, top_k and top_p; removed entries are -inf. For tests and other engines.
+  /// What `next` draws from: logits after penalty, temperature, top_k and top_p; removed entries
+  /// are -inf. For tests and other engines.
   void process(std::span<float> logits_V, const SamplerRow& row);
 
-  /// Greedy choices so far where the two best logits differed by less than 1e-5 of the largest magnitude: only there may another
-  /// implementation choose differently.
+  /// Greedy choices so far where the two best logits differed by less than 1e-5 of the largest
+  /// magnitude: only there may another implementation choose differently.
   int64_t num_near_ties() const { return num_near_ties_; }
 
  private:
@@ -66,7 +73,8 @@ class Sampler {
   int64_t num_near_ties_ = 0;
 };
 
-/// Checks ranges: temperature ≥ 0, 0 ≤ top_p ≤ 1, top_k ≥ 0, repetition_penalty > 0, max_new_tokens ≥ 1, batch_size ≥ 1.
+/// Checks ranges: temperature ≥ 0, 0 ≤ top_p ≤ 1, top_k ≥ 0, repetition_penalty > 0, max_new_tokens
+/// ≥ 1, batch_size ≥ 1.
 /// @throws UserError (config) naming the key
 void check_sampling_options(const GenerateOptions& options);
 

@@ -7,7 +7,8 @@ namespace rematch {
 
 /// When a recurring event happens (`eval_strategy`, `save_strategy`).
 enum class When { kSteps, kEpoch, kBest, kNever };
-inline constexpr EnumName<When> kWhens[] = {{When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
+inline constexpr EnumName<When> kWhens[] = {
+    {When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
 constexpr std::span<const EnumName<When>> names_of(When) { return kWhens; }
 
 /// How long to train and when to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).

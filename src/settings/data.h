@@ -12,24 +12,31 @@ enum class ObjectOrdering {
   kSorted,  ///< stable by (min y, min x) over all vertices
   kRandom,  ///< reshuffled each epoch
 };
-inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {{ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"}};
-constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) { return kObjectOrderings; }
+inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {
+    {ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"}};
+constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) {
+  return kObjectOrderings;
+}
 
 /// What training does when an image cannot be used in the middle of a run (`data.on_bad_sample`).
 enum class OnBadSample {
   kStop,  ///< it stops with its state saved
   kSkip,  ///< it leaves the sample out, says so and counts it
 };
-inline constexpr EnumName<OnBadSample> kOnBadSamples[] = {{OnBadSample::kStop, "stop"}, {OnBadSample::kSkip, "skip"}};
+inline constexpr EnumName<OnBadSample> kOnBadSamples[] = {{OnBadSample::kStop, "stop"},
+                                                          {OnBadSample::kSkip, "skip"}};
 constexpr std::span<const EnumName<OnBadSample>> names_of(OnBadSample) { return kOnBadSamples; }
 
-/// What is done with samples that are longer than `global_max_length` (`template.truncation_strategy`); nothing is ever truncated.
+/// What is done with samples that are longer than `global_max_length`
+/// (`template.truncation_strategy`); nothing is ever truncated.
 enum class LongSamples {
   kRaise,   ///< an error that lists them
   kDelete,  ///< they are dropped and counted
 };
-inline constexpr EnumName<LongSamples> kLongSamples[] = {
-    {LongSamples::kRaise, "raise"}, {LongSamples::kDelete, "delete"}, {LongSamples::kRaise, "right"}, {LongSamples::kRaise, "left"}};
+inline constexpr EnumName<LongSamples> kLongSamples[] = {{LongSamples::kRaise, "raise"},
+                                                         {LongSamples::kDelete, "delete"},
+                                                         {LongSamples::kRaise, "right"},
+                                                         {LongSamples::kRaise, "left"}};
 constexpr std::span<const EnumName<LongSamples>> names_of(LongSamples) { return kLongSamples; }
 
 /// Which records are read (`custom.*_jsonl`, `.*_sample_limit`).
@@ -41,7 +48,8 @@ struct DataSettings {
   LongSamples truncation_strategy = LongSamples::kRaise;
   ObjectOrdering object_ordering = ObjectOrdering::kSorted;
   OnBadSample on_bad_sample = OnBadSample::kStop;
-  double coord_input_noise = 0;  ///< ≥ 0, bins: standard deviation on coordinates shown where training teaches the full truth
+  /// ≥ 0, bins: standard deviation on coordinates shown where training teaches the full truth
+  double coord_input_noise = 0;
 
   bool operator==(const DataSettings&) const = default;
 };
@@ -49,29 +57,35 @@ struct DataSettings {
 /// The prompts (`template.system`, `custom.user_prompt`).
 struct PromptSettings {
   std::optional<std::string> system_prompt;  ///< none = built in
-  std::optional<std::string> user_prompt;    ///< the text itself, also when the key named a file; none = built in
+  /// the text itself, also when the key named a file; none = built in
+  std::optional<std::string> user_prompt;
 
   bool operator==(const PromptSettings&) const = default;
 };
 
-/// What is done with an image whose size the model's image processor would change (`template.image_resize`).
+/// What is done with an image whose size the model's image processor would change
+/// (`template.image_resize`).
 enum class ImageResize {
   kProcessor,  ///< it is resized as the processor does
   kRefuse,     ///< it is an error
 };
-inline constexpr EnumName<ImageResize> kImageResizes[] = {{ImageResize::kProcessor, "processor"}, {ImageResize::kRefuse, "refuse"}};
+inline constexpr EnumName<ImageResize> kImageResizes[] = {{ImageResize::kProcessor, "processor"},
+                                                          {ImageResize::kRefuse, "refuse"}};
 constexpr std::span<const EnumName<ImageResize>> names_of(ImageResize) { return kImageResizes; }
 
-/// Which of transformers' two image processors is followed to the bit (`template.image_backend`): they differ by a grey level here and
-/// there in a resized image, and by the last bit of a normalised value.
+/// Which of transformers' two image processors is followed to the bit (`template.image_backend`):
+/// they differ by a grey level here and there in a resized image, and by the last bit of a
+/// normalised value.
 enum class ImageBackend {
   kTorchvision,  ///< transformers' choice where torchvision is installed; vLLM's too
   kPil,          ///< its choice elsewhere
 };
-inline constexpr EnumName<ImageBackend> kImageBackends[] = {{ImageBackend::kTorchvision, "torchvision"}, {ImageBackend::kPil, "pil"}};
+inline constexpr EnumName<ImageBackend> kImageBackends[] = {
+    {ImageBackend::kTorchvision, "torchvision"}, {ImageBackend::kPil, "pil"}};
 constexpr std::span<const EnumName<ImageBackend>> names_of(ImageBackend) { return kImageBackends; }
 
-/// How images become pixels (`template.*`); whatever is not said here comes from the model directory.
+/// How images become pixels (`template.*`); whatever is not said here comes from the model
+/// directory.
 struct ImageSettings {
   ImageResize image_resize = ImageResize::kProcessor;
   ImageBackend image_backend = ImageBackend::kTorchvision;

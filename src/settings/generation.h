@@ -17,8 +17,9 @@ struct RepeatGuardSettings {
 
 /// Settings of the `native` backend only. None of them changes an answer.
 struct NativeSettings {
-  int max_num_seqs = 64;    ///< sequences decoded together, ≥ 1
-  double kv_cache_gib = 0;  ///< upper limit of the key/value cache; 0 = by free memory and the needs of the prompts
+  int max_num_seqs = 64;  ///< sequences decoded together, ≥ 1
+  /// upper limit of the key/value cache; 0 = by free memory and the needs of the prompts
+  double kv_cache_gib = 0;
 
   // Without a key.
   int block_len = 16;        ///< tokens of a cache block, ≥ 1
@@ -29,7 +30,8 @@ struct NativeSettings {
   bool operator==(const NativeSettings&) const = default;
 };
 
-/// How to decode; the same for every backend. Names are the keys under `custom.extra.rollout_matching`.
+/// How to decode; the same for every backend. Names are the keys under
+/// `custom.extra.rollout_matching`.
 struct GenerationSettings {
   int max_new_tokens = 512;
   double temperature = 0.0;  ///< 0 = greedy

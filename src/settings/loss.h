@@ -10,41 +10,50 @@ namespace rematch {
 
 /// How sums become the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).
 enum class LossNormalization {
-  kWindow,  ///< divided by the window's counts: independent of packing and of the split into micro-batches
-  kRow,     ///< mean per row, averaged over the window's rows
+  /// divided by the window's counts: independent of packing and of the split into micro-batches
+  kWindow,
+  kRow,  ///< mean per row, averaged over the window's rows
 };
-inline constexpr EnumName<LossNormalization> kLossNormalizations[] = {{LossNormalization::kWindow, "window"},
-                                                                      {LossNormalization::kRow, "row"}};
-constexpr std::span<const EnumName<LossNormalization>> names_of(LossNormalization) { return kLossNormalizations; }
+inline constexpr EnumName<LossNormalization> kLossNormalizations[] = {
+    {LossNormalization::kWindow, "window"}, {LossNormalization::kRow, "row"}};
+constexpr std::span<const EnumName<LossNormalization>> names_of(LossNormalization) {
+  return kLossNormalizations;
+}
 
-/// The ONE description of a setting of a loss: a number. The term that reads it names it, and the keys of the configuration, their
-/// documentation and the options of `rematch stage loss` are made from it. It stands in the file of its loss, and is then the key
-/// `custom.loss.NAME`; those of the losses on coord slots stand here, because their keys lie elsewhere (CoordLossKey).
+/// The ONE description of a setting of a loss: a number. The term that reads it names it, and the
+/// keys of the configuration, their documentation and the options of `rematch stage loss` are made
+/// from it. It stands in the file of its loss, and is then the key `custom.loss.NAME`; those of the
+/// losses on coord slots stand here, because their keys lie elsewhere (CoordLossKey).
 struct LossKey {
   struct Bounds {
     double low, high;
   };
   const char* name = "";
-  double fallback = 0;           ///< infinity: none (null in a configuration)
-  double low = 0;                ///< least value for which the loss is defined
-  bool excludes_low = false;     ///< `low` itself is not legal
-  std::optional<Bounds> closer;  ///< what a configuration may say, where that is less than the loss can compute
-  const char* meaning = "";      ///< one line
+  double fallback = 0;        ///< infinity: none (null in a configuration)
+  double low = 0;             ///< least value for which the loss is defined
+  bool excludes_low = false;  ///< `low` itself is not legal
+  /// what a configuration may say, where that is less than the loss can compute
+  std::optional<Bounds> closer;
+  const char* meaning = "";  ///< one line
 };
 
 /// Settings of losses, by LossKey::name; absent ones have their defaults.
 using LossSettings = std::map<std::string, double>;
 
-inline constexpr LossKey kSoftCeWeight{.name = "soft_ce_weight",
-                                       .fallback = 1,
-                                       .closer = LossKey::Bounds{0, 1e6},
-                                       .meaning = "weight of the soft cross-entropy of a coord slot"};
-inline constexpr LossKey kW1Weight{
-    .name = "w1_weight", .fallback = 1, .closer = LossKey::Bounds{0, 1e6}, .meaning = "weight of the Wasserstein-1 distance"};
-inline constexpr LossKey kGateWeight{.name = "gate_weight",
-                                     .fallback = 1,
-                                     .closer = LossKey::Bounds{0, 1e6},
-                                     .meaning = "weight of the gate loss (mass outside the coord tokens)"};
+inline constexpr LossKey kSoftCeWeight{
+    .name = "soft_ce_weight",
+    .fallback = 1,
+    .closer = LossKey::Bounds{0, 1e6},
+    .meaning = "weight of the soft cross-entropy of a coord slot"};
+inline constexpr LossKey kW1Weight{.name = "w1_weight",
+                                   .fallback = 1,
+                                   .closer = LossKey::Bounds{0, 1e6},
+                                   .meaning = "weight of the Wasserstein-1 distance"};
+inline constexpr LossKey kGateWeight{
+    .name = "gate_weight",
+    .fallback = 1,
+    .closer = LossKey::Bounds{0, 1e6},
+    .meaning = "weight of the gate loss (mass outside the coord tokens)"};
 inline constexpr LossKey kCoordTemperature{.name = "temperature_coord",
                                            .fallback = 1,
                                            .excludes_low = true,
@@ -55,19 +64,22 @@ inline constexpr LossKey kTargetSigma{.name = "target_sigma",
                                       .excludes_low = true,
                                       .closer = LossKey::Bounds{1e-2, 1e4},
                                       .meaning = "width of the target in bins"};
-inline constexpr LossKey kTargetTruncate{.name = "target_truncate",
-                                         .fallback = std::numeric_limits<double>::infinity(),
-                                         .meaning = "the target is truncated beyond this many bins; null: nowhere"};
+inline constexpr LossKey kTargetTruncate{
+    .name = "target_truncate",
+    .fallback = std::numeric_limits<double>::infinity(),
+    .meaning = "the target is truncated beyond this many bins; null: nowhere"};
 
-/// A setting of the losses on coord slots (BEHAVIOUR 8.2) has two keys: one in `custom.coord_soft_ce_w1`, and one under its name in
-/// `custom.extra.rollout_matching`, which overrides it in stage 2.
+/// A setting of the losses on coord slots (BEHAVIOUR 8.2) has two keys: one in
+/// `custom.coord_soft_ce_w1`, and one under its name in `custom.extra.rollout_matching`, which
+/// overrides it in stage 2.
 struct CoordLossKey {
   LossKey key;
   const char* shared_name;  ///< in `custom.coord_soft_ce_w1`
   bool is_weight = false;   ///< 0 where `custom.coord_soft_ce_w1.enabled` is false
 };
-inline constexpr CoordLossKey kCoordLossKeys[] = {{kSoftCeWeight, "soft_ce_weight", true}, {kW1Weight, "w1_weight", true},
-                                                  {kGateWeight, "gate_weight", true},      {kCoordTemperature, "temperature"},
-                                                  {kTargetSigma, "target_sigma"},          {kTargetTruncate, "target_truncate"}};
+inline constexpr CoordLossKey kCoordLossKeys[] = {
+    {kSoftCeWeight, "soft_ce_weight", true}, {kW1Weight, "w1_weight", true},
+    {kGateWeight, "gate_weight", true},      {kCoordTemperature, "temperature"},
+    {kTargetSigma, "target_sigma"},          {kTargetTruncate, "target_truncate"}};
 
 }  // namespace rematch

@@ -9,15 +9,18 @@ namespace rematch {
 
 /// `model.torch_dtype`.
 enum class ModelDtype { kAuto, kBfloat16, kFloat32 };
-inline constexpr EnumName<ModelDtype> kModelDtypes[] = {
-    {ModelDtype::kAuto, "auto"}, {ModelDtype::kBfloat16, "bfloat16"}, {ModelDtype::kFloat32, "float32"}};
+inline constexpr EnumName<ModelDtype> kModelDtypes[] = {{ModelDtype::kAuto, "auto"},
+                                                        {ModelDtype::kBfloat16, "bfloat16"},
+                                                        {ModelDtype::kFloat32, "float32"}};
 constexpr std::span<const EnumName<ModelDtype>> names_of(ModelDtype) { return kModelDtypes; }
 
 /// `model.*` and the cap on lengths.
 struct ModelSettings {
-  std::string directory;                     ///< Hugging Face directory, relative to the current one
-  ModelDtype dtype = ModelDtype::kAuto;      ///< kAuto: bfloat16 on GPU, float32 on CPU
-  std::optional<int64_t> global_max_length;  ///< tokens of a segment and of a packed row; none = no cap
+  /// Hugging Face directory, relative to the current one
+  std::string directory;
+  ModelDtype dtype = ModelDtype::kAuto;  ///< kAuto: bfloat16 on GPU, float32 on CPU
+  /// tokens of a segment and of a packed row; none = no cap
+  std::optional<int64_t> global_max_length;
   bool gradient_checkpointing = false;
 
   bool operator==(const ModelSettings&) const = default;

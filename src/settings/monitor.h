@@ -5,7 +5,8 @@
 
 namespace rematch {
 
-/// Pictures and texts of some rollouts while training (`custom.extra.rollout_matching.monitor_dump`); changes no result.
+/// Pictures and texts of some rollouts while training
+/// (`custom.extra.rollout_matching.monitor_dump`); changes no result.
 struct MonitorSettings {
   bool enabled = false;
   std::optional<int64_t> every_steps;  ///< none = logging_steps

@@ -20,7 +20,9 @@ struct OptimSettings {
   double weight_decay = 0.1;         ///< not for norms and biases
   AdamWSettings adam;
   double max_grad_norm = 1.0;  ///< ≤ 0: gradients are measured, not clipped
-  int zero_stage = 0;          ///< over several ranks: 0 = optimizer state whole on each, 1 and 2 = sharded; no number depends on it
+  /// over several ranks: 0 = optimizer state whole on each, 1 and 2 = sharded; no number depends on
+  /// it
+  int zero_stage = 0;
 
   bool operator==(const OptimSettings&) const = default;
 };

@@ -10,14 +10,20 @@ namespace rematch {
 /// Where a run writes.
 struct OutputSettings {
   std::string output_dir = "output";
-  bool add_version = false;             ///< `vN-YYYYMMDD-HHMMSS` between the two, N one above the largest there is
+  /// `vN-YYYYMMDD-HHMMSS` between the two, N one above the largest there is
+  bool add_version = false;
   std::optional<std::string> run_name;  ///< none or empty: no extra level
   std::string logging_dir;              ///< of TensorBoard events
   std::vector<std::string> report_to{"tensorboard"};
-  std::string run_dir;  ///< output_dir[/vN-date-time][/run_name]; has no key of its own, see run_directory()
+  /// output_dir[/vN-date-time][/run_name]; has no key of its own, see run_directory()
+  std::string run_dir;
 
-  bool wants_wandb() const { return std::find(report_to.begin(), report_to.end(), "wandb") != report_to.end(); }
-  bool wants_tensorboard() const { return std::find(report_to.begin(), report_to.end(), "tensorboard") != report_to.end(); }
+  bool wants_wandb() const {
+    return std::find(report_to.begin(), report_to.end(), "wandb") != report_to.end();
+  }
+  bool wants_tensorboard() const {
+    return std::find(report_to.begin(), report_to.end(), "tensorboard") != report_to.end();
+  }
   bool operator==(const OutputSettings&) const = default;
 };
 
@@ -26,7 +32,8 @@ struct CheckpointSettings {
   int64_t save_total_limit = 0;                       ///< 0 = all are kept
   bool save_only_model = false;                       ///< no training state
   std::optional<std::string> resume_from_checkpoint;  ///< "latest" or a checkpoint directory
-  std::optional<std::string> resume_optimizer_from;   ///< checkpoint directory of another run whose AdamW averages a new run starts with
+  /// checkpoint directory of another run whose AdamW averages a new run starts with
+  std::optional<std::string> resume_optimizer_from;
 
   bool operator==(const CheckpointSettings&) const = default;
 };
@@ -37,7 +44,8 @@ struct EvaluationSettings {
   std::string metric_for_best_model;  ///< with its `eval_` prefix; empty = none
   bool greater_is_better = true;
   bool eval_on_start = false;  ///< an evaluation before the first step
-  bool stop_on_harm = false;   ///< an evaluation that is worse than the start ends the run (evaluate/health.h)
+  /// an evaluation that is worse than the start ends the run (evaluate/health.h)
+  bool stop_on_harm = false;
 
   bool operator==(const EvaluationSettings&) const = default;
 };

@@ -5,29 +5,40 @@ namespace rematch {
 
 /// How the segments that share a row are chosen (`packing_selector`, BEHAVIOUR 9.3).
 enum class PackingSelector {
-  kBinpacking,  ///< the better of fifo and constant-volume best-fit-decreasing: the specification's rule
-  kOptimal,     ///< exact: largest total, then fewest segments, then the lexicographically smallest indices
-  kFifo,        ///< the oldest, then every later segment that still fits
+  /// the better of fifo and constant-volume best-fit-decreasing: the specification's rule
+  kBinpacking,
+  /// exact: largest total, then fewest segments, then the lexicographically smallest indices
+  kOptimal,
+  kFifo,  ///< the oldest, then every later segment that still fits
 };
 inline constexpr EnumName<PackingSelector> kPackingSelectors[] = {
-    {PackingSelector::kBinpacking, "binpacking"}, {PackingSelector::kOptimal, "optimal"}, {PackingSelector::kFifo, "fifo"}};
-constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) { return kPackingSelectors; }
+    {PackingSelector::kBinpacking, "binpacking"},
+    {PackingSelector::kOptimal, "optimal"},
+    {PackingSelector::kFifo, "fifo"}};
+constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) {
+  return kPackingSelectors;
+}
 
 /// Which segments may share a row (`post_rollout_pack_scope`).
 enum class PackScope {
-  kMicroBatch,  ///< each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
-  kCarry,       ///< `micro`, the specification's carry mode: after each micro-batch one row is selected, the other segments keep waiting
-  kWindow,      ///< `window`: as many rows as the window needs, nothing is left waiting
+  /// each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
+  kMicroBatch,
+  /// `micro`, the specification's carry mode: after each micro-batch one row is selected, the other
+  /// segments keep waiting
+  kCarry,
+  kWindow,  ///< `window`: as many rows as the window needs, nothing is left waiting
 };
-inline constexpr EnumName<PackScope> kPackScopes[] = {{PackScope::kCarry, "micro"}, {PackScope::kWindow, "window"}};
+inline constexpr EnumName<PackScope> kPackScopes[] = {{PackScope::kCarry, "micro"},
+                                                      {PackScope::kWindow, "window"}};
 constexpr std::span<const EnumName<PackScope>> names_of(PackScope) { return kPackScopes; }
 
 /// `training.packing*` and stage 2's keys of packing.
 struct PackSettings {
   bool enabled = false;
-  int buffer = 512;              ///< segments (stage 1: samples) that wait for a row, ≥ 1
-  double min_fill_ratio = 0.65;  ///< (0, 1]; a lower fill gives a warning; in stage 1 such a last row of an epoch is dropped
-  bool drop_last = true;         ///< stage 1: drop that last row
+  int buffer = 512;  ///< segments (stage 1: samples) that wait for a row, ≥ 1
+  /// (0, 1]; a lower fill gives a warning; in stage 1 such a last row of an epoch is dropped
+  double min_fill_ratio = 0.65;
+  bool drop_last = true;  ///< stage 1: drop that last row
   PackingSelector selector = PackingSelector::kBinpacking;
   PackScope scope = PackScope::kCarry;  ///< stage 2
 

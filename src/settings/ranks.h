@@ -10,7 +10,8 @@ enum class DdpBackend {
   kGloo,  ///< through host memory, over TCP
   kNccl,  ///< between GPUs
 };
-inline constexpr EnumName<DdpBackend> kDdpBackends[] = {{DdpBackend::kGloo, "gloo"}, {DdpBackend::kNccl, "nccl"}};
+inline constexpr EnumName<DdpBackend> kDdpBackends[] = {{DdpBackend::kGloo, "gloo"},
+                                                        {DdpBackend::kNccl, "nccl"}};
 constexpr std::span<const EnumName<DdpBackend>> names_of(DdpBackend) { return kDdpBackends; }
 
 }  // namespace rematch

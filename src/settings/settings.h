@@ -25,19 +25,22 @@ enum class TrainerVariant {
   kSft,              ///< stage 1: supervised on the full answer
   kRolloutMatching,  ///< stage 2: rollout, match, target
 };
-inline constexpr EnumName<TrainerVariant> kTrainerVariants[] = {{TrainerVariant::kSft, "sft"},
-                                                                {TrainerVariant::kRolloutMatching, "rollout_matching_sft"}};
-constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) { return kTrainerVariants; }
+inline constexpr EnumName<TrainerVariant> kTrainerVariants[] = {
+    {TrainerVariant::kSft, "sft"}, {TrainerVariant::kRolloutMatching, "rollout_matching_sft"}};
+constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) {
+  return kTrainerVariants;
+}
 
-/// Everything a configuration says, checked and resolved. Each part takes its own struct; only assembly/ and cli/ see the whole.
-/// The initialisers of the structs ARE the defaults (of losses, LossKey::fallback); the keys that fill them are described in
-/// config/keys_*.cc.
+/// Everything a configuration says, checked and resolved. Each part takes its own struct; only
+/// assembly/ and cli/ see the whole. The initialisers of the structs ARE the defaults (of losses,
+/// LossKey::fallback); the keys that fill them are described in config/keys_*.cc.
 struct Settings {
   TrainerVariant variant = TrainerVariant::kSft;
   uint64_t seed = 42;  ///< of all random numbers
   DdpBackend ddp_backend = DdpBackend::kGloo;
   int64_t ddp_bucket_cap_mb = 25;  ///< MiB of gradients that ranks send in one message
-  int64_t ddp_timeout = 1800;      ///< seconds that ranks wait for one that lives but does not go on
+  /// seconds that ranks wait for one that lives but does not go on
+  int64_t ddp_timeout = 1800;
   ModelSettings model;
   DataSettings data;
   PromptSettings prompt;
@@ -53,8 +56,10 @@ struct Settings {
   OutputSettings output;
   LossSettings losses;
   LossNormalization loss_normalization = LossNormalization::kWindow;
-  bool rollouts = false;         ///< the configuration has a rollout_matching section: stage 1 then measures rollouts too
-  std::string backend = "vllm";  ///< `rollout_backend`: "vllm", "hf", "native"; whether it exists is checked when it is created
+  /// the configuration has a rollout_matching section: stage 1 then measures rollouts too
+  bool rollouts = false;
+  /// `rollout_backend`: "vllm", "hf", "native"; whether it exists is checked when it is created
+  std::string backend = "vllm";
   GenerationSettings generation;
   VllmSettings vllm;
   MatchSettings match;

@@ -13,10 +13,12 @@ constexpr std::span<const EnumName<OtCost>> names_of(OtCost) { return kOtCosts; 
 
 /// Order of the entries of a rewritten answer.
 enum class RewriteOrder {
-  kTruth,    ///< that of the ground truth
-  kRollout,  ///< matched objects as the rollout has them, then the others in the order of the ground truth
+  kTruth,  ///< that of the ground truth
+  /// matched objects as the rollout has them, then the others in the order of the ground truth
+  kRollout,
 };
-inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTruth, "truth"}, {RewriteOrder::kRollout, "rollout"}};
+inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTruth, "truth"},
+                                                            {RewriteOrder::kRollout, "rollout"}};
 constexpr std::span<const EnumName<RewriteOrder>> names_of(RewriteOrder) { return kRewriteOrders; }
 
 /// What a rewritten answer teaches at the coordinates of matched predictions.
@@ -24,15 +26,19 @@ enum class RewriteTargets {
   kTruth,      ///< the ground truth's bins
   kTransport,  ///< those of the point transport, for polygons whose first vertex is arbitrary
 };
-inline constexpr EnumName<RewriteTargets> kRewriteTargets[] = {{RewriteTargets::kTruth, "truth"},
-                                                               {RewriteTargets::kTransport, "transport"}};
-constexpr std::span<const EnumName<RewriteTargets>> names_of(RewriteTargets) { return kRewriteTargets; }
+inline constexpr EnumName<RewriteTargets> kRewriteTargets[] = {
+    {RewriteTargets::kTruth, "truth"}, {RewriteTargets::kTransport, "transport"}};
+constexpr std::span<const EnumName<RewriteTargets>> names_of(RewriteTargets) {
+  return kRewriteTargets;
+}
 
 /// What a rollout that is not complete lends to a rewritten answer.
 enum class IncompleteRollouts { kKeep, kEmpty };
-inline constexpr EnumName<IncompleteRollouts> kIncompleteRollouts[] = {{IncompleteRollouts::kKeep, "keep"},
-                                                                       {IncompleteRollouts::kEmpty, "empty"}};
-constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollouts) { return kIncompleteRollouts; }
+inline constexpr EnumName<IncompleteRollouts> kIncompleteRollouts[] = {
+    {IncompleteRollouts::kKeep, "keep"}, {IncompleteRollouts::kEmpty, "empty"}};
+constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollouts) {
+  return kIncompleteRollouts;
+}
 
 /// How targets are made (BEHAVIOUR 7); names are the keys under `custom.extra.rollout_matching`.
 struct TargetSettings {
@@ -41,7 +47,8 @@ struct TargetSettings {
   RewriteTargets rewrite_targets = RewriteTargets::kTruth;
   bool teach_matched_text = true;  ///< `rewrite`: cross-entropy on the text of matched objects too
   IncompleteRollouts incomplete_rollouts = IncompleteRollouts::kKeep;
-  /// (0, 1]: targets are matched without predictions that repeat an earlier one to this maskIoU (BEHAVIOUR 6.7). Scores count them all.
+  /// (0, 1]: targets are matched without predictions that repeat an earlier one to this maskIoU
+  /// (BEHAVIOUR 6.7). Scores count them all.
   std::optional<double> dedup_iou = {};
   double rollout_share = 1;  ///< (0, 1]; part of the windows that roll out (BEHAVIOUR 4.8)
   OtCost ot_cost = OtCost::kL2;

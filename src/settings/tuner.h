@@ -10,7 +10,8 @@ namespace rematch {
 
 /// `tuner.train_type`.
 enum class TrainType { kFull, kLora };
-inline constexpr EnumName<TrainType> kTrainTypes[] = {{TrainType::kFull, "full"}, {TrainType::kLora, "lora"}};
+inline constexpr EnumName<TrainType> kTrainTypes[] = {{TrainType::kFull, "full"},
+                                                      {TrainType::kLora, "lora"}};
 constexpr std::span<const EnumName<TrainType>> names_of(TrainType) { return kTrainTypes; }
 
 /// `tuner.freeze_*`: parts of the model that are not trained.
@@ -37,7 +38,8 @@ struct AdapterTargetSettings {
   std::vector<std::string> target_modules{"all-linear"};
   std::optional<std::string> target_regex;   ///< instead of target_modules
   std::vector<std::string> modules_to_save;  ///< trained in full
-  /// Tokens whose rows of embedding and head are trained: ids, texts of tokens, or `coord_tokens` for all 1000.
+  /// Tokens whose rows of embedding and head are trained: ids, texts of tokens, or `coord_tokens`
+  /// for all 1000.
   std::vector<std::string> trainable_token_indices;
 
   bool operator==(const AdapterTargetSettings&) const = default;

@@ -9,8 +9,9 @@ namespace {
 
 // White_Space, what `\s` means in the reference implementation (25 code points).
 bool is_white_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 // Where the whitespace at the end of text[least, end) begins.
@@ -47,14 +48,16 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 
 }  // namespace
 
-AddedTokenMatcher::AddedTokenMatcher(const std::vector<AddedToken>& tokens) : tokens_(tokens), nodes_(1) {
+AddedTokenMatcher::AddedTokenMatcher(const std::vector<AddedToken>& tokens)
+    : tokens_(tokens), nodes_(1) {
   for (size_t idx = 0; idx < tokens_.size(); ++idx) {
     const std::string& content = tokens_[idx].content;
     REMATCH_CHECK(!content.empty());
     starts_[static_cast<unsigned char>(content.front())] = true;
     size_t node = 0;
     for (const char c : content) {
-      const auto [edge, is_new] = nodes_[node].next.try_emplace(static_cast<unsigned char>(c), static_cast<int>(nodes_.size()));
+      const auto [edge, is_new] = nodes_[node].next.try_emplace(static_cast<unsigned char>(c),
+                                                                static_cast<int>(nodes_.size()));
       node = static_cast<size_t>(edge->second);
       if (is_new) nodes_.emplace_back();
     }
@@ -77,7 +80,8 @@ int AddedTokenMatcher::longest_at(std::string_view utf8, size_t offset) const {
 void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans) const {
   size_t done = 0;  // after the last span
   for (size_t offset = 0; offset < utf8.size();) {
-    const int idx = starts_[static_cast<unsigned char>(utf8[offset])] ? longest_at(utf8, offset) : -1;
+    const int idx =
+        starts_[static_cast<unsigned char>(utf8[offset])] ? longest_at(utf8, offset) : -1;
     if (idx < 0) {
       ++offset;
       continue;

@@ -14,15 +14,17 @@ struct TextSpan {
   TokenId token_id = -1;
 };
 
-/// Finds added tokens in text, leftmost first, the longest at a position. Immutable, safe to share between threads.
+/// Finds added tokens in text, leftmost first, the longest at a position. Immutable, safe to share
+/// between threads.
 class AddedTokenMatcher {
  public:
-  /// @param tokens    contents as they are searched for (already normalised where that is wanted); none may be empty
+  /// @param tokens    contents as they are searched for (already normalised where that is wanted);
+  /// none may be empty
   explicit AddedTokenMatcher(const std::vector<AddedToken>& tokens);
 
-  /// Appends the spans of `utf8` in order; empty text spans are left out. lstrip and rstrip tokens swallow the adjacent whitespace;
-  /// a single_word token within a word is text.
-  /// Cost: linear in the text times the longest token.
+  /// Appends the spans of `utf8` in order; empty text spans are left out. lstrip and rstrip tokens
+  /// swallow the adjacent whitespace; a single_word token within a word is text. Cost: linear in
+  /// the text times the longest token.
   void find(std::string_view utf8, std::vector<TextSpan>& spans) const;
 
   bool empty() const { return tokens_.empty(); }

@@ -15,10 +15,13 @@ uint64_t pair_key(TokenId left, TokenId right) {
 
 }  // namespace
 
-BytePairEncoder::BytePairEncoder(const std::array<TokenId, 256>& byte_ids, const std::vector<Merge>& merges) : byte_ids_(byte_ids) {
+BytePairEncoder::BytePairEncoder(const std::array<TokenId, 256>& byte_ids,
+                                 const std::vector<Merge>& merges)
+    : byte_ids_(byte_ids) {
   rules_.reserve(merges.size());
   for (size_t rank = 0; rank < merges.size(); ++rank) {
-    rules_[pair_key(merges[rank].left, merges[rank].right)] = {static_cast<int>(rank), merges[rank].merged};
+    rules_[pair_key(merges[rank].left, merges[rank].right)] = {static_cast<int>(rank),
+                                                               merges[rank].merged};
   }
 }
 
@@ -44,12 +47,16 @@ void BytePairEncoder::encode_short(std::string_view word, std::vector<TokenId>& 
   while (count > 1) {
     size_t best = count;
     for (size_t i = 0; i + 1 < count; ++i) {
-      if (pair_rules[i] != nullptr && (best == count || pair_rules[i]->rank < pair_rules[best]->rank)) best = i;
+      if (pair_rules[i] != nullptr &&
+          (best == count || pair_rules[i]->rank < pair_rules[best]->rank))
+        best = i;
     }
     if (best == count) break;
     ids[best] = pair_rules[best]->merged;
     std::copy(ids.begin() + best + 2, ids.begin() + count, ids.begin() + best + 1);
-    if (best + 2 < count) std::copy(pair_rules.begin() + best + 2, pair_rules.begin() + count - 1, pair_rules.begin() + best + 1);
+    if (best + 2 < count)
+      std::copy(pair_rules.begin() + best + 2, pair_rules.begin() + count - 1,
+                pair_rules.begin() + best + 1);
     --count;
     if (best > 0) pair_rules[best - 1] = rule(ids[best - 1], ids[best]);
     if (best + 1 < count) pair_rules[best] = rule(ids[best], ids[best + 1]);
@@ -58,7 +65,8 @@ void BytePairEncoder::encode_short(std::string_view word, std::vector<TokenId>& 
 }
 
 void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& out) const {
-  // Symbols form a linked list over the bytes; the heap holds candidate merges, and a candidate whose pair has changed since is skipped.
+  // Symbols form a linked list over the bytes; the heap holds candidate merges, and a candidate
+  // whose pair has changed since is skipped.
   struct Symbol {
     TokenId id;
     int64_t previous;
@@ -70,13 +78,16 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
     TokenId left;
     TokenId right;
     TokenId merged;
-    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : position > other.position; }
+    bool operator<(const Candidate& other) const {
+      return rank != other.rank ? rank > other.rank : position > other.position;
+    }
   };
   const int64_t size = static_cast<int64_t>(word.size());
   std::vector<Symbol> symbols(word.size());
   for (int64_t i = 0; i < size; ++i) {
-    symbols[static_cast<size_t>(i)] = {byte_ids_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1,
-                                       i + 1 < size ? i + 1 : -1};
+    symbols[static_cast<size_t>(i)] = {
+        byte_ids_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1,
+        i + 1 < size ? i + 1 : -1};
   }
   std::vector<Candidate> heap;
   heap.reserve(word.size());
@@ -85,7 +96,8 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
     if (position < 0 || symbols[static_cast<size_t>(position)].next < 0) return;
     const int left = symbols[static_cast<size_t>(position)].id;
     const int right = symbols[static_cast<size_t>(symbols[static_cast<size_t>(position)].next)].id;
-    if (const Rule* found = rule(left, right)) queue.push({found->rank, position, left, right, found->merged});
+    if (const Rule* found = rule(left, right))
+      queue.push({found->rank, position, left, right, found->merged});
   };
   for (int64_t i = 0; i + 1 < size; ++i) propose(i);
   while (!queue.empty()) {
@@ -102,7 +114,8 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
     propose(symbol.previous);
     propose(candidate.position);
   }
-  for (int64_t i = 0; i >= 0; i = symbols[static_cast<size_t>(i)].next) out.push_back(symbols[static_cast<size_t>(i)].id);
+  for (int64_t i = 0; i >= 0; i = symbols[static_cast<size_t>(i)].next)
+    out.push_back(symbols[static_cast<size_t>(i)].id);
 }
 
 }  // namespace rematch

@@ -14,7 +14,8 @@ namespace rematch {
 /// Byte-pair merges by rank. Immutable after construction, safe to share between threads.
 class BytePairEncoder {
  public:
-  /// A merge rule: neighbours `left`, `right` become `merged`; its position in the list is its rank (lower merges first).
+  /// A merge rule: neighbours `left`, `right` become `merged`; its position in the list is its rank
+  /// (lower merges first).
   struct Merge {
     TokenId left = 0;
     TokenId right = 0;

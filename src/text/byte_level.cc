@@ -17,7 +17,8 @@ struct Alphabet {
     byte_of.fill(-1);
     char32_t next = 0x100;
     for (int byte = 0; byte < 256; ++byte) {
-      const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+      const bool printable =
+          (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
       const char32_t character = printable ? static_cast<char32_t>(byte) : next++;
       character_of[static_cast<size_t>(byte)] = character;
       byte_of[character] = byte;
@@ -47,7 +48,8 @@ std::string bytes_of_entry(std::string_view entry) {
 std::string entry_of_bytes(std::string_view bytes) {
   std::string entry;
   entry.reserve(bytes.size());
-  for (const char byte : bytes) append_utf8(entry, alphabet().character_of[static_cast<unsigned char>(byte)]);
+  for (const char byte : bytes)
+    append_utf8(entry, alphabet().character_of[static_cast<unsigned char>(byte)]);
   return entry;
 }
 

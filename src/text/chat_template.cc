@@ -18,7 +18,8 @@ struct Source {
   std::string text;
 };
 
-[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what, const std::string& fix) {
+[[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
+                       const std::string& fix) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
@@ -30,11 +31,13 @@ bool exists(const std::string& path) {
 // Of a list of named templates the one called default.
 std::string default_of(const Json& list, const std::string& path) {
   for (const Json& entry : list) {
-    if (entry.is_object() && entry.value("name", Json()) == "default" && entry.value("template", Json()).is_string()) {
+    if (entry.is_object() && entry.value("name", Json()) == "default" &&
+        entry.value("template", Json()).is_string()) {
       return entry["template"].get<std::string>();
     }
   }
-  fail(path + ": chat_template", "no chat template is named default", fmt::format("{} templates", list.size()),
+  fail(path + ": chat_template", "no chat template is named default",
+       fmt::format("{} templates", list.size()),
        "name one of them default, or provide a single template");
 }
 
@@ -42,13 +45,15 @@ std::optional<Source> from_json_key(const std::string& path) {
   if (!exists(path)) return std::nullopt;
   const Json config = read_json_file(path);
   if (!config.is_object()) {
-    fail(path, fmt::format("{} is not a JSON object", path), config.type_name(), "use the file from the original checkpoint");
+    fail(path, fmt::format("{} is not a JSON object", path), config.type_name(),
+         "use the file from the original checkpoint");
   }
   const auto found = config.find("chat_template");
   if (found == config.end() || found->is_null()) return std::nullopt;
   if (found->is_array()) return Source{path, default_of(*found, path)};
   if (!found->is_string()) {
-    fail(path + ": chat_template", "the chat template is not a string", found->type_name(), "write the template as one string");
+    fail(path + ": chat_template", "the chat template is not a string", found->type_name(),
+         "write the template as one string");
   }
   return Source{path, found->get<std::string>()};
 }
@@ -79,7 +84,8 @@ std::vector<std::pair<std::string, std::string>> special_tokens_of(const std::st
   if (!exists(path)) return tokens;
   const Json config = read_json_file(path);
   if (!config.is_object()) return tokens;
-  for (const char* name : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+  for (const char* name : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
+                           "cls_token", "mask_token"}) {
     Json value = config.value(name, Json());
     if (value.is_object()) value = value.value("content", Json());
     if (value.is_string()) tokens.emplace_back(name, value.get<std::string>());
@@ -90,20 +96,24 @@ std::vector<std::pair<std::string, std::string>> special_tokens_of(const std::st
 void check_messages(const Json& messages) {
   const char* fix = "pass a list of {\"role\": …, \"content\": string or list of parts}";
   if (!messages.is_array() || messages.empty()) {
-    fail("messages", "the messages are not a list", messages.is_array() ? "an empty list" : messages.type_name(), fix);
+    fail("messages", "the messages are not a list",
+         messages.is_array() ? "an empty list" : messages.type_name(), fix);
   }
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string where = fmt::format("messages[{}]", i);
     const Json& message = messages[i];
     if (!message.is_object()) fail(where, "a message is not an object", message.type_name(), fix);
-    if (!message.value("role", Json()).is_string()) fail(where, "a message has no role", "role must be a string", fix);
+    if (!message.value("role", Json()).is_string())
+      fail(where, "a message has no role", "role must be a string", fix);
     const Json content = message.value("content", Json());
     if (!content.is_null() && !content.is_string() && !content.is_array()) {
-      fail(where, "the content of a message is neither a string nor a list of parts", content.type_name(), fix);
+      fail(where, "the content of a message is neither a string nor a list of parts",
+           content.type_name(), fix);
     }
     for (size_t p = 0; content.is_array() && p < content.size(); ++p) {
       if (!content[p].is_object()) {
-        fail(fmt::format("{}.content[{}]", where, p), "a part of a message is not an object", content[p].type_name(), fix);
+        fail(fmt::format("{}.content[{}]", where, p), "a part of a message is not an object",
+             content[p].type_name(), fix);
       }
     }
   }
@@ -120,15 +130,18 @@ ChatTemplate ChatTemplate::load(const std::string& model_dir) {
   const std::vector<Source> sources = sources_of(model_dir);
   if (sources.empty()) {
     fail(model_dir, "the model directory has no chat template",
-         "looked in processor_config.json, chat_template.json, chat_template.jinja, tokenizer_config.json",
+         "looked in processor_config.json, chat_template.json, chat_template.jinja, "
+         "tokenizer_config.json",
          "copy chat_template.json from the original checkpoint");
   }
   ChatTemplate chat = from_text(sources.front().text, sources.front().path);
   chat.special_tokens_ = special_tokens_of(model_dir);
   for (size_t i = 1; i < sources.size(); ++i) {
-    if (without_last_newline(sources[i].text) == without_last_newline(sources.front().text)) continue;
+    if (without_last_newline(sources[i].text) == without_last_newline(sources.front().text))
+      continue;
     chat.warnings_.push_back(
-        fmt::format("{} and {} hold different chat templates; the first is used", sources.front().path, sources[i].path));
+        fmt::format("{} and {} hold different chat templates; the first is used",
+                    sources.front().path, sources[i].path));
   }
   return chat;
 }
@@ -144,7 +157,8 @@ std::string ChatTemplate::render(const Json& messages, bool add_generation_promp
   return render(messages, add_generation_prompt, Json());
 }
 
-std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt, const Json& extra) const {
+std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt,
+                                 const Json& extra) const {
   check_messages(messages);
   REMATCH_CHECK(extra.is_null() || extra.is_object(), extra.type_name());
   Json variables = Json::object();

@@ -10,12 +10,15 @@ namespace rematch {
 
 class JinjaTemplate;
 
-/// A checkpoint's own chat template with the special tokens that it may name. Immutable after loading, safe to share between threads.
+/// A checkpoint's own chat template with the special tokens that it may name. Immutable after
+/// loading, safe to share between threads.
 class ChatTemplate {
  public:
-  /// Reads the template of a model directory in the processor's order: processor_config.json (key `chat_template`),
-  /// chat_template.json (same key), chat_template.jinja, tokenizer_config.json (same key; of named ones `default`).
-  /// @throws UserError (data) when there is none, or for wrong syntax and constructs that are not implemented (named, with the line)
+  /// Reads the template of a model directory in the processor's order: processor_config.json (key
+  /// `chat_template`), chat_template.json (same key), chat_template.jinja, tokenizer_config.json
+  /// (same key; of named ones `default`).
+  /// @throws UserError (data) when there is none, or for wrong syntax and constructs that are not
+  /// implemented (named, with the line)
   /// @source MODEL 8
   static ChatTemplate load(const std::string& model_dir);
 
@@ -27,7 +30,8 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   /// Text of a conversation.
-  /// @param messages  a list of {role, content, …}; content is a string or a list of parts such as {type: image} and {type: text, text}
+  /// @param messages  a list of {role, content, …}; content is a string or a list of parts such as
+  /// {type: image} and {type: text, text}
   /// @param add_generation_prompt  ends with the opening of the assistant's turn
   /// @param extra  an object with more names for the template (tools, …), or null
   /// @throws UserError (data) for malformed messages, and for those that the template refuses

@@ -17,15 +17,19 @@ CoordVocab CoordVocab::from(const Tokenizer& tokenizer, const std::string& where
           ErrorKind::kData,
           {.error = fmt::format("the tokenizer has no coord token {}", content),
            .where = where,
-           .what = fmt::format("it is encoded as {} tokens; all of <|coord_0|> … <|coord_999|> must be added tokens", ids.size()),
-           .fix = fmt::format("run `rematch add-coord-tokens {} OUT` and use OUT as model.model", where)});
+           .what = fmt::format("it is encoded as {} tokens; all of <|coord_0|> … <|coord_999|> "
+                               "must be added tokens",
+                               ids.size()),
+           .fix = fmt::format("run `rematch add-coord-tokens {} OUT` and use OUT as model.model",
+                              where)});
     }
     int& slot = vocab.bin_of_id_[static_cast<size_t>(ids.front())];
     if (slot >= 0) {
-      throw UserError(ErrorKind::kData, {.error = fmt::format("two coord tokens share the id {}", ids.front()),
-                                         .where = where,
-                                         .what = fmt::format("<|coord_{}|> and {}", slot, content),
-                                         .fix = "give each coord token its own id in tokenizer.json"});
+      throw UserError(ErrorKind::kData,
+                      {.error = fmt::format("two coord tokens share the id {}", ids.front()),
+                       .where = where,
+                       .what = fmt::format("<|coord_{}|> and {}", slot, content),
+                       .fix = "give each coord token its own id in tokenizer.json"});
     }
     slot = bin;
     vocab.ids_[static_cast<size_t>(bin)] = ids.front();

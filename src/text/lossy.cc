@@ -5,7 +5,8 @@
 namespace rematch {
 namespace {
 
-// What may follow a first byte: how many continuation bytes, and the range of the first of them (Unicode table 3-7).
+// What may follow a first byte: how many continuation bytes, and the range of the first of them
+// (Unicode table 3-7).
 struct Lead {
   size_t num_more;
   unsigned char low;
@@ -16,10 +17,12 @@ Lead lead_of(unsigned char byte) {
   if (byte < 0x80) return {0, 0, 0};
   if (byte >= 0xC2 && byte <= 0xDF) return {1, 0x80, 0xBF};
   if (byte >= 0xE0 && byte <= 0xEF) {
-    return {2, static_cast<unsigned char>(byte == 0xE0 ? 0xA0 : 0x80), static_cast<unsigned char>(byte == 0xED ? 0x9F : 0xBF)};
+    return {2, static_cast<unsigned char>(byte == 0xE0 ? 0xA0 : 0x80),
+            static_cast<unsigned char>(byte == 0xED ? 0x9F : 0xBF)};
   }
   if (byte >= 0xF0 && byte <= 0xF4) {
-    return {3, static_cast<unsigned char>(byte == 0xF0 ? 0x90 : 0x80), static_cast<unsigned char>(byte == 0xF4 ? 0x8F : 0xBF)};
+    return {3, static_cast<unsigned char>(byte == 0xF0 ? 0x90 : 0x80),
+            static_cast<unsigned char>(byte == 0xF4 ? 0x8F : 0xBF)};
   }
   return {4, 0, 0};  // starts no character
 }

@@ -31,11 +31,15 @@ std::vector<TokenId> read_template(JsonFields& fields) {
       step.push_back(kText);
       continue;
     }
-    if (!piece.is_object() || !piece.contains("SpecialToken") || !piece["SpecialToken"].is_object() ||
-        !piece["SpecialToken"].contains("id") || !piece["SpecialToken"]["id"].is_string()) {
-      fields.fail("single", fmt::format("expected Sequence or SpecialToken, found {}", shown_json(piece)));
+    if (!piece.is_object() || !piece.contains("SpecialToken") ||
+        !piece["SpecialToken"].is_object() || !piece["SpecialToken"].contains("id") ||
+        !piece["SpecialToken"]["id"].is_string()) {
+      fields.fail("single",
+                  fmt::format("expected Sequence or SpecialToken, found {}", shown_json(piece)));
     }
-    for (const int id : tokens.object(piece["SpecialToken"]["id"].get<std::string>()).integers("ids")) step.push_back(id);
+    for (const int id :
+         tokens.object(piece["SpecialToken"]["id"].get<std::string>()).integers("ids"))
+      step.push_back(id);
   }
   return step;
 }
@@ -49,8 +53,10 @@ PostProcessor PostProcessor::read(const Json& part, const std::string& where) {
 }
 
 void PostProcessor::add(const Json& part, const std::string& where) {
-  const JsonOrigin origin{
-      .path = where, .error = "the tokenizer's post-processor cannot be read: {}", .fix = kRestoreTokenizer, .null_is_absent = true};
+  const JsonOrigin origin{.path = where,
+                          .error = "the tokenizer's post-processor cannot be read: {}",
+                          .fix = kRestoreTokenizer,
+                          .null_is_absent = true};
   JsonFields fields(part, origin);
   const std::string type = fields.text("type");
   if (type == "ByteLevel") return;  // it moves offsets only
@@ -62,10 +68,13 @@ void PostProcessor::add(const Json& part, const std::string& where) {
   } else if (type == "Sequence") {
     for (const Json& processor : fields.list("processors")) add(processor, where);
   } else {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("the tokenizer needs the post-processor {}, which is not implemented", type),
-                                       .where = where,
-                                       .what = shown_json(part, 120),
-                                       .fix = kOtherTokenizer});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("the tokenizer needs the post-processor {}, which is not implemented",
+                              type),
+         .where = where,
+         .what = shown_json(part, 120),
+         .fix = kOtherTokenizer});
   }
 }
 

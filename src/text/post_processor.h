@@ -7,13 +7,16 @@
 
 namespace rematch {
 
-/// The special tokens that a tokenizer.json's post-processor puts around a text. No prompt passes through it (MODEL 8).
+/// The special tokens that a tokenizer.json's post-processor puts around a text. No prompt passes
+/// through it (MODEL 8).
 class PostProcessor {
  public:
   PostProcessor() = default;
 
-  /// Reads `post_processor`: ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, a Sequence of them, or null.
-  /// @param where  file and key, for errors. @throws UserError (data) when it is damaged or of another kind
+  /// Reads `post_processor`: ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, a
+  /// Sequence of them, or null.
+  /// @param where  file and key, for errors. @throws UserError (data) when it is damaged or of
+  /// another kind
   static PostProcessor read(const Json& part, const std::string& where);
 
   /// The ids of a single text with special tokens around them.

@@ -41,26 +41,32 @@ SplitRegex::~SplitRegex() = default;
 SplitRegex::SplitRegex(SplitRegex&&) noexcept = default;
 SplitRegex& SplitRegex::operator=(SplitRegex&&) noexcept = default;
 
-SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where) : impl_(std::make_unique<Impl>()) {
+SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where)
+    : impl_(std::make_unique<Impl>()) {
   impl_->where = where;
   int code = 0;
   PCRE2_SIZE offset = 0;
-  impl_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pcre_pattern.data()), pcre_pattern.size(),
-                              PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr);
+  impl_->code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pcre_pattern.data()), pcre_pattern.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr);
   const char* fix = "use a model of a supported family: this pattern is not one of theirs";
   if (impl_->code == nullptr) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is not a regular expression",
-                                       .where = where,
-                                       .what = fmt::format("{} at byte {} of {}", pcre2_message(code), offset, pcre_pattern.substr(0, 300)),
-                                       .fix = fix});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the pre-tokenizer's pattern is not a regular expression",
+                     .where = where,
+                     .what = fmt::format("{} at byte {} of {}", pcre2_message(code), offset,
+                                         pcre_pattern.substr(0, 300)),
+                     .fix = fix});
   }
   uint32_t matches_empty = 0;
   pcre2_pattern_info(impl_->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
   if (matches_empty != 0) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern can match empty text, which is not implemented",
-                                       .where = where,
-                                       .what = pcre_pattern.substr(0, 300),
-                                       .fix = fix});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the pre-tokenizer's pattern can match empty text, which is not implemented",
+         .where = where,
+         .what = pcre_pattern.substr(0, 300),
+         .fix = fix});
   }
   pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE);  // if it fails, the interpreter is used
 }
@@ -70,11 +76,11 @@ void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pie
   size_t done = 0;
   while (done < utf8.size()) {
     // The text was validated once; without NO_UTF_CHECK every call would validate the rest again.
-    int found =
-        pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done, PCRE2_NO_UTF_CHECK, work.data, work.context);
+    int found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(),
+                            done, PCRE2_NO_UTF_CHECK, work.data, work.context);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-      found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                          work.data, work.context);
+      found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(), done,
+                          PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, work.data, work.context);
     }
     if (found == PCRE2_ERROR_NOMATCH) break;
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(work.data);
@@ -82,7 +88,9 @@ void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pie
       throw UserError(ErrorKind::kData,
                       {.error = "the pre-tokenizer's pattern cannot be matched against this text",
                        .where = impl_->where,
-                       .what = fmt::format("{} at byte {} of {}", found < 0 ? pcre2_message(found) : "an empty match", done, utf8.size()),
+                       .what = fmt::format("{} at byte {} of {}",
+                                           found < 0 ? pcre2_message(found) : "an empty match",
+                                           done, utf8.size()),
                        .fix = "shorten the text, or use a model with a simpler pattern"});
     }
     if (span[0] > done) pieces.push_back(utf8.substr(done, span[0] - done));

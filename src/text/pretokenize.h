@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// One `Split` step (behaviour Isolated): matches of a pattern and the text between them become pieces.
-/// Immutable, safe to share between threads.
+/// One `Split` step (behaviour Isolated): matches of a pattern and the text between them become
+/// pieces. Immutable, safe to share between threads.
 class SplitRegex {
  public:
   /// @param pcre_pattern  as split_pattern.h makes it
@@ -32,7 +32,8 @@ class PreTokenizer {
  public:
   explicit PreTokenizer(std::vector<SplitRegex> steps) : steps_(std::move(steps)) {}
 
-  /// Words of a text, in order. `utf8` must be valid UTF-8. Cost: linear for the patterns of real tokenizers.
+  /// Words of a text, in order. `utf8` must be valid UTF-8. Cost: linear for the patterns of real
+  /// tokenizers.
   std::vector<std::string_view> words(std::string_view utf8) const;
 
  private:

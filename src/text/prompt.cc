@@ -11,17 +11,22 @@
 namespace rematch {
 namespace {
 
-// The built-in wording. No token is spelled out here: a prompt must not contain the text of an added token.
+// The built-in wording. No token is spelled out here: a prompt must not contain the text of an
+// added token.
 constexpr const char* kSystemPrompt =
     "You find the objects in an image. Answer with a single JSON object and nothing else. "
     "Its keys are object_1, object_2 and so on, numbered without gaps. "
-    "Each value is an object with exactly two members: \"desc\", a short text that says what it is, and one geometry, \"bbox_2d\" or "
+    "Each value is an object with exactly two members: \"desc\", a short text that says what it "
+    "is, and one geometry, \"bbox_2d\" or "
     "\"poly\". "
     "bbox_2d is the list [x1, y1, x2, y2] of the left, top, right and bottom edge. "
     "poly is a list of [x, y] pairs, one for each corner of the outline, at least three. "
-    "Every coordinate is a string that holds one coordinate token; the tokens are numbered 0 to 999, in thousandths of the image's width "
+    "Every coordinate is a string that holds one coordinate token; the tokens are numbered 0 to "
+    "999, in thousandths of the image's width "
     "for x and of its height for y. ";
-constexpr const char* kSortedOrder = "List the objects from top to bottom, and from left to right where they begin at the same height. ";
+constexpr const char* kSortedOrder =
+    "List the objects from top to bottom, and from left to right where they begin at the same "
+    "height. ";
 constexpr const char* kAnyOrder = "List the objects in any order. ";
 constexpr const char* kEmptyScene = "If there is no object, answer {}.";
 constexpr const char* kUserPrompt = "List every object in this image as JSON.";
@@ -30,13 +35,15 @@ void check_prompt(const std::string& prompt, const std::string& key, const Token
   const auto fail = [&](const std::string& error, const std::string& what, const std::string& fix) {
     throw UserError(ErrorKind::kConfig, {.error = error, .where = key, .what = what, .fix = fix});
   };
-  if (!is_valid_utf8(prompt)) fail("the prompt is not UTF-8", fmt::format("{} bytes", prompt.size()), "save it as UTF-8");
+  if (!is_valid_utf8(prompt))
+    fail("the prompt is not UTF-8", fmt::format("{} bytes", prompt.size()), "save it as UTF-8");
   if (python_strip(prompt).empty()) {
     fail("the prompt is blank", fmt::format("{} characters", prompt.size()),
          fmt::format("write a prompt, or remove {} to use the built-in one", key));
   }
   if (const std::string found = tokenizer.find_added_token(prompt); !found.empty()) {
-    fail("the prompt contains the text of an added token", fmt::format("'{}'", found), "describe the token in other words");
+    fail("the prompt contains the text of an added token", fmt::format("'{}'", found),
+         "describe the token in other words");
   }
 }
 
@@ -53,49 +60,61 @@ Json messages_of(const std::string& system, const std::string& user, size_t num_
 }  // namespace
 
 int64_t num_image_pads(const GridThw& grid, int merge_size) {
-  const bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[1] % merge_size == 0 && grid[2] % merge_size == 0;
+  const bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[1] % merge_size == 0 &&
+                    grid[2] % merge_size == 0;
   if (!fits) {
-    throw UserError(ErrorKind::kData, {.error = "an image cannot be divided into merged patches",
-                                       .where = "image grid",
-                                       .what = fmt::format("{} x {} x {} patches, merge size {}", grid[0], grid[1], grid[2], merge_size),
-                                       .fix = "use images whose sides are multiples of patch size times merge size"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image cannot be divided into merged patches",
+                     .where = "image grid",
+                     .what = fmt::format("{} x {} x {} patches, merge size {}", grid[0], grid[1],
+                                         grid[2], merge_size),
+                     .fix = "use images whose sides are multiples of patch size times merge size"});
   }
   return grid[0] * (grid[1] / merge_size) * (grid[2] / merge_size);
 }
 
-std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id, const std::vector<GridThw>& grids,
-                                       int merge_size, const std::string& where) {
+std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id,
+                                       const std::vector<GridThw>& grids, int merge_size,
+                                       const std::string& where) {
   const auto num_pads = static_cast<size_t>(std::count(token_ids.begin(), token_ids.end(), pad_id));
   if (num_pads != grids.size()) {
     throw UserError(ErrorKind::kData,
                     {.error = "the rendered prompt does not have one image pad for each image",
                      .where = where,
                      .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
-                     .fix = "pass as many images as the messages have image parts, and use the chat template of a vision model"});
+                     .fix = "pass as many images as the messages have image parts, and use the "
+                            "chat template of a vision model"});
   }
   std::vector<TokenId> expanded;
   size_t image = 0;
   for (const TokenId id : token_ids) {
-    expanded.insert(expanded.end(), id == pad_id ? static_cast<size_t>(num_image_pads(grids[image++], merge_size)) : 1, id);
+    expanded.insert(
+        expanded.end(),
+        id == pad_id ? static_cast<size_t>(num_image_pads(grids[image++], merge_size)) : 1, id);
   }
   return expanded;
 }
 
-PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template,
+PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
+                             std::shared_ptr<const ChatTemplate> chat_template,
                              const Options& options)
-    : tokenizer_(std::move(tokenizer)), chat_template_(std::move(chat_template)), merge_size_(options.merge_size) {
+    : tokenizer_(std::move(tokenizer)),
+      chat_template_(std::move(chat_template)),
+      merge_size_(options.merge_size) {
   REMATCH_CHECK(merge_size_ >= 1, fmt::format("merge_size {}", merge_size_));
   system_prompt_ = options.texts.system_prompt.value_or(
-      std::string(kSystemPrompt) + (options.ordering == ObjectOrdering::kRandom ? kAnyOrder : kSortedOrder) + kEmptyScene);
+      std::string(kSystemPrompt) +
+      (options.ordering == ObjectOrdering::kRandom ? kAnyOrder : kSortedOrder) + kEmptyScene);
   user_prompt_ = options.texts.user_prompt.value_or(kUserPrompt);
   check_prompt(system_prompt_, "template.system", *tokenizer_);
   check_prompt(user_prompt_, "custom.user_prompt", *tokenizer_);
   const std::optional<TokenId> pad = tokenizer_->token_id("<|image_pad|>");
   if (!pad.has_value()) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|image_pad|>",
-                                       .where = chat_template_->where(),
-                                       .what = "it is not the tokenizer of a vision model",
-                                       .fix = "use the tokenizer.json of a vision-language checkpoint"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the tokenizer has no <|image_pad|>",
+                     .where = chat_template_->where(),
+                     .what = "it is not the tokenizer of a vision model",
+                     .fix = "use the tokenizer.json of a vision-language checkpoint"});
   }
   image_pad_id_ = *pad;
 }
@@ -109,7 +128,9 @@ std::vector<TokenId> PromptEncoder::encode(const std::vector<GridThw>& grids) co
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto cached = ids_of_num_images_.find(grids.size());
-    if (cached == ids_of_num_images_.end()) cached = ids_of_num_images_.emplace(grids.size(), tokenizer_->encode(text(grids.size()))).first;
+    if (cached == ids_of_num_images_.end())
+      cached =
+          ids_of_num_images_.emplace(grids.size(), tokenizer_->encode(text(grids.size()))).first;
     ids = cached->second;
   }
   return expand_image_pads(ids, image_pad_id_, grids, merge_size_, chat_template_->where());

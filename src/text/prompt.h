@@ -15,29 +15,35 @@
 namespace rematch {
 
 /// Image pads of an image: t·h·w / merge².
-/// @throws UserError (data) when h or w is not a multiple of `merge_size`, or a side is not positive
+/// @throws UserError (data) when h or w is not a multiple of `merge_size`, or a side is not
+/// positive
 int64_t num_image_pads(const GridThw& grid, int merge_size);
 
 /// Replaces the i-th `pad_id` of `token_ids` by as many as the i-th grid needs.
 /// @param where  the template's path, for errors
 /// @throws UserError (data) when the numbers of pads and grids differ
-std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id, const std::vector<GridThw>& grids,
-                                       int merge_size, const std::string& where);
+std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id,
+                                       const std::vector<GridThw>& grids, int merge_size,
+                                       const std::string& where);
 
-/// Asks the model for the objects of images: the prompt of every sample is the same except for its images. Safe to share between threads.
+/// Asks the model for the objects of images: the prompt of every sample is the same except for its
+/// images. Safe to share between threads.
 class PromptEncoder {
  public:
   struct Options {
     PromptSettings texts;
-    ObjectOrdering ordering = ObjectOrdering::kSorted;  ///< kRandom: the built-in prompt asks for no order
-    int merge_size = 2;                                 ///< spatial merge of the vision tower
+    /// kRandom: the built-in prompt asks for no order
+    ObjectOrdering ordering = ObjectOrdering::kSorted;
+    int merge_size = 2;  ///< spatial merge of the vision tower
   };
 
-  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added token;
-  /// (data) when the tokenizer has no `<|image_pad|>`
-  PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const ChatTemplate> chat_template, const Options& options);
+  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added
+  /// token; (data) when the tokenizer has no `<|image_pad|>`
+  PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
+                std::shared_ptr<const ChatTemplate> chat_template, const Options& options);
 
-  /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then text), every pad expanded.
+  /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then
+  /// text), every pad expanded.
   /// @param grids  one for each image, in order; may be empty
   /// @throws UserError (data) when the template does not write one pad for each image
   /// Cost: linear in the result; the template runs once for each number of images.

@@ -13,18 +13,25 @@ namespace {
 
 constexpr size_t kMaxPatternBytes = 4096;
 
-// Categories whose members only grew between the two Unicode versions, so that adding code points is enough.
-constexpr std::array<std::string_view, 25> kCategories = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Me", "N",  "Nd", "Nl", "No", "P",
-                                                          "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So"};
+// Categories whose members only grew between the two Unicode versions, so that adding code points
+// is enough.
+constexpr std::array<std::string_view, 25> kCategories = {
+    "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Me", "N",  "Nd", "Nl", "No", "P",
+    "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So"};
 
-bool is_ascii_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_ascii_alnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 // The inside of a character class that holds one general category.
 std::string category_class(std::string_view category) {
   std::string text = fmt::format("\\p{{{}}}", category);
   for (const CategoryRun& run : kUnicodeAdditions) {
-    if (std::string_view(run.category).starts_with(category)) text += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", run.first, run.last);
+    if (std::string_view(run.category).starts_with(category))
+      text += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", run.first, run.last);
   }
   return text;
 }
@@ -40,10 +47,13 @@ class Rewriter {
 
  private:
   [[noreturn]] void refuse(const std::string& construct) const {
-    throw UserError(ErrorKind::kData, {.error = fmt::format("the pre-tokenizer's pattern uses {}, which is not implemented", construct),
-                                       .where = where_,
-                                       .what = fmt::format("byte {} of {}", pos_, in_.substr(0, 200)),
-                                       .fix = "use a tokenizer with the split pattern of a supported model family"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("the pre-tokenizer's pattern uses {}, which is not implemented",
+                              construct),
+         .where = where_,
+         .what = fmt::format("byte {} of {}", pos_, in_.substr(0, 200)),
+         .fix = "use a tokenizer with the split pattern of a supported model family"});
   }
   char peek(size_t ahead = 0) const { return pos_ + ahead < in_.size() ? in_[pos_ + ahead] : '\0'; }
   void copy(size_t count = 1) {
@@ -79,9 +89,11 @@ class Rewriter {
 
   void counted_repeat() {
     const size_t close = in_.find('}', pos_);
-    const std::string_view body = close == std::string_view::npos ? "" : in_.substr(pos_ + 1, close - pos_ - 1);
+    const std::string_view body =
+        close == std::string_view::npos ? "" : in_.substr(pos_ + 1, close - pos_ - 1);
     const bool digits = !body.empty() && body.front() != ',' && body.size() <= 9 &&
-                        std::all_of(body.begin(), body.end(), [](char c) { return (c >= '0' && c <= '9') || c == ','; }) &&
+                        std::all_of(body.begin(), body.end(),
+                                    [](char c) { return (c >= '0' && c <= '9') || c == ','; }) &&
                         std::count(body.begin(), body.end(), ',') <= 1;
     if (!digits) refuse("a brace that is not {n}, {n,} or {n,m}");
     copy(body.size() + 2);
@@ -145,7 +157,8 @@ class Rewriter {
     const bool known = std::find(kCategories.begin(), kCategories.end(), name) != kCategories.end();
     if (!known) refuse(fmt::format("\\{}{{{}}}", peek(1), name.substr(0, 40)));
     if (negated && in_class) refuse("\\P{…} inside a class");
-    out_ += in_class ? category_class(name) : fmt::format("[{}{}]", negated ? "^" : "", category_class(name));
+    out_ += in_class ? category_class(name)
+                     : fmt::format("[{}{}]", negated ? "^" : "", category_class(name));
     pos_ = close + 1;
   }
 
@@ -155,7 +168,8 @@ class Rewriter {
     const size_t begin = end;
     const size_t most = braced ? 6 : peek(1) == 'u' ? 4 : 2;
     while (end < in_.size() && end - begin < most && is_hex(in_[end])) ++end;
-    const bool complete = end > begin && (braced ? end < in_.size() && in_[end] == '}' : end - begin == most);
+    const bool complete =
+        end > begin && (braced ? end < in_.size() && in_[end] == '}' : end - begin == most);
     if (!complete) refuse("a damaged \\x or \\u");
     out_ += fmt::format("\\x{{{}}}", in_.substr(begin, end - begin));
     pos_ = end + (braced ? 1 : 0);
@@ -171,10 +185,12 @@ class Rewriter {
 
 std::string pcre_pattern_of(std::string_view pattern, const std::string& where) {
   if (pattern.empty() || pattern.size() > kMaxPatternBytes) {
-    throw UserError(ErrorKind::kData, {.error = "the pre-tokenizer's pattern is empty or too long",
-                                       .where = where,
-                                       .what = fmt::format("{} bytes, at most {}", pattern.size(), kMaxPatternBytes),
-                                       .fix = "use a model of a supported family: this pattern is not one of theirs"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the pre-tokenizer's pattern is empty or too long",
+         .where = where,
+         .what = fmt::format("{} bytes, at most {}", pattern.size(), kMaxPatternBytes),
+         .fix = "use a model of a supported family: this pattern is not one of theirs"});
   }
   return Rewriter(pattern, where).run();
 }

@@ -15,12 +15,15 @@ namespace rematch {
 namespace {
 
 void add_id(const Json& value, const std::string& path, std::set<TokenId>& ids) {
-  const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int>::max());
+  const bool fits = value.is_number_unsigned() &&
+                    value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int>::max());
   if (!fits) {
-    throw UserError(ErrorKind::kData, {.error = "eos_token_id is not a token id",
-                                       .where = path,
-                                       .what = value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80),
-                                       .fix = "write a token id or a list of token ids"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "eos_token_id is not a token id",
+         .where = path,
+         .what = value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80),
+         .fix = "write a token id or a list of token ids"});
   }
   ids.insert(static_cast<int>(value.get<uint64_t>()));
 }
@@ -56,7 +59,8 @@ std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer
   } else if (std::filesystem::exists(config, ignored)) {
     const Json root = read_object(config);
     const auto text = root.find("text_config");  // older files have its keys at the top
-    if (text == root.end() || text->is_object()) add_eos(text == root.end() ? root : *text, config, ids);
+    if (text == root.end() || text->is_object())
+      add_eos(text == root.end() ? root : *text, config, ids);
   }
   for (const char* content : {"<|im_end|>", "<|endoftext|>"}) {
     if (const auto id = tokenizer.token_id(content)) ids.insert(*id);

@@ -8,9 +8,9 @@
 
 namespace rematch {
 
-/// Ids that end an answer (BEHAVIOUR 4.1): the eos of DIR/generation_config.json (an id or a list; without that file the eos of
-/// config.json's text_config, as transformers falls back), `<|im_end|>` and `<|endoftext|>` where the tokenizer has them.
-/// Ascending, each once.
+/// Ids that end an answer (BEHAVIOUR 4.1): the eos of DIR/generation_config.json (an id or a list;
+/// without that file the eos of config.json's text_config, as transformers falls back),
+/// `<|im_end|>` and `<|endoftext|>` where the tokenizer has them. Ascending, each once.
 /// @throws UserError (data) naming the file, for an eos that is not an id or a list of ids
 std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer);
 
@@ -20,8 +20,10 @@ inline bool is_stop_id(TokenId token_id, std::span<const TokenId> stop_ids) {
 }
 
 /// The answer in what a model wrote: everything before the first stop id.
-inline std::vector<TokenId> cut_at_stop_id(std::span<const TokenId> token_ids, std::span<const TokenId> stop_ids) {
-  return {token_ids.begin(), std::find_first_of(token_ids.begin(), token_ids.end(), stop_ids.begin(), stop_ids.end())};
+inline std::vector<TokenId> cut_at_stop_id(std::span<const TokenId> token_ids,
+                                           std::span<const TokenId> stop_ids) {
+  return {token_ids.begin(),
+          std::find_first_of(token_ids.begin(), token_ids.end(), stop_ids.begin(), stop_ids.end())};
 }
 
 }  // namespace rematch

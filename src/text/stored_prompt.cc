@@ -9,7 +9,8 @@
 
 namespace rematch {
 
-void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts, int max_new_tokens) {
+void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts,
+                         int max_new_tokens) {
   Json json;
   json["system"] = prompts.system_prompt();
   json["user"] = prompts.user_prompt();

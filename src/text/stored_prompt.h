@@ -19,7 +19,8 @@ struct StoredPrompt {
 inline constexpr const char* kStoredPromptFile = "rematch_prompt.json";
 
 /// Writes it into a checkpoint's directory. @throws UserError (environment)
-void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts, int max_new_tokens);
+void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts,
+                         int max_new_tokens);
 
 /// Reads it; none when the directory has no such file. @throws UserError (data) when it is damaged
 std::optional<StoredPrompt> read_stored_prompt(const std::string& directory);

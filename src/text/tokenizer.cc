@@ -39,7 +39,8 @@ struct TokenTable {
     bytes[idx] = std::move(token_bytes);
   }
   static std::string quoted(const std::string& token_bytes) {
-    return is_valid_utf8(token_bytes) ? "'" + token_bytes + "'" : "'" + entry_of_bytes(token_bytes) + "'";
+    return is_valid_utf8(token_bytes) ? "'" + token_bytes + "'"
+                                      : "'" + entry_of_bytes(token_bytes) + "'";
   }
 };
 
@@ -74,9 +75,10 @@ std::vector<BytePairEncoder::Merge> merges_of(const TokenizerSpec& spec, const E
     const auto id = [&](std::string_view entry) {
       const auto found = entries.find(entry);
       if (found == entries.end()) {
-        fail_tokenizer(spec.where + ": model.merges",
-                       fmt::format("merge {} uses '{}', which is not in the vocabulary", merges.size(), entry),
-                       fmt::format("'{}' + '{}'", left, right));
+        fail_tokenizer(
+            spec.where + ": model.merges",
+            fmt::format("merge {} uses '{}', which is not in the vocabulary", merges.size(), entry),
+            fmt::format("'{}' + '{}'", left, right));
       }
       return found->second;
     };
@@ -90,7 +92,9 @@ PreTokenizer pre_tokenizer_of(const TokenizerSpec& spec) {
   const std::string where = spec.where + ": pre_tokenizer";
   std::vector<SplitRegex> steps;
   for (const SplitSpec& split : spec.splits) {
-    steps.emplace_back(split.is_literal ? pcre_pattern_of_literal(split.pattern) : pcre_pattern_of(split.pattern, where), where);
+    steps.emplace_back(split.is_literal ? pcre_pattern_of_literal(split.pattern)
+                                        : pcre_pattern_of(split.pattern, where),
+                       where);
   }
   return PreTokenizer(std::move(steps));
 }
@@ -159,7 +163,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   bool from_parts = false;
   if (fs::is_directory(path, ignored)) {
     file = path + "/tokenizer.json";
-    from_parts = !fs::exists(file, ignored) && fs::exists(path + "/vocab.json", ignored) && fs::exists(path + "/merges.txt", ignored);
+    from_parts = !fs::exists(file, ignored) && fs::exists(path + "/vocab.json", ignored) &&
+                 fs::exists(path + "/merges.txt", ignored);
   }
   const TokenizerSpec spec = from_parts ? read_vocab_and_merges(path) : read_tokenizer_json(file);
   const EntryIds entries = ids_of_entries(spec);
@@ -171,7 +176,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   std::unordered_map<std::string, TokenId> added;
   for (const AddedToken& token : spec.added_tokens) {
     if (!added.emplace(token.content, token.id).second) {
-      fail_tokenizer(where, fmt::format("the added token '{}' appears twice", token.content), fmt::format("id {}", token.id));
+      fail_tokenizer(where, fmt::format("the added token '{}' appears twice", token.content),
+                     fmt::format("id {}", token.id));
     }
     const auto entry = entries.find(token.content);
     if (entry != entries.end() && entry->second != token.id) {
@@ -182,14 +188,16 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   }
   table.id_of_bytes.reserve(spec.vocab.size() + added.size());
   for (const auto& [entry, id] : spec.vocab) {
-    if (added.find(entry) == added.end()) table.add(id, bytes_of_entry(entry), spec.where + ": model.vocab");
+    if (added.find(entry) == added.end())
+      table.add(id, bytes_of_entry(entry), spec.where + ": model.vocab");
   }
   return tokenizer;
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   if (!is_valid_utf8(utf8)) {
-    fail_tokenizer("text", "a text to be tokenized is not UTF-8", fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
+    fail_tokenizer("text", "a text to be tokenized is not UTF-8",
+                   fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
   }
   std::vector<TokenId> ids;
   ids.reserve(utf8.size() / 3 + 1);
@@ -205,7 +213,9 @@ std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   return ids;
 }
 
-std::vector<TokenId> Tokenizer::with_special_tokens(std::vector<TokenId> ids) const { return impl_->post_processor.apply(std::move(ids)); }
+std::vector<TokenId> Tokenizer::with_special_tokens(std::vector<TokenId> ids) const {
+  return impl_->post_processor.apply(std::move(ids));
+}
 
 std::string Tokenizer::decode_bytes(const std::vector<TokenId>& token_ids) const {
   std::string bytes;
@@ -219,7 +229,8 @@ bool Tokenizer::has_token(TokenId id) const {
 }
 
 std::string_view Tokenizer::token_bytes(TokenId id) const {
-  return has_token(id) ? std::string_view(impl_->table.bytes[static_cast<size_t>(id)]) : std::string_view();
+  return has_token(id) ? std::string_view(impl_->table.bytes[static_cast<size_t>(id)])
+                       : std::string_view();
 }
 
 std::optional<TokenId> Tokenizer::token_id(std::string_view content) const {

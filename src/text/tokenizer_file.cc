@@ -29,7 +29,8 @@ const Json& member(const Json& object, const char* key) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& part, const Json& value) {
-  fail_tokenizer(where, fmt::format("the tokenizer needs {}, which is not implemented", part), shown(value), kOtherTokenizer);
+  fail_tokenizer(where, fmt::format("the tokenizer needs {}, which is not implemented", part),
+                 shown(value), kOtherTokenizer);
 }
 
 // The "type" of a part such as the normaliser.
@@ -42,7 +43,9 @@ std::string type_of(const Json& part, const std::string& where) {
 bool flag(const Json& object, const char* key, bool fallback, const std::string& where) {
   const Json& value = member(object, key);
   if (value.is_null()) return fallback;
-  if (!value.is_boolean()) fail_tokenizer(fmt::format("{}: {}", where, key), fmt::format("{} is not true or false", key), shown(value));
+  if (!value.is_boolean())
+    fail_tokenizer(fmt::format("{}: {}", where, key), fmt::format("{} is not true or false", key),
+                   shown(value));
   return value.get<bool>();
 }
 
@@ -60,12 +63,14 @@ bool reads_nfc(const Json& normalizer, const std::string& where) {
 
 SplitSpec read_split(const Json& step, const std::string& where) {
   const Json& behavior = member(step, "behavior");
-  if (behavior != "Isolated") refuse(where, fmt::format("Split with behavior {}", shown(behavior)), step);
+  if (behavior != "Isolated")
+    refuse(where, fmt::format("Split with behavior {}", shown(behavior)), step);
   if (flag(step, "invert", false, where)) refuse(where, "Split with invert", step);
   const Json& pattern = member(step, "pattern");
   for (const char* kind : {"Regex", "String"}) {
     const Json& text = member(pattern, kind);
-    if (text.is_string() && !text.get_ref<const std::string&>().empty()) return {text.get<std::string>(), kind[0] == 'S'};
+    if (text.is_string() && !text.get_ref<const std::string&>().empty())
+      return {text.get<std::string>(), kind[0] == 'S'};
   }
   fail_tokenizer(where, "a Split has no pattern", shown(step));
 }
@@ -77,7 +82,8 @@ void read_pre_tokenizer(const Json& part, TokenizerSpec& spec) {
   std::vector<Json> steps = {part};
   if (type_of(part, where) == "Sequence") {
     const Json& list = member(part, "pretokenizers");
-    if (!list.is_array()) fail_tokenizer(where, "the Sequence has no list of pretokenizers", shown(part));
+    if (!list.is_array())
+      fail_tokenizer(where, "the Sequence has no list of pretokenizers", shown(part));
     steps = list.get<std::vector<Json>>();
   }
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -86,8 +92,10 @@ void read_pre_tokenizer(const Json& part, TokenizerSpec& spec) {
     if (type == "Split" && !is_last) {
       spec.splits.push_back(read_split(steps[i], where));
     } else if (type == "ByteLevel" && is_last) {
-      if (flag(steps[i], "use_regex", true, where)) refuse(where, "ByteLevel with use_regex", steps[i]);
-      if (flag(steps[i], "add_prefix_space", true, where)) refuse(where, "ByteLevel with add_prefix_space", steps[i]);
+      if (flag(steps[i], "use_regex", true, where))
+        refuse(where, "ByteLevel with use_regex", steps[i]);
+      if (flag(steps[i], "add_prefix_space", true, where))
+        refuse(where, "ByteLevel with add_prefix_space", steps[i]);
     } else if (type == "Split" || type == "ByteLevel") {
       refuse(where, "a pre-tokenizer that does not end in ByteLevel", part);
     } else {
@@ -99,22 +107,28 @@ void read_pre_tokenizer(const Json& part, TokenizerSpec& spec) {
 
 void check_model_flags(const Json& model, const std::string& where) {
   const Json& type = member(model, "type");
-  if (!type.is_null() && type != "BPE") refuse(where, fmt::format("the model {}", shown(type)), type);
-  for (const char* key :
-       {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"}) {
+  if (!type.is_null() && type != "BPE")
+    refuse(where, fmt::format("the model {}", shown(type)), type);
+  for (const char* key : {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+                          "fuse_unk", "byte_fallback", "ignore_merges"}) {
     const Json& value = member(model, key);
-    const bool unset = value.is_null() || value == false || value == "" || (value.is_number() && value == 0);
+    const bool unset =
+        value.is_null() || value == false || value == "" || (value.is_number() && value == 0);
     if (!unset) refuse(where, fmt::format("model.{}", key), value);
   }
 }
 
 void read_vocab(const Json& vocab, TokenizerSpec& spec, const std::string& where) {
-  if (!vocab.is_object() || vocab.empty()) fail_tokenizer(where, "the vocabulary is not an object of entries", shown(vocab));
+  if (!vocab.is_object() || vocab.empty())
+    fail_tokenizer(where, "the vocabulary is not an object of entries", shown(vocab));
   spec.vocab.reserve(vocab.size());
   for (const auto& entry : vocab.items()) {
     const Json& id = entry.value();
     if (!id.is_number_integer() || id < 0 || id > kMaxTokenId) {
-      fail_tokenizer(where, fmt::format("the vocabulary entry {} has no valid id", python_json_string(entry.key())), shown(id));
+      fail_tokenizer(
+          where,
+          fmt::format("the vocabulary entry {} has no valid id", python_json_string(entry.key())),
+          shown(id));
     }
     spec.vocab.emplace_back(entry.key(), id.get<int>());
   }
@@ -128,13 +142,16 @@ void read_merges(const Json& merges, TokenizerSpec& spec, const std::string& whe
       const std::string& text = merge.get_ref<const std::string&>();
       const size_t space = text.find(' ');
       if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-        fail_tokenizer(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
+        fail_tokenizer(where, fmt::format("merge {} is not a pair", spec.merges.size()),
+                       shown(merge));
       }
       spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
-    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
+               merge[1].is_string()) {
       spec.merges.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
     } else {
-      fail_tokenizer(where, fmt::format("merge {} is not a pair", spec.merges.size()), shown(merge));
+      fail_tokenizer(where, fmt::format("merge {} is not a pair", spec.merges.size()),
+                     shown(merge));
     }
   }
 }
@@ -144,7 +161,8 @@ AddedToken read_added_token(const Json& value, const Json& id, const std::string
   if (!content.is_string() || content.get_ref<const std::string&>().empty())
     fail_tokenizer(where, "an added token has no content", shown(value));
   if (!id.is_number_integer() || id < 0 || id > kMaxTokenId) {
-    fail_tokenizer(where, fmt::format("the added token {} has no valid id", shown(content)), shown(id));
+    fail_tokenizer(where, fmt::format("the added token {} has no valid id", shown(content)),
+                   shown(id));
   }
   AddedToken token{.id = id.get<int>(), .content = content.get<std::string>()};
   token.special = flag(value, "special", false, where);
@@ -156,7 +174,8 @@ AddedToken read_added_token(const Json& value, const Json& id, const std::string
 }
 
 void check_decoder(const Json& root, const std::string& path) {
-  // Texts are never decoded through it, but another kind means that a token's bytes are not those of its spelling.
+  // Texts are never decoded through it, but another kind means that a token's bytes are not those
+  // of its spelling.
   const Json& decoder = member(root, "decoder");
   if (!decoder.is_null() && type_of(decoder, path + ": decoder") != "ByteLevel") {
     refuse(path + ": decoder", fmt::format("the decoder {}", type_of(decoder, path)), decoder);
@@ -165,26 +184,34 @@ void check_decoder(const Json& root, const std::string& path) {
 
 }  // namespace
 
-TokenizerSpec read_tokenizer_json(const std::string& path) { return parse_tokenizer_json(read_file(path), path); }
+TokenizerSpec read_tokenizer_json(const std::string& path) {
+  return parse_tokenizer_json(read_file(path), path);
+}
 
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& path) {
   const Json root = parse_json(text, path);
   TokenizerSpec spec;
   spec.where = path;
   if (!root.is_object()) fail_tokenizer(path, "the tokenizer is not a JSON object", shown(root));
-  // `truncation` and `padding` are the last caller's settings, which transformers also resets at every call: not read.
+  // `truncation` and `padding` are the last caller's settings, which transformers also resets at
+  // every call: not read.
   spec.nfc = reads_nfc(member(root, "normalizer"), path + ": normalizer");
   read_pre_tokenizer(member(root, "pre_tokenizer"), spec);
   check_decoder(root, path);
-  spec.post_processor = PostProcessor::read(member(root, "post_processor"), path + ": post_processor");
+  spec.post_processor =
+      PostProcessor::read(member(root, "post_processor"), path + ": post_processor");
   const Json& model = member(root, "model");
-  if (!model.is_object()) fail_tokenizer(path + ": model", "the tokenizer has no model", shown(model));
+  if (!model.is_object())
+    fail_tokenizer(path + ": model", "the tokenizer has no model", shown(model));
   check_model_flags(model, path + ": model");
   read_vocab(member(model, "vocab"), spec, path + ": model.vocab");
   read_merges(member(model, "merges"), spec, path + ": model.merges");
   const Json& added = member(root, "added_tokens");
-  if (!added.is_null() && !added.is_array()) fail_tokenizer(path + ": added_tokens", "added_tokens is not a list", shown(added));
-  for (const Json& token : added) spec.added_tokens.push_back(read_added_token(token, member(token, "id"), path + ": added_tokens"));
+  if (!added.is_null() && !added.is_array())
+    fail_tokenizer(path + ": added_tokens", "added_tokens is not a list", shown(added));
+  for (const Json& token : added)
+    spec.added_tokens.push_back(
+        read_added_token(token, member(token, "id"), path + ": added_tokens"));
   return spec;
 }
 
@@ -201,7 +228,8 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   };
   const auto family = std::find_if(families().begin(), families().end(), of_class);
   if (family == families().end()) {
-    refuse(config_path + ": tokenizer_class", "tokenizer.json (no known family's tokenizer, which vocab.json and merges.txt would be)",
+    refuse(config_path + ": tokenizer_class",
+           "tokenizer.json (no known family's tokenizer, which vocab.json and merges.txt would be)",
            name);
   }
   spec.splits.push_back({family->split_pattern, false});  // these files do not contain it
@@ -212,21 +240,29 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   Json merges = Json::array();
   for (std::string& line : split(read_file(merges_path), '\n')) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!is_valid_utf8(line)) fail_tokenizer(merges_path, "merges.txt is not UTF-8", fmt::format("merge {}", merges.size()));
+    if (!is_valid_utf8(line))
+      fail_tokenizer(merges_path, "merges.txt is not UTF-8",
+                     fmt::format("merge {}", merges.size()));
     if (!line.empty() && !line.starts_with("#version")) merges.push_back(std::move(line));
   }
   read_merges(merges, spec, merges_path);
 
   const Json& decoder = member(config, "added_tokens_decoder");
-  if (!decoder.is_null() && !decoder.is_object()) fail_tokenizer(config_path, "added_tokens_decoder is not an object", shown(decoder));
+  if (!decoder.is_null() && !decoder.is_object())
+    fail_tokenizer(config_path, "added_tokens_decoder is not an object", shown(decoder));
   for (const auto& entry : decoder.items()) {
     const std::string& digits = entry.key();
     const bool is_number =
-        !digits.empty() && digits.size() <= 9 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number) fail_tokenizer(config_path, "a key of added_tokens_decoder is not an id", python_json_string(digits));
-    spec.added_tokens.push_back(read_added_token(entry.value(), Json(std::stoi(digits)), config_path + ": added_tokens_decoder"));
+        !digits.empty() && digits.size() <= 9 &&
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_number)
+      fail_tokenizer(config_path, "a key of added_tokens_decoder is not an id",
+                     python_json_string(digits));
+    spec.added_tokens.push_back(read_added_token(entry.value(), Json(std::stoi(digits)),
+                                                 config_path + ": added_tokens_decoder"));
   }
-  std::sort(spec.added_tokens.begin(), spec.added_tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  std::sort(spec.added_tokens.begin(), spec.added_tokens.end(),
+            [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   return spec;
 }
 

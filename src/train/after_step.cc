@@ -19,30 +19,39 @@ Judgement judge(TrainParts& parts) {
   parts.group.enter("evaluate");
   const EvaluationResult result = parts.evaluation->run(parts.log.terminal());
   bool is_worse = false;
-  together(parts.group, [&] { is_worse = parts.log.evaluation(parts.state, result, parts.evaluation->num_samples()); });
-  return {.is_best = result.metric && parts.state.update_best(*result.metric, result.greater_is_better, parts.state.global_step),
-          .stop = on_any_rank(parts.group, parts.group.rank() == 0 && is_worse) && parts.stop_on_harm};
+  together(parts.group, [&] {
+    is_worse = parts.log.evaluation(parts.state, result, parts.evaluation->num_samples());
+  });
+  return {
+      .is_best = result.metric && parts.state.update_best(*result.metric, result.greater_is_better,
+                                                          parts.state.global_step),
+      .stop = on_any_rank(parts.group, parts.group.rank() == 0 && is_worse) && parts.stop_on_harm};
 }
 
-/// What a save could not do. Weights that are not finite before the first step are those that the run was given.
+/// What a save could not do. Weights that are not finite before the first step are those that the
+/// run was given.
 std::vector<Problem> problems_of_save(const UserError& unsaved, int64_t num_steps) {
   std::vector<Problem> problems = unsaved.problems();
   if (num_steps > 0 || unsaved.kind() != ErrorKind::kData) return problems;
-  problems.front().error = "the checkpoint that the run starts from is damaged: its weights are not finite";
+  problems.front().error =
+      "the checkpoint that the run starts from is damaged: its weights are not finite";
   problems.front().fix = "download or convert model.model again, or start from another checkpoint";
   return problems;
 }
 
-/// Throws what ended the run, followed by why its state is not saved; call it where `unsaved` is caught. An interrupt promises a saved state:
-/// after one the failed save is the error. A save that failed on another rank is told by that rank.
-[[noreturn]] void throw_with_cause(const std::exception_ptr& first, const UserError& unsaved, int64_t num_steps) {
+/// Throws what ended the run, followed by why its state is not saved; call it where `unsaved` is
+/// caught. An interrupt promises a saved state: after one the failed save is the error. A save that
+/// failed on another rank is told by that rank.
+[[noreturn]] void throw_with_cause(const std::exception_ptr& first, const UserError& unsaved,
+                                   int64_t num_steps) {
   const std::exception_ptr of_save = std::current_exception();
   try {
     std::rethrow_exception(first);
   } catch (const UserError& cause) {
     if (dynamic_cast<const PeerFailure*>(&unsaved) != nullptr) throw;
     std::vector<Problem> problems = cause.problems();
-    for (Problem& problem : problems_of_save(unsaved, num_steps)) problems.push_back(std::move(problem));
+    for (Problem& problem : problems_of_save(unsaved, num_steps))
+      problems.push_back(std::move(problem));
     throw UserError(cause.kind(), std::move(problems));
   } catch (...) {
     std::rethrow_exception(of_save);
@@ -53,7 +62,8 @@ std::vector<Problem> problems_of_save(const UserError& unsaved, int64_t num_step
 
 void save(TrainParts& parts) {
   parts.group.enter("save");
-  together(parts.group, [&] { parts.log.sync(); });  // a checkpoint that outlives a loss of power has the lines of its steps
+  // a checkpoint that outlives a loss of power has the lines of its steps
+  together(parts.group, [&] { parts.log.sync(); });
   parts.log.note_saved(save_checkpoint(parts));
 }
 
@@ -73,7 +83,9 @@ bool evaluate_and_save(TrainParts& parts, bool evaluation_due, bool save_due) {
   if (parts.evaluation_pending) {
     judgement = judge(parts);
     parts.evaluation_pending = false;
-    save_due = save_due || judgement.stop || (judgement.is_best && parts.save_on_best && parts.cadence.may_save(parts.state.global_step));
+    save_due = save_due || judgement.stop ||
+               (judgement.is_best && parts.save_on_best &&
+                parts.cadence.may_save(parts.state.global_step));
   }
   if (save_due) save(parts);
   if (judgement.stop) parts.log.note_stopped_by_harm(parts.state);

@@ -18,7 +18,8 @@ struct Due {
 /// Optimizer steps of epoch 0, 1, …: ≥ 1, and always the same.
 using StepsOfEpoch = std::function<int64_t(int64_t epoch)>;
 
-/// Counts optimizer steps and reports what is due after each. Epochs may differ in length (stage 1 with packing).
+/// Counts optimizer steps and reports what is due after each. Epochs may differ in length (stage 1
+/// with packing).
 class Cadence {
  public:
   /// Without max_steps queries the steps of every epoch of the run; with it of none.
@@ -26,8 +27,8 @@ class Cadence {
   /// All epochs equal. @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
   Cadence(const CadenceSettings& options, int64_t steps_per_epoch);
 
-  /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of an epoch that part of its steps,
-  /// rounded up.
+  /// Optimizer steps of the whole run: max_steps, or those of num_train_epochs; of a last part of
+  /// an epoch that part of its steps, rounded up.
   int64_t total_steps() const { return total_steps_; }
 
   /// @param step          number of finished optimizer steps, ≥ 1
@@ -37,8 +38,9 @@ class Cadence {
   /// True when a checkpoint may be written after `step` (save_delay_*).
   bool may_save(int64_t step) const;
 
-  /// Epochs done after `step`, as transformers reports `epoch`: whole at the end of an epoch, its share of that epoch's steps between.
-  /// Queries no epoch after the one that `step` belongs to. @param step  ≥ 0
+  /// Epochs done after `step`, as transformers reports `epoch`: whole at the end of an epoch, its
+  /// share of that epoch's steps between. Queries no epoch after the one that `step` belongs to.
+  /// @param step  ≥ 0
   double epoch_at(int64_t step) const;
 
  private:
@@ -47,7 +49,8 @@ class Cadence {
   CadenceSettings options_;
   StepsOfEpoch steps_of_epoch_;
   int64_t total_steps_;
-  mutable std::vector<int64_t> epoch_ends_;  ///< steps at the end of epochs 0, 1, … as far as needed
+  /// steps at the end of epochs 0, 1, … as far as needed
+  mutable std::vector<int64_t> epoch_ends_;
 };
 
 }  // namespace rematch

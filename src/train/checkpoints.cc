@@ -19,9 +19,12 @@ constexpr const char* kPrefix = "checkpoint-";
 
 }  // namespace
 
-Checkpoints::Checkpoints(Options options, Writer write_model) : options_(std::move(options)), write_model_(std::move(write_model)) {}
+Checkpoints::Checkpoints(Options options, Writer write_model)
+    : options_(std::move(options)), write_model_(std::move(write_model)) {}
 
-std::string Checkpoints::path_of(int64_t step) const { return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step)); }
+std::string Checkpoints::path_of(int64_t step) const {
+  return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step));
+}
 
 std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal) {
   const std::string path = path_of(state.global_step);
@@ -37,7 +40,8 @@ std::string Checkpoints::save(TrainerState& state, const Writer& write_state, co
   return path;
 }
 
-void Checkpoints::write(const std::string& path, const TrainerState& state, const Writer& write_state, const Writer& seal) const {
+void Checkpoints::write(const std::string& path, const TrainerState& state,
+                        const Writer& write_state, const Writer& seal) const {
   Group& group = *options_.group;
   const bool is_first = group.rank() == 0;
   std::optional<StagedDirectory> staged;
@@ -54,7 +58,8 @@ void Checkpoints::write(const std::string& path, const TrainerState& state, cons
   });
   together(group, [&] {
     if (!is_first) return;
-    if (seal && !options_.save_only_model) seal(directory);  // last: its manifest covers every other file
+    // last: its manifest covers every other file
+    if (seal && !options_.save_only_model) seal(directory);
     staged->commit();
   });
 }
@@ -65,7 +70,8 @@ std::vector<int64_t> Checkpoints::existing_steps() const {
   for (const CheckpointName& checkpoint : list_checkpoints(options_.run_dir)) {
     // The rename of a whole directory made it; trainer_state.json marks it as a checkpoint.
     const bool is_ours = checkpoint.path == path_of(checkpoint.step);
-    if (is_ours && fs::exists(checkpoint.path + "/trainer_state.json", error)) steps.push_back(checkpoint.step);
+    if (is_ours && fs::exists(checkpoint.path + "/trainer_state.json", error))
+      steps.push_back(checkpoint.step);
   }
   return steps;
 }
@@ -90,8 +96,10 @@ bool Checkpoints::is_best(const TrainerState& state, int64_t step) const {
 }
 
 void Checkpoints::remove(int64_t step) const {
-  // Renamed first: a process killed while deleting leaves no partial checkpoint under a complete one's name.
-  const std::string doomed = fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kPrefix, step, ::getpid());
+  // Renamed first: a process killed while deleting leaves no partial checkpoint under a complete
+  // one's name.
+  const std::string doomed =
+      fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kPrefix, step, ::getpid());
   std::error_code error;
   fs::rename(path_of(step), doomed, error);
   fs::remove_all(error ? path_of(step) : doomed, error);

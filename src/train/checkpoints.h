@@ -9,15 +9,17 @@
 
 namespace rematch {
 
-/// `checkpoint-N` directories of a run: written completely or not at all, rotated without ever losing the best or the newest (BEHAVIOUR
-/// 17).
+/// `checkpoint-N` directories of a run: written completely or not at all, rotated without ever
+/// losing the best or the newest (BEHAVIOUR 17).
 class Checkpoints {
  public:
   struct Options {
     std::string run_dir;
     int64_t save_total_limit = 0;  ///< 0 = keep all
     bool save_only_model = false;  ///< no training state
-    Group* group = &alone();       ///< rank 0 writes the model, each its part of the state; none goes on before the checkpoint is complete
+    /// rank 0 writes the model, each its part of the state; none goes on before the checkpoint is
+    /// complete
+    Group* group = &alone();
   };
   /// Writes the files of a checkpoint, or a part of them, into a directory.
   using Writer = std::function<void(const std::string& directory)>;
@@ -28,12 +30,14 @@ class Checkpoints {
   /// Path of the checkpoint of a step, whether it exists or not.
   std::string path_of(int64_t step) const;
 
-  /// Saves `checkpoint-<state.global_step>` and rotates old ones. The manifest of its training state covers every file.
-  /// When the step is the best so far, the state's best_model_checkpoint is set to it. A failure (full disk, …) leaves earlier checkpoints
-  /// as they were.
-  /// @param write_state  the training state (write_state_files), after all other files; a part of it on each rank; not called with
+  /// Saves `checkpoint-<state.global_step>` and rotates old ones. The manifest of its training
+  /// state covers every file. When the step is the best so far, the state's best_model_checkpoint
+  /// is set to it. A failure (full disk, …) leaves earlier checkpoints as they were.
+  /// @param write_state  the training state (write_state_files), after all other files; a part of
+  /// it on each rank; not called with
   ///                     save_only_model
-  /// @param seal         completes the state on rank 0, after all parts (write_state_manifest); may be empty
+  /// @param seal         completes the state on rank 0, after all parts (write_state_manifest); may
+  /// be empty
   /// @return its path; @throws UserError (environment), on every rank
   std::string save(TrainerState& state, const Writer& write_state, const Writer& seal = {});
 
@@ -41,7 +45,8 @@ class Checkpoints {
   std::vector<int64_t> existing_steps() const;
 
  private:
-  void write(const std::string& path, const TrainerState& state, const Writer& write_state, const Writer& seal) const;
+  void write(const std::string& path, const TrainerState& state, const Writer& write_state,
+             const Writer& seal) const;
   void rotate(const TrainerState& state) const;
   bool is_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;

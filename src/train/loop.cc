@@ -5,8 +5,9 @@
 //     pack               segments → rows; what does not fit waits
 //     M-step × m_steps   rows → loss → gradients → one optimizer update each
 //
-// Stage 1 is the same algorithm with the ground truth in place of the rollouts. Several ranks take the micro-batches of a window in turn;
-// what any of them may fail in, they do together, so that all go on or none.
+// Stage 1 is the same algorithm with the ground truth in place of the rollouts. Several ranks take
+// the micro-batches of a window in turn; what any of them may fail in, they do together, so that
+// all go on or none.
 #include "train/loop.h"
 
 #include "base/interrupt.h"
@@ -18,8 +19,8 @@
 namespace rematch {
 namespace {
 
-/// Makes the next window's samples the current rows; returns the segments of each micro-batch. After an exception the position in the data
-/// stream and the carry buffer are unchanged.
+/// Makes the next window's samples the current rows; returns the segments of each micro-batch.
+/// After an exception the position in the data stream and the carry buffer are unchanged.
 std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   const WindowCursor start = parts.windows.cursor();
   const Packer packer = parts.packer;
@@ -29,7 +30,8 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
   Window window;
   try {
     parts.group.enter("rollout");
-    together(parts.group, [&] { plan = parts.windows.next(); });  // before build(), in which ranks talk to each other
+    // before build(), in which ranks talk to each other
+    together(parts.group, [&] { plan = parts.windows.next(); });
     together(parts.group, [&] { segments = parts.source.build(plan, metrics); });
     for (const auto& of_micro_batch : segments) micro_batches.push_back(of_micro_batch.size());
     if (parts.long_segments) parts.long_segments->leave_out(segments, metrics);
@@ -55,11 +57,14 @@ std::vector<size_t> e_step(TrainParts& parts, MetricsBag& metrics) {
 
 void train_loop(TrainParts& parts) {
   TrainerState& state = parts.state;
-  if (parts.evaluate_first && state.global_step == 0 && state.log_history.empty()) evaluate_start(parts);
+  if (parts.evaluate_first && state.global_step == 0 && state.log_history.empty())
+    evaluate_start(parts);
   bool stop = state.global_step >= parts.cadence.total_steps();
   // A resumed run whose last evaluation was interrupted repeats it first.
   if (parts.evaluation_pending) {
-    stop = evaluate_and_save(parts, true, parts.cadence.after_step(state.global_step, false).save) || stop;
+    stop =
+        evaluate_and_save(parts, true, parts.cadence.after_step(state.global_step, false).save) ||
+        stop;
   }
   while (!stop) {
     MetricsBag metrics;
@@ -70,7 +75,8 @@ void train_loop(TrainParts& parts) {
       parts.group.enter("update");
       parts.mstep.run(parts.buffer.window(), metrics);
     } catch (const Interrupted&) {
-      save_and_rethrow(parts);  // in the E-step: no step on this window is done, the state is that of its start
+      // in the E-step: no step on this window is done, the state is that of its start
+      save_and_rethrow(parts);
     } catch (const KeepsState&) {
       save_and_rethrow(parts);
     }
@@ -85,7 +91,9 @@ void train_loop(TrainParts& parts) {
     together(parts.group, [&] { parts.log.step(state, metrics, due.log); });
     stop = due.stop;
     try {
-      stop = evaluate_and_save(parts, due.evaluate, on_any_rank(parts.group, take_save_request()) || due.save) || stop;
+      stop = evaluate_and_save(parts, due.evaluate,
+                               on_any_rank(parts.group, take_save_request()) || due.save) ||
+             stop;
     } catch (const Interrupted&) {
       save_and_rethrow(parts);  // during the evaluation: the step itself is done
     } catch (const KeepsState&) {

@@ -29,16 +29,20 @@ struct TrainParts {
   const Fingerprint& fingerprint;  ///< identity of the run, part of a checkpoint
   RunLog& log;
   TrainerState& state;
-  bool save_on_best = false;                    ///< save_strategy: best
-  bool evaluate_first = false;                  ///< eval_on_start
-  bool stop_on_harm = false;                    ///< the run ends after an evaluation that is worse than the start
-  Group& group = alone();                       ///< the ranks that share the windows
-  const LongSegments* long_segments = nullptr;  ///< null: the source refuses segments that are too long
-  bool evaluation_pending = false;              ///< the evaluation after state.global_step is not finished; part of a checkpoint
+  bool save_on_best = false;    ///< save_strategy: best
+  bool evaluate_first = false;  ///< eval_on_start
+  /// the run ends after an evaluation that is worse than the start
+  bool stop_on_harm = false;
+  Group& group = alone();  ///< the ranks that share the windows
+  /// null: the source refuses segments that are too long
+  const LongSegments* long_segments = nullptr;
+  /// the evaluation after state.global_step is not finished; part of a checkpoint
+  bool evaluation_pending = false;
 };
 
 /// Trains until the cadence says stop. The algorithm of this program, on one page.
-/// Continues from the current state of its parts: at the start, or restored from a checkpoint in the middle of a window.
+/// Continues from the current state of its parts: at the start, or restored from a checkpoint in
+/// the middle of a window.
 /// @throws UserError; Interrupted after the state has been saved (BEHAVIOUR 17.4)
 void train_loop(TrainParts& parts);
 

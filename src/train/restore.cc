@@ -22,7 +22,10 @@ std::string save_checkpoint(TrainParts& parts) {
   const StatePart part{parts.group.rank(), parts.group.size()};
   return parts.checkpoints.save(
       parts.state,
-      [&](const std::string& directory) { write_state_part(directory, state_files_of(capture(parts), parts.mstep.state_to_save()), part); },
+      [&](const std::string& directory) {
+        write_state_part(directory, state_files_of(capture(parts), parts.mstep.state_to_save()),
+                         part);
+      },
       [&](const std::string& directory) { write_state_manifest(directory, part.size); });
 }
 

@@ -10,16 +10,19 @@
 
 namespace rematch {
 
-/// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10). A partial window is used once.
+/// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10).
+/// A partial window is used once.
 class RolloutBuffer {
  public:
   /// @param rollout_share  of the windows that roll out, as in SharedSource
   explicit RolloutBuffer(const RolloutBufferSettings& settings, double rollout_share = 1)
       : settings_(settings), rollout_share_(rollout_share) {}
 
-  /// Optimizer steps in an epoch of `num_windows` windows. @param ends_partial  its last window is partial
+  /// Optimizer steps in an epoch of `num_windows` windows. @param ends_partial  its last window is
+  /// partial
   int64_t steps_of_epoch(int64_t num_windows, bool ends_partial) const {
-    return num_windows * settings_.steps_per_window() - (ends_partial ? settings_.steps_per_window() - 1 : 0);
+    return num_windows * settings_.steps_per_window() -
+           (ends_partial ? settings_.steps_per_window() - 1 : 0);
   }
 
   bool is_open() const { return open_.has_value(); }
@@ -36,9 +39,12 @@ class RolloutBuffer {
   /// True when the next step has no E-step.
   bool is_reuse() const { return open_ && open_->completed_steps > 0; }
   /// True when the current window is used once although others are used `m_steps` times.
-  bool is_cut_short() const { return open_ && open_->window.is_partial && settings_.steps_per_window() > 1; }
+  bool is_cut_short() const {
+    return open_ && open_->window.is_partial && settings_.steps_per_window() > 1;
+  }
 
-  /// Counts a finished optimizer step, adds the rollout/buffer_* metrics and closes the window after its last use.
+  /// Counts a finished optimizer step, adds the rollout/buffer_* metrics and closes the window
+  /// after its last use.
   /// @return true when the step was the last of its epoch
   bool finish_step(MetricsBag& metrics);
   /// Tokens of the rows that the last finished step was trained on.

@@ -17,11 +17,14 @@ ScoreOf scores_in(const Values& values) {
   };
 }
 
-bool has_rollout_scores(const LogEntry& entry) { return scores_in(entry.values)("eval_rollout_precision").has_value(); }
+bool has_rollout_scores(const LogEntry& entry) {
+  return scores_in(entry.values)("eval_rollout_precision").has_value();
+}
 
 }  // namespace
 
-std::optional<Health> health_since_start(const std::vector<LogEntry>& history, const MetricValues& now, int64_t num_samples) {
+std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
+                                         const MetricValues& now, int64_t num_samples) {
   const auto start = std::find_if(history.begin(), history.end(), has_rollout_scores);
   if (start == history.end()) return std::nullopt;
   return compare_health(scores_in(start->values), scores_in(now), num_samples, start->step);
@@ -31,7 +34,8 @@ std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_
   const auto start = std::find_if(history.begin(), history.end(), has_rollout_scores);
   const auto last = std::find_if(history.rbegin(), history.rend(), has_rollout_scores);
   if (start == history.end() || &*start == &*last) return std::nullopt;
-  return compare_health(scores_in(start->values), scores_in(last->values), num_samples, start->step);
+  return compare_health(scores_in(start->values), scores_in(last->values), num_samples,
+                        start->step);
 }
 
 MetricValues health_metrics(const Health& health) {

@@ -9,11 +9,13 @@
 
 namespace rematch {
 
-/// The health of an evaluation against the first one of the run. The reference is the first entry of the log history with rollout scores,
-/// which is part of every checkpoint: a resumed run compares with the same numbers.
+/// The health of an evaluation against the first one of the run. The reference is the first entry
+/// of the log history with rollout scores, which is part of every checkpoint: a resumed run
+/// compares with the same numbers.
 /// @param now  scores of an evaluation; @param history  of the entries before it
 /// @return none when there is no earlier evaluation, or no rollout scores
-std::optional<Health> health_since_start(const std::vector<LogEntry>& history, const MetricValues& now, int64_t num_samples);
+std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
+                                         const MetricValues& now, int64_t num_samples);
 
 /// The same of the last evaluation in the history (the summary of a run).
 std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_t num_samples);

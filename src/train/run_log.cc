@@ -17,21 +17,29 @@ constexpr const char* kTokensPerSecond = "tokens_per_s";
 constexpr const char* kMemoryGib = "memory_gib";
 
 // The metrics shown in the bar, with their short names.
-constexpr std::pair<const char*, const char*> kBarFields[] = {
-    {"loss", "loss"},    {"rollout/f1", "f1"},    {"rollout/f1_labels", "label f1"}, {kTokensPerSecond, "tok/s"},
-    {kMemoryGib, "GiB"}, {"learning_rate", "lr"}, {"time/step_s", "s/step"}};
-constexpr std::pair<const char*, const char*> kEvaluationFields[] = {{"eval_rollout_f1", "f1"},
-                                                                     {"eval_rollout_f1_labels", "label f1"},
-                                                                     {"eval_rollout_precision", "precision"},
-                                                                     {"eval_rollout_recall", "recall"},
-                                                                     {"eval_loss", "loss"},
-                                                                     {"eval_token_acc", "token acc"}};
+constexpr std::pair<const char*, const char*> kBarFields[] = {{"loss", "loss"},
+                                                              {"rollout/f1", "f1"},
+                                                              {"rollout/f1_labels", "label f1"},
+                                                              {kTokensPerSecond, "tok/s"},
+                                                              {kMemoryGib, "GiB"},
+                                                              {"learning_rate", "lr"},
+                                                              {"time/step_s", "s/step"}};
+constexpr std::pair<const char*, const char*> kEvaluationFields[] = {
+    {"eval_rollout_f1", "f1"},
+    {"eval_rollout_f1_labels", "label f1"},
+    {"eval_rollout_precision", "precision"},
+    {"eval_rollout_recall", "recall"},
+    {"eval_loss", "loss"},
+    {"eval_token_acc", "token acc"}};
 
 /// Three significant digits, but from 1000 on the whole number: "0.812", "1.2e-05", "12345".
-std::string short_number(double value) { return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value); }
+std::string short_number(double value) {
+  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
 
 const double* find(const MetricValues& values, const std::string& name) {
-  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& item) { return item.first == name; });
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [&](const auto& item) { return item.first == name; });
   return found == values.end() ? nullptr : &found->second;
 }
 
@@ -45,10 +53,14 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) 
   Progress bar{.phase = "train", .done = state.global_step, .total = state.max_steps};
   MetricValues shown = values;
   const double seconds = metrics.sum("time/step_s");
-  if (seconds > 0) shown.emplace_back(kTokensPerSecond, std::round(static_cast<double>(live_.step_tokens() * live_.num_ranks) / seconds));
+  if (seconds > 0)
+    shown.emplace_back(
+        kTokensPerSecond,
+        std::round(static_cast<double>(live_.step_tokens() * live_.num_ranks) / seconds));
   shown.emplace_back(kMemoryGib, static_cast<double>(live_.memory_bytes()) / kBytesPerGib);
   for (const auto& [name, label] : kBarFields) {
-    if (const double* value = find(shown, name)) bar.fields.emplace_back(label, short_number(*value));
+    if (const double* value = find(shown, name))
+      bar.fields.emplace_back(label, short_number(*value));
   }
   terminal_.progress(bar);
   time_split_.add(metrics);
@@ -61,7 +73,8 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) 
 bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples) {
   std::string line = fmt::format("evaluation after step {}:", state.global_step);
   for (const auto& [name, label] : kEvaluationFields) {
-    if (const double* value = find(result.values, name)) line += fmt::format(" {} {:.4f}", label, *value);
+    if (const double* value = find(result.values, name))
+      line += fmt::format(" {} {:.4f}", label, *value);
   }
   terminal_.say(line);
   MetricValues values = result.values;
@@ -83,18 +96,22 @@ void RunLog::note_final_health(const TrainerState& state, int64_t num_samples) {
 }
 
 void RunLog::note_stopped_by_harm(const TrainerState& state) {
-  const std::string best = state.best_model_checkpoint   ? "the best evaluation is that of " + *state.best_model_checkpoint
-                           : state.best_global_step == 0 ? "no evaluation was better than the start: keep model.model"
-                                                         : "no checkpoint of the best evaluation is kept";
-  terminal_.say(fmt::format("stopped after step {} of {} (training.stop_on_harm); {}", state.global_step, state.max_steps, best));
+  const std::string best =
+      state.best_model_checkpoint ? "the best evaluation is that of " + *state.best_model_checkpoint
+      : state.best_global_step == 0 ? "no evaluation was better than the start: keep model.model"
+                                    : "no checkpoint of the best evaluation is kept";
+  terminal_.say(fmt::format("stopped after step {} of {} (training.stop_on_harm); {}",
+                            state.global_step, state.max_steps, best));
 }
 
 void RunLog::note_partial_window() {
-  terminal_.warn(
-      fmt::format("the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; choose "
-                  "per_device_train_batch_size x gradient_accumulation_steps{} so that it divides the number of samples "
-                  "(custom.train_sample_limit can drop the remainder)",
-                  live_.num_ranks > 1 ? fmt::format(" x the number of ranks ({})", live_.num_ranks) : ""));
+  terminal_.warn(fmt::format(
+      "the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; "
+      "choose "
+      "per_device_train_batch_size x gradient_accumulation_steps{} so that it divides the number "
+      "of samples "
+      "(custom.train_sample_limit can drop the remainder)",
+      live_.num_ranks > 1 ? fmt::format(" x the number of ranks ({})", live_.num_ranks) : ""));
 }
 
 void RunLog::note_saved(const std::string& path) {
@@ -105,9 +122,12 @@ void RunLog::note_saved(const std::string& path) {
 void RunLog::note_done(int64_t num_steps, double seconds, const std::string& run_dir) {
   terminal_.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
                             seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
-  if (const std::string text = time_split_.text(seconds); !text.empty()) terminal_.say("time: " + text);
-  terminal_.say(fmt::format("next: rematch report {}{}", run_dir,
-                            last_saved_.empty() ? "" : fmt::format("; rematch predict {} IMAGES --draw drawn", last_saved_)));
+  if (const std::string text = time_split_.text(seconds); !text.empty())
+    terminal_.say("time: " + text);
+  terminal_.say(fmt::format(
+      "next: rematch report {}{}", run_dir,
+      last_saved_.empty() ? ""
+                          : fmt::format("; rematch predict {} IMAGES --draw drawn", last_saved_)));
 }
 
 void RunLog::sync() {
@@ -116,7 +136,8 @@ void RunLog::sync() {
 
 void RunLog::write(TrainerState& state, MetricValues values) {
   for (const auto& sink : sinks_) sink->write(state.global_step, values);
-  state.log_history.push_back({.step = state.global_step, .values = {values.begin(), values.end()}});
+  state.log_history.push_back(
+      {.step = state.global_step, .values = {values.begin(), values.end()}});
 }
 
 }  // namespace rematch

@@ -13,7 +13,8 @@
 
 namespace rematch {
 
-/// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of trainer_state.json.
+/// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of
+/// trainer_state.json.
 class RunLog {
  public:
   /// What the live line shows beside the metrics.
@@ -26,14 +27,18 @@ class RunLog {
 
   Terminal& terminal() { return terminal_; }
 
-  /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus `epoch`) to every sink and the history.
+  /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus
+  /// `epoch`) to every sink and the history.
   void step(TrainerState& state, const MetricsBag& metrics, bool log_due);
 
-  /// After an evaluation: its scores and its health on the terminal, both to every sink and the history.
-  /// @param num_samples  evaluated. @return true when its health is worse than at the start of the run
+  /// After an evaluation: its scores and its health on the terminal, both to every sink and the
+  /// history.
+  /// @param num_samples  evaluated. @return true when its health is worse than at the start of the
+  /// run
   bool evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples);
 
-  /// At the end of a run: the health of its last evaluation, if there are two. @param num_samples  evaluated
+  /// At the end of a run: the health of its last evaluation, if there are two. @param num_samples
+  /// evaluated
   void note_final_health(const TrainerState& state, int64_t num_samples);
 
   /// Reports why a run ends before its last step, and which checkpoint to take (`stop_on_harm`).
@@ -49,7 +54,8 @@ class RunLog {
   void note_saved(const std::string& path);
 
   /// At the end of a run: how long it took and for what, and what to do next.
-  /// @param num_steps  of this process. @param seconds  from the first step on, evaluations and saving included
+  /// @param num_steps  of this process. @param seconds  from the first step on, evaluations and
+  /// saving included
   void note_done(int64_t num_steps, double seconds, const std::string& run_dir);
 
  private:

@@ -21,15 +21,19 @@ StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options, Termi
   measure(0, &terminal);
   std::string lengths;
   for (const int encoded_len : encoded_lens_) lengths += fmt::format("{} ", encoded_len);
-  fingerprint_ = fmt::format("{}, buffer {}, min_fill_ratio {}, drop_last {}, {} lengths {}", name_of(options_.pack.selector),
-                             options_.pack.buffer, options_.pack.min_fill_ratio, options_.pack.drop_last,
-                             samples_.vary_by_epoch ? "varying" : "fixed", content_hash_of(lengths));
+  fingerprint_ =
+      fmt::format("{}, buffer {}, min_fill_ratio {}, drop_last {}, {} lengths {}",
+                  name_of(options_.pack.selector), options_.pack.buffer,
+                  options_.pack.min_fill_ratio, options_.pack.drop_last,
+                  samples_.vary_by_epoch ? "varying" : "fixed", content_hash_of(lengths));
   if (encoded_lens_.empty()) return;
   const int64_t total = std::accumulate(encoded_lens_.begin(), encoded_lens_.end(), int64_t{0});
   const int longest = *std::max_element(encoded_lens_.begin(), encoded_lens_.end());
-  terminal.say(fmt::format("packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of up to {}",
-                           samples_.num_samples, static_cast<double>(total) / static_cast<double>(samples_.num_samples), longest,
-                           options_.packing_length));
+  terminal.say(fmt::format(
+      "packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of "
+      "up to {}",
+      samples_.num_samples, static_cast<double>(total) / static_cast<double>(samples_.num_samples),
+      longest, options_.packing_length));
 }
 
 void StreamPacking::measure(int64_t epoch, Terminal* terminal) {
@@ -38,13 +42,15 @@ void StreamPacking::measure(int64_t epoch, Terminal* terminal) {
   for (int64_t sample_idx = 0; sample_idx < samples_.num_samples; ++sample_idx) {
     if (sample_idx % kSamplesPerProgress == 0) {
       throw_if_interrupted();
-      if (terminal != nullptr) terminal->progress({.phase = "measure", .done = sample_idx, .total = samples_.num_samples});
+      if (terminal != nullptr)
+        terminal->progress({.phase = "measure", .done = sample_idx, .total = samples_.num_samples});
     }
     encoded_lens_.push_back(samples_.encoded_len(sample_idx, epoch));
   }
   measured_epoch_ = epoch;
   if (terminal == nullptr) return;
-  terminal->progress({.phase = "measure", .done = samples_.num_samples, .total = samples_.num_samples});
+  terminal->progress(
+      {.phase = "measure", .done = samples_.num_samples, .total = samples_.num_samples});
   terminal->finish_progress();
 }
 
@@ -52,18 +58,22 @@ CutEpoch StreamPacking::cut() {
   return [this](const std::vector<int64_t>& order, int64_t epoch) { return rows_of(order, epoch); };
 }
 
-std::vector<std::vector<int64_t>> StreamPacking::rows_of(const std::vector<int64_t>& order, int64_t epoch) {
+std::vector<std::vector<int64_t>> StreamPacking::rows_of(const std::vector<int64_t>& order,
+                                                         int64_t epoch) {
   throw_if_interrupted();
   if (samples_.vary_by_epoch && measured_epoch_ != epoch) measure(epoch, nullptr);
   StreamRows packed = pack_stream(order, encoded_lens_, options_);
-  if (static_cast<size_t>(epoch) >= num_dropped_.size()) num_dropped_.resize(static_cast<size_t>(epoch) + 1, 0);
+  if (static_cast<size_t>(epoch) >= num_dropped_.size())
+    num_dropped_.resize(static_cast<size_t>(epoch) + 1, 0);
   num_dropped_[static_cast<size_t>(epoch)] = packed.num_dropped_samples;
   return std::move(packed.rows);
 }
 
 int64_t StreamPacking::num_dropped_samples(int64_t num_epochs) const {
-  const auto end = std::min<size_t>(num_dropped_.size(), static_cast<size_t>(std::max<int64_t>(0, num_epochs)));
-  return std::accumulate(num_dropped_.begin(), num_dropped_.begin() + static_cast<std::ptrdiff_t>(end), int64_t{0});
+  const auto end =
+      std::min<size_t>(num_dropped_.size(), static_cast<size_t>(std::max<int64_t>(0, num_epochs)));
+  return std::accumulate(num_dropped_.begin(),
+                         num_dropped_.begin() + static_cast<std::ptrdiff_t>(end), int64_t{0});
 }
 
 std::string StreamPacking::summary_text(int64_t num_epochs) const {

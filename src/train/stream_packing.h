@@ -13,14 +13,17 @@ namespace rematch {
 /// The samples of a stage-1 data stream, by length.
 struct StreamSamples {
   int64_t num_samples = 0;
-  std::function<int(int64_t sample_idx, int64_t epoch)> encoded_len;  ///< tokens of a sample's segment in an epoch; may throw UserError
-  bool vary_by_epoch = false;                                         ///< the length of a sample may differ between epochs
+  /// tokens of a sample's segment in an epoch; may throw UserError
+  std::function<int(int64_t sample_idx, int64_t epoch)> encoded_len;
+  /// the length of a sample may differ between epochs
+  bool vary_by_epoch = false;
 };
 
-/// Stage 1 with packing (BEHAVIOUR 14): measures the samples before training, and cuts each epoch into rows of whole samples.
+/// Stage 1 with packing (BEHAVIOUR 14): measures the samples before training, and cuts each epoch
+/// into rows of whole samples.
 ///
-///   StreamPacking packing({.num_samples = …, .encoded_len = …}, {.packing_length = 16000}, terminal);
-///   WindowStream windows({.num_samples = …, .cut = packing.cut()});
+///   StreamPacking packing({.num_samples = …, .encoded_len = …}, {.packing_length = 16000},
+///   terminal); WindowStream windows({.num_samples = …, .cut = packing.cut()});
 class StreamPacking {
  public:
   /// Measures every sample of epoch 0, under a progress bar.
@@ -32,11 +35,12 @@ class StreamPacking {
   /// Cost: a selection for each row; with vary_by_epoch every sample of the epoch is measured too.
   CutEpoch cut();
 
-  /// What determines the rows of every epoch, in addition to the seed: options and lengths. A run resumed with a different one would repeat
-  /// samples or skip some.
+  /// What determines the rows of every epoch, in addition to the seed: options and lengths. A run
+  /// resumed with a different one would repeat samples or skip some.
   std::string fingerprint() const { return fingerprint_; }
 
-  /// Samples that packing_drop_last dropped from the first `num_epochs` epochs, as far as these have been cut.
+  /// Samples that packing_drop_last dropped from the first `num_epochs` epochs, as far as these
+  /// have been cut.
   int64_t num_dropped_samples(int64_t num_epochs) const;
 
   /// The line about them at the end of a run; empty when there are none.

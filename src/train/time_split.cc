@@ -31,14 +31,17 @@ void TimeSplit::add(const MetricsBag& step) {
 
 std::string TimeSplit::text(double total_s) const {
   if (steps_s_ <= 0 || total_s <= 0) return "";
-  // On several ranks each time is that of the slowest one, and together they may exceed the step: shown in its proportions.
+  // On several ranks each time is that of the slowest one, and together they may exceed the step:
+  // shown in its proportions.
   double named_s = 0;
   for (const Part& part : kParts) named_s += seconds_.at(part.words);
   const double scale = named_s > steps_s_ ? steps_s_ / named_s : 1;
   total_s = std::max(total_s, steps_s_);
   std::string text;
   const auto say = [&](const char* words, double seconds) {
-    if (seconds >= kWorthSaying * total_s) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", words, 100 * seconds / total_s);
+    if (seconds >= kWorthSaying * total_s)
+      text +=
+          fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", words, 100 * seconds / total_s);
   };
   for (const Part& part : kParts) say(part.words, scale * seconds_.at(part.words));
   say("other", steps_s_ - scale * named_s);

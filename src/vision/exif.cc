@@ -3,7 +3,8 @@
 namespace rematch::vision {
 namespace {
 
-// Bounds-checked integers of a TIFF block; an out-of-range read returns 0, which no valid structure needs.
+// Bounds-checked integers of a TIFF block; an out-of-range read returns 0, which no valid structure
+// needs.
 struct TiffReader {
   std::string_view bytes;
   bool is_big_endian = false;
@@ -12,7 +13,8 @@ struct TiffReader {
     if (offset > bytes.size() || num_bytes > bytes.size() - offset) return 0;
     uint32_t value = 0;
     for (size_t i = 0; i < num_bytes; ++i) {
-      const auto byte = static_cast<unsigned char>(bytes[offset + (is_big_endian ? i : num_bytes - 1 - i)]);
+      const auto byte =
+          static_cast<unsigned char>(bytes[offset + (is_big_endian ? i : num_bytes - 1 - i)]);
       value = value << 8 | byte;
     }
     return value;
@@ -34,7 +36,9 @@ int exif_orientation(std::string_view exif) {
     if (entry >= exif.size()) break;
     if (reader.number(entry, 2) != kOrientationTag) continue;
     const uint32_t type = reader.number(entry + 2, 2);
-    const uint32_t value = type == kShort ? reader.number(entry + 8, 2) : type == kLong ? reader.number(entry + 8, 4) : 1;
+    const uint32_t value = type == kShort  ? reader.number(entry + 8, 2)
+                           : type == kLong ? reader.number(entry + 8, 4)
+                                           : 1;
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;

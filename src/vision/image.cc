@@ -22,7 +22,8 @@ Image load_image(const std::string& path) { return decode_image(read_file(path),
 ImageFacts read_image_facts(const std::string& path) {
   const MappedFile file(path);
   const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
-  return {.size = {.width_px = header.width_px, .height_px = header.height_px}, .is_deep_grey = header.is_deep_grey};
+  return {.size = {.width_px = header.width_px, .height_px = header.height_px},
+          .is_deep_grey = header.is_deep_grey};
 }
 
 ImageSize read_image_size(const std::string& path) { return read_image_facts(path).size; }

@@ -21,25 +21,28 @@ struct ImageHeader {
   bool is_deep_grey = false;  ///< PNG only: 16-bit grey without an alpha channel
 };
 
-/// Recognises the format by its first bytes and rejects what must be converted first (EXIF rotation, animation, bombs).
-/// Never reads outside `bytes`. @throws UserError (data)
+/// Recognises the format by its first bytes and rejects what must be converted first (EXIF
+/// rotation, animation, bombs). Never reads outside `bytes`. @throws UserError (data)
 ImageHeader read_image_header(std::string_view bytes, const std::string& where);
 
-// One decoder per file. Each fills an Image whose size is the header's. @throws UserError (data) when the stream is corrupt or truncated
+// One decoder per file. Each fills an Image whose size is the header's. @throws UserError (data)
+// when the stream is corrupt or truncated
 Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::string& where);
 Image decode_png(std::string_view bytes, const ImageHeader& header, const std::string& where);
 Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::string& where);
 
-/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without a leading "Exif\0\0"; 1 when absent or damaged,
-/// as viewers assume.
+/// Orientation tag (1..8) of an EXIF block, a TIFF structure with or without a leading "Exif\0\0";
+/// 1 when absent or damaged, as viewers assume.
 int exif_orientation(std::string_view exif);
 
-/// One colour channel over white: bit for bit Pillow's alpha_composite on an opaque white background.
+/// One colour channel over white: bit for bit Pillow's alpha_composite on an opaque white
+/// background.
 /// @source Pillow AlphaComposite.c: 7 guard bits, division by 255 through shifts
 inline uint8_t composite_on_white(uint8_t value, uint8_t alpha) {
   constexpr unsigned kGuardBits = 7;
   const unsigned weight = static_cast<unsigned>(alpha) << kGuardBits;
-  const unsigned sum = value * weight + 255u * ((255u << kGuardBits) - weight) + (0x80u << kGuardBits);
+  const unsigned sum =
+      value * weight + 255u * ((255u << kGuardBits) - weight) + (0x80u << kGuardBits);
   return static_cast<uint8_t>(((sum >> 8) + sum) >> 8 >> kGuardBits);
 }
 

@@ -14,7 +14,8 @@ constexpr const char* kTurnCommand =
 
 uint32_t big_endian(std::string_view bytes, size_t offset, size_t num_bytes) {
   uint32_t value = 0;
-  for (size_t i = 0; i < num_bytes; ++i) value = value << 8 | static_cast<unsigned char>(bytes[offset + i]);
+  for (size_t i = 0; i < num_bytes; ++i)
+    value = value << 8 | static_cast<unsigned char>(bytes[offset + i]);
   return value;
 }
 
@@ -24,7 +25,8 @@ uint32_t little_endian32(std::string_view bytes, size_t offset) {
   return value;
 }
 
-[[noreturn]] void refuse(const std::string& where, const std::string& error, const std::string& what,
+[[noreturn]] void refuse(const std::string& where, const std::string& error,
+                         const std::string& what,
                          const std::string& fix = fmt::format("convert it: {}", kTurnCommand)) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
@@ -33,14 +35,21 @@ void check_orientation(std::string_view exif, const std::string& where) {
   const int orientation = exif_orientation(exif);
   if (orientation == 1) return;
   refuse(where, "the image is stored rotated (EXIF)",
-         fmt::format("EXIF orientation {}; only 1 is supported: coordinates are those of the pixels as they are stored", orientation),
-         fmt::format("turn it: {}; where a record names it, check its width, height and coordinates then", kTurnCommand));
+         fmt::format("EXIF orientation {}; only 1 is supported: coordinates are those of the "
+                     "pixels as they are stored",
+                     orientation),
+         fmt::format(
+             "turn it: {}; where a record names it, check its width, height and coordinates then",
+             kTurnCommand));
 }
 
 void check_size(int64_t width, int64_t height, const std::string& where) {
-  if (width <= 0 || height <= 0) refuse(where, "the image has no pixels", fmt::format("{} x {} px", width, height), "replace the file");
+  if (width <= 0 || height <= 0)
+    refuse(where, "the image has no pixels", fmt::format("{} x {} px", width, height),
+           "replace the file");
   if (width > kMaxPixels || height > kMaxPixels || width * height > kMaxPixels) {
-    refuse(where, "the image is too large", fmt::format("{} x {} px; the limit is {} pixels", width, height, kMaxPixels),
+    refuse(where, "the image is too large",
+           fmt::format("{} x {} px; the limit is {} pixels", width, height, kMaxPixels),
            "scale it down, or replace the file if it is damaged");
   }
 }
@@ -49,7 +58,8 @@ void check_size(int64_t width, int64_t height, const std::string& where) {
 ImageHeader png_header(std::string_view bytes, const std::string& where) {
   constexpr size_t kSignature = 8, kChunkFrame = 12;
   ImageHeader header{.format = ImageFormat::kPng};
-  if (bytes.size() < kSignature + kChunkFrame + 13 || bytes.substr(12, 4) != "IHDR") throw corrupt_image(where, "PNG", "no IHDR chunk");
+  if (bytes.size() < kSignature + kChunkFrame + 13 || bytes.substr(12, 4) != "IHDR")
+    throw corrupt_image(where, "PNG", "no IHDR chunk");
   const uint32_t width = big_endian(bytes, 16, 4), height = big_endian(bytes, 20, 4);
   check_size(width, height, where);
   header.width_px = static_cast<int>(width);
@@ -58,10 +68,12 @@ ImageHeader png_header(std::string_view bytes, const std::string& where) {
   for (size_t offset = kSignature; offset + kChunkFrame <= bytes.size();) {
     const size_t length = big_endian(bytes, offset, 4);
     if (length > bytes.size() - offset - kChunkFrame) break;
-    const std::string_view type = bytes.substr(offset + 4, 4), content = bytes.substr(offset + 8, length);
+    const std::string_view type = bytes.substr(offset + 4, 4),
+                           content = bytes.substr(offset + 8, length);
     if (type == "eXIf") check_orientation(content, where);
     if (type == "acTL" && length >= 4 && big_endian(content, 0, 4) > 1) {
-      refuse(where, "the image is animated", fmt::format("APNG with {} frames", big_endian(content, 0, 4)));
+      refuse(where, "the image is animated",
+             fmt::format("APNG with {} frames", big_endian(content, 0, 4)));
     }
     if (type == "IEND") break;
     offset += kChunkFrame + length;
@@ -69,13 +81,18 @@ ImageHeader png_header(std::string_view bytes, const std::string& where) {
   return header;
 }
 
-bool is_frame_header(int marker) { return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC; }
+bool is_frame_header(int marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
 
-// Precision, height, width and number of components, as they follow the length of a start-of-frame marker.
+// Precision, height, width and number of components, as they follow the length of a start-of-frame
+// marker.
 void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::string& where) {
   if (content.size() < 6) throw corrupt_image(where, "JPEG", "the frame header is too short");
   const int num_bits = static_cast<unsigned char>(content[0]);
-  if (num_bits != 8) refuse(where, "the image has more than 8 bits per channel", fmt::format("a JPEG with {} bits", num_bits));
+  if (num_bits != 8)
+    refuse(where, "the image has more than 8 bits per channel",
+           fmt::format("a JPEG with {} bits", num_bits));
   const uint32_t height = big_endian(content, 1, 2), width = big_endian(content, 3, 2);
   check_size(width, height, where);
   header.width_px = static_cast<int>(width);
@@ -83,7 +100,8 @@ void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::s
   const int num_components = static_cast<unsigned char>(content[5]);
   header.is_cmyk = num_components == 4;
   if (num_components != 1 && num_components != 3 && num_components != 4) {
-    refuse(where, "the image is neither grey nor RGB nor CMYK", fmt::format("a JPEG with {} components", num_components));
+    refuse(where, "the image is neither grey nor RGB nor CMYK",
+           fmt::format("a JPEG with {} components", num_components));
   }
 }
 
@@ -119,23 +137,31 @@ ImageHeader jpeg_header(std::string_view bytes, const std::string& where) {
 
 ImageHeader webp_header(std::string_view bytes, const std::string& where) {
   WebPBitstreamFeatures features;
-  const VP8StatusCode status = WebPGetFeatures(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &features);
-  if (status != VP8_STATUS_OK) throw corrupt_image(where, "WebP", fmt::format("status {}", static_cast<int>(status)));
+  const VP8StatusCode status =
+      WebPGetFeatures(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &features);
+  if (status != VP8_STATUS_OK)
+    throw corrupt_image(where, "WebP", fmt::format("status {}", static_cast<int>(status)));
   if (features.has_animation) refuse(where, "the image is animated", "animated WebP");
   check_size(features.width, features.height, where);
   for (size_t offset = 12; offset + 8 <= bytes.size();) {
     const size_t length = little_endian32(bytes, offset + 4);
     if (length > bytes.size() - offset - 8) break;
-    if (bytes.substr(offset, 4) == "EXIF") check_orientation(bytes.substr(offset + 8, length), where);
+    if (bytes.substr(offset, 4) == "EXIF")
+      check_orientation(bytes.substr(offset + 8, length), where);
     offset += 8 + length + length % 2;
   }
-  return {.format = ImageFormat::kWebp, .width_px = features.width, .height_px = features.height, .has_alpha = features.has_alpha != 0};
+  return {.format = ImageFormat::kWebp,
+          .width_px = features.width,
+          .height_px = features.height,
+          .has_alpha = features.has_alpha != 0};
 }
 
 std::string name_of_other_format(std::string_view bytes) {
   if (bytes.substr(0, 4) == "GIF8") return "a GIF";
   if (bytes.substr(0, 2) == "BM") return "a BMP";
-  if (bytes.substr(0, 4) == std::string_view("II*\0", 4) || bytes.substr(0, 4) == std::string_view("MM\0*", 4)) return "a TIFF";
+  if (bytes.substr(0, 4) == std::string_view("II*\0", 4) ||
+      bytes.substr(0, 4) == std::string_view("MM\0*", 4))
+    return "a TIFF";
   if (bytes.size() >= 12 && bytes.substr(4, 4) == "ftyp") return "an HEIF, AVIF or video file";
   if (bytes.substr(0, 7) == "version") return "a Git LFS pointer (run `git lfs pull`)";
   return fmt::format("{} bytes that start with none of these signatures", bytes.size());
@@ -152,16 +178,19 @@ UserError corrupt_image(const std::string& where, const char* format, const std:
 
 Image blank_image(const ImageHeader& header) {
   Image image{.width_px = header.width_px, .height_px = header.height_px, .rgb = {}};
-  image.rgb.resize(static_cast<size_t>(header.width_px) * static_cast<size_t>(header.height_px) * 3);
+  image.rgb.resize(static_cast<size_t>(header.width_px) * static_cast<size_t>(header.height_px) *
+                   3);
   return image;
 }
 
 ImageHeader read_image_header(std::string_view bytes, const std::string& where) {
   if (bytes.substr(0, 8) == "\x89PNG\r\n\x1a\n") return png_header(bytes, where);
   if (bytes.substr(0, 3) == "\xff\xd8\xff") return jpeg_header(bytes, where);
-  if (bytes.substr(0, 4) == "RIFF" && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP") return webp_header(bytes, where);
+  if (bytes.substr(0, 4) == "RIFF" && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP")
+    return webp_header(bytes, where);
   const std::string error = "the image is not a JPEG, PNG or WebP file";
-  if (bytes.empty()) refuse(where, error, "an empty file", "download the file again, or leave it out");
+  if (bytes.empty())
+    refuse(where, error, "an empty file", "download the file again, or leave it out");
   refuse(where, error, name_of_other_format(bytes));
 }
 

@@ -17,8 +17,8 @@ namespace {
 // A progressive file may hold any number of scans over a huge picture; real ones have about ten.
 constexpr int kMaxScans = 500;
 
-// libjpeg exits through longjmp, which skips destructors and may lose changed locals: this struct and the pixels belong to the caller,
-// and run_decoder itself has only trivial locals.
+// libjpeg exits through longjmp, which skips destructors and may lose changed locals: this struct
+// and the pixels belong to the caller, and run_decoder itself has only trivial locals.
 struct JpegState {
   jpeg_error_mgr errors;  // first member: libjpeg hands out pointers to it
   jpeg_decompress_struct info;
@@ -36,7 +36,9 @@ JpegState& state_of(j_common_ptr info) { return *reinterpret_cast<JpegState*>(in
 }
 
 // Pillow continues after these: no pixel is lost.
-bool is_harmless(int code) { return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR; }
+bool is_harmless(int code) {
+  return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR;
+}
 
 // Every other warning (premature end, bad Huffman code, …) means that pixels were made up.
 void on_message(j_common_ptr info, int level) {
@@ -49,9 +51,12 @@ void on_progress(j_common_ptr info) {
   leave(info);
 }
 
-// @return false with state.message set when the stream is bad. @param samples  [height, width, 3 or 4]
-bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& header, uint8_t* samples) {
-  const auto width = static_cast<unsigned>(header.width_px), height = static_cast<unsigned>(header.height_px);
+// @return false with state.message set when the stream is bad. @param samples  [height, width, 3 or
+// 4]
+bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& header,
+                 uint8_t* samples) {
+  const auto width = static_cast<unsigned>(header.width_px),
+             height = static_cast<unsigned>(header.height_px);
   const int num_channels = header.is_cmyk ? 4 : 3;
   jpeg_decompress_struct& info = state.info;
   if (setjmp(state.jump) != 0) return false;
@@ -61,7 +66,8 @@ bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& he
   jpeg_read_header(&info, TRUE);
   info.out_color_space = header.is_cmyk ? JCS_CMYK : JCS_RGB;  // grey is spread over the channels
   jpeg_start_decompress(&info);
-  if (info.output_width != width || info.output_height != height || info.output_components != num_channels) {
+  if (info.output_width != width || info.output_height != height ||
+      info.output_components != num_channels) {
     std::strcpy(state.message, "the frame header appears twice");
     return false;
   }
@@ -73,14 +79,16 @@ bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& he
   return true;
 }
 
-// Pillow's arithmetic, which knows no colour profile. Adobe's programs, and so all others, store the inks inverted: 255 is no ink.
+// Pillow's arithmetic, which knows no colour profile. Adobe's programs, and so all others, store
+// the inks inverted: 255 is no ink.
 void convert_cmyk(const std::vector<uint8_t>& inks, Image& image) {
   for (size_t pixel = 0; pixel < inks.size() / 4; ++pixel) {
     const uint8_t* stored = inks.data() + pixel * 4;
     const unsigned light = stored[3];
     for (size_t channel = 0; channel < 3; ++channel) {
       const unsigned product = (255u - stored[channel]) * light + 128;
-      image.rgb[pixel * 3 + channel] = static_cast<uint8_t>(light - (((product >> 8) + product) >> 8));
+      image.rgb[pixel * 3 + channel] =
+          static_cast<uint8_t>(light - (((product >> 8) + product) >> 8));
     }
   }
 }
@@ -96,7 +104,8 @@ Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::
   state.errors.emit_message = on_message;
   state.progress.progress_monitor = on_progress;
   std::vector<uint8_t> inks(header.is_cmyk ? image.rgb.size() / 3 * 4 : 0);
-  const bool good = run_decoder(bytes, state, header, header.is_cmyk ? inks.data() : image.rgb.data());
+  const bool good =
+      run_decoder(bytes, state, header, header.is_cmyk ? inks.data() : image.rgb.data());
   jpeg_destroy_decompress(&state.info);
   if (!good) throw corrupt_image(where, "JPEG", state.message);
   if (header.is_cmyk) convert_cmyk(inks, image);

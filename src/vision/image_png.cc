@@ -11,7 +11,8 @@
 namespace rematch::vision {
 namespace {
 
-// What libpng returns: samples as stored (1, 2 and 4 bits widened to a byte, not scaled; of 16 bits one byte), palette and transparency.
+// What libpng returns: samples as stored (1, 2 and 4 bits widened to a byte, not scaled; of 16 bits
+// one byte), palette and transparency.
 struct RawPng {
   int color_type = 0;
   int bit_depth = 0;
@@ -47,7 +48,8 @@ void on_read(png_structp png, png_bytep out, png_size_t size) {
 }
 
 void read_palette(const PngState& state, RawPng& raw) {
-  for (auto& color : raw.palette) color = {0, 0, 0, 255};  // indices beyond the palette are black, as in Pillow
+  // indices beyond the palette are black, as in Pillow
+  for (auto& color : raw.palette) color = {0, 0, 0, 255};
   png_colorp colors = nullptr;
   int num_colors = 0;
   if (png_get_PLTE(state.png, state.info, &colors, &num_colors) != 0) {
@@ -60,15 +62,18 @@ void read_palette(const PngState& state, RawPng& raw) {
   png_color_16p key = nullptr;
   if (png_get_tRNS(state.png, state.info, &alphas, &num_alphas, &key) == 0) return;
   if (raw.color_type == PNG_COLOR_TYPE_PALETTE) {
-    for (int i = 0; i < std::min(num_alphas, 256); ++i) raw.palette[static_cast<size_t>(i)][3] = alphas[i];
+    for (int i = 0; i < std::min(num_alphas, 256); ++i)
+      raw.palette[static_cast<size_t>(i)][3] = alphas[i];
   } else if (key != nullptr) {
     raw.has_key = true;
-    raw.key = raw.color_type == PNG_COLOR_TYPE_GRAY ? std::array<unsigned, 3>{key->gray, key->gray, key->gray}
-                                                    : std::array<unsigned, 3>{key->red, key->green, key->blue};
+    raw.key = raw.color_type == PNG_COLOR_TYPE_GRAY
+                  ? std::array<unsigned, 3>{key->gray, key->gray, key->gray}
+                  : std::array<unsigned, 3>{key->red, key->green, key->blue};
   }
 }
 
-// Header and palette; everything that owns memory belongs to the caller. @return false with state.message set
+// Header and palette; everything that owns memory belongs to the caller. @return false with
+// state.message set
 bool read_start(PngState& state, const ImageHeader& header, RawPng& raw) {
   if (setjmp(png_jmpbuf(state.png)) != 0) return false;
   png_set_read_fn(state.png, &state, on_read);
@@ -96,14 +101,16 @@ bool read_rows(PngState& state, png_bytepp rows) {
 
 // Samples of two bytes, the high one first, become one: levels above 255 are white, as in Pillow.
 void cut_deep_samples(RawPng& raw) {
-  for (size_t i = 0; i < raw.samples.size() / 2; ++i) raw.samples[i] = raw.samples[2 * i] != 0 ? 255 : raw.samples[2 * i + 1];
+  for (size_t i = 0; i < raw.samples.size() / 2; ++i)
+    raw.samples[i] = raw.samples[2 * i] != 0 ? 255 : raw.samples[2 * i + 1];
   raw.samples.resize(raw.samples.size() / 2);
 }
 
 bool run_decoder(PngState& state, const ImageHeader& header, RawPng& raw, int& stored_depth) {
   stored_depth = static_cast<unsigned char>(state.bytes[24]);
   if (!read_start(state, header, raw)) return false;
-  const size_t row_size = static_cast<size_t>(header.width_px) * raw.num_channels * (header.is_deep_grey ? 2 : 1);
+  const size_t row_size =
+      static_cast<size_t>(header.width_px) * raw.num_channels * (header.is_deep_grey ? 2 : 1);
   if (png_get_image_width(state.png, state.info) != static_cast<unsigned>(header.width_px) ||
       png_get_image_height(state.png, state.info) != static_cast<unsigned>(header.height_px) ||
       png_get_rowbytes(state.png, state.info) != row_size) {
@@ -119,17 +126,24 @@ bool run_decoder(PngState& state, const ImageHeader& header, RawPng& raw, int& s
 }
 
 // Grey levels of fewer than 8 bits spread over 0..255.
-unsigned grey_scale(int stored_depth) { return stored_depth == 1 ? 255 : stored_depth == 2 ? 85 : stored_depth == 4 ? 17 : 1; }
+unsigned grey_scale(int stored_depth) {
+  return stored_depth == 1 ? 255 : stored_depth == 2 ? 85 : stored_depth == 4 ? 17 : 1;
+}
 
-// The transparent grey level after scaling. Pillow scales it for 1 bit only and compares its low byte otherwise; so do we.
-unsigned scaled_key(unsigned key, int stored_depth) { return stored_depth == 1 ? (key != 0 ? 255 : 0) : key & 0xFF; }
+// The transparent grey level after scaling. Pillow scales it for 1 bit only and compares its low
+// byte otherwise; so do we.
+unsigned scaled_key(unsigned key, int stored_depth) {
+  return stored_depth == 1 ? (key != 0 ? 255 : 0) : key & 0xFF;
+}
 
 void convert_grey(const RawPng& raw, int stored_depth, Image& image) {
   const bool has_alpha = raw.num_channels == 2;
   const unsigned scale = grey_scale(stored_depth), key = scaled_key(raw.key[0], stored_depth);
   for (size_t pixel = 0; pixel < image.rgb.size() / 3; ++pixel) {
     const auto level = static_cast<uint8_t>(raw.samples[pixel * raw.num_channels] * scale);
-    const uint8_t alpha = has_alpha ? raw.samples[pixel * 2 + 1] : raw.has_key && level == key ? 0 : 255;
+    const uint8_t alpha = has_alpha                     ? raw.samples[pixel * 2 + 1]
+                          : raw.has_key && level == key ? 0
+                                                        : 255;
     const uint8_t value = composite_on_white(level, alpha);
     std::fill_n(image.rgb.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3, value);
   }
@@ -138,7 +152,8 @@ void convert_grey(const RawPng& raw, int stored_depth, Image& image) {
 void convert_palette(const RawPng& raw, Image& image) {
   for (size_t pixel = 0; pixel < raw.samples.size(); ++pixel) {
     const auto& color = raw.palette[raw.samples[pixel]];
-    for (size_t channel = 0; channel < 3; ++channel) image.rgb[pixel * 3 + channel] = composite_on_white(color[channel], color[3]);
+    for (size_t channel = 0; channel < 3; ++channel)
+      image.rgb[pixel * 3 + channel] = composite_on_white(color[channel], color[3]);
   }
 }
 
@@ -148,12 +163,14 @@ void convert_rgb(RawPng& raw, Image& image) {
     return;
   }
   const auto is_key = [&](const uint8_t* color) {
-    return raw.has_key && color[0] == (raw.key[0] & 0xFF) && color[1] == (raw.key[1] & 0xFF) && color[2] == (raw.key[2] & 0xFF);
+    return raw.has_key && color[0] == (raw.key[0] & 0xFF) && color[1] == (raw.key[1] & 0xFF) &&
+           color[2] == (raw.key[2] & 0xFF);
   };
   for (size_t pixel = 0; pixel < image.rgb.size() / 3; ++pixel) {
     const uint8_t* color = raw.samples.data() + pixel * raw.num_channels;
     const uint8_t alpha = raw.num_channels == 4 ? color[3] : is_key(color) ? 0 : 255;
-    for (size_t channel = 0; channel < 3; ++channel) image.rgb[pixel * 3 + channel] = composite_on_white(color[channel], alpha);
+    for (size_t channel = 0; channel < 3; ++channel)
+      image.rgb[pixel * 3 + channel] = composite_on_white(color[channel], alpha);
   }
 }
 
@@ -172,7 +189,8 @@ Image decode_png(std::string_view bytes, const ImageHeader& header, const std::s
 
   RawPng raw;
   int stored_depth = 0;
-  if (!run_decoder(state, header, raw, stored_depth)) throw corrupt_image(where, "PNG", state.message);
+  if (!run_decoder(state, header, raw, stored_depth))
+    throw corrupt_image(where, "PNG", state.message);
   Image image = blank_image(header);
   if (raw.color_type == PNG_COLOR_TYPE_PALETTE) {
     convert_palette(raw, image);

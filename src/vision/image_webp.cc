@@ -10,18 +10,21 @@ Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   Image image = blank_image(header);
   if (!header.has_alpha) {
-    if (WebPDecodeRGBInto(data, bytes.size(), image.rgb.data(), image.rgb.size(), image.width_px * 3) == nullptr) {
+    if (WebPDecodeRGBInto(data, bytes.size(), image.rgb.data(), image.rgb.size(),
+                          image.width_px * 3) == nullptr) {
       throw corrupt_image(where, "WebP", "the image data cannot be decoded");
     }
     return image;
   }
   std::vector<uint8_t> rgba(image.rgb.size() / 3 * 4);
-  if (WebPDecodeRGBAInto(data, bytes.size(), rgba.data(), rgba.size(), image.width_px * 4) == nullptr) {
+  if (WebPDecodeRGBAInto(data, bytes.size(), rgba.data(), rgba.size(), image.width_px * 4) ==
+      nullptr) {
     throw corrupt_image(where, "WebP", "the image data cannot be decoded");
   }
   for (size_t pixel = 0; pixel < rgba.size() / 4; ++pixel) {
     for (size_t channel = 0; channel < 3; ++channel) {
-      image.rgb[pixel * 3 + channel] = composite_on_white(rgba[pixel * 4 + channel], rgba[pixel * 4 + 3]);
+      image.rgb[pixel * 3 + channel] =
+          composite_on_white(rgba[pixel * 4 + channel], rgba[pixel * 4 + 3]);
     }
   }
   return image;

@@ -27,34 +27,41 @@ struct SettingsFile {
 };
 
 SettingsFile find_settings(const std::string& model_dir) {
-  const std::string processor_path = model_dir + "/processor_config.json", preprocessor_path = model_dir + "/preprocessor_config.json";
+  const std::string processor_path = model_dir + "/processor_config.json",
+                    preprocessor_path = model_dir + "/preprocessor_config.json";
   if (std::filesystem::exists(processor_path)) {
     const Json file = read_json_file(processor_path);
-    if (const auto found = file.find("image_processor"); file.is_object() && found != file.end() && found->is_object()) {
+    if (const auto found = file.find("image_processor");
+        file.is_object() && found != file.end() && found->is_object()) {
       return {.settings = *found, .path = processor_path + ": image_processor"};
     }
   }
   if (!std::filesystem::exists(preprocessor_path)) {
-    throw UserError(ErrorKind::kData, {.error = "the model directory has no image-processor settings",
-                                       .where = model_dir,
-                                       .what = "found neither preprocessor_config.json nor a processor_config.json with an image_processor",
-                                       .fix = "copy preprocessor_config.json from the original checkpoint into it"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the model directory has no image-processor settings",
+                     .where = model_dir,
+                     .what = "found neither preprocessor_config.json nor a processor_config.json "
+                             "with an image_processor",
+                     .fix = "copy preprocessor_config.json from the original checkpoint into it"});
   }
   return {.settings = read_json_file(preprocessor_path), .path = preprocessor_path};
 }
 
 // Three channels, or one number for all of them.
-std::array<double, 3> read_channels(JsonFields& fields, const char* key, const std::array<double, 3>& fallback, bool must_be_positive) {
+std::array<double, 3> read_channels(JsonFields& fields, const char* key,
+                                    const std::array<double, 3>& fallback, bool must_be_positive) {
   const Json* value = fields.find(key);
   if (value == nullptr) return fallback;
   const auto number = [&](const Json& item) {
     const double result = item.is_number() ? item.get<double>() : NAN;
     if (!std::isfinite(result) || (must_be_positive && !(result > 0))) {
-      fields.fail(key, fmt::format("expected three finite numbers{}, found {}", must_be_positive ? " above 0" : "", shown_json(*value)));
+      fields.fail(key, fmt::format("expected three finite numbers{}, found {}",
+                                   must_be_positive ? " above 0" : "", shown_json(*value)));
     }
     return result;
   };
-  if (!value->is_array() || value->size() != 3) return {number(*value), number(*value), number(*value)};
+  if (!value->is_array() || value->size() != 3)
+    return {number(*value), number(*value), number(*value)};
   return {number((*value)[0]), number((*value)[1]), number((*value)[2])};
 }
 
@@ -63,14 +70,16 @@ void refuse_switched_off(JsonFields& fields, const char* key) {
   if (!fields.boolean_or(key, true)) fields.fail(key, "only true is implemented, found false");
 }
 
-// Area limits: top-level min_pixels/max_pixels override size.shortest_edge/longest_edge (older files repeat them inside size).
+// Area limits: top-level min_pixels/max_pixels override size.shortest_edge/longest_edge (older
+// files repeat them inside size).
 void read_area_limits(JsonFields& fields, PatchOptions& options) {
   const bool has_size = fields.has("size");
   JsonFields size = fields.object_or_empty("size");
   const auto limit = [&](const char* top_key, const char* size_key, int64_t fallback) {
     if (fields.has(top_key)) return fields.integer(top_key, 1, kMostPixels);
     if (!has_size) return fallback;
-    return size.integer(size.has(size_key) || !size.has(top_key) ? size_key : top_key, 1, kMostPixels);
+    return size.integer(size.has(size_key) || !size.has(top_key) ? size_key : top_key, 1,
+                        kMostPixels);
   };
   options.min_pixels = limit("min_pixels", "shortest_edge", kDefaultMinPixels);
   options.max_pixels = limit("max_pixels", "longest_edge", kDefaultMaxPixels);
@@ -80,7 +89,8 @@ void read_resizing(JsonFields& fields, PatchOptions& options) {
   constexpr int64_t kBicubic = 3;  // Pillow's number
   options.do_resize = fields.boolean_or("do_resize", true);
   if (options.do_resize && fields.integer_or("resample", kBicubic) != kBicubic) {
-    fields.fail("resample", fmt::format("only {} (bicubic) is implemented, found {}", kBicubic, fields.integer("resample")));
+    fields.fail("resample", fmt::format("only {} (bicubic) is implemented, found {}", kBicubic,
+                                        fields.integer("resample")));
   }
 }
 
@@ -91,17 +101,20 @@ void apply(const ImageSettings& images, PatchOptions& options) {
   options.min_pixels = images.min_pixels.value_or(options.min_pixels);
   options.max_pixels = images.max_pixels.value_or(options.max_pixels);
   if ((images.min_pixels || images.max_pixels) && options.min_pixels > options.max_pixels) {
-    throw UserError(ErrorKind::kConfig, {.error = "the smallest area of an image is larger than the largest",
-                                         .where = "template.min_pixels, template.max_pixels",
-                                         .what = fmt::format("{} and {} pixels; a missing one comes from the model's image processor",
-                                                             options.min_pixels, options.max_pixels),
-                                         .fix = "set both, the first at most the second"});
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the smallest area of an image is larger than the largest",
+                     .where = "template.min_pixels, template.max_pixels",
+                     .what = fmt::format(
+                         "{} and {} pixels; a missing one comes from the model's image processor",
+                         options.min_pixels, options.max_pixels),
+                     .fix = "set both, the first at most the second"});
   }
 }
 
 }  // namespace
 
-PatchOptions PatchOptions::from_model_dir(const std::string& model_dir, const ImageSettings& images) {
+PatchOptions PatchOptions::from_model_dir(const std::string& model_dir,
+                                          const ImageSettings& images) {
   const SettingsFile file = find_settings(model_dir);
   const JsonOrigin origin{.path = file.path,
                           .error = "the image-processor setting {} has an invalid value",
@@ -118,7 +131,8 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir, const Im
   options.image_std = read_channels(fields, "image_std", kClipStd, true);
   options.rescale_factor = fields.number_or("rescale_factor", options.rescale_factor);
   if (!(options.rescale_factor > 0)) {
-    fields.fail("rescale_factor", fmt::format("expected a positive number (1/255), found {}", options.rescale_factor));
+    fields.fail("rescale_factor", fmt::format("expected a positive number (1/255), found {}",
+                                              options.rescale_factor));
   }
   read_area_limits(fields, options);
   read_resizing(fields, options);

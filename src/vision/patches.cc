@@ -10,9 +10,10 @@
 namespace rematch {
 namespace {
 
-// Normalised value of every grey level of every channel, in the arithmetic of transformers' two backends. torchvision's is fused, in
-// float32: mean and std are scaled to grey levels first, then a rounded subtraction and a true division; a reciprocal, or rescaling x
-// first, differs in half of the values. Pillow's rescales x first, in float64.
+// Normalised value of every grey level of every channel, in the arithmetic of transformers' two
+// backends. torchvision's is fused, in float32: mean and std are scaled to grey levels first, then
+// a rounded subtraction and a true division; a reciprocal, or rescaling x first, differs in half of
+// the values. Pillow's rescales x first, in float64.
 std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOptions& options) {
   std::array<std::array<float, 256>, kNumChannels> levels{};
   const bool is_fused = options.backend == ImageBackend::kTorchvision;
@@ -22,14 +23,16 @@ std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOp
     const float std = static_cast<float>(options.image_std[channel]) * scale;
     for (size_t level = 0; level < 256; ++level) {
       const auto x = static_cast<double>(level);
-      levels[channel][level] = (static_cast<float>(is_fused ? x : x * options.rescale_factor) - mean) / std;
+      levels[channel][level] =
+          (static_cast<float>(is_fused ? x : x * options.rescale_factor) - mean) / std;
     }
   }
   return levels;
 }
 
 Patches cut(const Image& image, const PatchOptions& options) {
-  const int64_t patch = options.patch_size, merge = options.merge_size, num_frames = options.temporal_patch_size;
+  const int64_t patch = options.patch_size, merge = options.merge_size,
+                num_frames = options.temporal_patch_size;
   Patches result;
   result.grid_thw = grid_of(image.width_px, image.height_px, options);
   result.row_width = kNumChannels * num_frames * patch * patch;
@@ -42,11 +45,14 @@ Patches cut(const Image& image, const PatchOptions& options) {
     for (size_t channel = 0; channel < kNumChannels; ++channel) {
       const float* first_frame = out;
       for (int64_t y = 0; y < patch; ++y) {
-        const uint8_t* pixel = image.rgb.data() + ((patch_y * patch + y) * image.width_px + patch_x * patch) * kNumChannels + channel;
+        const uint8_t* pixel =
+            image.rgb.data() +
+            ((patch_y * patch + y) * image.width_px + patch_x * patch) * kNumChannels + channel;
         for (int64_t x = 0; x < patch; ++x) *out++ = levels[channel][pixel[x * kNumChannels]];
       }
       // A still picture is a video whose frames are all the same.
-      for (int64_t frame = 1; frame < num_frames; ++frame, out += frame_size) std::memcpy(out, first_frame, frame_size * sizeof(float));
+      for (int64_t frame = 1; frame < num_frames; ++frame, out += frame_size)
+        std::memcpy(out, first_frame, frame_size * sizeof(float));
     }
   };
   for (int64_t block_y = 0; block_y < result.grid_thw[1]; block_y += merge) {
@@ -61,7 +67,8 @@ Patches cut(const Image& image, const PatchOptions& options) {
 
 // The size that a user is told to use instead.
 std::string advice_for(PixelSize legal) {
-  return fmt::format("resize the file to {} x {} px and correct its record's width and height", legal.width_px, legal.height_px);
+  return fmt::format("resize the file to {} x {} px and correct its record's width and height",
+                     legal.width_px, legal.height_px);
 }
 
 }  // namespace
@@ -69,23 +76,32 @@ std::string advice_for(PixelSize legal) {
 PixelSize processed_size(PixelSize size, const PatchOptions& options, const std::string& where) {
   const int multiple = options.side_multiple_px();
   if (!options.do_resize) {
-    if (size.width_px > 0 && size.height_px > 0 && size.width_px % multiple == 0 && size.height_px % multiple == 0) return size;
+    if (size.width_px > 0 && size.height_px > 0 && size.width_px % multiple == 0 &&
+        size.height_px % multiple == 0)
+      return size;
     throw UserError(ErrorKind::kData,
                     {.error = fmt::format("image sides are not multiples of {} px", multiple),
                      .where = where,
-                     .what = fmt::format("{} x {} px (width x height), and the model's image processor does not resize (do_resize: false)",
+                     .what = fmt::format("{} x {} px (width x height), and the model's image "
+                                         "processor does not resize (do_resize: false)",
                                          size.width_px, size.height_px),
-                     .fix = fmt::format("{} (the nearest legal size)", advice_for(nearest_legal_size(size, multiple)))});
+                     .fix = fmt::format("{} (the nearest legal size)",
+                                        advice_for(nearest_legal_size(size, multiple)))});
   }
-  const PixelSize result =
-      smart_resize(size, {.side_multiple_px = multiple, .min_pixels = options.min_pixels, .max_pixels = options.max_pixels}, where);
+  const PixelSize result = smart_resize(size,
+                                        {.side_multiple_px = multiple,
+                                         .min_pixels = options.min_pixels,
+                                         .max_pixels = options.max_pixels},
+                                        where);
   if (options.on_resize == ImageResize::kRefuse && result != size) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the model's image processor would resize an image",
-                     .where = where,
-                     .what = fmt::format("{} x {} px (width x height) would become {} x {} px, and template.image_resize is refuse",
-                                         size.width_px, size.height_px, result.width_px, result.height_px),
-                     .fix = fmt::format("{}, or set template.image_resize: processor", advice_for(result))});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the model's image processor would resize an image",
+         .where = where,
+         .what = fmt::format("{} x {} px (width x height) would become {} x {} px, and "
+                             "template.image_resize is refuse",
+                             size.width_px, size.height_px, result.width_px, result.height_px),
+         .fix = fmt::format("{}, or set template.image_resize: processor", advice_for(result))});
   }
   return result;
 }
@@ -102,9 +118,12 @@ GridThw processed_grid(PixelSize size, const PatchOptions& options, const std::s
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where) {
   const PixelSize size{.height_px = image.height_px, .width_px = image.width_px};
   const PixelSize processed = processed_size(size, options, where);
-  const size_t num_bytes = static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * kNumChannels;
-  REMATCH_CHECK(image.rgb.size() == num_bytes, fmt::format("{} bytes, {} expected", image.rgb.size(), num_bytes));
-  return processed == size ? cut(image, options) : cut(resize_bicubic(image, processed, options.backend), options);
+  const size_t num_bytes =
+      static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * kNumChannels;
+  REMATCH_CHECK(image.rgb.size() == num_bytes,
+                fmt::format("{} bytes, {} expected", image.rgb.size(), num_bytes));
+  return processed == size ? cut(image, options)
+                           : cut(resize_bicubic(image, processed, options.backend), options);
 }
 
 }  // namespace rematch

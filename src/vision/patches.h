@@ -12,26 +12,34 @@
 
 namespace rematch {
 
-/// How pixels become vision-tower rows; read from processor_config.json / preprocessor_config.json (MODEL 6, 8).
+/// How pixels become vision-tower rows; read from processor_config.json / preprocessor_config.json
+/// (MODEL 6, 8).
 struct PatchOptions {
   int patch_size = 16;
   int temporal_patch_size = 2;
   int merge_size = 2;
   std::array<double, 3> image_mean{0.5, 0.5, 0.5};
   std::array<double, 3> image_std{0.5, 0.5, 0.5};
-  double rescale_factor = 1.0 / 255.0;              ///< grey level to 0..1
-  int64_t min_pixels = 65536;                       ///< area of the smallest image, when the processor resizes
-  int64_t max_pixels = 16777216;                    ///< area of the largest image, when the processor resizes
-  bool do_resize = false;                           ///< the processor resizes; false: sides must be multiples of side_multiple_px()
-  ImageResize on_resize = ImageResize::kProcessor;  ///< what is done with an image that it would resize
+  double rescale_factor = 1.0 / 255.0;  ///< grey level to 0..1
+  /// area of the smallest image, when the processor resizes
+  int64_t min_pixels = 65536;
+  /// area of the largest image, when the processor resizes
+  int64_t max_pixels = 16777216;
+  /// the processor resizes; false: sides must be multiples of side_multiple_px()
+  bool do_resize = false;
+  /// what is done with an image that it would resize
+  ImageResize on_resize = ImageResize::kProcessor;
   ImageBackend backend = ImageBackend::kTorchvision;
 
-  /// Reads the image processor's settings of a model directory: `image_processor` of processor_config.json, else preprocessor_config.json.
-  /// Missing fields take the defaults of transformers' class (patch 14, CLIP mean and std, resized), not those above.
+  /// Reads the image processor's settings of a model directory: `image_processor` of
+  /// processor_config.json, else preprocessor_config.json. Missing fields take the defaults of
+  /// transformers' class (patch 14, CLIP mean and std, resized), not those above.
   /// @param images  what the configuration says beside the directory
-  /// @throws UserError (data) for a missing file, damaged values, or settings that switch rescaling or normalising off; (config) when the
+  /// @throws UserError (data) for a missing file, damaged values, or settings that switch rescaling
+  /// or normalising off; (config) when the
   ///         configured limits exclude each other
-  static PatchOptions from_model_dir(const std::string& model_dir, const ImageSettings& images = {});
+  static PatchOptions from_model_dir(const std::string& model_dir,
+                                     const ImageSettings& images = {});
 
   bool operator==(const PatchOptions&) const = default;
 
@@ -41,20 +49,25 @@ struct PatchOptions {
 
 /// One image as rows for the vision tower.
 struct Patches {
-  GridThw grid_thw{};               ///< patches: 1, height/patch, width/patch
-  int64_t row_width = 0;            ///< 3·temporal_patch_size·patch_size²
-  std::vector<float> pixel_values;  ///< [grid_t·grid_h·grid_w, row_width], rows in merge-block order, columns (C, T, p, p)
+  GridThw grid_thw{};     ///< patches: 1, height/patch, width/patch
+  int64_t row_width = 0;  ///< 3·temporal_patch_size·patch_size²
+  /// [grid_t·grid_h·grid_w, row_width], rows in merge-block order, columns (C, T, p, p)
+  std::vector<float> pixel_values;
 
   int64_t num_rows() const { return grid_thw[0] * grid_thw[1] * grid_thw[2]; }
 };
 
-/// The size at which an image is cut into patches: what the image processor makes of `size`, known without its pixels.
+/// The size at which an image is cut into patches: what the image processor makes of `size`, known
+/// without its pixels.
 /// @param where  the image's name in errors
-/// @throws UserError (data) when the processor rejects the size (one side more than 200 times the other), does not resize and a side is not
-///         a multiple of patch·merge, or when it would resize and may not; the last two name the size to use instead
+/// @throws UserError (data) when the processor rejects the size (one side more than 200 times the
+/// other), does not resize and a side is not
+///         a multiple of patch·merge, or when it would resize and may not; the last two name the
+///         size to use instead
 PixelSize processed_size(PixelSize size, const PatchOptions& options, const std::string& where);
 
-/// Resizes to processed_size(), normalises and cuts an RGB image; bit-equal to transformers' image processor of options.backend.
+/// Resizes to processed_size(), normalises and cuts an RGB image; bit-equal to transformers' image
+/// processor of options.backend.
 /// @throws UserError (data) as processed_size()
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 

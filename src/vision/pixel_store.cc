@@ -23,9 +23,10 @@ enum class State { kQueued, kLoading, kReady, kFailed };
 struct Entry {
   std::string path;
   State state = State::kQueued;
-  std::shared_ptr<const Patches> patches;   // kReady
-  std::exception_ptr error;                 // kFailed
-  uint64_t wanted_by = 0;                   // number of the prefetch() call whose get() is still due; 0 = none
+  std::shared_ptr<const Patches> patches;  // kReady
+  std::exception_ptr error;                // kFailed
+  // number of the prefetch() call whose get() is still due; 0 = none
+  uint64_t wanted_by = 0;
   uint64_t used_in = 0;                     // number of prefetch() calls when it was last requested
   std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
 };
@@ -52,7 +53,8 @@ struct PixelStore::Impl {
     const std::lock_guard lock(mutex_);
     ++num_prefetches_;
     for (const ImageRef& image : images) {
-      if (const auto known = entries_.find(image.path); known != entries_.end()) known->second->used_in = num_prefetches_;
+      if (const auto known = entries_.find(image.path); known != entries_.end())
+        known->second->used_in = num_prefetches_;
     }
     drop_images_gone_by();
     if (workers_.empty()) return;
@@ -78,13 +80,16 @@ struct PixelStore::Impl {
     }
     const std::shared_ptr<Entry> entry = slot;  // survives an eviction
     entry->used_in = num_prefetches_;
-    // Not started yet: loading it here is faster than waiting for a worker (which then skips the queued entry).
+    // Not started yet: loading it here is faster than waiting for a worker (which then skips the
+    // queued entry).
     if (entry->state == State::kQueued) load(*entry, lock);
-    changed_.wait(lock, [&] { return entry->state == State::kReady || entry->state == State::kFailed; });
+    changed_.wait(lock,
+                  [&] { return entry->state == State::kReady || entry->state == State::kFailed; });
     entry->wanted_by = 0;
     if (entry->state == State::kFailed) {
       // Dropped, so that a later call can read a repaired file.
-      if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry) entries_.erase(found);
+      if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry)
+        entries_.erase(found);
       std::rethrow_exception(entry->error);
     }
     if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry) {
@@ -120,7 +125,8 @@ struct PixelStore::Impl {
     std::shared_ptr<const Patches> patches;
     std::exception_ptr error;
     try {
-      patches = std::make_shared<const Patches>(patchify(load_image(entry.path), options_.patches, entry.path));
+      patches = std::make_shared<const Patches>(
+          patchify(load_image(entry.path), options_.patches, entry.path));
     } catch (...) {
       error = std::current_exception();
     }
@@ -138,11 +144,13 @@ struct PixelStore::Impl {
     changed_.notify_all();
   }
 
-  bool is_wanted(const Entry& entry) const { return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_; }
+  bool is_wanted(const Entry& entry) const {
+    return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_;
+  }
 
-  // Workers pause when they are as far ahead as LoaderSettings allow, and while the cache is full of images that the last prefetch()
-  // requested and get() has not fetched: running further ahead would evict what is needed next. Cost: linear in the cached images, a few
-  // dozen.
+  // Workers pause when they are as far ahead as LoaderSettings allow, and while the cache is full
+  // of images that the last prefetch() requested and get() has not fetched: running further ahead
+  // would evict what is needed next. Cost: linear in the cached images, a few dozen.
   bool has_room() const {
     size_t waiting_bytes = 0;
     int64_t num_ahead = num_loading_ahead_;
@@ -153,12 +161,14 @@ struct PixelStore::Impl {
       ++num_ahead;
     }
     const LoaderSettings& loader = options_.loader;
-    return num_ahead < int64_t{loader.num_workers} * loader.prefetch_factor * options_.batch_images &&
+    return num_ahead <
+               int64_t{loader.num_workers} * loader.prefetch_factor * options_.batch_images &&
            (waiting_bytes == 0 || waiting_bytes < options_.cache_bytes);
   }
 
-  // Drops ready images that neither this prefetch() nor the previous one requested: a window's images are reused until the window after
-  // next begins, and keeping them longer would make memory grow with the run.
+  // Drops ready images that neither this prefetch() nor the previous one requested: a window's
+  // images are reused until the window after next begins, and keeping them longer would make memory
+  // grow with the run.
   void drop_images_gone_by() {
     for (auto path = recent_.begin(); path != recent_.end();) {
       const auto found = entries_.find(*path);
@@ -176,7 +186,8 @@ struct PixelStore::Impl {
   // Drops the least recently used images until the rest fits; those still due go last.
   void evict() {
     for (const bool even_wanted : {false, true}) {
-      for (auto path = recent_.begin(); path != recent_.end() && cached_bytes_ > options_.cache_bytes;) {
+      for (auto path = recent_.begin();
+           path != recent_.end() && cached_bytes_ > options_.cache_bytes;) {
         const auto found = entries_.find(*path);
         // One image is kept whatever its size: a caller may be waiting for it.
         if ((!even_wanted && is_wanted(*found->second)) || recent_.size() == 1) {
@@ -210,13 +221,15 @@ std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
   std::shared_ptr<const Patches> patches = impl_->get(image.path);
   if (patches->grid_thw != image.grid_thw) {
     const int patch = impl_->patch_options().patch_size;
-    throw UserError(ErrorKind::kData,
-                    {.error = "the size of an image differs from its record",
-                     .where = image.path,
-                     .what = fmt::format("as the model sees it the file is {} x {} px (width x height), by its record {} x {}",
-                                         patches->grid_thw[2] * patch, patches->grid_thw[1] * patch, image.grid_thw[2] * patch,
-                                         image.grid_thw[1] * patch),
-                     .fix = "correct the record's \"width\" and \"height\", or replace the file"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the size of an image differs from its record",
+         .where = image.path,
+         .what = fmt::format(
+             "as the model sees it the file is {} x {} px (width x height), by its record {} x {}",
+             patches->grid_thw[2] * patch, patches->grid_thw[1] * patch, image.grid_thw[2] * patch,
+             image.grid_thw[1] * patch),
+         .fix = "correct the record's \"width\" and \"height\", or replace the file"});
   }
   return patches;
 }

@@ -9,13 +9,15 @@
 
 namespace rematch {
 
-/// Loads images ahead on worker threads and keeps those in use: an image is dropped when two consecutive prefetch() calls, and every get()
-/// since the first of them, request others. Results never depend on the number of workers.
+/// Loads images ahead on worker threads and keeps those in use: an image is dropped when two
+/// consecutive prefetch() calls, and every get() since the first of them, request others. Results
+/// never depend on the number of workers.
 class PixelStore {
  public:
   struct Options {
     LoaderSettings loader;
-    int batch_images = 1;                  ///< images of a batch, the unit of loader.prefetch_factor
+    /// images of a batch, the unit of loader.prefetch_factor
+    int batch_images = 1;
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
   };
@@ -23,11 +25,12 @@ class PixelStore {
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
 
-  /// Starts loading the images of a window (or batch) in the background; errors surface in get(). Call it once per window, with all its
-  /// images: it also decides which images are dropped.
+  /// Starts loading the images of a window (or batch) in the background; errors surface in get().
+  /// Call it once per window, with all its images: it also decides which images are dropped.
   void prefetch(const std::vector<ImageRef>& images);
 
-  /// Pixels of one image; waits for the load or does it. @throws UserError, also when the file's size disagrees with image.grid_thw
+  /// Pixels of one image; waits for the load or does it. @throws UserError, also when the file's
+  /// size disagrees with image.grid_thw
   std::shared_ptr<const Patches> get(const ImageRef& image);
 
  private:

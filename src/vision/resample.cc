@@ -1,4 +1,5 @@
-// Written by hand: no linked library resizes, and training must see the very bits that transformers serves (BEHAVIOUR 2.6).
+// Written by hand: no linked library resizes, and training must see the very bits that transformers
+// serves (BEHAVIOUR 2.6).
 #include "vision/resample.h"
 
 #include <algorithm>
@@ -23,25 +24,29 @@ double cubic(double x) {
   return 0.0;
 }
 
-// How the values of one side become those of its new length: new value i is the weighted sum of `count` values from `first` on.
+// How the values of one side become those of its new length: new value i is the weighted sum of
+// `count` values from `first` on.
 struct Weights {
   struct Taps {
     int64_t first = 0;
     int64_t count = 0;
   };
   std::vector<Taps> taps;
-  std::vector<int32_t> values;  // [new length, stride], fixed-point with `shift` bits after the point
+  // [new length, stride], fixed-point with `shift` bits after the point
+  std::vector<int32_t> values;
   int64_t stride = 0;
   int shift = 0;
 };
 
-// One difference between the two: Pillow keeps 22 bits; torchvision as many as let the largest weight fit 16 bits.
+// One difference between the two: Pillow keeps 22 bits; torchvision as many as let the largest
+// weight fit 16 bits.
 int choose_shift(const std::vector<double>& weights, ImageBackend backend) {
   constexpr int kPillowBits = 32 - 8 - 2;
   if (backend == ImageBackend::kPil) return kPillowBits;
   const double largest = *std::max_element(weights.begin(), weights.end());
   int shift = 0;
-  while (shift < kPillowBits && static_cast<int>(0.5 + largest * (1 << (shift + 1))) < 1 << 15) ++shift;
+  while (shift < kPillowBits && static_cast<int>(0.5 + largest * (1 << (shift + 1))) < 1 << 15)
+    ++shift;
   return shift;
 }
 
@@ -75,12 +80,15 @@ Weights make_weights(int64_t old_length, int64_t new_length, ImageBackend backen
   return result;
 }
 
-uint8_t to_level(int32_t sum, int shift) { return static_cast<uint8_t>(std::clamp(sum >> shift, 0, 255)); }
+uint8_t to_level(int32_t sum, int shift) {
+  return static_cast<uint8_t>(std::clamp(sum >> shift, 0, 255));
+}
 
 Image resize_width(const Image& image, int width_px, ImageBackend backend) {
   const Weights weights = make_weights(image.width_px, width_px, backend);
   Image result{.width_px = width_px, .height_px = image.height_px, .rgb = {}};
-  result.rgb.resize(static_cast<size_t>(width_px) * static_cast<size_t>(image.height_px) * kNumChannels);
+  result.rgb.resize(static_cast<size_t>(width_px) * static_cast<size_t>(image.height_px) *
+                    kNumChannels);
   uint8_t* out = result.rgb.data();
   for (int64_t y = 0; y < image.height_px; ++y) {
     const uint8_t* const row = image.rgb.data() + y * image.width_px * kNumChannels;
@@ -118,22 +126,26 @@ Image resize_height(const Image& image, int height_px, ImageBackend backend) {
       for (int64_t i = 0; i < row_size; ++i) sums[static_cast<size_t>(i)] += row[i] * weight;
     }
     uint8_t* const out = result.rgb.data() + y * row_size;
-    for (int64_t i = 0; i < row_size; ++i) out[i] = to_level(sums[static_cast<size_t>(i)], weights.shift);
+    for (int64_t i = 0; i < row_size; ++i)
+      out[i] = to_level(sums[static_cast<size_t>(i)], weights.shift);
   }
   return result;
 }
 
-// The other difference: Pillow (from 13) begins with the height where that sheds more than twice as many rows as columns. The order shows,
-// because values are rounded to grey levels in between.
+// The other difference: Pillow (from 13) begins with the height where that sheds more than twice as
+// many rows as columns. The order shows, because values are rounded to grey levels in between.
 bool is_height_first(PixelSize from, PixelSize to, ImageBackend backend) {
-  const int64_t rows = int64_t{from.height_px} - to.height_px, columns = int64_t{from.width_px} - to.width_px;
+  const int64_t rows = int64_t{from.height_px} - to.height_px,
+                columns = int64_t{from.width_px} - to.width_px;
   return backend == ImageBackend::kPil && rows > 0 && rows > 2 * columns;
 }
 
 }  // namespace
 
 Image resize_bicubic(const Image& image, PixelSize size, ImageBackend backend) {
-  REMATCH_CHECK(image.width_px > 0 && image.height_px > 0 && size.width_px > 0 && size.height_px > 0, "an empty image");
+  REMATCH_CHECK(
+      image.width_px > 0 && image.height_px > 0 && size.width_px > 0 && size.height_px > 0,
+      "an empty image");
   if (size.width_px == image.width_px) return resize_height(image, size.height_px, backend);
   if (size.height_px == image.height_px) return resize_width(image, size.width_px, backend);
   return is_height_first({.height_px = image.height_px, .width_px = image.width_px}, size, backend)

@@ -25,22 +25,29 @@ int64_t round_to_multiple(int64_t side_px, int64_t multiple) {
 
 PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::string& where) {
   const int64_t height = size.height_px, width = size.width_px, factor = limits.side_multiple_px;
-  REMATCH_CHECK(height > 0 && width > 0 && factor > 0, fmt::format("{}x{}, factor {}", width, height, factor));
-  const double ratio = static_cast<double>(std::max(height, width)) / static_cast<double>(std::min(height, width));
+  REMATCH_CHECK(height > 0 && width > 0 && factor > 0,
+                fmt::format("{}x{}, factor {}", width, height, factor));
+  const double ratio =
+      static_cast<double>(std::max(height, width)) / static_cast<double>(std::min(height, width));
   if (ratio > kMaxAspectRatio) {
-    throw UserError(ErrorKind::kData, {.error = "an image is too long and thin to be resized",
-                                       .where = where,
-                                       .what = fmt::format("{} x {} px (width x height), ratio {:.1f}, at most 200", width, height, ratio),
-                                       .fix = "crop or pad the image"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image is too long and thin to be resized",
+                     .where = where,
+                     .what = fmt::format("{} x {} px (width x height), ratio {:.1f}, at most 200",
+                                         width, height, ratio),
+                     .fix = "crop or pad the image"});
   }
-  // The doubles below repeat Python's expressions operation by operation: floor and ceil make the last bit matter.
+  // The doubles below repeat Python's expressions operation by operation: floor and ceil make the
+  // last bit matter.
   const double area = static_cast<double>(height * width), multiple = static_cast<double>(factor);
   double new_height = static_cast<double>(round_to_multiple(height, factor));
   double new_width = static_cast<double>(round_to_multiple(width, factor));
   if (new_height * new_width > static_cast<double>(limits.max_pixels)) {
     const double beta = std::sqrt(area / static_cast<double>(limits.max_pixels));
-    new_height = std::max(multiple, std::floor(static_cast<double>(height) / beta / multiple) * multiple);
-    new_width = std::max(multiple, std::floor(static_cast<double>(width) / beta / multiple) * multiple);
+    new_height =
+        std::max(multiple, std::floor(static_cast<double>(height) / beta / multiple) * multiple);
+    new_width =
+        std::max(multiple, std::floor(static_cast<double>(width) / beta / multiple) * multiple);
   } else if (new_height * new_width < static_cast<double>(limits.min_pixels)) {
     const double beta = std::sqrt(static_cast<double>(limits.min_pixels) / area);
     new_height = std::ceil(static_cast<double>(height) * beta / multiple) * multiple;
@@ -50,8 +57,10 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
     throw UserError(ErrorKind::kData,
                     {.error = "an image would be resized beyond all limits",
                      .where = where,
-                     .what = fmt::format("{} x {} px (width x height) to {} x {}", width, height, new_width, new_height),
-                     .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor configuration, or template.min_pixels"});
+                     .what = fmt::format("{} x {} px (width x height) to {} x {}", width, height,
+                                         new_width, new_height),
+                     .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor "
+                            "configuration, or template.min_pixels"});
   }
   return {.height_px = static_cast<int>(new_height), .width_px = static_cast<int>(new_width)};
 }

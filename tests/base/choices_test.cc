@@ -14,7 +14,9 @@ struct Row {
   int value = 0;
 };
 
-Choices<Row> colours() { return {"colour", "sky.colour", "close your eyes", {{"red", "warm", 1}, {"blue", "cold", 2}}}; }
+Choices<Row> colours() {
+  return {"colour", "sky.colour", "close your eyes", {{"red", "warm", 1}, {"blue", "cold", 2}}};
+}
 
 }  // namespace
 
@@ -37,7 +39,8 @@ TEST(Choices, RefuseAnUnknownNameWithTheOthersAndTheNearest) {
   EXPECT_EQ(near.kind(), ErrorKind::kConfig);
   EXPECT_EQ(near.problems()[0].error, "unknown colour \"rad\"");
   EXPECT_EQ(near.problems()[0].where, "sky.colour");
-  EXPECT_EQ(near.problems()[0].fix, "did you mean \"red\"? `sky.colour` is one of red, blue, or close your eyes");
+  EXPECT_EQ(near.problems()[0].fix,
+            "did you mean \"red\"? `sky.colour` is one of red, blue, or close your eyes");
   EXPECT_EQ(test::catch_user_error([] { colours().find("chartreuse"); }).problems()[0].fix,
             "set `sky.colour` to one of red, blue, or close your eyes");
 }

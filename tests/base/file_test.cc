@@ -68,7 +68,8 @@ TEST(StagedFile, LeavesNothingWhenAbandonedAndKeepsTheOldOne) {
 
 TEST(StagedFile, ErrorsNameTheFileThatWasAskedFor) {
   test::TempDir dir;
-  const UserError nowhere = test::catch_user_error([&] { write_file_atomic(dir.file("none/x.png"), "x"); });
+  const UserError nowhere =
+      test::catch_user_error([&] { write_file_atomic(dir.file("none/x.png"), "x"); });
   EXPECT_EQ(nowhere.problems()[0].error, "cannot write " + dir.file("none/x.png"));
   EXPECT_EQ(std::string(nowhere.what()).find(".tmp-"), std::string::npos) << nowhere.what();
   const UserError directory = test::catch_user_error([&] { write_file_atomic(dir.path(), "x"); });
@@ -111,7 +112,8 @@ TEST(ReadFile, AFileThatMayNotBeReadIsNotToldToBeWrittenElsewhere) {
   ASSERT_TRUE(!is_root || ::seteuid(kNobody) == 0);
   const UserError error = test::catch_user_error([&] { read_file(dir.file("secret")); });
   ASSERT_TRUE(!is_root || ::seteuid(0) == 0);
-  EXPECT_EQ(error.problems()[0].fix, "check the permissions (ls -l) of the file and of the directories above it");
+  EXPECT_EQ(error.problems()[0].fix,
+            "check the permissions (ls -l) of the file and of the directories above it");
 }
 
 TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {
@@ -122,18 +124,23 @@ TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {
   address.sun_family = AF_UNIX;
   dir.file("socket").copy(address.sun_path, sizeof address.sun_path - 1);
   ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  for (const auto& [path, kind] : {std::pair{dir.file("pipe"), "a pipe"}, std::pair{dir.file("socket"), "a socket"},
-                                   std::pair{dir.path(), "a directory"}, std::pair{std::string("/dev/zero"), "a device"}}) {
+  for (const auto& [path, kind] :
+       {std::pair{dir.file("pipe"), "a pipe"}, std::pair{dir.file("socket"), "a socket"},
+        std::pair{dir.path(), "a directory"}, std::pair{std::string("/dev/zero"), "a device"}}) {
     for (const bool mapped : {false, true}) {
-      const UserError error = test::catch_user_error([&, &name = path] { mapped ? (void)MappedFile(name) : (void)read_file(name); });
+      const UserError error = test::catch_user_error(
+          [&, &name = path] { mapped ? (void)MappedFile(name) : (void)read_file(name); });
       EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-      EXPECT_EQ(error.problems()[0].what, fmt::format("it is {}, not a regular file", kind)) << path;
+      EXPECT_EQ(error.problems()[0].what, fmt::format("it is {}, not a regular file", kind))
+          << path;
     }
   }
   ::close(listener);
 }
 
-TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) { EXPECT_NE(read_file("/proc/self/status").find("Pid:"), std::string::npos); }
+TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) {
+  EXPECT_NE(read_file("/proc/self/status").find("Pid:"), std::string::npos);
+}
 
 TEST(ReadFile, RefusesAFileTooLargeForMemory) {
   const test::TempDir dir;

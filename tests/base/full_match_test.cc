@@ -20,7 +20,8 @@ TEST(FullMatch, MatchesWholeTextsOnly) {
 
 TEST(FullMatch, APatternThatDoesNotCompileNamesThePlace) {
   for (const char* pattern : {"a(b", "[", "*x", "(?P<n>a)(?P<n>b)", "\xff"}) {
-    const UserError error = test::catch_user_error([&] { FullMatch(pattern, "tuner.target_regex"); });
+    const UserError error =
+        test::catch_user_error([&] { FullMatch(pattern, "tuner.target_regex"); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig) << pattern;
     EXPECT_EQ(error.problems()[0].where, "tuner.target_regex");
   }
@@ -28,7 +29,8 @@ TEST(FullMatch, APatternThatDoesNotCompileNamesThePlace) {
 
 TEST(FullMatch, RunawayPatternsAreAnErrorNotAHang) {
   const FullMatch pattern(R"((a|aa)+\d)", "key");
-  EXPECT_EQ(test::catch_user_error([&] { pattern.matches(std::string(400, 'a')); }).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { pattern.matches(std::string(400, 'a')); }).kind(),
+            ErrorKind::kConfig);
 }
 
 }  // namespace rematch

@@ -10,8 +10,10 @@
 namespace rematch {
 namespace {
 
-const JsonOrigin kOrigin{.path = "a.json", .error = "{} in a.json is not usable", .fix = "write it again"};
-const JsonOrigin kNullIsAbsent{.path = "a.json", .error = "a.json", .fix = "write it again", .null_is_absent = true};
+const JsonOrigin kOrigin{
+    .path = "a.json", .error = "{} in a.json is not usable", .fix = "write it again"};
+const JsonOrigin kNullIsAbsent{
+    .path = "a.json", .error = "a.json", .fix = "write it again", .null_is_absent = true};
 
 using Read = std::function<void(JsonFields&)>;
 
@@ -28,7 +30,8 @@ Problem problem(const char* text, const Read& read) { return refused(text, read)
 }  // namespace
 
 TEST(JsonFields, NamesThePlaceWhatWasExpectedAndWhatWasFound) {
-  const Problem wrong = problem(R"({"n": "five"})", [](JsonFields& fields) { fields.integer("n", 1, 9); });
+  const Problem wrong =
+      problem(R"({"n": "five"})", [](JsonFields& fields) { fields.integer("n", 1, 9); });
   EXPECT_EQ(wrong.error, "top.n in a.json is not usable");
   EXPECT_EQ(wrong.where, "a.json: top.n");
   EXPECT_EQ(wrong.what, "expected an integer from 1 to 9, found \"five\"");
@@ -45,11 +48,18 @@ TEST(JsonFields, AnIntegerMayBeWrittenWithAPoint) {
 }
 
 TEST(JsonFields, RefusesNumbersThatNoIntegerOfTheRangeHolds) {
-  for (const char* text : {R"({"n": 3.5})", R"({"n": 1e300})", R"({"n": 18446744073709551615})", R"({"n": true})", R"({"n": null})"}) {
-    EXPECT_EQ(refused(text, [](JsonFields& fields) { fields.integer("n"); }).kind(), ErrorKind::kData) << text;
+  for (const char* text : {R"({"n": 3.5})", R"({"n": 1e300})", R"({"n": 18446744073709551615})",
+                           R"({"n": true})", R"({"n": null})"}) {
+    EXPECT_EQ(refused(text, [](JsonFields& fields) { fields.integer("n"); }).kind(),
+              ErrorKind::kData)
+        << text;
   }
-  EXPECT_EQ(problem(R"({"n": 2147483648})", [](JsonFields& fields) { fields.integer_or("n", 0); }).where, "a.json: top.n");
-  EXPECT_EQ(problem(R"({"n": [1, 2147483648]})", [](JsonFields& fields) { fields.integers("n"); }).where, "a.json: top.n[1]");
+  EXPECT_EQ(
+      problem(R"({"n": 2147483648})", [](JsonFields& fields) { fields.integer_or("n", 0); }).where,
+      "a.json: top.n");
+  EXPECT_EQ(
+      problem(R"({"n": [1, 2147483648]})", [](JsonFields& fields) { fields.integers("n"); }).where,
+      "a.json: top.n[1]");
 }
 
 TEST(JsonFields, FallsBackOnlyWhereTheKeyIsAbsent) {
@@ -65,7 +75,9 @@ TEST(JsonFields, FallsBackOnlyWhereTheKeyIsAbsent) {
 }
 
 TEST(JsonFields, PlacesGoDownIntoObjects) {
-  const Read read = [](JsonFields& fields) { fields.object("a").object_or_empty("b").boolean("c"); };
+  const Read read = [](JsonFields& fields) {
+    fields.object("a").object_or_empty("b").boolean("c");
+  };
   EXPECT_EQ(problem(R"({"a": {"b": {"c": 0}}})", read).where, "a.json: top.a.b.c");
   EXPECT_EQ(problem(R"({"a": {"b": 1}})", read).where, "a.json: top.a.b");
 }

@@ -13,11 +13,13 @@
 namespace rematch {
 
 TEST(ParseJson, KeepsTheOrderOfKeys) {
-  EXPECT_EQ(parse_json(R"({"b": 1, "a": [true, null, "x"]})", "t").dump(), R"({"b":1,"a":[true,null,"x"]})");
+  EXPECT_EQ(parse_json(R"({"b": 1, "a": [true, null, "x"]})", "t").dump(),
+            R"({"b":1,"a":[true,null,"x"]})");
 }
 
 TEST(ParseJson, RefusesADuplicateKey) {
-  const UserError error = test::catch_user_error([] { parse_json(R"({"a": 1, "a": 2})", "t.json"); });
+  const UserError error =
+      test::catch_user_error([] { parse_json(R"({"a": 1, "a": 2})", "t.json"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(std::string(error.what()).find("appears twice"), std::string::npos);
 }
@@ -37,10 +39,13 @@ TEST(ParseJson, RefusesInvalidUtf8AndTrailingText) {
 }
 
 TEST(PythonJson, WritesWhatJsonDumpsWrites) {
-  const Json value = parse_json("{\"é\\u0001\": [1, 2.0, 1e-05, 1e+20, 0.1], \"e\": {}, \"l\": []}", "t");
-  EXPECT_EQ(python_json(value), "{\"é\\u0001\": [1, 2.0, 1e-05, 1e+20, 0.1], \"e\": {}, \"l\": []}");
+  const Json value =
+      parse_json("{\"é\\u0001\": [1, 2.0, 1e-05, 1e+20, 0.1], \"e\": {}, \"l\": []}", "t");
+  EXPECT_EQ(python_json(value),
+            "{\"é\\u0001\": [1, 2.0, 1e-05, 1e+20, 0.1], \"e\": {}, \"l\": []}");
   EXPECT_EQ(python_json(value, 2),
-            "{\n  \"é\\u0001\": [\n    1,\n    2.0,\n    1e-05,\n    1e+20,\n    0.1\n  ],\n  \"e\": {},\n  \"l\": []\n}");
+            "{\n  \"é\\u0001\": [\n    1,\n    2.0,\n    1e-05,\n    1e+20,\n    0.1\n  ],\n  "
+            "\"e\": {},\n  \"l\": []\n}");
 }
 
 TEST(ParseJson, RefusesAZeroByteWhereverItStands) {
@@ -59,7 +64,8 @@ TEST(ParseJson, RefusesAZeroByteWhereverItStands) {
 }
 
 TEST(ParseJson, RefusesEverythingAfterACompleteValue) {
-  for (const char* text : {"{} {}", "1 2", "[] ,", "null\xEF\xBB\xBF", "true false", "{}}", "\"a\"\"b\""}) {
+  for (const char* text :
+       {"{} {}", "1 2", "[] ,", "null\xEF\xBB\xBF", "true false", "{}}", "\"a\"\"b\""}) {
     SCOPED_TRACE(text);
     test::catch_user_error([&] { parse_json(text, "t.json"); });
   }
@@ -68,7 +74,8 @@ TEST(ParseJson, RefusesEverythingAfterACompleteValue) {
 
 TEST(ParseJson, RefusesAByteOrderMarkAnywhereButAtTheStart) {
   EXPECT_EQ(parse_json("\xEF\xBB\xBF{}", "t.json").dump(), "{}");
-  for (const char* text : {" \xEF\xBB\xBF{}", "{\xEF\xBB\xBF}", "{}\xEF\xBB\xBF", "\xEF\xBB\xBF\xEF\xBB\xBF{}"}) {
+  for (const char* text :
+       {" \xEF\xBB\xBF{}", "{\xEF\xBB\xBF}", "{}\xEF\xBB\xBF", "\xEF\xBB\xBF\xEF\xBB\xBF{}"}) {
     SCOPED_TRACE(text);
     test::catch_user_error([&] { parse_json(text, "t.json"); });
   }

@@ -34,7 +34,8 @@ TEST(TerminalText, CountsInTheSingularAndThePlural) {
 
 TEST(KeepSource, RefusesTheSameFileUnderAnyName) {
   const test::TempDir directory;
-  const std::string path = directory.write("a/x.jsonl", "x"), other = directory.write("a/y.jsonl", "x");
+  const std::string path = directory.write("a/x.jsonl", "x"),
+                    other = directory.write("a/y.jsonl", "x");
   for (const std::string& out : {path, directory.file("a/../a/./x.jsonl")})
     EXPECT_EQ(test::catch_user_error([&] { keep_source(path, out); }).kind(), ErrorKind::kConfig);
   EXPECT_NO_THROW(keep_source(path, other));

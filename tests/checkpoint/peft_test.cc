@@ -15,13 +15,16 @@
 namespace rematch {
 namespace {
 
-std::string golden(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
+std::string golden(const std::string& name) {
+  return test::source_path("tests/golden/lora/" + name);
+}
 
 /// A copy of PEFT's own directory that a test may spoil.
 class AdapterCopy {
  public:
   AdapterCopy() {
-    for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) dir_.write(name, read_file(golden("dora/") + name));
+    for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+      dir_.write(name, read_file(golden("dora/") + name));
   }
   void set(const std::string& key, const Json& value) const {
     Json root = read_json_file(dir_.file("adapter_config.json"));
@@ -47,15 +50,18 @@ TEST(PeftDir, ReadsWhatPeftWrote) {
   EXPECT_TRUE(adapter.config.use_dora);
   EXPECT_FALSE(adapter.config.use_rslora);
   EXPECT_TRUE(adapter.config.targets.target_regex.has_value());
-  EXPECT_EQ(adapter.config.targets.modules_to_save, std::vector<std::string>{"deepstack_merger_list.0.norm"});
-  for (const TensorEntry& entry : adapter.tensors) EXPECT_EQ(entry.name.find("model."), 0u) << entry.name;
+  EXPECT_EQ(adapter.config.targets.modules_to_save,
+            std::vector<std::string>{"deepstack_merger_list.0.norm"});
+  for (const TensorEntry& entry : adapter.tensors)
+    EXPECT_EQ(entry.name.find("model."), 0u) << entry.name;
 }
 
 TEST(PeftDir, WritesTheBytesOfPeftsWeightsAndReadsItselfBack) {
   const PeftAdapter adapter = read_peft_adapter(golden("dora"));
   test::TempDir dir;
   write_peft_adapter(dir.path(), adapter);
-  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")), read_file(golden("dora/adapter_model.safetensors")));
+  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")),
+            read_file(golden("dora/adapter_model.safetensors")));
   const PeftAdapter again = read_peft_adapter(dir.path());
   EXPECT_EQ(again.config.targets.target_regex, adapter.config.targets.target_regex);
   EXPECT_EQ(again.config.alpha, adapter.config.alpha);
@@ -69,7 +75,8 @@ TEST(PeftDir, WritesTheKeysOfPeftAndNoOthers) {
   write_peft_adapter(dir.path(), adapter);
   const std::string text = read_file(dir.file("adapter_config.json"));
   EXPECT_EQ(text.back(), '}');
-  EXPECT_NE(text.find("\n  \"base_model_name_or_path\": \"mod\\u00e8le\",\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  \"base_model_name_or_path\": \"mod\\u00e8le\",\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("\"lora_alpha\": 10,"), std::string::npos) << text;
   EXPECT_NE(text.find("\"lora_dropout\": 0.1,"), std::string::npos) << text;
   EXPECT_NE(text.find("\"alpha_pattern\": {},"), std::string::npos) << text;
@@ -89,7 +96,9 @@ TEST(PeftDir, ADirectoryWithoutAnAdapterIsAConfigurationError) {
   test::TempDir dir;
   const UserError error = test::catch_user_error([&] { read_peft_adapter(dir.path()); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-  EXPECT_EQ(test::catch_user_error([&] { read_peft_adapter(dir.file("absent")); }).problems()[0].what, "no such directory");
+  EXPECT_EQ(
+      test::catch_user_error([&] { read_peft_adapter(dir.file("absent")); }).problems()[0].what,
+      "no such directory");
   const AdapterCopy copy;
   std::filesystem::remove(copy.dir().file("adapter_model.safetensors"));
   EXPECT_EQ(copy.refused().kind(), ErrorKind::kData);
@@ -98,15 +107,16 @@ TEST(PeftDir, ADirectoryWithoutAnAdapterIsAConfigurationError) {
 }
 
 TEST(PeftDir, SettingsThatWouldChangeTheNumbersAreRefusedByName) {
-  for (const auto& [key, value] : std::vector<std::pair<std::string, Json>>{{"peft_type", "IA3"},
-                                                                            {"bias", "all"},
-                                                                            {"lora_bias", true},
-                                                                            {"rank_pattern", {{"q_proj", 8}}},
-                                                                            {"alpha_pattern", {{"q_proj", 8}}},
-                                                                            {"init_lora_weights", "pissa"},
-                                                                            {"use_qalora", true},
-                                                                            {"target_parameters", {"a.b"}},
-                                                                            {"invented_next_year", {{"x", 1}}}}) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, Json>>{{"peft_type", "IA3"},
+                                                 {"bias", "all"},
+                                                 {"lora_bias", true},
+                                                 {"rank_pattern", {{"q_proj", 8}}},
+                                                 {"alpha_pattern", {{"q_proj", 8}}},
+                                                 {"init_lora_weights", "pissa"},
+                                                 {"use_qalora", true},
+                                                 {"target_parameters", {"a.b"}},
+                                                 {"invented_next_year", {{"x", 1}}}}) {
     const AdapterCopy copy;
     copy.set(key, value);
     const UserError error = copy.refused();
@@ -117,8 +127,13 @@ TEST(PeftDir, SettingsThatWouldChangeTheNumbersAreRefusedByName) {
 }
 
 TEST(PeftDir, ValuesOfTheWrongTypeAreRefused) {
-  for (const auto& [key, value] : std::vector<std::pair<std::string, Json>>{
-           {"r", 0}, {"r", "8"}, {"lora_alpha", Json::array()}, {"use_dora", "yes"}, {"target_modules", 3}, {"modules_to_save", {1}}}) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, Json>>{{"r", 0},
+                                                 {"r", "8"},
+                                                 {"lora_alpha", Json::array()},
+                                                 {"use_dora", "yes"},
+                                                 {"target_modules", 3},
+                                                 {"modules_to_save", {1}}}) {
     const AdapterCopy copy;
     copy.set(key, value);
     EXPECT_EQ(copy.refused().kind(), ErrorKind::kData) << key;
@@ -130,8 +145,12 @@ TEST(PeftDir, ValuesOfTheWrongTypeAreRefused) {
 
 TEST(PeftDir, SettingsThatAreOffOrOnlyDescribeAreFine) {
   const AdapterCopy copy;
-  for (const auto& [key, value] : std::vector<std::pair<std::string, Json>>{
-           {"invented_next_year", nullptr}, {"another", false}, {"lora_dtype", "float32"}, {"lorap_emb_lr", 1e-6}, {"peft_version", "9"}}) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, Json>>{{"invented_next_year", nullptr},
+                                                 {"another", false},
+                                                 {"lora_dtype", "float32"},
+                                                 {"lorap_emb_lr", 1e-6},
+                                                 {"peft_version", "9"}}) {
     copy.set(key, value);
   }
   EXPECT_NO_THROW(read_peft_adapter(copy.dir().path()));
@@ -139,7 +158,8 @@ TEST(PeftDir, SettingsThatAreOffOrOnlyDescribeAreFine) {
 
 TEST(PeftDir, TensorsWithoutPeftsPrefixAreUnknown) {
   const AdapterCopy copy;
-  write_safetensors(copy.dir().file("adapter_model.safetensors"), {{"lora_A.weight", at::zeros({4, 4})}});
+  write_safetensors(copy.dir().file("adapter_model.safetensors"),
+                    {{"lora_A.weight", at::zeros({4, 4})}});
   EXPECT_NE(copy.refused().problems()[0].error.find("lora_A.weight"), std::string::npos);
 }
 

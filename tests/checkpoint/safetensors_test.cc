@@ -15,7 +15,8 @@ TEST(Safetensors, RewritesAFileOfTheReferenceWriterByteForByte) {
   const auto file = SafetensorsFile::open(golden);
   ASSERT_GE(file->names().size(), 20u);
   std::vector<TensorEntry> tensors;
-  for (const std::string& name : file->names()) tensors.insert(tensors.begin(), {name, file->tensor(name)});
+  for (const std::string& name : file->names())
+    tensors.insert(tensors.begin(), {name, file->tensor(name)});
   test::TempDir dir;
   write_safetensors(dir.file("copy"), tensors);
   EXPECT_EQ(read_file(dir.file("copy")), read_file(golden));
@@ -51,10 +52,12 @@ TEST(Safetensors, WritesViewsAsContiguous) {
 TEST(Safetensors, ReadsUnalignedData) {
   test::TempDir dir;
   std::string bytes = test::safetensors_bytes(
-      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})", 1);
+      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
+      1);
   const float value = 2.5f;
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-  EXPECT_EQ(SafetensorsFile::open(dir.write("u.safetensors", bytes))->tensor("b").item<float>(), 2.5f);
+  EXPECT_EQ(SafetensorsFile::open(dir.write("u.safetensors", bytes))->tensor("b").item<float>(),
+            2.5f);
 }
 
 TEST(Safetensors, NamesAMissingTensorAndItsNeighbours) {
@@ -66,12 +69,15 @@ TEST(Safetensors, NamesAMissingTensorAndItsNeighbours) {
 
 TEST(Safetensors, RefusesDamagedFilesAndMissingOnes) {
   test::TempDir dir;
-  EXPECT_EQ(test::catch_user_error([&] { SafetensorsFile::open(dir.write("cut", "12")); }).kind(), ErrorKind::kData);
-  EXPECT_EQ(test::catch_user_error([&] { SafetensorsFile::open(dir.file("absent")); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] { SafetensorsFile::open(dir.write("cut", "12")); }).kind(),
+            ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { SafetensorsFile::open(dir.file("absent")); }).kind(),
+            ErrorKind::kEnvironment);
 }
 
 TEST(Safetensors, ReportsAFullDisk) {
-  const UserError error = test::catch_user_error([] { write_safetensors("/dev/full", {{"x", at::zeros({1 << 18})}}); });
+  const UserError error =
+      test::catch_user_error([] { write_safetensors("/dev/full", {{"x", at::zeros({1 << 18})}}); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
 }
 

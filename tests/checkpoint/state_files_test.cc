@@ -16,9 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 
 StateFiles small_state() {
-  return {.document = "{\"num_steps\": 3}\n",
-          .optimizer = {{"a.exp_avg", at::arange(6, at::kFloat).reshape({2, 3})}, {"a.num_steps", at::full({}, 7, at::kLong)}},
-          .segments = {{"token_ids", at::arange(5, at::kInt)}, {"is_label", at::ones({5}, at::kBool)}}};
+  return {
+      .document = "{\"num_steps\": 3}\n",
+      .optimizer = {{"a.exp_avg", at::arange(6, at::kFloat).reshape({2, 3})},
+                    {"a.num_steps", at::full({}, 7, at::kLong)}},
+      .segments = {{"token_ids", at::arange(5, at::kInt)}, {"is_label", at::ones({5}, at::kBool)}}};
 }
 
 /// A checkpoint with weights and a training state.
@@ -53,10 +55,13 @@ TEST(StateFiles, ComesBackAsItWasWritten) {
   const StateFiles expected = small_state();
   const StateFiles state = read_state_files(write_checkpoint(dir));
   EXPECT_EQ(state.document, expected.document);
-  for (const auto& [written, read] : {std::pair(&expected.optimizer, &state.optimizer), std::pair(&expected.segments, &state.segments)}) {
+  for (const auto& [written, read] : {std::pair(&expected.optimizer, &state.optimizer),
+                                      std::pair(&expected.segments, &state.segments)}) {
     ASSERT_EQ(read->size(), written->size());
     for (const auto& [name, tensor] : *written) {
-      const auto found = std::find_if(read->begin(), read->end(), [&name = name](const auto& item) { return item.first == name; });
+      const auto found = std::find_if(read->begin(), read->end(), [&name = name](const auto& item) {
+        return item.first == name;
+      });
       ASSERT_NE(found, read->end()) << name;
       EXPECT_EQ(found->second.scalar_type(), tensor.scalar_type());
       EXPECT_TRUE(at::equal(found->second, tensor)) << name;
@@ -72,8 +77,8 @@ TEST(StateFiles, NoTensorsAtAllIsFine) {
 }
 
 TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
-  for (const char* file :
-       {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors", "model.safetensors"}) {
+  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
+                           "training_state/segments.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     const auto size = fs::file_size(checkpoint + "/" + file);
@@ -81,13 +86,15 @@ TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
     const Problem problem = problem_of(checkpoint);
     EXPECT_EQ(problem.error, "a file of a checkpoint is truncated");
     EXPECT_EQ(problem.where, checkpoint + "/" + file);
-    EXPECT_EQ(problem.what, "expected " + std::to_string(size) + " bytes, found " + std::to_string(size - 1));
+    EXPECT_EQ(problem.what,
+              "expected " + std::to_string(size) + " bytes, found " + std::to_string(size - 1));
   }
 }
 
 TEST(StateFiles, AMissingFileIsNamed) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors",
-                           "training_state/manifest.json", "model.safetensors", "config.json"}) {
+  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
+                           "training_state/segments.safetensors", "training_state/manifest.json",
+                           "model.safetensors", "config.json"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     fs::remove(checkpoint + "/" + file);
@@ -97,8 +104,8 @@ TEST(StateFiles, AMissingFileIsNamed) {
 }
 
 TEST(StateFiles, AChangedBitIsFoundInEveryFile) {
-  for (const char* file :
-       {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors", "model.safetensors"}) {
+  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
+                           "training_state/segments.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     flip_a_bit(checkpoint + "/" + file);
@@ -115,9 +122,11 @@ TEST(StateFiles, AFileOfAnotherCheckpointIsFound) {
   other.optimizer[0].second.add_(1);
   fs::create_directories(dir.file("other"));
   write_state_files(dir.file("other"), other);
-  fs::copy_file(dir.file("other/training_state/optimizer.safetensors"), checkpoint + "/training_state/optimizer.safetensors",
+  fs::copy_file(dir.file("other/training_state/optimizer.safetensors"),
+                checkpoint + "/training_state/optimizer.safetensors",
                 fs::copy_options::overwrite_existing);
-  EXPECT_EQ(problem_of(checkpoint).error, "a file of a checkpoint was changed or belongs to another checkpoint");
+  EXPECT_EQ(problem_of(checkpoint).error,
+            "a file of a checkpoint was changed or belongs to another checkpoint");
 }
 
 TEST(StateFiles, AFileThatDoesNotBelongThereIsFound) {
@@ -139,10 +148,14 @@ TEST(StateFiles, FilesThatNoRunGoesOnFromMayChange) {
 TEST(StateFiles, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   const std::string mark = R"({"size_bytes": 0, "xxh3": "2d06800538d394c2"})";
   for (const std::string& text :
-       {std::string("{\"version\": 1, \"fil"), std::string("[]"), std::string("{}"), std::string(R"({"version": 2, "files": {}})"),
-        std::string(R"({"version": 1, "files": {}})"), std::string(R"({"version": 1, "files": []})"),
-        std::string(R"({"version": 1, "files": {"training_state/state.json": 3}})"), R"({"version": 1, "files": {"../x": )" + mark + "}}",
-        R"({"version": 1, "files": {"/dev/null": )" + mark + "}}", R"({"version": 1, "files": {"": )" + mark + "}}"}) {
+       {std::string("{\"version\": 1, \"fil"), std::string("[]"), std::string("{}"),
+        std::string(R"({"version": 2, "files": {}})"),
+        std::string(R"({"version": 1, "files": {}})"),
+        std::string(R"({"version": 1, "files": []})"),
+        std::string(R"({"version": 1, "files": {"training_state/state.json": 3}})"),
+        R"({"version": 1, "files": {"../x": )" + mark + "}}",
+        R"({"version": 1, "files": {"/dev/null": )" + mark + "}}",
+        R"({"version": 1, "files": {"": )" + mark + "}}"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     write_file_atomic(checkpoint + "/training_state/manifest.json", text);
@@ -166,7 +179,8 @@ TEST(StateFiles, AFullDiskIsAnEnvironmentError) {
   const test::TempDir dir;
   fs::create_directories(dir.file("c/training_state"));
   fs::create_symlink("/dev/full", dir.file("c/training_state/optimizer.safetensors"));
-  const UserError error = test::catch_user_error([&] { write_state_files(dir.file("c"), small_state()); });
+  const UserError error =
+      test::catch_user_error([&] { write_state_files(dir.file("c"), small_state()); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_EQ(error.problems()[0].what, "No space left on device");
 }

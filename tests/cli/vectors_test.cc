@@ -14,7 +14,8 @@ namespace rematch {
 namespace {
 
 bool same(const Json& expected, const Json& found) {
-  if (expected.is_number() && found.is_number() && (expected.is_number_float() || found.is_number_float())) {
+  if (expected.is_number() && found.is_number() &&
+      (expected.is_number_float() || found.is_number_float())) {
     const double a = expected.get<double>(), b = found.get<double>();
     return std::abs(a - b) <= std::max(1e-9, 1e-9 * std::max(std::abs(a), std::abs(b)));
   }
@@ -50,8 +51,8 @@ void expect_all_lines_agree(const std::string& name, Stage& stage) {
     }
     for (const auto& member : row["expect"].items()) {
       EXPECT_TRUE(found.contains(member.key()) && same(member.value(), found[member.key()]))
-          << name << " '" << row["id"] << "' " << member.key() << ": expected " << member.value() << ", got "
-          << (found.contains(member.key()) ? found[member.key()] : Json());
+          << name << " '" << row["id"] << "' " << member.key() << ": expected " << member.value()
+          << ", got " << (found.contains(member.key()) ? found[member.key()] : Json());
     }
   }
   EXPECT_GT(count, 0) << name;
@@ -65,19 +66,27 @@ StageOptions with_golden_tokenizer() {
 
 }  // namespace
 
-TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) { expect_all_lines_agree("random_parse", *make_parse_stage(with_golden_tokenizer())); }
+TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) {
+  expect_all_lines_agree("random_parse", *make_parse_stage(with_golden_tokenizer()));
+}
 
 TEST(Vectors, OfASecondReadingOfTheTargetRulesAgree) {
   expect_all_lines_agree("random_segment", *make_segment_stage(with_golden_tokenizer()));
 }
 
-TEST(Vectors, OfParseAgree) { expect_all_lines_agree("parse", *make_parse_stage(with_golden_tokenizer())); }
+TEST(Vectors, OfParseAgree) {
+  expect_all_lines_agree("parse", *make_parse_stage(with_golden_tokenizer()));
+}
 
 TEST(Vectors, OfMatchAgree) { expect_all_lines_agree("match", *make_match_stage({})); }
 
-TEST(Vectors, OfSegmentAgree) { expect_all_lines_agree("segment", *make_segment_stage(with_golden_tokenizer())); }
+TEST(Vectors, OfSegmentAgree) {
+  expect_all_lines_agree("segment", *make_segment_stage(with_golden_tokenizer()));
+}
 
-TEST(Vectors, OfRewrittenSegmentsAgree) { expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_golden_tokenizer())); }
+TEST(Vectors, OfRewrittenSegmentsAgree) {
+  expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_golden_tokenizer()));
+}
 
 TEST(Vectors, OfPackAgree) { expect_all_lines_agree("pack", *make_pack_stage({})); }
 

@@ -1,10 +1,13 @@
-// The ZeRO stage of users' files: ms-swift's names, DeepSpeed's own configurations, and both in a section with `enabled`.
+// The ZeRO stage of users' files: ms-swift's names, DeepSpeed's own configurations, and both in a
+// section with `enabled`.
 #include "config/support.h"
 
 namespace rematch {
 namespace {
 
-int stage_of(const std::string& assignment) { return test::load_set({assignment}).settings.optim.zero_stage; }
+int stage_of(const std::string& assignment) {
+  return test::load_set({assignment}).settings.optim.zero_stage;
+}
 
 }  // namespace
 
@@ -17,7 +20,8 @@ TEST(Deepspeed, ItsZeroStageSetsTrainingZeroStage) {
            {"deepspeed={enabled: true, config: zero1}", 1},
            {"deepspeed={enabled: false, config: zero3}", 0},
            {"deepspeed={enabled: true}", 0},
-           {"deepspeed={zero_optimization: {stage: 2, overlap_comm: true}, train_batch_size: auto}", 2},
+           {"deepspeed={zero_optimization: {stage: 2, overlap_comm: true}, train_batch_size: auto}",
+            2},
            {"deepspeed={enabled: true, config: {zero_optimization: {stage: 1}}}", 1},
            {"deepspeed='{\"zero_optimization\": {\"stage\": 2}}'", 2},
            {"deepspeed={bf16: {enabled: true}}", 0},
@@ -32,19 +36,23 @@ TEST(Deepspeed, AJsonFileIsRead) {
   const ConfigResult result = test::load_set({"deepspeed=" + path});
   EXPECT_EQ(result.settings.optim.zero_stage, 2);
   EXPECT_EQ(test::effective(result, "training.zero_stage").origin, "derived from deepspeed");
-  EXPECT_NE(test::problem_of_set({"deepspeed=" + dir.file("other.json")}).where.find("other.json"), std::string::npos);
+  EXPECT_NE(test::problem_of_set({"deepspeed=" + dir.file("other.json")}).where.find("other.json"),
+            std::string::npos);
 }
 
 TEST(Deepspeed, ValuesThatAreNoConfigurationAreRefused) {
   const test::TempDir dir;
   const std::string itself = dir.write("itself.json", '"' + dir.file("itself.json") + '"');
   for (const std::string& value : {itself, std::string("3"), std::string("[zero2]")}) {
-    EXPECT_EQ(test::problem_of_set({"deepspeed=" + value}).error, "`deepspeed` is not a configuration of DeepSpeed") << value;
+    EXPECT_EQ(test::problem_of_set({"deepspeed=" + value}).error,
+              "`deepspeed` is not a configuration of DeepSpeed")
+        << value;
   }
 }
 
 TEST(Deepspeed, StageThreeIsRefusedByName) {
-  for (const char* assignment : {"deepspeed=zero3", "training.deepspeed=zero3_offload", "deepspeed={zero_optimization: {stage: 3}}"}) {
+  for (const char* assignment : {"deepspeed=zero3", "training.deepspeed=zero3_offload",
+                                 "deepspeed={zero_optimization: {stage: 3}}"}) {
     const Problem problem = test::problem_of_set({assignment});
     EXPECT_NE(problem.error.find("ZeRO stage 3"), std::string::npos) << problem.error;
     EXPECT_NE(problem.fix.find("zero2"), std::string::npos) << problem.fix;
@@ -56,9 +64,11 @@ TEST(Deepspeed, ContradictionsAndUnknownNamesAreRefused) {
             "`deepspeed` and `training.zero_stage` contradict each other");
   EXPECT_EQ(test::problem_of_set({"deepspeed=zero2", "training.deepspeed=zero1"}).error,
             "`training.deepspeed` and `deepspeed` contradict each other");
-  EXPECT_EQ(test::load_set({"deepspeed=zero2", "training.zero_stage=2"}).settings.optim.zero_stage, 2);
+  EXPECT_EQ(test::load_set({"deepspeed=zero2", "training.zero_stage=2"}).settings.optim.zero_stage,
+            2);
   EXPECT_EQ(test::problem_of_set({"deepspeed=zero4"}).error, "`deepspeed: zero4` is not known");
-  EXPECT_EQ(test::problem_of_set({"deepspeed={zero_optimization: {stage: auto}}"}).error, "`zero_optimization.stage` is not a ZeRO stage");
+  EXPECT_EQ(test::problem_of_set({"deepspeed={zero_optimization: {stage: auto}}"}).error,
+            "`zero_optimization.stage` is not a ZeRO stage");
 }
 
 }  // namespace rematch

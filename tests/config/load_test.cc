@@ -12,7 +12,9 @@ namespace {
 
 using test::problems_of;
 
-bool has_fix(const Problem& problem, const std::string& text) { return problem.fix.find(text) != std::string::npos; }
+bool has_fix(const Problem& problem, const std::string& text) {
+  return problem.fix.find(text) != std::string::npos;
+}
 
 }  // namespace
 
@@ -20,7 +22,8 @@ TEST(UnknownKeys, AreAllReportedWithTheirPlaceAndASuggestion) {
   const auto problems = problems_of(
       "trainning:\n  seed: 1\n"
       "training:\n  lerning_rate: 1e-4\n  dataloader_num_workers: 3\n"
-      "custom:\n  extra:\n    rollout_matching:\n      max_new_token: 5\n      vllm:\n        gpu_memory_utilisation: 0.4\n"
+      "custom:\n  extra:\n    rollout_matching:\n      max_new_token: 5\n      vllm:\n        "
+      "gpu_memory_utilisation: 0.4\n"
       "max_steps: 5\n");
   ASSERT_EQ(problems.size(), 6u);
   EXPECT_EQ(problems[0].error, "unknown key `trainning`");
@@ -50,7 +53,8 @@ TEST(UnknownKeys, OnTheCommandLineToo) {
 }
 
 TEST(UnknownKeys, BelowAValueAreATypeError) {
-  EXPECT_EQ(test::problem_of_set({"training.seed.low=5"}).error, "`training.seed` must be an integer");
+  EXPECT_EQ(test::problem_of_set({"training.seed.low=5"}).error,
+            "`training.seed` must be an integer");
 }
 
 TEST(UnknownKeys, AFloodIsCutAndCounted) {
@@ -68,21 +72,26 @@ TEST(UnknownKeys, AFloodIsCutAndCounted) {
 TEST(LoadConfig, ReportsEveryKindOfProblemTogether) {
   const test::TempDir dir;
   dir.write("base.yaml", "training:\n  seed: 1\n  seed: 2\n");
-  const std::string path = dir.write("c.yaml",
-                                     "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  packing_buffer: 0\n  fp16: "
-                                     "true\n  optimizer: multimodal_coord_offset\n"
-                                     "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
+  const std::string path =
+      dir.write("c.yaml",
+                "extends: base.yaml\nmodel:\n  model: /m\ntraining:\n  max_steps: many\n  "
+                "packing_buffer: 0\n  fp16: "
+                "true\n  optimizer: multimodal_coord_offset\n"
+                "  lerning_rate: 1\n  lr_scheduler_type: cos\ncustom:\n  emit_norm: norm1000\n");
   const UserError error = test::catch_user_error([&] { load_config(path); });
   EXPECT_EQ(exit_code(error.kind()), 2);
   std::vector<std::string> found;
   for (const Problem& problem : error.problems()) found.push_back(problem.error);
   for (const char* expected :
-       {"duplicate key `seed`", "`training.max_steps` must be an integer", "`training.packing_buffer` is out of range",
-        "`training.fp16` is refused", "unknown key `training.lerning_rate`", "`training.lr_scheduler_type` cannot be `cos`",
+       {"duplicate key `seed`", "`training.max_steps` must be an integer",
+        "`training.packing_buffer` is out of range", "`training.fp16` is refused",
+        "unknown key `training.lerning_rate`", "`training.lr_scheduler_type` cannot be `cos`",
         "`custom.emit_norm` cannot be `norm1000`"}) {
-    EXPECT_NE(std::find(found.begin(), found.end(), expected), found.end()) << expected << "\n" << error.what();
+    EXPECT_NE(std::find(found.begin(), found.end(), expected), found.end()) << expected << "\n"
+                                                                            << error.what();
   }
-  EXPECT_NE(std::string(error.what()).find("the coordinate-offset adapter, which is not built yet"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("the coordinate-offset adapter, which is not built yet"),
+            std::string::npos);
 }
 
 TEST(LoadConfig, RequiredKeysAndBadValuesComeTogether) {
@@ -101,16 +110,19 @@ TEST(LoadConfig, AMissingFileIsOneProblem) {
 }
 
 TEST(LoadConfig, OverridesBeatFilesAndLaterOnesBeatEarlier) {
-  const ConfigResult result = test::load_text("training:\n  seed: 1\n  max_steps: 3\n", {"training.seed=2", "training.seed=3"});
+  const ConfigResult result = test::load_text("training:\n  seed: 1\n  max_steps: 3\n",
+                                              {"training.seed=2", "training.seed=3"});
   EXPECT_EQ(result.settings.seed, 3u);
   EXPECT_EQ(result.settings.cadence.max_steps, 3);
   EXPECT_EQ(test::effective(result, "training.seed").origin, "--set training.seed");
-  EXPECT_THAT(test::effective(result, "training.max_steps").origin, testing::EndsWith("c.yaml:3:14"));
+  EXPECT_THAT(test::effective(result, "training.max_steps").origin,
+              testing::EndsWith("c.yaml:3:14"));
   EXPECT_EQ(test::effective(result, "training.save_steps").origin, "default");
 }
 
 TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
-  const ConfigResult result = load_config(test::source_path("tests/config/data/users_stage2.yaml"), {}, 4);
+  const ConfigResult result =
+      load_config(test::source_path("tests/config/data/users_stage2.yaml"), {}, 4);
   std::vector<std::string> warned;
   for (const Warning& warning : result.warnings) {
     warned.push_back(split(warning.text, '`')[1]);
@@ -150,31 +162,38 @@ TEST(UsersFile, LoadsWithExactlyTheWarningsItDeserves) {
   EXPECT_EQ(settings.losses.at("target_sigma"), 2.5);
   EXPECT_TRUE(settings.generation.repeat_terminate.enabled);
   EXPECT_TRUE(settings.tuner.freeze.vit);
-  EXPECT_THAT(settings.output.run_dir, testing::MatchesRegex("output/stage2/v0-[0-9-]+/coord_4b_rollout"));
+  EXPECT_THAT(settings.output.run_dir,
+              testing::MatchesRegex("output/stage2/v0-[0-9-]+/coord_4b_rollout"));
   EXPECT_EQ(result.files.size(), 2u);
 }
 
 TEST(DemoFiles, Load) {
   for (const char* name : {"stage1", "stage1_more", "stage2"}) {
-    const ConfigResult result = load_config(test::source_path(std::string("configs/demo/") + name + ".yaml"), {"model.model=/m"});
-    EXPECT_TRUE(result.warnings.empty()) << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
+    const ConfigResult result = load_config(
+        test::source_path(std::string("configs/demo/") + name + ".yaml"), {"model.model=/m"});
+    EXPECT_TRUE(result.warnings.empty())
+        << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
   }
 }
 
 TEST(AdapterFiles, Load) {
   for (const char* name : {"stage2_demo", "stage2_8b"}) {
-    const ConfigResult result = load_config(test::source_path(std::string("configs/dlora/") + name + ".yaml"));
-    EXPECT_TRUE(result.warnings.empty()) << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
-    EXPECT_TRUE(result.settings.tuner.train_type == TrainType::kLora && result.settings.tuner.lora.use_dora &&
-                result.settings.rollout_buffer.enabled)
+    const ConfigResult result =
+        load_config(test::source_path(std::string("configs/dlora/") + name + ".yaml"));
+    EXPECT_TRUE(result.warnings.empty())
+        << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
+    EXPECT_TRUE(result.settings.tuner.train_type == TrainType::kLora &&
+                result.settings.tuner.lora.use_dora && result.settings.rollout_buffer.enabled)
         << name;
   }
 }
 
 TEST(EffectiveJson, IsNestedByTheUsersOwnNames) {
-  const Json json = effective_json(test::load_set({"training.learning_rate=1e-4", "tuner.target_modules=[q_proj]"}));
+  const Json json = effective_json(
+      test::load_set({"training.learning_rate=1e-4", "tuner.target_modules=[q_proj]"}));
   EXPECT_EQ(json["training"]["learning_rate"].get<double>(), 1e-4);
-  EXPECT_EQ(json["custom"]["extra"]["rollout_matching"]["rollout_backend"].get<std::string>(), "vllm");
+  EXPECT_EQ(json["custom"]["extra"]["rollout_matching"]["rollout_backend"].get<std::string>(),
+            "vllm");
   EXPECT_EQ(json["tuner"]["target_modules"][0].get<std::string>(), "q_proj");
   EXPECT_TRUE(json["training"]["run_name"].is_null());
   EXPECT_FALSE(json.contains("deepspeed"));
@@ -182,27 +201,31 @@ TEST(EffectiveJson, IsNestedByTheUsersOwnNames) {
 
 TEST(Check, PrintsEveryValueWithItsOriginAndWarningsOnce) {
   const test::TempDir dir;
-  const std::string path = dir.write("c.yaml", test::kMinimal + "training:\n  max_steps: 7\ndeepspeed: {enabled: true}\n");
+  const std::string path = dir.write(
+      "c.yaml", test::kMinimal + "training:\n  max_steps: 7\ndeepspeed: {enabled: true}\n");
   std::ostringstream out;
   EXPECT_EQ(run_check(path, {"training.seed=9"}, out), 0);
   const std::string text = out.str();
   EXPECT_THAT(text, testing::ContainsRegex("\n  max_steps +7 +" + path + ":6:14\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\n  seed +9 +--set training.seed\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\n  save_steps +500 +default\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  vit_lr +1e-05 +derived from training.learning_rate\n"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("\n  vit_lr +1e-05 +derived from training.learning_rate\n"));
   const std::string warning = "warning: `deepspeed` is ignored";
   ASSERT_NE(text.find(warning), std::string::npos);
   EXPECT_EQ(text.find(warning), text.rfind(warning));
   for (const KeySpec& spec : schema()) {
     if (spec.state != KeyState::kHonoured) continue;
-    EXPECT_NE(text.find(spec.path.substr(spec.path.rfind('.') + 1)), std::string::npos) << spec.path;
+    EXPECT_NE(text.find(spec.path.substr(spec.path.rfind('.') + 1)), std::string::npos)
+        << spec.path;
   }
 }
 
 TEST(Check, ValuesOfSeveralLinesStayOnOne) {
   const test::TempDir dir;
   std::ostringstream out;
-  run_check(dir.write("c.yaml", test::kMinimal + "template:\n  system: |\n    a\n    b\n"), {}, out);
+  run_check(dir.write("c.yaml", test::kMinimal + "template:\n  system: |\n    a\n    b\n"), {},
+            out);
   EXPECT_THAT(out.str(), testing::ContainsRegex("\n  system +a.nb.n +"));
 }
 

@@ -38,43 +38,56 @@ TEST(TrainerVariant, ChoosesTheStage) {
   EXPECT_FALSE(load_set({"custom.trainer_variant=sft"}).settings.is_stage_2());
   EXPECT_FALSE(load_set({"custom.trainer_variant=null"}).settings.is_stage_2());
   EXPECT_TRUE(load_set({kStage2}).settings.is_stage_2());
-  EXPECT_EQ(problem_of_set({"custom.trainer_variant=rollout_matching"}).fix, "did you mean `rollout_matching_sft`?");
+  EXPECT_EQ(problem_of_set({"custom.trainer_variant=rollout_matching"}).fix,
+            "did you mean `rollout_matching_sft`?");
 }
 
 TEST(Accumulation, FollowsTheEffectiveBatchSizeRoundedUp) {
   EXPECT_EQ(load_set({}).settings.batches.gradient_accumulation_steps, 1);
-  EXPECT_EQ(
-      load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}).settings.batches.gradient_accumulation_steps,
-      8);
-  EXPECT_EQ(
-      load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"}).settings.batches.gradient_accumulation_steps,
-      9);
-  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}, 3)
+  EXPECT_EQ(load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"})
                 .settings.batches.gradient_accumulation_steps,
-            3);
+            8);
+  EXPECT_EQ(load_set({"training.effective_batch_size=33", "training.per_device_train_batch_size=4"})
+                .settings.batches.gradient_accumulation_steps,
+            9);
   EXPECT_EQ(
-      load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"}).settings.batches.gradient_accumulation_steps,
-      1);
-  EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"}).settings.batches.gradient_accumulation_steps, 2147483647);
+      load_set({"training.effective_batch_size=32", "training.per_device_train_batch_size=4"}, 3)
+          .settings.batches.gradient_accumulation_steps,
+      3);
+  EXPECT_EQ(load_set({"training.effective_batch_size=1", "training.per_device_train_batch_size=8"})
+                .settings.batches.gradient_accumulation_steps,
+            1);
+  EXPECT_EQ(load_set({"training.effective_batch_size=2147483647"})
+                .settings.batches.gradient_accumulation_steps,
+            2147483647);
 }
 
 TEST(Accumulation, ABatchThatTheRanksAndMicroBatchesDoNotDivideIsSaidToBeAnother) {
   const auto warning = [](const char* effective, const char* micro_batch, int ranks) {
-    const ConfigResult result = load_set(
-        {std::string("training.effective_batch_size=") + effective, std::string("training.per_device_train_batch_size=") + micro_batch},
-        ranks);
+    const ConfigResult result =
+        load_set({std::string("training.effective_batch_size=") + effective,
+                  std::string("training.per_device_train_batch_size=") + micro_batch},
+                 ranks);
     return result.warnings.empty() ? std::string() : warning_of(result).text;
   };
   EXPECT_EQ(warning("6", "2", 1), "");
-  EXPECT_EQ(warning("5", "2", 1), "`training.effective_batch_size: 5` becomes 6: a step has 3 micro-batches of 2 samples");
-  EXPECT_EQ(warning("4", "2", 3), "`training.effective_batch_size: 4` becomes 6: a step has 3 micro-batches of 2 samples over 3 ranks");
+  EXPECT_EQ(
+      warning("5", "2", 1),
+      "`training.effective_batch_size: 5` becomes 6: a step has 3 micro-batches of 2 samples");
+  EXPECT_EQ(warning("4", "2", 3),
+            "`training.effective_batch_size: 4` becomes 6: a step has 3 micro-batches of 2 samples "
+            "over 3 ranks");
 }
 
 TEST(Accumulation, AnExplicitValueIsOverriddenWithAWarning) {
-  const ConfigResult result = load_set({"training.effective_batch_size=32", "training.gradient_accumulation_steps=5"});
+  const ConfigResult result =
+      load_set({"training.effective_batch_size=32", "training.gradient_accumulation_steps=5"});
   EXPECT_EQ(result.settings.batches.gradient_accumulation_steps, 32);
-  EXPECT_NE(warning_of(result).text.find("`training.gradient_accumulation_steps: 5` is not used"), std::string::npos);
-  EXPECT_EQ(load_set({"training.gradient_accumulation_steps=5"}).settings.batches.gradient_accumulation_steps, 5);
+  EXPECT_NE(warning_of(result).text.find("`training.gradient_accumulation_steps: 5` is not used"),
+            std::string::npos);
+  EXPECT_EQ(load_set({"training.gradient_accumulation_steps=5"})
+                .settings.batches.gradient_accumulation_steps,
+            5);
 }
 
 // spec: select-03
@@ -89,7 +102,9 @@ TEST(Lengths, TheGlobalCapFillsTheOthers) {
 }
 
 TEST(Lengths, TheOthersStandForAnAbsentGlobalCap) {
-  EXPECT_EQ(load_set({"model.max_model_len=512", "template.max_length=512"}).settings.model.global_max_length, 512);
+  EXPECT_EQ(load_set({"model.max_model_len=512", "template.max_length=512"})
+                .settings.model.global_max_length,
+            512);
   EXPECT_EQ(load_set({"template.max_length=256"}).settings.model.global_max_length, 256);
   EXPECT_EQ(load_set({}).settings.model.global_max_length, std::nullopt);
 }
@@ -102,7 +117,9 @@ TEST(Lengths, ADifferentValueIsNotUsedAndSaysSo) {
 }
 
 TEST(Lengths, TheEnginesOwnLengthWins) {
-  EXPECT_EQ(load_set({"global_max_length=100", stage2("vllm.max_model_len=200")}).settings.vllm.max_model_len, 200);
+  EXPECT_EQ(load_set({"global_max_length=100", stage2("vllm.max_model_len=200")})
+                .settings.vllm.max_model_len,
+            200);
 }
 
 TEST(Dtype, Bf16MeansBfloat16) {
@@ -110,8 +127,10 @@ TEST(Dtype, Bf16MeansBfloat16) {
   const ConfigResult result = load_set({"training.bf16=true"});
   EXPECT_EQ(result.settings.model.dtype, ModelDtype::kBfloat16);
   EXPECT_EQ(effective(result, "model.torch_dtype").origin, "derived from training.bf16");
-  EXPECT_EQ(load_set({"training.bf16=true", "model.torch_dtype=bfloat16"}).settings.model.dtype, ModelDtype::kBfloat16);
-  EXPECT_EQ(load_set({"training.bf16=false", "model.torch_dtype=float32"}).settings.model.dtype, ModelDtype::kFloat32);
+  EXPECT_EQ(load_set({"training.bf16=true", "model.torch_dtype=bfloat16"}).settings.model.dtype,
+            ModelDtype::kBfloat16);
+  EXPECT_EQ(load_set({"training.bf16=false", "model.torch_dtype=float32"}).settings.model.dtype,
+            ModelDtype::kFloat32);
   EXPECT_EQ(problem_of_set({"training.bf16=true", "model.torch_dtype=float32"}).error,
             "`training.bf16` and `model.torch_dtype` contradict each other");
 }
@@ -119,7 +138,9 @@ TEST(Dtype, Bf16MeansBfloat16) {
 TEST(ModelDirectory, AHubIdNamesTheDownload) {
   const Problem problem = problem_of_set({"model.model=Qwen/Qwen3-VL-4B-Instruct"});
   EXPECT_EQ(problem.where, "--set model.model");
-  EXPECT_NE(problem.fix.find("hf download Qwen/Qwen3-VL-4B-Instruct --local-dir "), std::string::npos) << problem.fix;
+  EXPECT_NE(problem.fix.find("hf download Qwen/Qwen3-VL-4B-Instruct --local-dir "),
+            std::string::npos)
+      << problem.fix;
 }
 
 TEST(ModelDirectory, APathIsLeftToWhoOpensIt) {
@@ -139,10 +160,12 @@ TEST(ModelDirectory, ADirectoryThatExistsIsNoHubId) {
 TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
   const test::TempDir dir;
   dir.write("config.json", "{\"model_type\": \"qwen2_vl\"}");
-  const Problem problem = problem_of_set({"template.template=qwen2_vl", "model.model=" + dir.path()});
+  const Problem problem =
+      problem_of_set({"template.template=qwen2_vl", "model.model=" + dir.path()});
   EXPECT_EQ(problem.error, "`template.template: qwen2_vl` is not supported");
   EXPECT_EQ(problem.what, "config.json says model_type qwen2_vl");
-  EXPECT_EQ(problem_of_set({"template.template=llava"}).what, "the model type could not be read from config.json");
+  EXPECT_EQ(problem_of_set({"template.template=llava"}).what,
+            "the model type could not be read from config.json");
   dir.write("config.json", "[broken");
   EXPECT_EQ(problem_of_set({"template.template=llava", "model.model=" + dir.path()}).what,
             "the model type could not be read from config.json");
@@ -150,7 +173,8 @@ TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
 
 TEST(UserPrompt, APathToTextIsRead) {
   const test::TempDir dir;
-  const ConfigResult result = load_set({"custom.user_prompt=" + dir.write("p.txt", "Find everything.\n")});
+  const ConfigResult result =
+      load_set({"custom.user_prompt=" + dir.write("p.txt", "Find everything.\n")});
   EXPECT_EQ(result.settings.prompt.user_prompt, "Find everything.");
   EXPECT_EQ(load_set({"custom.user_prompt=Find it"}).settings.prompt.user_prompt, "Find it");
   EXPECT_EQ(load_set({}).settings.prompt.user_prompt, std::nullopt);
@@ -158,22 +182,28 @@ TEST(UserPrompt, APathToTextIsRead) {
 
 TEST(UserPrompt, AFileThatCannotServeIsAnError) {
   const test::TempDir dir;
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=/nowhere/p.txt"}).error, "the prompt file cannot be read");
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("e.txt", " \n")}).error, "the prompt file is empty");
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("big.txt", std::string((1 << 20) + 1, 'a'))}).error,
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=/nowhere/p.txt"}).error,
+            "the prompt file cannot be read");
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("e.txt", " \n")}).error,
+            "the prompt file is empty");
+  EXPECT_EQ(problem_of_set(
+                {"custom.user_prompt=" + dir.write("big.txt", std::string((1 << 20) + 1, 'a'))})
+                .error,
             "the prompt file is too large");
   EXPECT_EQ(load_set({"custom.user_prompt=" + dir.write("m.txt",
                                                         "\xEF\xBB\xBF"
                                                         "Find")})
                 .settings.prompt.user_prompt,
             "Find");
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("b.txt", "\xff")}).error, "the prompt file is not UTF-8 text");
+  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("b.txt", "\xff")}).error,
+            "the prompt file is not UTF-8 text");
 }
 
 TEST(LearningRates, FallBackToTheOneOfTheLanguageModel) {
   const Settings plain = load_set({}).settings;
   EXPECT_EQ(plain.optim.learning_rate, 1e-5);
-  const Settings settings = load_set({"training.learning_rate=1e-3", "training.vit_lr=2e-4"}).settings;
+  const Settings settings =
+      load_set({"training.learning_rate=1e-3", "training.vit_lr=2e-4"}).settings;
   EXPECT_EQ(settings.optim.vit_lr, 2e-4);
   EXPECT_EQ(settings.optim.aligner_lr, 1e-3);
 }
@@ -198,11 +228,13 @@ TEST(Offload, WithoutAPartHasNoEffectAndSaysSo) {
 }
 
 TEST(Adapters, DoraWithoutAdapterHasNoEffectAndSaysSo) {
-  EXPECT_EQ(warning_of(load_set({"tuner.use_dora=true"})).text, "`tuner.use_dora` has no effect: `tuner.train_type` is full");
+  EXPECT_EQ(warning_of(load_set({"tuner.use_dora=true"})).text,
+            "`tuner.use_dora` has no effect: `tuner.train_type` is full");
 }
 
 TEST(Adapters, ARegexThatDoesNotCompileIsAnErrorWhateverElseIsWrong) {
-  const std::vector<std::string> both{"tuner.train_type=lora", "tuner.target_regex='layers\\.(1|2'", "tuner.lora_rank=0"};
+  const std::vector<std::string> both{"tuner.train_type=lora", "tuner.target_regex='layers\\.(1|2'",
+                                      "tuner.lora_rank=0"};
   const UserError error = test::catch_user_error([&] { load_set(both); });
   ASSERT_EQ(error.problems().size(), 2u);
   EXPECT_NE(error.problems()[1].error.find("does not compile"), std::string::npos);
@@ -210,53 +242,76 @@ TEST(Adapters, ARegexThatDoesNotCompileIsAnErrorWhateverElseIsWrong) {
 }
 
 TEST(Adapters, ARegexTakesThePlaceOfAListAndSaysSo) {
-  EXPECT_EQ(warning_of(load_set({"tuner.train_type=lora", "tuner.target_regex='.*q_proj'", "tuner.target_modules=[k_proj]"})).text,
+  EXPECT_EQ(warning_of(load_set({"tuner.train_type=lora", "tuner.target_regex='.*q_proj'",
+                                 "tuner.target_modules=[k_proj]"}))
+                .text,
             "`tuner.target_modules` has no effect: `tuner.target_regex` is given");
 }
 
 TEST(Adapters, RankAlphaAndDropoutHaveRanges) {
   for (const char* assignment :
-       {"tuner.lora_rank=0", "tuner.lora_alpha=0", "tuner.lora_dropout=1.5", "tuner.lora_dropout=-0.1", "tuner.lora_bias=all"}) {
-    EXPECT_EQ(test::catch_user_error([&] { load_set({"tuner.train_type=lora", assignment}); }).kind(), ErrorKind::kConfig) << assignment;
+       {"tuner.lora_rank=0", "tuner.lora_alpha=0", "tuner.lora_dropout=1.5",
+        "tuner.lora_dropout=-0.1", "tuner.lora_bias=all"}) {
+    EXPECT_EQ(
+        test::catch_user_error([&] { load_set({"tuner.train_type=lora", assignment}); }).kind(),
+        ErrorKind::kConfig)
+        << assignment;
   }
 }
 
 TEST(Freezing, EverythingIsAnError) {
-  EXPECT_EQ(problem_of_set({"tuner={freeze_llm: true, freeze_vit: true, freeze_aligner: true}"}).error, "nothing is trainable");
+  EXPECT_EQ(
+      problem_of_set({"tuner={freeze_llm: true, freeze_vit: true, freeze_aligner: true}"}).error,
+      "nothing is trainable");
 }
 
 TEST(Schedule, AMinimumNeedsExactlyOneOfItsTwoForms) {
   const std::string type = "training.lr_scheduler_type=cosine_with_min_lr";
-  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6}"}).settings.schedule.min_lr, 1e-6);
-  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr_rate: 0.1}"}).settings.schedule.min_lr_rate, 0.1);
+  EXPECT_EQ(
+      load_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6}"}).settings.schedule.min_lr,
+      1e-6);
+  EXPECT_EQ(load_set({type, "training.lr_scheduler_kwargs={min_lr_rate: 0.1}"})
+                .settings.schedule.min_lr_rate,
+            0.1);
   EXPECT_EQ(problem_of_set({type}).what, "neither is given");
-  EXPECT_EQ(problem_of_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6, min_lr_rate: 0.1}"}).what, "both are given");
-  EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min_lr: 1e-6}"}).what, "lr_scheduler_type is cosine");
-  EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min: 1}"}).error, "unknown key `training.lr_scheduler_kwargs.min`");
+  EXPECT_EQ(
+      problem_of_set({type, "training.lr_scheduler_kwargs={min_lr: 1e-6, min_lr_rate: 0.1}"}).what,
+      "both are given");
+  EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min_lr: 1e-6}"}).what,
+            "lr_scheduler_type is cosine");
+  EXPECT_EQ(problem_of_set({"training.lr_scheduler_kwargs={min: 1}"}).error,
+            "unknown key `training.lr_scheduler_kwargs.min`");
 }
 
 // spec: pack-09 select-18
 TEST(Packing, NeedsACapAndCarriesOnlyInStage2) {
   const test::TempDir dir;
   const auto has = [](const std::vector<Problem>& problems, const std::string& error) {
-    return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) { return problem.error == error; });
+    return std::any_of(problems.begin(), problems.end(),
+                       [&](const Problem& problem) { return problem.error == error; });
   };
   const std::string no_cap = "`training.packing: true` needs `global_max_length`";
   const std::string carry = "`training.packing_drop_last: false` is refused in stage 2";
   EXPECT_TRUE(has(test::problems_of("", {"training.packing=true"}), no_cap));
-  EXPECT_TRUE(has(test::problems_of("", {"training.packing=true", "training.packing_drop_last=false", kStage2}), carry));
+  EXPECT_TRUE(has(
+      test::problems_of("", {"training.packing=true", "training.packing_drop_last=false", kStage2}),
+      carry));
   EXPECT_NO_THROW(load_set({"training.packing_drop_last=false", kStage2}));
 }
 
 TEST(CoordTokens, AreNeededInStage2) {
   EXPECT_EQ(problem_of_set({kStage2, "custom.coord_tokens.enabled=false"}).error,
             "`custom.coord_tokens.enabled: false` is refused in stage 2");
-  EXPECT_NE(problem_of_set({"custom.coord_tokens.enabled=false"}).error.find("not built yet"), std::string::npos);
+  EXPECT_NE(problem_of_set({"custom.coord_tokens.enabled=false"}).error.find("not built yet"),
+            std::string::npos);
 }
 
 TEST(CoordLoss, Stage2FallsBackToTheSharedValues) {
-  const std::string shared = "custom.coord_soft_ce_w1={target_sigma: 8, temperature: 2, w1_weight: 0.5, target_truncate: 16}";
-  const Settings both = load_set({kStage2, shared, stage2("target_sigma=3"), stage2("gate_weight=0.25")}).settings;
+  const std::string shared =
+      "custom.coord_soft_ce_w1={target_sigma: 8, temperature: 2, w1_weight: 0.5, target_truncate: "
+      "16}";
+  const Settings both =
+      load_set({kStage2, shared, stage2("target_sigma=3"), stage2("gate_weight=0.25")}).settings;
   EXPECT_EQ(both.losses.at("target_sigma"), 3);
   EXPECT_EQ(both.losses.at("temperature_coord"), 2);
   EXPECT_EQ(both.losses.at("w1_weight"), 0.5);
@@ -267,29 +322,39 @@ TEST(CoordLoss, Stage2FallsBackToTheSharedValues) {
 }
 
 TEST(CoordLoss, DisabledMeansWeightsOfZeroWhereNoneIsGiven) {
-  const Settings settings = load_set({"custom.coord_soft_ce_w1={enabled: false, w1_weight: 0.5}"}).settings;
+  const Settings settings =
+      load_set({"custom.coord_soft_ce_w1={enabled: false, w1_weight: 0.5}"}).settings;
   EXPECT_EQ(settings.losses.at("soft_ce_weight"), 0);
   EXPECT_EQ(settings.losses.at("w1_weight"), 0.5);
 }
 
 TEST(Evaluation, FollowsSavingWhenThereAreData) {
   EXPECT_EQ(load_set({}).settings.cadence.eval_when, When::kNever);
-  const Settings settings = load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=epoch", "training.save_steps=7"}).settings;
+  const Settings settings = load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=epoch",
+                                      "training.save_steps=7"})
+                                .settings;
   EXPECT_EQ(settings.cadence.eval_when, When::kEpoch);
   EXPECT_EQ(settings.cadence.eval_steps, 7);
-  EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=best"}).settings.cadence.eval_when, When::kSteps);
+  EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl", "training.save_strategy=best"})
+                .settings.cadence.eval_when,
+            When::kSteps);
   EXPECT_EQ(problem_of_set({"training.eval_strategy=steps"}).what, "`custom.val_jsonl` is not set");
 }
 
 TEST(Evaluation, SavingTheBestNeedsIt) {
-  EXPECT_EQ(problem_of_set({"training.save_strategy=best"}).error, "`training.save_strategy: best` needs evaluation");
-  EXPECT_EQ(problem_of_set({"training.save_strategy=best", "custom.val_jsonl=v.jsonl", "training.eval_strategy=no"}).error,
+  EXPECT_EQ(problem_of_set({"training.save_strategy=best"}).error,
+            "`training.save_strategy: best` needs evaluation");
+  EXPECT_EQ(problem_of_set({"training.save_strategy=best", "custom.val_jsonl=v.jsonl",
+                            "training.eval_strategy=no"})
+                .error,
             "`training.save_strategy: best` needs evaluation");
 }
 
 TEST(Evaluation, OfTheStartComesWithStoppingOnHarm) {
   const std::vector<std::string> base = {kStage2, "custom.val_jsonl=v.jsonl"};
-  const auto with = [&](const std::string& more) { return load_set({base[0], base[1], more}).settings.evaluation; };
+  const auto with = [&](const std::string& more) {
+    return load_set({base[0], base[1], more}).settings.evaluation;
+  };
   EXPECT_FALSE(load_set(base).settings.evaluation.eval_on_start);
   EXPECT_TRUE(with("training.eval_on_start=true").eval_on_start);
   EXPECT_TRUE(with("training.stop_on_harm=true").eval_on_start);
@@ -297,37 +362,49 @@ TEST(Evaluation, OfTheStartComesWithStoppingOnHarm) {
 }
 
 TEST(Evaluation, StoppingOnHarmNeedsItAndRollouts) {
-  EXPECT_EQ(problem_of_set({kStage2, "training.stop_on_harm=true"}).error, "`training.stop_on_harm` needs evaluation");
-  EXPECT_EQ(problem_of_set({"training.eval_on_start=true"}).error, "`training.eval_on_start` needs evaluation");
-  EXPECT_EQ(problem_of_set({"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true"}).error, "`training.stop_on_harm` needs rollouts");
-  EXPECT_NO_THROW(load_set({"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true", stage2("max_new_tokens=5")}));
+  EXPECT_EQ(problem_of_set({kStage2, "training.stop_on_harm=true"}).error,
+            "`training.stop_on_harm` needs evaluation");
+  EXPECT_EQ(problem_of_set({"training.eval_on_start=true"}).error,
+            "`training.eval_on_start` needs evaluation");
+  EXPECT_EQ(problem_of_set({"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true"}).error,
+            "`training.stop_on_harm` needs rollouts");
+  EXPECT_NO_THROW(load_set(
+      {"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true", stage2("max_new_tokens=5")}));
 }
 
 TEST(BestMetric, MustBeMeasuredInTheStage) {
   EXPECT_EQ(load_set({}).settings.evaluation.metric_for_best_model, "eval_loss");
   EXPECT_FALSE(load_set({}).settings.evaluation.greater_is_better);
-  EXPECT_TRUE(load_set({"training.metric_for_best_model=eval_token_acc"}).settings.evaluation.greater_is_better);
-  EXPECT_FALSE(load_set({"training.metric_for_best_model=eval_token_acc", "training.greater_is_better=false"})
+  EXPECT_TRUE(load_set({"training.metric_for_best_model=eval_token_acc"})
+                  .settings.evaluation.greater_is_better);
+  EXPECT_FALSE(load_set({"training.metric_for_best_model=eval_token_acc",
+                         "training.greater_is_better=false"})
                    .settings.evaluation.greater_is_better);
-  EXPECT_EQ(load_set({"training.metric_for_best_model=loss"}).settings.evaluation.metric_for_best_model, "eval_loss");
+  EXPECT_EQ(
+      load_set({"training.metric_for_best_model=loss"}).settings.evaluation.metric_for_best_model,
+      "eval_loss");
   EXPECT_TRUE(load_set({kStage2}).settings.evaluation.greater_is_better);
-  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"}).settings.evaluation.metric_for_best_model,
+  EXPECT_EQ(load_set({kStage2, "training.metric_for_best_model=eval_rollout_recall"})
+                .settings.evaluation.metric_for_best_model,
             "eval_rollout_recall");
-  EXPECT_NO_THROW(load_set({"training.metric_for_best_model=eval_rollout_f1", stage2("max_new_tokens=5")}));
+  EXPECT_NO_THROW(
+      load_set({"training.metric_for_best_model=eval_rollout_f1", stage2("max_new_tokens=5")}));
   EXPECT_EQ(problem_of_set({"training.metric_for_best_model=eval_rollout_f1"}).error,
             "`training.metric_for_best_model: eval_rollout_f1` is not a metric of stage 1");
 }
 
 TEST(BestMetric, AnInheritedOneOfStage1IsToldItsSuccessor) {
-  const Problem problem = problem_of_set({kStage2, "training.metric_for_best_model=eval_token_acc"});
+  const Problem problem =
+      problem_of_set({kStage2, "training.metric_for_best_model=eval_token_acc"});
   EXPECT_EQ(problem.fix, "set `training.metric_for_best_model: eval_rollout_f1`");
   EXPECT_EQ(problem_of_set({kStage2, "training.metric_for_best_model=eval_rollout_recal"}).fix,
             "set `training.metric_for_best_model: eval_rollout_recall`");
 }
 
 TEST(Debug, ReplacesTheValuesThatAreGiven) {
-  const std::vector<std::string> base = {"training.output_dir=out", "custom.train_sample_limit=100", "custom.val_sample_limit=50",
-                                         "debug={enabled: true, output_dir: dbg, train_sample_limit: 3}"};
+  const std::vector<std::string> base = {
+      "training.output_dir=out", "custom.train_sample_limit=100", "custom.val_sample_limit=50",
+      "debug={enabled: true, output_dir: dbg, train_sample_limit: 3}"};
   const Settings settings = load_set(base).settings;
   EXPECT_EQ(settings.output.run_dir, "dbg");
   EXPECT_EQ(settings.data.train_sample_limit, 3);
@@ -338,10 +415,14 @@ TEST(Debug, ReplacesTheValuesThatAreGiven) {
 }
 
 TEST(RunDirectory, IsOutputDirAndRunName) {
-  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).settings.output.run_dir, "o/r");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).settings.output.run_dir,
+            "o/r");
   EXPECT_EQ(load_set({"training.output_dir=o"}).settings.output.run_dir, "o");
-  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).settings.output.logging_dir, "o/r/runs");
-  EXPECT_EQ(load_set({"training.output_dir=o", "training.logging_dir=/tb"}).settings.output.logging_dir, "/tb");
+  EXPECT_EQ(load_set({"training.output_dir=o", "training.run_name=r"}).settings.output.logging_dir,
+            "o/r/runs");
+  EXPECT_EQ(
+      load_set({"training.output_dir=o", "training.logging_dir=/tb"}).settings.output.logging_dir,
+      "/tb");
 }
 
 TEST(RunDirectory, AVersionCountsUp) {
@@ -352,19 +433,23 @@ TEST(RunDirectory, AVersionCountsUp) {
   dir.write("v11-20250101-000000/r/x", "");
   dir.write("version-x/r/x", "");
   dir.write("v99999999999999-x/r/x", "");
-  EXPECT_THAT(run_directory({.output_dir = dir.path(), .add_version = true}), testing::MatchesRegex(dir.path() + "/v12-[0-9]{8}-[0-9]{6}"));
+  EXPECT_THAT(run_directory({.output_dir = dir.path(), .add_version = true}),
+              testing::MatchesRegex(dir.path() + "/v12-[0-9]{8}-[0-9]{6}"));
   EXPECT_EQ(run_directory({.output_dir = dir.path(), .run_name = ""}), dir.path());
 }
 
 TEST(RunDirectory, GoingOnTakesTheNewestVersionThatHoldsACheckpointOfTheRun) {
   const test::TempDir dir;
   const OutputSettings output{.output_dir = dir.path(), .add_version = true, .run_name = "r"};
-  EXPECT_THAT(run_directory(output, true), testing::HasSubstr("/v0-")) << "nothing there: a new one";
+  EXPECT_THAT(run_directory(output, true), testing::HasSubstr("/v0-"))
+      << "nothing there: a new one";
   dir.write("v0-20250101-000000/r/checkpoint-4/trainer_state.json", "{}");
   dir.write("v2-20250101-000000/r/checkpoint-9/trainer_state.json", "{}");
   dir.write("v5-20250101-000000/other/checkpoint-9/trainer_state.json", "{}");
   EXPECT_EQ(run_directory(output, true), dir.path() + "/v2-20250101-000000/r");
-  EXPECT_EQ(load_set({"training.resume_from_checkpoint=true"}).settings.checkpoints.resume_from_checkpoint, "latest")
+  EXPECT_EQ(load_set({"training.resume_from_checkpoint=true"})
+                .settings.checkpoints.resume_from_checkpoint,
+            "latest")
       << "transformers' spelling";
 }
 
@@ -373,12 +458,14 @@ TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
   EXPECT_FALSE(load_set({"training.report_to=none"}).settings.output.wants_tensorboard());
   EXPECT_FALSE(load_set({"training.report_to=[]"}).settings.output.wants_tensorboard());
   EXPECT_FALSE(load_set({"training.report_to=wandb"}).settings.output.wants_tensorboard());
-  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_tensorboard());
+  EXPECT_TRUE(
+      load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_tensorboard());
   EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_wandb());
   EXPECT_TRUE(load_set({"training.report_to=wandb"}).warnings.empty());
   const ConfigResult result = load_set({"training.report_to=swanlab"});
   EXPECT_NE(warning_of(result).text.find("logging.jsonl"), std::string::npos);
-  EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error, "`training.report_to` cannot be `mlflow`");
+  EXPECT_EQ(problem_of_set({"training.report_to=mlflow"}).error,
+            "`training.report_to` cannot be `mlflow`");
 }
 
 // spec: vllm-02 vllm-04

@@ -107,11 +107,14 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "eval_packing"}) {
     EXPECT_NE(find_key(std::string("training.") + key), nullptr) << key;
   }
-  for (const char* key : {"enabled", "soft_ce_weight", "w1_weight", "gate_weight", "temperature", "target_sigma", "target_truncate"}) {
+  for (const char* key : {"enabled", "soft_ce_weight", "w1_weight", "gate_weight", "temperature",
+                          "target_sigma", "target_truncate"}) {
     EXPECT_NE(find_key(std::string("custom.coord_soft_ce_w1.") + key), nullptr) << key;
   }
-  for (const char* key : {"train_type", "freeze_llm", "freeze_vit", "freeze_aligner", "lora_rank", "lora_alpha", "lora_dropout", "use_dora",
-                          "target_modules", "target_regex", "modules_to_save", "trainable_token_indices", "lora_bias", "use_swift_lora"}) {
+  for (const char* key :
+       {"train_type", "freeze_llm", "freeze_vit", "freeze_aligner", "lora_rank", "lora_alpha",
+        "lora_dropout", "use_dora", "target_modules", "target_regex", "modules_to_save",
+        "trainable_token_indices", "lora_bias", "use_swift_lora"}) {
     EXPECT_NE(find_key(std::string("tuner.") + key), nullptr) << key;
   }
   for (const char* key : {"rollout_backend",
@@ -188,7 +191,8 @@ TEST(Schema, HasEveryKeyOfTheContract) {
 
 // spec: microbatch-02 vllm-08
 TEST(Schema, DefaultsAreTheContracts) {
-  const Settings settings = test::load_set({"custom.trainer_variant=rollout_matching_sft"}).settings;
+  const Settings settings =
+      test::load_set({"custom.trainer_variant=rollout_matching_sft"}).settings;
   EXPECT_EQ(settings.backend, "vllm");
   EXPECT_EQ(settings.generation.batch_size, 1);
   EXPECT_EQ(settings.generation.native.max_num_seqs, 64);
@@ -232,13 +236,17 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
     Capability id;
   };
   for (const Case& one :
-       {Case{"training.packing=true", Capability::kPacking}, Case{stage2("rollout_buffer.enabled=true"), Capability::kRolloutBuffer},
-        Case{stage2("rollout_buffer.m_steps=2"), Capability::kRolloutBuffer}, Case{stage2("offload.enabled=true"), Capability::kOffload},
-        Case{"training.resume_from_checkpoint=latest", Capability::kResume}, Case{"tuner.train_type=lora", Capability::kAdapters},
+       {Case{"training.packing=true", Capability::kPacking},
+        Case{stage2("rollout_buffer.enabled=true"), Capability::kRolloutBuffer},
+        Case{stage2("rollout_buffer.m_steps=2"), Capability::kRolloutBuffer},
+        Case{stage2("offload.enabled=true"), Capability::kOffload},
+        Case{"training.resume_from_checkpoint=latest", Capability::kResume},
+        Case{"tuner.train_type=lora", Capability::kAdapters},
         Case{stage2("rollout_backend=native"), Capability::kNativeEngine},
         Case{stage2("monitor_dump.enabled=true"), Capability::kMonitorDump},
         Case{"training.gradient_checkpointing=true", Capability::kGradientCheckpointing},
-        Case{stage2("decode_mode=beam"), Capability::kBeamSearch}, Case{"custom.coord_offset={enabled: true}", Capability::kCoordOffset},
+        Case{stage2("decode_mode=beam"), Capability::kBeamSearch},
+        Case{"custom.coord_offset={enabled: true}", Capability::kCoordOffset},
         Case{"training.optimizer=multimodal_coord_offset", Capability::kCoordOffset}}) {
     const CapabilityRow& row = capability(one.id);
     if (row.built) {
@@ -255,12 +263,16 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
 // spec: vllm-03
 TEST(Capabilities, TheirOffValuesAreFine) {
   for (const std::string& assignment :
-       {std::string("training.packing=false"), stage2("rollout_buffer={enabled: false, m_steps: 1}"),
-        stage2("offload={enabled: false, offload_model: true}"), std::string("training.resume_from_checkpoint=null"),
-        std::string("training.resume_from_checkpoint=false"), std::string("tuner.train_type=full"), std::string("tuner.use_dora=false"),
-        std::string("tuner.lora_rank=16"), stage2("monitor_dump.enabled=false"), std::string("training.gradient_checkpointing=false"),
-        stage2("decode_mode=greedy"), std::string("training.optimizer=multimodal"), std::string("training.optimizer=adamw_torch"),
-        stage2("packing_selector=optimal"), stage2("post_rollout_pack_scope=window"), stage2("rollout_backend=hf"),
+       {std::string("training.packing=false"),
+        stage2("rollout_buffer={enabled: false, m_steps: 1}"),
+        stage2("offload={enabled: false, offload_model: true}"),
+        std::string("training.resume_from_checkpoint=null"),
+        std::string("training.resume_from_checkpoint=false"), std::string("tuner.train_type=full"),
+        std::string("tuner.use_dora=false"), std::string("tuner.lora_rank=16"),
+        stage2("monitor_dump.enabled=false"), std::string("training.gradient_checkpointing=false"),
+        stage2("decode_mode=greedy"), std::string("training.optimizer=multimodal"),
+        std::string("training.optimizer=adamw_torch"), stage2("packing_selector=optimal"),
+        stage2("post_rollout_pack_scope=window"), stage2("rollout_backend=hf"),
         stage2("rollout_backend=vllm")}) {
     EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
   }
@@ -269,7 +281,8 @@ TEST(Capabilities, TheirOffValuesAreFine) {
 TEST(Docs, TheCommittedPageIsTheTable) {
   const std::string path = test::source_path("docs/config.md");
   if (std::getenv("REMATCH_UPDATE_DOCS")) write_file_atomic(path, config_markdown());
-  EXPECT_EQ(read_file(path), config_markdown()) << "regenerate with: REMATCH_UPDATE_DOCS=1 config_test --gtest_filter='Docs.*'";
+  EXPECT_EQ(read_file(path), config_markdown())
+      << "regenerate with: REMATCH_UPDATE_DOCS=1 config_test --gtest_filter='Docs.*'";
 }
 
 TEST(Docs, EveryKeyHasItsRow) {

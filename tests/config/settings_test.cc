@@ -38,7 +38,8 @@ const std::map<std::string, Overrides> kCompany = {
     {"training.save_strategy", {"custom.val_jsonl=v.jsonl"}},
     {"training.lr_scheduler_kwargs.min_lr", {"training.lr_scheduler_type=cosine_with_min_lr"}},
     {"training.lr_scheduler_kwargs.warmup_lr_rate",
-     {"training.lr_scheduler_type=cosine_warmup_with_min_lr", "training.lr_scheduler_kwargs.min_lr_rate=0.1"}},
+     {"training.lr_scheduler_type=cosine_warmup_with_min_lr",
+      "training.lr_scheduler_kwargs.min_lr_rate=0.1"}},
 };
 
 Overrides company_of(const std::string& path) {
@@ -51,12 +52,15 @@ Overrides company_of(const std::string& path) {
 }
 
 std::vector<std::string> values_of(const KeySpec& spec) {
-  if (spec.path == "training.metric_for_best_model") return {"eval_runtime", "eval_samples_per_second"};
+  if (spec.path == "training.metric_for_best_model")
+    return {"eval_runtime", "eval_samples_per_second"};
   if (spec.path == "training.lr_scheduler_type") return {"linear", "cosine"};
   if (!spec.choices.empty()) return spec.choices;
   switch (spec.type) {
     case KeyType::kBool: return {"true", "false"};
-    case KeyType::kInteger: return spec.in_range(5) ? std::vector<std::string>{"4", "5"} : std::vector<std::string>{"1", "2"};
+    case KeyType::kInteger:
+      return spec.in_range(5) ? std::vector<std::string>{"4", "5"}
+                              : std::vector<std::string>{"1", "2"};
     case KeyType::kNumber: return {"0.25", "0.5"};
     default: return {"one", "two"};
   }
@@ -67,7 +71,8 @@ bool counts(const KeySpec& spec, const std::string& stage) {
   std::vector<Settings> seen;
   for (const std::string& value : values_of(spec)) {
     Overrides overrides = company_of(spec.path);
-    if (spec.path != "custom.trainer_variant") overrides.push_back("custom.trainer_variant=" + stage);
+    if (spec.path != "custom.trainer_variant")
+      overrides.push_back("custom.trainer_variant=" + stage);
     overrides.push_back(spec.path + "=" + value);
     try {
       seen.push_back(test::load_set(overrides).settings);
@@ -75,15 +80,18 @@ bool counts(const KeySpec& spec, const std::string& stage) {
       continue;  // not legal in this company
     }
   }
-  return std::any_of(seen.begin(), seen.end(), [&](const Settings& settings) { return !(settings == seen.front()); });
+  return std::any_of(seen.begin(), seen.end(),
+                     [&](const Settings& settings) { return !(settings == seen.front()); });
 }
 
 }  // namespace
 
 TEST(Settings, EveryHonouredKeyReachesAField) {
   for (const KeySpec& spec : schema()) {
-    const bool is_of_the_dump = spec.path.rfind(kRolloutMatching + ".monitor_dump.", 0) == 0 && !capability(Capability::kMonitorDump).built;
-    if (spec.state != KeyState::kHonoured || kWithoutChoice.count(spec.path) > 0 || is_of_the_dump) continue;
+    const bool is_of_the_dump = spec.path.rfind(kRolloutMatching + ".monitor_dump.", 0) == 0 &&
+                                !capability(Capability::kMonitorDump).built;
+    if (spec.state != KeyState::kHonoured || kWithoutChoice.count(spec.path) > 0 || is_of_the_dump)
+      continue;
     EXPECT_TRUE(counts(spec, "sft") || counts(spec, "rollout_matching_sft")) << spec.path;
   }
 }

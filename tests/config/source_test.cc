@@ -53,11 +53,17 @@ Node random_sections(int depth) {
   return node;
 }
 
-/// The tree as text with keys sorted: merging fixes the order of keys by who came first, which is not part of the meaning.
+/// The tree as text with keys sorted: merging fixes the order of keys by who came first, which is
+/// not part of the meaning.
 std::string sorted_text(Node node) {
-  std::sort(node.members.begin(), node.members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
-  std::string text = node.is_map() ? "{" : node.is_list() ? "[" : node.is_null() ? "null" : node.scalar;
-  for (const Member& member : node.members) text += member.key + ":" + sorted_text(member.value) + ",";
+  std::sort(node.members.begin(), node.members.end(),
+            [](const Member& a, const Member& b) { return a.key < b.key; });
+  std::string text = node.is_map()    ? "{"
+                     : node.is_list() ? "["
+                     : node.is_null() ? "null"
+                                      : node.scalar;
+  for (const Member& member : node.members)
+    text += member.key + ":" + sorted_text(member.value) + ",";
   for (const Node& item : node.items) text += sorted_text(item) + ",";
   return text + (node.is_map() ? "}" : node.is_list() ? "]" : "");
 }
@@ -90,7 +96,8 @@ RC_GTEST_PROP(Merge, LaterWins, ()) {
 }
 
 RC_GTEST_PROP(Merge, IsAssociativeWhereSectionsStaySections, ()) {
-  // (With a scalar between two mappings only left to right is meant, as the files of an `extends` list are merged.)
+  // (With a scalar between two mappings only left to right is meant, as the files of an `extends`
+  // list are merged.)
   const Node a = random_sections(3), b = random_sections(3), c = random_sections(3);
   RC_ASSERT(sorted_text(merge(merge(a, b), c)) == sorted_text(merge(a, merge(b, c))));
 }
@@ -117,7 +124,8 @@ TEST(Extends, BasesMergeLeftToRightAndTheFileItselfLast) {
 TEST(Extends, ListsScalarsAndNullsReplace) {
   const test::TempDir dir;
   dir.write("a.yaml", "l: [1, 2]\nm: {x: 1}\nn: {x: 1}\ns: 5\n");
-  const Loaded loaded = load(dir.write("c.yaml", "extends: a.yaml\nl: [3]\nm: null\nn: 7\ns: {x: 1}\n"));
+  const Loaded loaded =
+      load(dir.write("c.yaml", "extends: a.yaml\nl: [3]\nm: null\nn: 7\ns: {x: 1}\n"));
   EXPECT_EQ(loaded.text("l"), "[3]");
   EXPECT_EQ(loaded.text("m"), "null");
   EXPECT_EQ(loaded.text("n"), "7");
@@ -166,8 +174,8 @@ TEST(Extends, ACycleIsAnErrorShowingTheChain) {
   ASSERT_EQ(loaded.problems.size(), 1u);
   EXPECT_EQ(loaded.problems[0].error, "`extends` forms a cycle");
   EXPECT_EQ(loaded.problems[0].where, dir.file("c.yaml") + ":1:10");
-  EXPECT_EQ(loaded.problems[0].what,
-            dir.file("a.yaml") + " -> " + dir.file("b.yaml") + " -> " + dir.file("c.yaml") + " -> " + dir.file("a.yaml"));
+  EXPECT_EQ(loaded.problems[0].what, dir.file("a.yaml") + " -> " + dir.file("b.yaml") + " -> " +
+                                         dir.file("c.yaml") + " -> " + dir.file("a.yaml"));
 }
 
 TEST(Extends, AFileThatExtendsItselfIsACycle) {
@@ -179,7 +187,8 @@ TEST(Extends, AFileThatExtendsItselfIsACycle) {
 
 TEST(Extends, AnEndlessChainStops) {
   const test::TempDir dir;
-  for (int i = 0; i < 60; ++i) dir.write("f" + std::to_string(i) + ".yaml", "extends: f" + std::to_string(i + 1) + ".yaml\n");
+  for (int i = 0; i < 60; ++i)
+    dir.write("f" + std::to_string(i) + ".yaml", "extends: f" + std::to_string(i + 1) + ".yaml\n");
   const Loaded loaded = load(dir.file("f0.yaml"));
   ASSERT_EQ(loaded.problems.size(), 1u);
   EXPECT_EQ(loaded.problems[0].error, "too many files extend each other");
@@ -205,8 +214,10 @@ TEST(Extends, BothNamesTogetherAreAnError) {
 
 TEST(Source, AFileThatIsNoMappingIsAnError) {
   const test::TempDir dir;
-  EXPECT_EQ(load(dir.write("a.yaml", "- 1\n- 2\n")).problems.at(0).error, "a configuration is a mapping of keys");
-  EXPECT_EQ(load(dir.write("b.yaml", "hello\n")).problems.at(0).error, "a configuration is a mapping of keys");
+  EXPECT_EQ(load(dir.write("a.yaml", "- 1\n- 2\n")).problems.at(0).error,
+            "a configuration is a mapping of keys");
+  EXPECT_EQ(load(dir.write("b.yaml", "hello\n")).problems.at(0).error,
+            "a configuration is a mapping of keys");
   EXPECT_TRUE(load(dir.write("c.yaml", "# nothing\n")).problems.empty());
 }
 
@@ -229,7 +240,8 @@ TEST(SetOverride, ValuesMayHoldEqualsSigns) {
 TEST(SetOverride, RefusesWhatIsNoKeyAndValue) {
   const test::TempDir dir;
   const std::string path = dir.write("a.yaml", "");
-  for (const char* text : {"novalue", "=5", "a..b=1", ".a=1", "a.=1", "extends=b.yaml", "x=[1", "x=*a"}) {
+  for (const char* text :
+       {"novalue", "=5", "a..b=1", ".a=1", "a.=1", "extends=b.yaml", "x=[1", "x=*a"}) {
     const Loaded loaded = load(path, {text});
     ASSERT_EQ(loaded.problems.size(), 1u) << text;
     EXPECT_EQ(loaded.problems[0].where.rfind("--set ", 0), 0u) << loaded.problems[0].where;

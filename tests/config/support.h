@@ -13,9 +13,11 @@
 namespace rematch::test {
 
 /// The least a configuration needs.
-inline const std::string kMinimal = "model:\n  model: /models/tiny\ncustom:\n  train_jsonl: train.jsonl\n";
+inline const std::string kMinimal =
+    "model:\n  model: /models/tiny\ncustom:\n  train_jsonl: train.jsonl\n";
 /// The same through --set, for tests that write their own sections.
-inline const std::vector<std::string> kRequired = {"model.model=/models/tiny", "custom.train_jsonl=train.jsonl"};
+inline const std::vector<std::string> kRequired = {"model.model=/models/tiny",
+                                                   "custom.train_jsonl=train.jsonl"};
 
 inline std::vector<std::string> with_required(const std::vector<std::string>& overrides) {
   std::vector<std::string> all = kRequired;
@@ -24,16 +26,21 @@ inline std::vector<std::string> with_required(const std::vector<std::string>& ov
 }
 
 /// Loads `yaml` as a file of its own; the required keys are added.
-inline ConfigResult load_text(const std::string& yaml, const std::vector<std::string>& overrides = {}, int world_size = 1) {
+inline ConfigResult load_text(const std::string& yaml,
+                              const std::vector<std::string>& overrides = {}, int world_size = 1) {
   TempDir dir;
   return load_config(dir.write("c.yaml", yaml), with_required(overrides), world_size);
 }
 
 /// Loads nothing but overrides.
-inline ConfigResult load_set(const std::vector<std::string>& overrides, int world_size = 1) { return load_text("", overrides, world_size); }
+inline ConfigResult load_set(const std::vector<std::string>& overrides, int world_size = 1) {
+  return load_text("", overrides, world_size);
+}
 
-/// The problems that `yaml` and `overrides` have; fails the test when there are none. Paths are cut to the file's name.
-inline std::vector<Problem> problems_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+/// The problems that `yaml` and `overrides` have; fails the test when there are none. Paths are cut
+/// to the file's name.
+inline std::vector<Problem> problems_of(const std::string& yaml,
+                                        const std::vector<std::string>& overrides = {}) {
   const TempDir dir;
   const std::string path = dir.write("c.yaml", yaml);
   UserError error = catch_user_error([&] { load_config(path, with_required(overrides)); });
@@ -47,7 +54,8 @@ inline std::vector<Problem> problems_of(const std::string& yaml, const std::vect
     EXPECT_EQ(problem.error.find('\n'), std::string::npos) << problem.error;
     for (std::string* text : {&problem.where, &problem.what}) {
       const std::string prefix = dir.path() + "/";
-      for (size_t at = text->find(prefix); at != std::string::npos; at = text->find(prefix)) text->erase(at, prefix.size());
+      for (size_t at = text->find(prefix); at != std::string::npos; at = text->find(prefix))
+        text->erase(at, prefix.size());
     }
   }
   return problems;
@@ -56,7 +64,8 @@ inline std::vector<Problem> problems_of(const std::string& yaml, const std::vect
 /// The only problem of `overrides`; fails the test when there are more.
 inline Problem problem_of_set(const std::vector<std::string>& overrides) {
   const std::vector<Problem> problems = problems_of("", overrides);
-  for (size_t i = 1; i < problems.size(); ++i) ADD_FAILURE() << "unexpected: " << format_problem(problems[i]);
+  for (size_t i = 1; i < problems.size(); ++i)
+    ADD_FAILURE() << "unexpected: " << format_problem(problems[i]);
   return problems.front();
 }
 
@@ -70,7 +79,9 @@ inline EffectiveValue effective(const ConfigResult& result, const std::string& k
 }
 
 /// A dotted key of stage 2 with a value, for --set.
-inline std::string stage2(const std::string& key_and_value) { return "custom.extra.rollout_matching." + key_and_value; }
+inline std::string stage2(const std::string& key_and_value) {
+  return "custom.extra.rollout_matching." + key_and_value;
+}
 
 /// Writes `key: value` through --set and tells what became of it.
 enum class Fate { kSilent, kWarned, kRefused };

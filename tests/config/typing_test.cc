@@ -10,15 +10,23 @@ using test::stage2;
 }  // namespace
 
 TEST(Typing, NumbersAreNumbersHoweverYamlWouldGuess) {
-  for (const auto& [text, value] : std::vector<std::pair<std::string, double>>{
-           {"1e-4", 1e-4}, {"1.0e-4", 1e-4}, {"2", 2}, {"+.5", 0.5}, {"5.", 5}, {"1E-3", 1e-3}, {"0", 0}}) {
-    EXPECT_EQ(load_text("training: {learning_rate: " + text + "}\n").settings.optim.learning_rate, value) << text;
+  for (const auto& [text, value] : std::vector<std::pair<std::string, double>>{{"1e-4", 1e-4},
+                                                                               {"1.0e-4", 1e-4},
+                                                                               {"2", 2},
+                                                                               {"+.5", 0.5},
+                                                                               {"5.", 5},
+                                                                               {"1E-3", 1e-3},
+                                                                               {"0", 0}}) {
+    EXPECT_EQ(load_text("training: {learning_rate: " + text + "}\n").settings.optim.learning_rate,
+              value)
+        << text;
   }
 }
 
 TEST(Typing, WhatIsNotAFiniteNumberIsRefused) {
-  for (const char* text : {"\"1e-4\"", "'1'",  "abc", ".nan", "nan", "NaN",    ".inf", "inf", "-.inf", "1e999",
-                           "1_000",    "0x10", "1e",  "true", "[1]", "{a: 1}", "1,5",  "''",  "+-1",   "1 2"}) {
+  for (const char* text :
+       {"\"1e-4\"", "'1'",  "abc", ".nan", "nan", "NaN",    ".inf", "inf", "-.inf", "1e999",
+        "1_000",    "0x10", "1e",  "true", "[1]", "{a: 1}", "1,5",  "''",  "+-1",   "1 2"}) {
     const auto problems = problems_of("training:\n  learning_rate: " + std::string(text) + "\n");
     ASSERT_EQ(problems.size(), 1u) << text;
     EXPECT_EQ(problems[0].error, "`training.learning_rate` must be a number") << text;
@@ -49,10 +57,15 @@ TEST(Typing, IntegersThatNothingCouldHoldAreOutOfRange) {
 
 TEST(Typing, BooleansAreTrueFalseOneAndZeroWithoutQuotes) {
   for (const char* text : {"true", "1", "True"})
-    EXPECT_TRUE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").settings.tuner.freeze.vit) << text;
+    EXPECT_TRUE(
+        load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").settings.tuner.freeze.vit)
+        << text;
   for (const char* text : {"false", "0"})
-    EXPECT_FALSE(load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").settings.tuner.freeze.vit) << text;
-  for (const char* text : {"\"true\"", "'false'", "yes", "no", "on", "off", "2", "\"1\"", "1.0", "[true]", "{a: true}"}) {
+    EXPECT_FALSE(
+        load_text("tuner: {freeze_vit: " + std::string(text) + "}\n").settings.tuner.freeze.vit)
+        << text;
+  for (const char* text : {"\"true\"", "'false'", "yes", "no", "on", "off", "2", "\"1\"", "1.0",
+                           "[true]", "{a: true}"}) {
     const auto problems = problems_of("tuner:\n  freeze_vit: " + std::string(text) + "\n");
     ASSERT_EQ(problems.size(), 1u) << text;
     EXPECT_EQ(problems[0].error, "`tuner.freeze_vit` must be true or false") << text;
@@ -61,14 +74,17 @@ TEST(Typing, BooleansAreTrueFalseOneAndZeroWithoutQuotes) {
 }
 
 TEST(Typing, TextStaysAsItIsWritten) {
-  for (const auto& [text, value] : std::vector<std::pair<std::string, std::string>>{{"no", "no"},
-                                                                                    {"true", "true"},
-                                                                                    {"1e-4", "1e-4"},
-                                                                                    {"007", "007"},
-                                                                                    {"\"a: b\"", "a: b"},
-                                                                                    {"'no'", "no"},
-                                                                                    {"2024-01-01", "2024-01-01"}}) {
-    EXPECT_EQ(load_text("template: {system: " + text + "}\n").settings.prompt.system_prompt.value_or("?"), value);
+  for (const auto& [text, value] :
+       std::vector<std::pair<std::string, std::string>>{{"no", "no"},
+                                                        {"true", "true"},
+                                                        {"1e-4", "1e-4"},
+                                                        {"007", "007"},
+                                                        {"\"a: b\"", "a: b"},
+                                                        {"'no'", "no"},
+                                                        {"2024-01-01", "2024-01-01"}}) {
+    EXPECT_EQ(
+        load_text("template: {system: " + text + "}\n").settings.prompt.system_prompt.value_or("?"),
+        value);
   }
   EXPECT_EQ(load_text("training: {save_strategy: no}\n").settings.cadence.save_when, When::kNever);
 }
@@ -82,11 +98,15 @@ TEST(Typing, TextIsNotAListOrMapping) {
 }
 
 TEST(Typing, AListOfOneMayBeWrittenWithoutBrackets) {
-  EXPECT_EQ(load_text("tuner: {target_modules: q_proj}\n").settings.tuner.targets.target_modules, std::vector<std::string>{"q_proj"});
-  EXPECT_EQ(load_text("tuner: {target_modules: [q_proj, no]}\n").settings.tuner.targets.target_modules,
-            (std::vector<std::string>{"q_proj", "no"}));
-  EXPECT_EQ(problem_of_set({"tuner.target_modules=[[a]]"}).error, "`tuner.target_modules` must be a list of strings");
-  EXPECT_EQ(problem_of_set({"tuner.target_modules={a: b}"}).error, "`tuner.target_modules` must be a list of strings");
+  EXPECT_EQ(load_text("tuner: {target_modules: q_proj}\n").settings.tuner.targets.target_modules,
+            std::vector<std::string>{"q_proj"});
+  EXPECT_EQ(
+      load_text("tuner: {target_modules: [q_proj, no]}\n").settings.tuner.targets.target_modules,
+      (std::vector<std::string>{"q_proj", "no"}));
+  EXPECT_EQ(problem_of_set({"tuner.target_modules=[[a]]"}).error,
+            "`tuner.target_modules` must be a list of strings");
+  EXPECT_EQ(problem_of_set({"tuner.target_modules={a: b}"}).error,
+            "`tuner.target_modules` must be a list of strings");
 }
 
 TEST(Typing, ChoicesAreNamedWithTheNearest) {
@@ -97,25 +117,33 @@ TEST(Typing, ChoicesAreNamedWithTheNearest) {
 }
 
 TEST(Typing, SectionsAreMappings) {
-  const auto problems = problems_of("training: 5\ncustom:\n  extra: [x]\n", {"custom.train_jsonl=a"});
+  const auto problems =
+      problems_of("training: 5\ncustom:\n  extra: [x]\n", {"custom.train_jsonl=a"});
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_EQ(problems[0].error, "`training` must be a mapping");
   EXPECT_EQ(problems[0].where, "c.yaml:1:11");
   EXPECT_EQ(problems[1].error, "`custom.extra` must be a mapping");
 }
 
-TEST(Typing, AnEmptySectionIsFine) { EXPECT_TRUE(load_text("training:\ndata: {}\n").warnings.empty()); }
+TEST(Typing, AnEmptySectionIsFine) {
+  EXPECT_TRUE(load_text("training:\ndata: {}\n").warnings.empty());
+}
 
 TEST(Typing, AKeySetToNullIsAtItsDefault) {
   const ConfigResult result = load_text("training:\n  save_steps: null\n  weight_decay: ~\n");
   EXPECT_EQ(result.settings.cadence.save_steps, 500);
   EXPECT_EQ(result.settings.optim.weight_decay, 0.1);
-  EXPECT_NE(test::effective(result, "training.save_steps").origin.find("default (null at "), std::string::npos);
+  EXPECT_NE(test::effective(result, "training.save_steps").origin.find("default (null at "),
+            std::string::npos);
 }
 
 TEST(Typing, WordsForNull) {
-  EXPECT_EQ(test::load_set({stage2("native.kv_cache_gib=auto")}).settings.generation.native.kv_cache_gib, 0);
-  EXPECT_EQ(test::load_set({stage2("native.kv_cache_gib=1.5")}).settings.generation.native.kv_cache_gib, 1.5);
+  EXPECT_EQ(
+      test::load_set({stage2("native.kv_cache_gib=auto")}).settings.generation.native.kv_cache_gib,
+      0);
+  EXPECT_EQ(
+      test::load_set({stage2("native.kv_cache_gib=1.5")}).settings.generation.native.kv_cache_gib,
+      1.5);
   EXPECT_EQ(test::load_set({stage2("top_k=off")}).settings.generation.top_k, 0);
   EXPECT_EQ(test::load_set({stage2("top_k=-1")}).settings.generation.top_k, 0);
   EXPECT_EQ(test::load_set({stage2("top_k=20")}).settings.generation.top_k, 20);
@@ -159,7 +187,8 @@ TEST(Ranges, AreTheContracts) {
       {stage2("vllm.tensor_parallel_size"), {"1"}, {"0"}},
   };
   for (const Case& one : cases) {
-    for (const std::string& value : one.legal) EXPECT_NO_THROW(test::load_set({one.key + "=" + value})) << one.key << "=" << value;
+    for (const std::string& value : one.legal)
+      EXPECT_NO_THROW(test::load_set({one.key + "=" + value})) << one.key << "=" << value;
     for (const std::string& value : one.illegal) {
       const Problem problem = problem_of_set({one.key + "=" + value});
       EXPECT_EQ(problem.error, "`" + one.key + "` is out of range") << value;
@@ -183,12 +212,15 @@ TEST(Typing, NumbersThatLookOctalAreRefused) {
 // Whatever a key holds, the run may fail for lack of memory or time, but no sum of it overflows.
 TEST(Typing, EveryNumberHasBoundsAndNothingBeyondThemIsTaken) {
   for (const KeySpec& spec : schema()) {
-    if (spec.state != KeyState::kHonoured || (spec.type != KeyType::kInteger && spec.type != KeyType::kNumber)) continue;
+    if (spec.state != KeyState::kHonoured ||
+        (spec.type != KeyType::kInteger && spec.type != KeyType::kNumber))
+      continue;
     EXPECT_GE(spec.low, -2147483648.0) << spec.path;
     EXPECT_LE(spec.high, 2147483648.0) << spec.path;
-    const std::vector<std::string> too_much = spec.type == KeyType::kInteger
-                                                  ? std::vector<std::string>{"9223372036854775807", "-9223372036854775808"}
-                                                  : std::vector<std::string>{"1e19", "-1e19", "1e308"};
+    const std::vector<std::string> too_much =
+        spec.type == KeyType::kInteger
+            ? std::vector<std::string>{"9223372036854775807", "-9223372036854775808"}
+            : std::vector<std::string>{"1e19", "-1e19", "1e308"};
     for (const std::string& value : too_much) {
       const Problem problem = problems_of("", {spec.path + "=" + value}).front();
       EXPECT_EQ(problem.error, "`" + spec.path + "` is out of range") << value;
@@ -199,8 +231,9 @@ TEST(Typing, EveryNumberHasBoundsAndNothingBeyondThemIsTaken) {
 
 TEST(Typing, BoundsExcludeWhatCannotWork) {
   for (const char* set :
-       {"training.adam_epsilon=0", "training.adam_epsilon=1e-40", "training.num_train_epochs=1e19", "training.num_train_epochs=1e6",
-        "training.per_device_train_batch_size=2000000", "tuner.lora_dropout=1", "training.learning_rate=1e6"}) {
+       {"training.adam_epsilon=0", "training.adam_epsilon=1e-40", "training.num_train_epochs=1e19",
+        "training.num_train_epochs=1e6", "training.per_device_train_batch_size=2000000",
+        "tuner.lora_dropout=1", "training.learning_rate=1e6"}) {
     EXPECT_NE(problem_of_set({set}).error.find("is out of range"), std::string::npos) << set;
   }
 }

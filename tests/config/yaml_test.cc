@@ -43,7 +43,8 @@ TEST(ParseYaml, RemembersWhereEveryKeyAndValueStands) {
 }
 
 TEST(ParseYaml, GuessesNothingAndRemembersQuotes) {
-  const Read result = read("a: no\nb: \"true\"\nc: '1'\nd: |\n  5\ne: ~\nf:\ng: null\nh: !!str 7\ni: 0x10\n");
+  const Read result =
+      read("a: no\nb: \"true\"\nc: '1'\nd: |\n  5\ne: ~\nf:\ng: null\nh: !!str 7\ni: 0x10\n");
   ASSERT_TRUE(result.problems.empty());
   EXPECT_EQ(at(result.root, "a").scalar, "no");
   EXPECT_FALSE(at(result.root, "a").quoted);
@@ -93,7 +94,9 @@ TEST(ParseYaml, RefusesAnAliasToItself) {
   EXPECT_EQ(problem_of("a: &a {b: *a}\n").where, "f.yaml:1:11");
 }
 
-TEST(ParseYaml, RefusesAnAliasWithoutAnchor) { EXPECT_EQ(problem_of("a: *nobody\n").error, "not valid YAML"); }
+TEST(ParseYaml, RefusesAnAliasWithoutAnchor) {
+  EXPECT_EQ(problem_of("a: *nobody\n").error, "not valid YAML");
+}
 
 TEST(ParseYaml, StopsAnAliasBombEarly) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
@@ -108,18 +111,22 @@ TEST(ParseYaml, StopsAnAliasBombEarly) {
 
 TEST(ParseYaml, StopsDeepNesting) {
   EXPECT_EQ(problem_of(std::string(200, '[') + std::string(200, ']')).error, "nested too deeply");
-  problem_of(std::string(100000, '['));  // whichever limit strikes first, it is one problem and no crash
+  // whichever limit strikes first, it is one problem and no crash
+  problem_of(std::string(100000, '['));
 }
 
 TEST(ParseYaml, StopsNestingThatAliasesBuildUp) {
   std::string text = "a0: &a0 [x]\n";
-  for (int i = 1; i < 80; ++i) text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
+  for (int i = 1; i < 80; ++i)
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) +
+            "]\n";
   EXPECT_EQ(problem_of(text).error, "nested too deeply");
 }
 
 TEST(ParseYaml, RefusesHugeFiles) {
   EXPECT_EQ(problem_of(std::string(2 << 20, 'x')).error, "the configuration is too large");
-  EXPECT_EQ(problem_of("a: [1, 2, 3, 4, 5, 6]\n", {.max_nodes = 5}).error, "the configuration is too large");
+  EXPECT_EQ(problem_of("a: [1, 2, 3, 4, 5, 6]\n", {.max_nodes = 5}).error,
+            "the configuration is too large");
 }
 
 TEST(ParseYaml, RefusesASecondDocument) {
@@ -128,7 +135,8 @@ TEST(ParseYaml, RefusesASecondDocument) {
 }
 
 TEST(ParseYaml, RefusesTagsOfOthers) {
-  EXPECT_NE(problem_of("a: !!python/object:os.system x\n").error.find("YAML tag"), std::string::npos);
+  EXPECT_NE(problem_of("a: !!python/object:os.system x\n").error.find("YAML tag"),
+            std::string::npos);
   EXPECT_TRUE(read("a: !!int 5\n").problems.empty());
 }
 
@@ -148,21 +156,28 @@ TEST(ParseYaml, SaysWhereTheSyntaxIsWrong) {
 
 TEST(ParseYaml, RefusesBytesThatAreNoText) {
   EXPECT_EQ(problem_of("a: \xff\xfe\n").error, "the configuration is not UTF-8 text");
-  EXPECT_EQ(problem_of(std::string("a: b\0c\n", 7)).error, "a control character in the configuration");
+  EXPECT_EQ(problem_of(std::string("a: b\0c\n", 7)).error,
+            "a control character in the configuration");
 }
 
-TEST(ParseYaml, RefusesZeroBytesInText) { EXPECT_EQ(problem_of("a: \"x\\0y\"\n").error, "a zero byte in a string"); }
+TEST(ParseYaml, RefusesZeroBytesInText) {
+  EXPECT_EQ(problem_of("a: \"x\\0y\"\n").error, "a zero byte in a string");
+}
 
 TEST(ParseYaml, SurvivesEveryPrefixOfADocument) {
-  const std::string text = "a: &x {b: [1, 'two', \"three\"], c: |\n  text\n  more\n}\nd:\n  <<: *x\n  ? k\n  : v\n# end\n";
+  const std::string text =
+      "a: &x {b: [1, 'two', \"three\"], c: |\n  text\n  more\n}\nd:\n  <<: *x\n  ? k\n  : v\n# "
+      "end\n";
   for (size_t length = 0; length <= text.size(); ++length) read(text.substr(0, length));
 }
 
 TEST(IsOff, IsWhatMeansNotUsed) {
-  for (const char* text : {"~", "false", "False", "0", "0.0", "\"\"", "[]", "{}", "{enabled: false, weight: 3}", "{a: null, b: false}"}) {
+  for (const char* text : {"~", "false", "False", "0", "0.0", "\"\"", "[]", "{}",
+                           "{enabled: false, weight: 3}", "{a: null, b: false}"}) {
     EXPECT_TRUE(is_off(read(text).root)) << text;
   }
-  for (const char* text : {"true", "1", "x", "[0]", "{enabled: true}", "{a: null, b: 1}", "\"false\"", "-1", "0.5"}) {
+  for (const char* text :
+       {"true", "1", "x", "[0]", "{enabled: true}", "{a: null, b: 1}", "\"false\"", "-1", "0.5"}) {
     EXPECT_FALSE(is_off(read(text).root)) << text;
   }
 }

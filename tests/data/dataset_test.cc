@@ -17,12 +17,17 @@ namespace {
 // A directory with a 32 x 32 picture and a JSONL of the test's making.
 class DatasetTest : public testing::Test {
  protected:
-  DatasetTest() { directory_.write("images/a.png", read_file(test::source_path("tests/golden/vision_images/pixel_qwen3.png"))); }
+  DatasetTest() {
+    directory_.write("images/a.png",
+                     read_file(test::source_path("tests/golden/vision_images/pixel_qwen3.png")));
+  }
 
   std::string write(const std::string& jsonl) { return directory_.write("data.jsonl", jsonl); }
 
-  static std::string record(const std::string& image = "images/a.png", int width = 32, int height = 32) {
-    return fmt::format(R"({{"images": ["{}"], "objects": [], "width": {}, "height": {}}})", image, width, height);
+  static std::string record(const std::string& image = "images/a.png", int width = 32,
+                            int height = 32) {
+    return fmt::format(R"({{"images": ["{}"], "objects": [], "width": {}, "height": {}}})", image,
+                       width, height);
   }
 
   test::TempDir directory_;
@@ -31,7 +36,8 @@ class DatasetTest : public testing::Test {
 }  // namespace
 
 TEST_F(DatasetTest, KeepsFileOrderAndCountsBlankLines) {
-  const Dataset dataset = Dataset::load(write(record() + "\r\n\n  \t\n" + record() + "\n" + record()), {});
+  const Dataset dataset =
+      Dataset::load(write(record() + "\r\n\n  \t\n" + record() + "\n" + record()), {});
   ASSERT_EQ(dataset.size(), 3);
   EXPECT_EQ(dataset.samples()[0].sample_id, 0);
   EXPECT_EQ(dataset.samples()[1].sample_id, 3);
@@ -60,40 +66,56 @@ TEST_F(DatasetTest, ReportsAllBadLinesTogether) {
 TEST_F(DatasetTest, ShowsTwentyProblemsAndNamesThePlacesOfAllOthers) {
   std::string jsonl;
   for (int i = 0; i < 21; ++i) jsonl += "{}\n";
-  const std::string inverted = R"({"desc": "a", "bbox_2d": [9, 1, 2, 3]})", good = R"({"desc": "a", "bbox_2d": [1, 1, 2, 3]})";
-  jsonl += fmt::format(R"({{"images": ["images/a.png"], "width": 32, "height": 32, "objects": [{}, {}, {}]}})", inverted, good, inverted);
+  const std::string inverted = R"({"desc": "a", "bbox_2d": [9, 1, 2, 3]})",
+                    good = R"({"desc": "a", "bbox_2d": [1, 1, 2, 3]})";
+  jsonl += fmt::format(
+      R"({{"images": ["images/a.png"], "width": 32, "height": 32, "objects": [{}, {}, {}]}})",
+      inverted, good, inverted);
   const UserError error = test::catch_user_error([&] { Dataset::load(write(jsonl), {}); });
   EXPECT_EQ(error.problems().size(), 20u);
   const std::string& fix = error.problems().back().fix;
-  EXPECT_NE(fix.find("(23 problems in all; the others: line 21, line 22 object 1, line 22 object 3)"), std::string::npos) << fix;
+  EXPECT_NE(
+      fix.find("(23 problems in all; the others: line 21, line 22 object 1, line 22 object 3)"),
+      std::string::npos)
+      << fix;
 }
 
 TEST_F(DatasetTest, TellsOfAForeignFormatBeforeAllItsLinesAreRead) {
   std::string coco = "{\n\"images\": [\n";
   for (int i = 0; i < 30; ++i) coco += fmt::format("{{\"id\": {},\n", i);
-  const UserError error = test::catch_user_error([&] { Dataset::load(write(coco + "\"annotations\": [\n" + record() + "\n"), {}); });
-  EXPECT_NE(error.problems()[0].fix.find("rematch data from-coco"), std::string::npos) << error.what();
+  const UserError error = test::catch_user_error(
+      [&] { Dataset::load(write(coco + "\"annotations\": [\n" + record() + "\n"), {}); });
+  EXPECT_NE(error.problems()[0].fix.find("rematch data from-coco"), std::string::npos)
+      << error.what();
 }
 
 TEST_F(DatasetTest, NamesAMissingImage) {
-  const UserError error = test::catch_user_error([&] { Dataset::load(write(record("images/none.png")), {}); });
+  const UserError error =
+      test::catch_user_error([&] { Dataset::load(write(record("images/none.png")), {}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].error, "an image file is missing");
-  EXPECT_NE(error.problems()[0].what.find(directory_.path() + "/images/none.png"), std::string::npos);
-  EXPECT_EQ(Dataset::load(write(record("images/none.png")), {.check_image_files = false}).size(), 1);
+  EXPECT_NE(error.problems()[0].what.find(directory_.path() + "/images/none.png"),
+            std::string::npos);
+  EXPECT_EQ(Dataset::load(write(record("images/none.png")), {.check_image_files = false}).size(),
+            1);
 }
 
-TEST_F(DatasetTest, RefusesADirectoryAsAnImage) { EXPECT_THROW(Dataset::load(write(record("images")), {}), UserError); }
+TEST_F(DatasetTest, RefusesADirectoryAsAnImage) {
+  EXPECT_THROW(Dataset::load(write(record("images")), {}), UserError);
+}
 
 TEST_F(DatasetTest, RefusesAnEmptyFileAndAMissingOne) {
-  EXPECT_EQ(test::catch_user_error([&] { Dataset::load(write("\n\n"), {}); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { Dataset::load(write("\n\n"), {}); }).kind(),
+            ErrorKind::kData);
   EXPECT_EQ(test::catch_user_error([&] { Dataset::load(write(""), {}); }).kind(), ErrorKind::kData);
-  EXPECT_EQ(test::catch_user_error([&] { Dataset::load(directory_.file("none.jsonl"), {}); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(
+      test::catch_user_error([&] { Dataset::load(directory_.file("none.jsonl"), {}); }).kind(),
+      ErrorKind::kEnvironment);
 }
 
 TEST_F(DatasetTest, PassesForbiddenTextsOn) {
-  const std::string path =
-      write(R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
+  const std::string path = write(
+      R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
   EXPECT_EQ(Dataset::load(path, {}).size(), 1);
   EXPECT_THROW(Dataset::load(path, {.forbidden_texts = {"<|end|>"}}), UserError);
 }
@@ -111,14 +133,18 @@ TEST_F(DatasetTest, ValidatesSizesOfImages) {
   const UserError error = test::catch_user_error([&] { wrong.validate_images({}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, wrong.samples()[0].where);
-  EXPECT_NE(error.problems()[0].what.find("is 32 x 32 px (width x height), the record says 64 x 32"), std::string::npos);
+  EXPECT_NE(
+      error.problems()[0].what.find("is 32 x 32 px (width x height), the record says 64 x 32"),
+      std::string::npos);
 }
 
 TEST_F(DatasetTest, CountsDeepGreyImages) {
-  directory_.write("images/deep.png", read_file(test::source_path("tests/golden/vision_images/grey16.png")));
+  directory_.write("images/deep.png",
+                   read_file(test::source_path("tests/golden/vision_images/grey16.png")));
   PatchOptions resizing;
   resizing.do_resize = true;
-  const Dataset dataset = Dataset::load(write(record("images/deep.png", 4, 4) + "\n" + record()), {});
+  const Dataset dataset =
+      Dataset::load(write(record("images/deep.png", 4, 4) + "\n" + record()), {});
   EXPECT_EQ(dataset.validate_images(resizing), 1);
 }
 
@@ -139,9 +165,12 @@ TEST_F(DatasetTest, TakesAMachineWithoutDescriptorsForNoFaultOfAnImage) {
 }
 
 TEST_F(DatasetTest, ValidatesThatSidesAreMultiples) {
-  directory_.write("images/odd.jpg", read_file(test::source_path("tests/golden/vision_images/jpeg_420.jpg")));
-  directory_.write("images/cut.jpg", read_file(test::source_path("tests/golden/vision_images/head_only.jpg")));
-  const Dataset dataset = Dataset::load(write(record("images/odd.jpg", 45, 35) + "\n" + record("images/cut.jpg")), {});
+  directory_.write("images/odd.jpg",
+                   read_file(test::source_path("tests/golden/vision_images/jpeg_420.jpg")));
+  directory_.write("images/cut.jpg",
+                   read_file(test::source_path("tests/golden/vision_images/head_only.jpg")));
+  const Dataset dataset =
+      Dataset::load(write(record("images/odd.jpg", 45, 35) + "\n" + record("images/cut.jpg")), {});
   const UserError error = test::catch_user_error([&] { dataset.validate_images({}); });
   ASSERT_EQ(error.problems().size(), 2u);
   EXPECT_NE(error.problems()[0].where.find("images/odd.jpg"), std::string::npos);
@@ -161,19 +190,22 @@ TEST_F(DatasetTest, LeavesSamplesOut) {
 TEST_F(DatasetTest, TellsWhatItsBoxesLookLike) {
   std::string jsonl;
   for (int i = 0; i < 12; ++i) {
-    jsonl += R"({"images": ["images/a.png"], "objects": [{"desc": "a", "bbox_2d": [3, 4, 30, 31]}], "width": 32, "height": 32})"
-             "\n";
+    jsonl +=
+        R"({"images": ["images/a.png"], "objects": [{"desc": "a", "bbox_2d": [3, 4, 30, 31]}], "width": 32, "height": 32})"
+        "\n";
   }
   const Dataset dataset = Dataset::load(write(jsonl), {});
   ASSERT_EQ(dataset.warnings().size(), 1u);
-  EXPECT_NE(dataset.warnings()[0].find("LOOK LIKE PIXELS: in none of 12 scenes"), std::string::npos) << dataset.warnings()[0];
+  EXPECT_NE(dataset.warnings()[0].find("LOOK LIKE PIXELS: in none of 12 scenes"), std::string::npos)
+      << dataset.warnings()[0];
 }
 
 TEST_F(DatasetTest, GivesImageRefsOfTheResizedImage) {
   const Dataset dataset = Dataset::load(write(record("images/a.png", 640, 427)), {});
   PatchOptions options;
   options.do_resize = true;
-  EXPECT_EQ(image_refs(dataset.samples()[0], options)[0].grid_thw, (GridThw{1, 26, 40}));  // 416 x 640 px
+  // 416 x 640 px
+  EXPECT_EQ(image_refs(dataset.samples()[0], options)[0].grid_thw, (GridThw{1, 26, 40}));
 }
 
 TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
@@ -187,7 +219,8 @@ TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
 TEST_F(DatasetTest, RefusesAByteOrderMarkAfterTheFirstLine) {
   const std::string mark = "\xEF\xBB\xBF";
   EXPECT_EQ(Dataset::load(write(mark + record() + "\n"), {}).size(), 1);
-  const UserError error = test::catch_user_error([&] { Dataset::load(write(record() + "\n" + mark + record() + "\n"), {}); });
+  const UserError error = test::catch_user_error(
+      [&] { Dataset::load(write(record() + "\n" + mark + record() + "\n"), {}); });
   EXPECT_EQ(error.problems()[0].error, "a byte order mark in the middle of a JSONL file");
   EXPECT_EQ(error.problems()[0].where, directory_.file("data.jsonl") + ":2");
 }
@@ -201,7 +234,8 @@ TEST_F(DatasetTest, RefusesASecondRecordBehindAZeroByte) {
 
 TEST_F(DatasetTest, ErrorsOfAnImageNameItsRecord) {
   directory_.write("images/broken.png", "not a picture");
-  const Dataset dataset = Dataset::load(write(record() + "\n" + record("images/broken.png") + "\n"), {});
+  const Dataset dataset =
+      Dataset::load(write(record() + "\n" + record("images/broken.png") + "\n"), {});
   const UserError error = test::catch_user_error([&] { dataset.validate_images({}); });
   EXPECT_NE(error.problems()[0].where.find("images/broken.png"), std::string::npos);
   EXPECT_NE(error.problems()[0].where.find("data.jsonl:2"), std::string::npos);

@@ -21,7 +21,8 @@ std::vector<std::string> descs(const std::vector<SceneObject>& objects) {
 Sample many_objects(int64_t sample_id) {
   Sample sample{.sample_id = sample_id};
   for (int i = 0; i < 12; ++i) {
-    sample.objects.push_back({std::string(1, static_cast<char>('a' + i)), {GeometryKind::kBbox2d, {i, 0, i, 0}}});
+    sample.objects.push_back(
+        {std::string(1, static_cast<char>('a' + i)), {GeometryKind::kBbox2d, {i, 0, i, 0}}});
   }
   return sample;
 }
@@ -33,12 +34,15 @@ TEST(OrderObjects, SortsByTopThenLeftOverAllVertices) {
                                   {"right", {GeometryKind::kBbox2d, {300, 100, 310, 110}}},
                                   {"inverted", {GeometryKind::kBbox2d, {200, 400, 100, 100}}},
                                   {"poly", {GeometryKind::kPoly, {50, 900, 700, 50, 60, 800}}}}};
-  EXPECT_EQ(descs(order_objects(sample, ObjectOrdering::kSorted, 1, 0)), (std::vector<std::string>{"poly", "inverted", "right", "low"}));
+  EXPECT_EQ(descs(order_objects(sample, ObjectOrdering::kSorted, 1, 0)),
+            (std::vector<std::string>{"poly", "inverted", "right", "low"}));
 }
 
 TEST(OrderObjects, KeepsFileOrderOfTies) {
-  const Sample sample{.objects = {{"first", {GeometryKind::kBbox2d, {5, 5, 9, 9}}}, {"second", {GeometryKind::kBbox2d, {9, 9, 5, 5}}}}};
-  EXPECT_EQ(descs(order_objects(sample, ObjectOrdering::kSorted, 1, 0)), (std::vector<std::string>{"first", "second"}));
+  const Sample sample{.objects = {{"first", {GeometryKind::kBbox2d, {5, 5, 9, 9}}},
+                                  {"second", {GeometryKind::kBbox2d, {9, 9, 5, 5}}}}};
+  EXPECT_EQ(descs(order_objects(sample, ObjectOrdering::kSorted, 1, 0)),
+            (std::vector<std::string>{"first", "second"}));
 }
 
 // More ties than std::sort leaves to insertion, which is stable by accident.

@@ -14,22 +14,28 @@ namespace {
 const ForbiddenTexts kForbidden({"<|im_end|>", "<|coord_5|>", "<think>", ""});
 
 Sample read(const std::string& line, bool require_single_image = true) {
-  return read_record(line,
-                     {.where = "d.jsonl:7", .directory = "dir", .require_single_image = require_single_image, .forbidden = &kForbidden});
+  return read_record(line, {.where = "d.jsonl:7",
+                            .directory = "dir",
+                            .require_single_image = require_single_image,
+                            .forbidden = &kForbidden});
 }
 
 std::string record(const std::string& objects) {
-  return fmt::format(R"({{"images": ["a.png"], "width": 64, "height": 32, "objects": {}}})", objects);
+  return fmt::format(R"({{"images": ["a.png"], "width": 64, "height": 32, "objects": {}}})",
+                     objects);
 }
 
-std::vector<int> bins_of(const std::string& object) { return read(record("[" + object + "]")).objects.at(0).geometry.bins; }
+std::vector<int> bins_of(const std::string& object) {
+  return read(record("[" + object + "]")).objects.at(0).geometry.bins;
+}
 
 // Expects a data error whose text has every word of `words`.
 void expect_refused(const std::string& line, const std::vector<std::string>& words) {
   const UserError error = test::catch_user_error([&] { read(line); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   const std::string text = error.what();
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   EXPECT_EQ(error.problems()[0].where.rfind("d.jsonl:7", 0), 0u) << error.what();
 }
 
@@ -42,7 +48,8 @@ void expect_object_refused(const std::string& object, const std::vector<std::str
 }  // namespace
 
 TEST(ReadRecord, ReadsEveryField) {
-  const Sample sample = read(R"({"images": ["sub/a.png"], "objects": [{"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
+  const Sample sample = read(
+      R"({"images": ["sub/a.png"], "objects": [{"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
     {"desc": "Schild \u00e9", "poly": [[1, 2], [3, 4], [5, 6]], "poly_points": 3}], "width": 64, "height": 32,
     "summary": "s", "metadata": {"k": 1}, "poly_points": null})");
   EXPECT_EQ(sample.image_paths, std::vector<std::string>{"dir/sub/a.png"});
@@ -51,13 +58,16 @@ TEST(ReadRecord, ReadsEveryField) {
   EXPECT_EQ(sample.where, "d.jsonl:7");
   ASSERT_EQ(sample.objects.size(), 2u);
   EXPECT_EQ(sample.objects[0], (SceneObject{"a cat", {GeometryKind::kBbox2d, {1, 2, 999, 3}}}));
-  EXPECT_EQ(sample.objects[1], (SceneObject{"Schild é", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}));
+  EXPECT_EQ(sample.objects[1],
+            (SceneObject{"Schild é", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}));
 }
 
 TEST(ReadRecord, AnEmptySceneIsLegal) { EXPECT_TRUE(read(record("[]")).objects.empty()); }
 
 TEST(ReadRecord, KeepsAnAbsoluteImagePath) {
-  EXPECT_EQ(read(R"({"images": ["/x/a.png"], "objects": [], "width": 1, "height": 1})").image_paths[0], "/x/a.png");
+  EXPECT_EQ(
+      read(R"({"images": ["/x/a.png"], "objects": [], "width": 1, "height": 1})").image_paths[0],
+      "/x/a.png");
 }
 
 TEST(ReadRecord, ReadsFlatAndNestedPolygonsAlike) {
@@ -67,32 +77,43 @@ TEST(ReadRecord, ReadsFlatAndNestedPolygonsAlike) {
 
 TEST(ReadRecord, AcceptsDegenerateBoxesAndRefusesInvertedOnes) {
   EXPECT_EQ(bins_of(R"({"desc": "a", "bbox_2d": [9, 9, 9, 9]})"), (std::vector<int>{9, 9, 9, 9}));
-  expect_object_refused(R"({"desc": "a", "bbox_2d": [9, 9, 1, 9]})", {"inverted", "x1 > x2", "[9, 9, 1, 9]"});
+  expect_object_refused(R"({"desc": "a", "bbox_2d": [9, 9, 1, 9]})",
+                        {"inverted", "x1 > x2", "[9, 9, 1, 9]"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 9, 9, 2]})", {"inverted", "y1 > y2"});
   const std::string line = record(R"([{"desc": "a", "bbox_2d": [9, 9, 1, 9]}])");
-  EXPECT_NO_THROW(read_record(line, {.where = "d.jsonl:7", .directory = "dir", .allow_inverted = true}));
+  EXPECT_NO_THROW(
+      read_record(line, {.where = "d.jsonl:7", .directory = "dir", .allow_inverted = true}));
 }
 
 TEST(ReadRecord, SaysWhatToDoAboutTheFieldsOfOtherPrograms) {
-  expect_object_refused(R"({"desc": "a", "bbox": [1, 2, 3, 4]})", {"unknown field \"bbox\"", "rename it to \"bbox_2d\"", "COCO",
-                                                                   "`rematch data check FILE --fix OUT`", "`rematch data from-coco"});
-  expect_object_refused(R"({"label": "a", "bbox_2d": [1, 2, 3, 4]})",
-                        {"unknown field \"label\"", "rename it to \"desc\"", "`rematch data check FILE --fix OUT`"});
-  expect_object_refused(R"({"desc": "a", "segmentation": []})", {"unknown field \"segmentation\"", "\"poly\""});
-  expect_refused(R"({"messages": [], "images": ["a"]})", {"unknown field \"messages\"", "not a conversation", "`rematch data from-swift"});
-  expect_refused(R"({"image": "a", "annotations": []})", {"unknown field \"image\"", "write \"images\""});
+  expect_object_refused(R"({"desc": "a", "bbox": [1, 2, 3, 4]})",
+                        {"unknown field \"bbox\"", "rename it to \"bbox_2d\"", "COCO",
+                         "`rematch data check FILE --fix OUT`", "`rematch data from-coco"});
+  expect_object_refused(
+      R"({"label": "a", "bbox_2d": [1, 2, 3, 4]})",
+      {"unknown field \"label\"", "rename it to \"desc\"", "`rematch data check FILE --fix OUT`"});
+  expect_object_refused(R"({"desc": "a", "segmentation": []})",
+                        {"unknown field \"segmentation\"", "\"poly\""});
+  expect_refused(R"({"messages": [], "images": ["a"]})",
+                 {"unknown field \"messages\"", "not a conversation", "`rematch data from-swift"});
+  expect_refused(R"({"image": "a", "annotations": []})",
+                 {"unknown field \"image\"", "write \"images\""});
 }
 
 TEST(ReadRecord, RefusesWhatIsNoRecord) {
   expect_refused("{", {"not valid JSON"});
   expect_refused("[1]", {"not a JSON object"});
   expect_refused("{\"a\": \"\xff\"}", {"not valid JSON"});
-  expect_refused(R"({"images": ["a"], "images": ["b"], "objects": [], "width": 1, "height": 1})", {"appears twice"});
+  expect_refused(R"({"images": ["a"], "images": ["b"], "objects": [], "width": 1, "height": 1})",
+                 {"appears twice"});
 }
 
 TEST(ReadRecord, RefusesUnknownFieldsWithASuggestion) {
-  expect_refused(R"({"images": ["a"], "objects": [], "width": 1, "heigth": 1})", {"unknown field \"heigth\"", "did you mean \"height\"?"});
-  expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4], "confidence_of_the_annotator": 1})", {"unknown field", "metadata"});
+  expect_refused(R"({"images": ["a"], "objects": [], "width": 1, "heigth": 1})",
+                 {"unknown field \"heigth\"", "did you mean \"height\"?"});
+  expect_object_refused(
+      R"({"desc": "a", "bbox_2d": [1, 2, 3, 4], "confidence_of_the_annotator": 1})",
+      {"unknown field", "metadata"});
 }
 
 TEST(ReadRecord, RefusesMissingFields) {
@@ -104,60 +125,79 @@ TEST(ReadRecord, RefusesMissingFields) {
 }
 
 TEST(ReadRecord, RefusesWrongImagesAndSizes) {
-  expect_refused(R"({"images": "a.png", "objects": [], "width": 1, "height": 1})", {"\"images\" is not a list"});
-  expect_refused(R"({"images": [], "objects": [], "width": 1, "height": 1})", {"\"images\" is not a list"});
+  expect_refused(R"({"images": "a.png", "objects": [], "width": 1, "height": 1})",
+                 {"\"images\" is not a list"});
+  expect_refused(R"({"images": [], "objects": [], "width": 1, "height": 1})",
+                 {"\"images\" is not a list"});
   expect_refused(R"({"images": [3], "objects": [], "width": 1, "height": 1})", {"not a path"});
-  expect_refused(R"({"images": ["a\u0000b"], "objects": [], "width": 1, "height": 1})", {"not a path"});
-  expect_refused(R"({"images": ["a", "b"], "objects": [], "width": 1, "height": 1})", {"more than one path"});
-  EXPECT_EQ(read(R"({"images": ["a", "b"], "objects": [], "width": 1, "height": 1})", false).image_paths.size(), 2u);
+  expect_refused(R"({"images": ["a\u0000b"], "objects": [], "width": 1, "height": 1})",
+                 {"not a path"});
+  expect_refused(R"({"images": ["a", "b"], "objects": [], "width": 1, "height": 1})",
+                 {"more than one path"});
+  EXPECT_EQ(read(R"({"images": ["a", "b"], "objects": [], "width": 1, "height": 1})", false)
+                .image_paths.size(),
+            2u);
   for (const char* width : {"0", "-32", "32.5", "\"32\"", "true", "null", "1e10"}) {
-    const std::string line = fmt::format(R"({{"images": ["a"], "objects": [], "width": {}, "height": 1}})", width);
+    const std::string line =
+        fmt::format(R"({{"images": ["a"], "objects": [], "width": {}, "height": 1}})", width);
     expect_refused(line, {"\"width\" is not a positive integer"});
   }
-  expect_refused(R"({"images": ["a"], "objects": {}, "width": 1, "height": 1})", {"\"objects\" is not a list"});
+  expect_refused(R"({"images": ["a"], "objects": {}, "width": 1, "height": 1})",
+                 {"\"objects\" is not a list"});
 }
 
 TEST(ReadRecord, RefusesWrongDescriptions) {
   expect_object_refused(R"({"desc": 3, "bbox_2d": [1, 2, 3, 4]})", {"not a string"});
   expect_object_refused(R"({"desc": " \u00a0\t", "bbox_2d": [1, 2, 3, 4]})", {"blank"});
   for (const char* desc : {"a\\nb", "a\\tb", "a\\rb"}) {
-    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc), {"line break or a tab"});
+    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc),
+                          {"line break or a tab"});
   }
   for (const char* desc : {"a\\b\u0307x", "a\\u001b[31m", "a\\u0000b"}) {
-    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc), {"control character"});
+    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc),
+                          {"control character"});
   }
   for (const char* desc : {"<|im_end|>", "a <|coord_5|> b", "<<think>"}) {
-    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc), {"added token"});
+    expect_object_refused(fmt::format(R"({{"desc": "{}", "bbox_2d": [1, 2, 3, 4]}})", desc),
+                          {"added token"});
   }
   expect_refused(record(R"([{"desc": "\ud800", "bbox_2d": [1, 2, 3, 4]}])"), {"not valid JSON"});
-  EXPECT_EQ(read(record(R"([{"desc": "<|im_en", "bbox_2d": [1, 2, 3, 4]}])")).objects[0].desc, "<|im_en");
+  EXPECT_EQ(read(record(R"([{"desc": "<|im_en", "bbox_2d": [1, 2, 3, 4]}])")).objects[0].desc,
+            "<|im_en");
 }
 
 TEST(ReadRecord, TellsOfEveryObjectAndOfTheColumnWhereALineIsNoJson) {
   const std::string inverted = R"({"desc": "a", "bbox_2d": [9, 1, 2, 3]})";
-  const UserError two =
-      test::catch_user_error([&] { read(record(fmt::format(R"([{}, {{"desc": "", "poly": 3}}, {}])", inverted, inverted))); });
+  const UserError two = test::catch_user_error([&] {
+    read(record(fmt::format(R"([{}, {{"desc": "", "poly": 3}}, {}])", inverted, inverted)));
+  });
   ASSERT_EQ(two.problems().size(), 3u);
   EXPECT_EQ(two.problems()[2].where, "d.jsonl:7, object 3 (objects[2])");
-  EXPECT_EQ(test::catch_user_error([&] { read(R"({"images": ])"); }).problems()[0].where, "d.jsonl:7:12");
+  EXPECT_EQ(test::catch_user_error([&] { read(R"({"images": ])"); }).problems()[0].where,
+            "d.jsonl:7:12");
 }
 
 TEST(ReadRecord, RefusesAnyButOneGeometry) {
   expect_object_refused(R"({"desc": "a"})", {"no geometry"});
-  expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4], "poly": [1, 2, 3, 4, 5, 6]})", {"two geometries"});
+  expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4], "poly": [1, 2, 3, 4, 5, 6]})",
+                        {"two geometries"});
   expect_object_refused(R"({"desc": "a", "line": [1, 2, 3, 4]})", {"\"line\" is not supported"});
   expect_object_refused("7", {"not a JSON object"});
 }
 
 TEST(ReadRecord, RefusesWrongCoordinates) {
-  expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 2, 3, 1000]})", {"out of range", "1000", "convert pixels to bins", "width"});
+  expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 2, 3, 1000]})",
+                        {"out of range", "1000", "convert pixels to bins", "width"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [-1, 2, 3, 4]})", {"out of range"});
-  expect_object_refused(R"({"desc": "a", "bbox_2d": [10.5, 20.25, 30, 40]})", {"not an integer", "10.5", "convert pixels to bins"});
+  expect_object_refused(R"({"desc": "a", "bbox_2d": [10.5, 20.25, 30, 40]})",
+                        {"not an integer", "10.5", "convert pixels to bins"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [1e300, 2, 3, 4]})", {"out of range"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [null, 2, 3, 4]})", {"not a number"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [true, 2, 3, 4]})", {"not a number"});
-  for (const char* token : {"5", "<|coord_1000|>", "<|coord_05|>", "<|coord_|>", "<|coord_5|> ", "<|coord_-1|>", "<|coord_5"}) {
-    expect_object_refused(fmt::format(R"({{"desc": "a", "bbox_2d": ["{}", 2, 3, 4]}})", token), {"not a coord token"});
+  for (const char* token : {"5", "<|coord_1000|>", "<|coord_05|>", "<|coord_|>", "<|coord_5|> ",
+                            "<|coord_-1|>", "<|coord_5"}) {
+    expect_object_refused(fmt::format(R"({{"desc": "a", "bbox_2d": ["{}", 2, 3, 4]}})", token),
+                          {"not a coord token"});
   }
 }
 
@@ -167,8 +207,10 @@ TEST(ReadRecord, RefusesWrongShapes) {
   expect_object_refused(R"({"desc": "a", "bbox_2d": [[1, 2], [3, 4]]})", {"four coordinates"});
   expect_object_refused(R"({"desc": "a", "poly": "x"})", {"not a list"});
   expect_object_refused(R"({"desc": "a", "poly": []})", {"fewer than three"});
-  expect_object_refused(R"({"desc": "a", "poly": [1, 2, 3, 4]})", {"fewer than three", "2 vertices"});
-  expect_object_refused(R"({"desc": "a", "poly": [1, 2, 3, 4, 5, 6, 7]})", {"odd number", "7 values"});
+  expect_object_refused(R"({"desc": "a", "poly": [1, 2, 3, 4]})",
+                        {"fewer than three", "2 vertices"});
+  expect_object_refused(R"({"desc": "a", "poly": [1, 2, 3, 4, 5, 6, 7]})",
+                        {"odd number", "7 values"});
   expect_object_refused(R"({"desc": "a", "poly": [[1, 2], [3, 4], 5, 6]})", {"mixes"});
   expect_object_refused(R"({"desc": "a", "poly": [[1, 2, 3, 4, 5, 6]]})", {"not a pair"});
 }
@@ -179,7 +221,8 @@ RC_GTEST_PROP(ReadRecord, AnyDamageIsADataErrorOrAValidSample, ()) {
   const int num_edits = *rc::gen::inRange(1, 5);
   for (int i = 0; i < num_edits; ++i) {
     const auto position = *rc::gen::inRange<size_t>(0, line.size());
-    line[position] = *rc::gen::oneOf(rc::gen::arbitrary<char>(), rc::gen::elementOf(std::string("{}[]\",:0123456789.-eE")));
+    line[position] = *rc::gen::oneOf(rc::gen::arbitrary<char>(),
+                                     rc::gen::elementOf(std::string("{}[]\",:0123456789.-eE")));
   }
   try {
     for (const SceneObject& object : read(line).objects) {

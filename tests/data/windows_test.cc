@@ -26,7 +26,8 @@ std::vector<WindowPlan> one_epoch(WindowStream& stream) {
 std::vector<int64_t> samples_of(const std::vector<WindowPlan>& plans) {
   std::vector<int64_t> samples;
   for (const WindowPlan& plan : plans) {
-    for (const auto& micro_batch : plan.micro_batches) samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
+    for (const auto& micro_batch : plan.micro_batches)
+      samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
   }
   return samples;
 }
@@ -39,7 +40,8 @@ WindowOptions with_uneven_rows(WindowOptions options) {
     size_t next = 0, turn = static_cast<size_t>(epoch) * 4;
     while (next < order.size()) {
       const size_t end = std::min(next + kSizes[turn++ % 8], order.size());
-      rows.emplace_back(order.begin() + static_cast<long>(next), order.begin() + static_cast<long>(end));
+      rows.emplace_back(order.begin() + static_cast<long>(next),
+                        order.begin() + static_cast<long>(end));
       next = end;
     }
     return rows;
@@ -61,10 +63,13 @@ WindowOptions any_options() {
 
 TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
   WindowStream stream(
-      {.num_samples = 11, .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 4}, .shuffle = false});
+      {.num_samples = 11,
+       .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 4},
+       .shuffle = false});
   ASSERT_EQ(stream.windows_in_epoch(0), 2);
   const WindowPlan first = stream.next(), second = stream.next(), third = stream.next();
-  EXPECT_EQ(first.micro_batches, (std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_EQ(first.micro_batches,
+            (std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
   EXPECT_FALSE(first.is_partial || first.last_of_epoch);
   EXPECT_EQ(second.micro_batches, (std::vector<std::vector<int64_t>>{{8, 9}, {10}}));
   EXPECT_TRUE(second.is_partial && second.last_of_epoch);
@@ -74,12 +79,16 @@ TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
 }
 
 TEST(WindowStream, ASmallerLastMicroBatchAloneDoesNotMakeAWindowPartial) {
-  WindowStream stream({.num_samples = 5, .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 3}});
+  WindowStream stream(
+      {.num_samples = 5,
+       .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 3}});
   EXPECT_FALSE(stream.next().is_partial);
 }
 
 TEST(WindowStream, DropsTheLastMicroBatchOnRequest) {
-  WindowStream stream({.num_samples = 5, .batches = {.per_device_train_batch_size = 2, .drop_last = true}, .shuffle = false});
+  WindowStream stream({.num_samples = 5,
+                       .batches = {.per_device_train_batch_size = 2, .drop_last = true},
+                       .shuffle = false});
   EXPECT_EQ(samples_of(one_epoch(stream)), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
@@ -95,8 +104,12 @@ TEST(WindowStream, ShufflesEachEpochAnewBySeed) {
 }
 
 TEST(WindowStream, BatchSizesCutTheSameOrder) {
-  WindowStream fine({.num_samples = 30, .batches = {.per_device_train_batch_size = 1, .gradient_accumulation_steps = 6}});
-  WindowStream coarse({.num_samples = 30, .batches = {.per_device_train_batch_size = 3, .gradient_accumulation_steps = 2}});
+  WindowStream fine(
+      {.num_samples = 30,
+       .batches = {.per_device_train_batch_size = 1, .gradient_accumulation_steps = 6}});
+  WindowStream coarse(
+      {.num_samples = 30,
+       .batches = {.per_device_train_batch_size = 3, .gradient_accumulation_steps = 2}});
   EXPECT_EQ(samples_of({fine.next()}), samples_of({coarse.next()}));
 }
 
@@ -116,7 +129,8 @@ RC_GTEST_PROP(WindowStream, RanksTogetherSeeEverySampleOncePerEpoch, ()) {
   RC_ASSERT(seen == all);
   for (const auto& of_rank : plans) {
     RC_ASSERT(of_rank.size() == plans[0].size());
-    for (size_t i = 0; i < of_rank.size(); ++i) RC_ASSERT(of_rank[i].is_partial == plans[0][i].is_partial);
+    for (size_t i = 0; i < of_rank.size(); ++i)
+      RC_ASSERT(of_rank[i].is_partial == plans[0][i].is_partial);
   }
 }
 
@@ -132,7 +146,8 @@ RC_GTEST_PROP(WindowStream, RanksTakeTheMicroBatchesOfOneRankInTurn, ()) {
     for (const WindowPlan& whole : expected) {
       const WindowPlan plan = stream.next();
       std::vector<std::vector<int64_t>> mine;
-      for (size_t i = static_cast<size_t>(options.rank); i < whole.micro_batches.size(); i += static_cast<size_t>(options.world_size)) {
+      for (size_t i = static_cast<size_t>(options.rank); i < whole.micro_batches.size();
+           i += static_cast<size_t>(options.world_size)) {
         mine.push_back(whole.micro_batches[i]);
       }
       RC_ASSERT(plan.micro_batches == mine);
@@ -159,8 +174,10 @@ RC_GTEST_PROP(WindowStream, ContinuesFromASavedCursor, ()) {
 }
 
 TEST(WindowStream, ACutOfItsOwnMakesEpochsOfDifferentLength) {
-  WindowStream stream(with_uneven_rows({.num_samples = 9, .batches = {.per_device_train_batch_size = 2}, .shuffle = false}));
-  // Epoch 0 has rows of 1, 2, 3 and 3 samples, two of them in a window; epoch 1 of 2, 3, 1, 2 and 1.
+  WindowStream stream(with_uneven_rows(
+      {.num_samples = 9, .batches = {.per_device_train_batch_size = 2}, .shuffle = false}));
+  // Epoch 0 has rows of 1, 2, 3 and 3 samples, two of them in a window; epoch 1 of 2, 3, 1, 2
+  // and 1.
   EXPECT_EQ(stream.windows_in_epoch(1), 3);
   EXPECT_EQ(stream.windows_in_epoch(0), 2);
   EXPECT_EQ(stream.next().micro_batches, (std::vector<std::vector<int64_t>>{{0}, {1, 2}}));
@@ -198,13 +215,17 @@ TEST(WindowStream, ACutDrawsNoEpochThatIsNotAskedFor) {
 TEST(WindowStream, RefusesACursorOfOtherData) {
   const int64_t huge = std::numeric_limits<int64_t>::max();
   WindowStream stream({.num_samples = 10});
-  for (const WindowCursor& cursor : {WindowCursor{0, 10, 10}, WindowCursor{-1, 0, -10}, WindowCursor{1, 0, 9}, WindowCursor{0, -1, -1},
-                                     WindowCursor{huge, 0, huge}, WindowCursor{0, 3, huge}, WindowCursor{huge / 2, 5, 5}}) {
+  for (const WindowCursor& cursor :
+       {WindowCursor{0, 10, 10}, WindowCursor{-1, 0, -10}, WindowCursor{1, 0, 9},
+        WindowCursor{0, -1, -1}, WindowCursor{huge, 0, huge}, WindowCursor{0, 3, huge},
+        WindowCursor{huge / 2, 5, 5}}) {
     EXPECT_EQ(test::catch_user_error([&] { stream.seek(cursor); }).kind(), ErrorKind::kData);
   }
-  WindowStream uneven(with_uneven_rows({.num_samples = 9, .batches = {.per_device_train_batch_size = 2}}));
+  WindowStream uneven(
+      with_uneven_rows({.num_samples = 9, .batches = {.per_device_train_batch_size = 2}}));
   for (const WindowCursor& cursor :
-       {WindowCursor{0, 2, 2}, WindowCursor{1, 0, 3}, WindowCursor{1, 3, 5}, WindowCursor{huge, 0, 4}, WindowCursor{2, 0, 4}}) {
+       {WindowCursor{0, 2, 2}, WindowCursor{1, 0, 3}, WindowCursor{1, 3, 5},
+        WindowCursor{huge, 0, 4}, WindowCursor{2, 0, 4}}) {
     EXPECT_EQ(test::catch_user_error([&] { uneven.seek(cursor); }).kind(), ErrorKind::kData);
   }
   uneven.seek({1, 2, 4});
@@ -213,7 +234,8 @@ TEST(WindowStream, RefusesACursorOfOtherData) {
 
 TEST(WindowStream, RefusesOptionsOutOfRange) {
   const auto refused = [](const WindowOptions& options) {
-    EXPECT_EQ(test::catch_user_error([&] { WindowStream stream(options); }).kind(), ErrorKind::kConfig);
+    EXPECT_EQ(test::catch_user_error([&] { WindowStream stream(options); }).kind(),
+              ErrorKind::kConfig);
   };
   refused({.num_samples = 0});
   refused({.num_samples = 4, .batches = {.per_device_train_batch_size = 0}});

@@ -33,7 +33,8 @@ Window window_of(test::RecordedStage2& stage2, int64_t num_rows) {
 int64_t waits_of_step(int64_t num_rows, const std::function<void(const at::Tensor&)>& in_row = {}) {
   test::RecordedStage2 stage2;
   MStep& mstep = stage2.mstep(1e-4, test::pretend_device());
-  if (in_row) stage2.watch_rows([&](const PackedRow&) { in_row(stage2.parameters().front().detach()); });
+  if (in_row)
+    stage2.watch_rows([&](const PackedRow&) { in_row(stage2.parameters().front().detach()); });
   const Window window = window_of(stage2, num_rows);
   EXPECT_EQ(window.rows.size(), static_cast<size_t>(num_rows));
   MetricsBag metrics;
@@ -42,11 +43,16 @@ int64_t waits_of_step(int64_t num_rows, const std::function<void(const at::Tenso
 
 /// Waits of answering the golden prompts with `num_tokens` tokens each.
 int64_t waits_of_answers(const std::string& backend, int num_tokens) {
-  static const auto model = Model::load(test::source_path("tests/golden/rollout_model"), {.device = test::pretend_device()});
-  const auto golden = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
-  const auto engine =
-      make_engine(backend, {.model = model, .tokenizer = test::rollout_model().tokenizer, .pixels = test::synthetic_pixels, .vllm = {}},
-                  {{.max_new_tokens = num_tokens, .batch_size = 8}});
+  static const auto model = Model::load(test::source_path("tests/golden/rollout_model"),
+                                        {.device = test::pretend_device()});
+  const auto golden =
+      test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
+  const auto engine = make_engine(backend,
+                                  {.model = model,
+                                   .tokenizer = test::rollout_model().tokenizer,
+                                   .pixels = test::synthetic_pixels,
+                                   .vllm = {}},
+                                  {{.max_new_tokens = num_tokens, .batch_size = 8}});
   std::vector<Rollout> rollouts;
   engine->sync_weights(0);
   const int64_t waits = traffic_of([&] { rollouts = engine->generate(golden.prompts, {}); }).waits;
@@ -65,8 +71,12 @@ TEST(DeviceBudget, AnOptimizerStepWaitsTwiceHoweverManyRowsItHas) {
 }
 
 TEST(DeviceBudget, APlantedItemIsCountedAndAPlantedMissingTransferIsRefused) {
-  EXPECT_EQ(waits_of_step(3, [](const at::Tensor& parameter) { parameter.sum().item<double>(); }), 5);
-  EXPECT_THROW(waits_of_step(1, [](const at::Tensor& parameter) { parameter.index_select(0, at::arange(1)); }), c10::Error);
+  EXPECT_EQ(waits_of_step(3, [](const at::Tensor& parameter) { parameter.sum().item<double>(); }),
+            5);
+  EXPECT_THROW(
+      waits_of_step(1,
+                    [](const at::Tensor& parameter) { parameter.index_select(0, at::arange(1)); }),
+      c10::Error);
 }
 
 TEST(DeviceBudget, ADecodingStepWaitsOnce) {

@@ -17,7 +17,8 @@ namespace {
 
 std::atomic<int64_t> num_calls{0};
 
-/// One head of one segment, float32: rows of queries [Q, D] and keys [K, D], and where they come from.
+/// One head of one segment, float32: rows of queries [Q, D] and keys [K, D], and where they come
+/// from.
 struct Head {
   at::Tensor q, k, v;
   int64_t first_q = 0, first_k = 0, q_head = 0, k_head = 0;
@@ -50,14 +51,16 @@ void for_heads(const Rows& rows, const std::function<void(const Head&)>& work) {
   for (int64_t s = 0; s + 1 < rows.begins_q.numel(); ++s, ++from_q, ++from_k) {
     for (int64_t h = 0; h < rows.q.size(1) && from_q[0] < from_q[1]; ++h) {
       const int64_t g = h / group;
-      work({part(rows.q, h, from_q), part(rows.k, g, from_k), part(rows.v, g, from_k), from_q[0], from_k[0], h, g, rows.is_causal});
+      work({part(rows.q, h, from_q), part(rows.k, g, from_k), part(rows.v, g, from_k), from_q[0],
+            from_k[0], h, g, rows.is_causal});
     }
   }
 }
 
 void check_longest(const at::Tensor& begins, const c10::IValue& longest) {
   const at::Tensor lens = begins.diff();
-  TORCH_CHECK(begins.scalar_type() == at::kInt && lens.min().item<int64_t>() > 0, "cumulative lengths");
+  TORCH_CHECK(begins.scalar_type() == at::kInt && lens.min().item<int64_t>() > 0,
+              "cumulative lengths");
   TORCH_CHECK(lens.max().item<int64_t>() == longest.toSymInt().expect_int(), "the longest of them");
 }
 
@@ -65,31 +68,41 @@ std::vector<c10::IValue> arguments_of(const c10::OperatorHandle& op, torch::jit:
   return torch::jit::pop(*stack, op.schema().arguments().size());
 }
 
-// Boxed, because releases of torch append arguments: query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, …
+// Boxed, because releases of torch append arguments: query, key, value, cum_seq_q, cum_seq_k,
+// max_q, max_k, dropout_p, is_causal, …
 void forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::vector<c10::IValue> arguments = arguments_of(op, stack);
   const auto tensor = [&](size_t i) { return seen_by_host(arguments[i].toTensor()); };
-  const at::Tensor q = tensor(0), k = tensor(1), v = tensor(2), begins_q = tensor(3), begins_k = tensor(4);
+  const at::Tensor q = tensor(0), k = tensor(1), v = tensor(2), begins_q = tensor(3),
+                   begins_k = tensor(4);
   ++num_calls;
   check_longest(begins_q, arguments[5]);
   check_longest(begins_k, arguments[6]);
   at::Tensor out = at::zeros(q.sizes(), at::kFloat);
   for_heads({q, k, v, begins_q, begins_k, arguments[8].toBool()}, [&](const Head& head) {
-    out.narrow(0, head.first_q, head.q.size(0)).select(1, head.q_head).copy_(at::mm(head.probabilities_QK(), head.v));
+    out.narrow(0, head.first_q, head.q.size(0))
+        .select(1, head.q_head)
+        .copy_(at::mm(head.probabilities_QK(), head.v));
   });
   stack->push_back(given_to_device(out.to(q.scalar_type())));
   for (int i = 0; i < 4; ++i) stack->push_back(given_to_device(at::zeros({1})));
 }
 
-// grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, …
+// grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
+// is_causal, …
 void backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::vector<c10::IValue> arguments = arguments_of(op, stack);
   const auto tensor = [&](size_t i) { return seen_by_host(arguments[i].toTensor()); };
   const at::Tensor gradient = tensor(0), q = tensor(1), k = tensor(2), v = tensor(3);
-  at::Tensor grad_q = at::zeros(q.sizes(), at::kFloat), grad_k = at::zeros(k.sizes(), at::kFloat), grad_v = at::zeros_like(grad_k);
+  at::Tensor grad_q = at::zeros(q.sizes(), at::kFloat), grad_k = at::zeros(k.sizes(), at::kFloat),
+             grad_v = at::zeros_like(grad_k);
   for_heads({q, k, v, tensor(6), tensor(7), arguments[11].toBool()}, [&](const Head& head) {
-    const auto of_queries = [&](const at::Tensor& x) { return x.narrow(0, head.first_q, head.q.size(0)).select(1, head.q_head); };
-    const auto of_keys = [&](const at::Tensor& x) { return x.narrow(0, head.first_k, head.k.size(0)).select(1, head.k_head); };
+    const auto of_queries = [&](const at::Tensor& x) {
+      return x.narrow(0, head.first_q, head.q.size(0)).select(1, head.q_head);
+    };
+    const auto of_keys = [&](const at::Tensor& x) {
+      return x.narrow(0, head.first_k, head.k.size(0)).select(1, head.k_head);
+    };
     const at::Tensor d_out = of_queries(gradient).to(at::kFloat);
     const at::Tensor p = head.probabilities_QK(), d_p = at::mm(d_out, head.v.t());
     const at::Tensor d_scores = p * (d_p - (d_p * p).sum(-1, true)) * head.scale();
@@ -97,7 +110,8 @@ void backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     of_keys(grad_k).add_(at::mm(d_scores.t(), head.q));
     of_keys(grad_v).add_(at::mm(p.t(), d_out));
   });
-  for (const at::Tensor& x : {grad_q, grad_k, grad_v}) stack->push_back(given_to_device(x.to(q.scalar_type())));
+  for (const at::Tensor& x : {grad_q, grad_k, grad_v})
+    stack->push_back(given_to_device(x.to(q.scalar_type())));
 }
 
 }  // namespace
@@ -106,7 +120,8 @@ int64_t num_flash_calls() { return num_calls; }
 
 void give_flash_to_pretend_device() {
   pretend_device();
-  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__,
+                             __LINE__);
   aten.impl("_flash_attention_forward", torch::CppFunction::makeFromBoxedFunction<&forward>());
   aten.impl("_flash_attention_backward", torch::CppFunction::makeFromBoxedFunction<&backward>());
 }

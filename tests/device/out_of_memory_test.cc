@@ -28,7 +28,8 @@ Problem told_in(const std::string& phase, const std::string& backend = "hf") {
   Problem problem;
   alone().enter("start");
   try {
-    run_training(load_config(config, {"training.output_dir=" + program.dir().file("out")}), test::kPretendName, terminal);
+    run_training(load_config(config, {"training.output_dir=" + program.dir().file("out")}),
+                 test::kPretendName, terminal);
     ADD_FAILURE() << "nothing is allocated in the phase " << phase;
   } catch (const UserError& error) {
     problem = error.problems().front();
@@ -44,10 +45,11 @@ Problem told_in(const std::string& phase, const std::string& backend = "hf") {
 
 TEST(DeviceOutOfMemory, NamesThePhaseWhatWasAskedForAndWhatToLower) {
   test::pretend_device();
-  const std::pair<const char*, const char*> wanted[] = {{"start", "model.torch_dtype: bfloat16"},
-                                                        {"rollout", "native.max_num_seqs"},
-                                                        {"update", "training.gradient_checkpointing: true"},
-                                                        {"evaluate", "max_new_tokens"}};
+  const std::pair<const char*, const char*> wanted[] = {
+      {"start", "model.torch_dtype: bfloat16"},
+      {"rollout", "native.max_num_seqs"},
+      {"update", "training.gradient_checkpointing: true"},
+      {"evaluate", "max_new_tokens"}};
   for (const auto& [phase, lower] : wanted) {
     SCOPED_TRACE(phase);
     const Problem problem = told_in(phase);
@@ -56,7 +58,8 @@ TEST(DeviceOutOfMemory, NamesThePhaseWhatWasAskedForAndWhatToLower) {
     EXPECT_THAT(problem.what, HasSubstr("has a total capacity of"));
     EXPECT_THAT(problem.fix, HasSubstr(lower));
   }
-  EXPECT_THAT(told_in("rollout", "native").what, HasSubstr("Tried to allocate")) << "its cache has a message of its own";
+  EXPECT_THAT(told_in("rollout", "native").what, HasSubstr("Tried to allocate"))
+      << "its cache has a message of its own";
 }
 
 }  // namespace rematch

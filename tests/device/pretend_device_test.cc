@@ -43,9 +43,11 @@ TEST(PretendDevice, RefusesWhatIsLeftOnTheCpu) {
   EXPECT_THROW(at::embedding(there, at::arange(2)), c10::Error) << "an index";
   EXPECT_THROW(there.index_copy(0, at::arange(4), there), c10::Error) << "an index";
   EXPECT_THROW(at::cat({there, here}), c10::Error) << "a list";
-  EXPECT_THROW(at::mm(there, there).index_select(0, at::zeros({}, at::kLong)), c10::Error) << "a scalar where it is no number";
+  EXPECT_THROW(at::mm(there, there).index_select(0, at::zeros({}, at::kLong)), c10::Error)
+      << "a scalar where it is no number";
   EXPECT_EQ(at::add(there, 2.0).sum().item<double>(), 48);
-  EXPECT_EQ(at::mul(there, at::full({}, 3.0)).sum().item<double>(), 48) << "a scalar beside numbers";
+  EXPECT_EQ(at::mul(there, at::full({}, 3.0)).sum().item<double>(), 48)
+      << "a scalar beside numbers";
 }
 
 TEST(PretendDeviceDeathTest, APointerThatTheHostFollowsEndsTheProcess) {
@@ -65,7 +67,11 @@ TEST(PretendDevice, CountsEveryWait) {
   EXPECT_EQ(waits([&] { at::ones({4}).to(kDevice); }), 1);
   EXPECT_EQ(waits([&] { at::equal(there, there); }), 1);
   EXPECT_EQ(waits([&] { at::nonzero(there); }), 1);
-  EXPECT_EQ(waits([&] { at::cumsum(at::cat({there + 1, at::zeros_like(there)}).view({2, 4}).select(0, 1).clone(), 0); }), 0);
+  EXPECT_EQ(waits([&] {
+              at::cumsum(
+                  at::cat({there + 1, at::zeros_like(there)}).view({2, 4}).select(0, 1).clone(), 0);
+            }),
+            0);
 }
 
 TEST(Upload, QueuesACopyOnADeviceAndIsTheTensorItselfOnTheCpu) {

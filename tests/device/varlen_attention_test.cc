@@ -1,4 +1,5 @@
-// Attention by cumulative lengths on a device that has it (tests/device/flash_reference.h), and who chooses it.
+// Attention by cumulative lengths on a device that has it (tests/device/flash_reference.h), and who
+// chooses it.
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -24,35 +25,44 @@ at::Device device() {
 // Rows [T, heads, 16] of three inputs, four query heads for two of keys.
 std::vector<at::Tensor> inputs(int64_t num_rows, at::ScalarType dtype) {
   const auto ramp = [&](int64_t heads, double phase) {
-    return at::sin(at::arange(num_rows * heads * 16, at::kDouble) * 0.731 + phase).view({num_rows, heads, 16}).to(dtype);
+    return at::sin(at::arange(num_rows * heads * 16, at::kDouble) * 0.731 + phase)
+        .view({num_rows, heads, 16})
+        .to(dtype);
   };
   return {ramp(4, 0.1), ramp(2, 1.7), ramp(2, 2.9)};
 }
 
 // The output and the gradients of its sum of squares.
-std::vector<at::Tensor> with_gradients(const std::function<at::Tensor(const std::vector<at::Tensor>&)>& attend,
-                                       const std::vector<at::Tensor>& values, const at::Device& where) {
+std::vector<at::Tensor> with_gradients(
+    const std::function<at::Tensor(const std::vector<at::Tensor>&)>& attend,
+    const std::vector<at::Tensor>& values, const at::Device& where) {
   std::vector<at::Tensor> leaves;
   for (const at::Tensor& value : values) leaves.push_back(value.to(where).requires_grad_());
   const at::Tensor out = attend(leaves);
-  std::vector<at::Tensor> results = torch::autograd::grad({out.to(at::kFloat).square().sum()}, leaves);
+  std::vector<at::Tensor> results =
+      torch::autograd::grad({out.to(at::kFloat).square().sum()}, leaves);
   results.push_back(out.detach());
   for (at::Tensor& result : results) result = result.cpu().to(at::kFloat);
   return results;
 }
 
-void expect_near(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& wanted, double tolerance) {
+void expect_near(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& wanted,
+                 double tolerance) {
   for (size_t i = 0; i < wanted.size(); ++i) {
-    EXPECT_LE((found[i] - wanted[i]).abs().max().item<double>(), tolerance * wanted[i].abs().max().item<double>()) << i;
+    EXPECT_LE((found[i] - wanted[i]).abs().max().item<double>(),
+              tolerance * wanted[i].abs().max().item<double>())
+        << i;
   }
 }
 
 // Logits of a recorded row with images.
-at::Tensor logits_of(const std::string& model_dir, const std::string& row, at::ScalarType dtype, const at::Device& where) {
+at::Tensor logits_of(const std::string& model_dir, const std::string& row, at::ScalarType dtype,
+                     const at::Device& where) {
   const at::NoGradGuard no_grad;
   const auto model = Model::load(model_dir, {.dtype = dtype, .device = where});
   const test::OracleAnswers answers(model_dir);
-  const at::Tensor hidden_TH = model->forward_TH(answers.row(row), model->encode_images(answers.images(row, model->description())));
+  const at::Tensor hidden_TH = model->forward_TH(
+      answers.row(row), model->encode_images(answers.images(row, model->description())));
   return model->head_KV(hidden_TH).cpu().to(at::kFloat);
 }
 
@@ -70,7 +80,9 @@ TEST(ChooseAttention, TakesCumulativeLengthsForBfloat16OnAGpuThatHasFlashAttenti
   const at::Device gpu(at::kCUDA, 1);
   const auto yes = [](const at::Device&) { return true; };
   const auto no = [](const at::Device&) { return false; };
-  const auto never = [](const at::Device&) -> bool { throw std::runtime_error("asked for nothing"); };
+  const auto never = [](const at::Device&) -> bool {
+    throw std::runtime_error("asked for nothing");
+  };
   using enum AttentionKernel;
   for (const int64_t head_dim : {64, 72, 80, 128}) {
     EXPECT_EQ(choose_attention({gpu, at::kBFloat16, head_dim}, yes), kVarlen) << head_dim;
@@ -78,30 +90,38 @@ TEST(ChooseAttention, TakesCumulativeLengthsForBfloat16OnAGpuThatHasFlashAttenti
     EXPECT_EQ(choose_attention({gpu, at::kFloat, head_dim}, never), kGroups);
     EXPECT_EQ(choose_attention({at::kCPU, at::kBFloat16, head_dim}, never), kGroups);
   }
-  for (const int64_t head_dim : {0, 12, 136}) EXPECT_EQ(choose_attention({gpu, at::kBFloat16, head_dim}, never), kGroups) << head_dim;
+  for (const int64_t head_dim : {0, 12, 136})
+    EXPECT_EQ(choose_attention({gpu, at::kBFloat16, head_dim}, never), kGroups) << head_dim;
 }
 
 TEST(ChooseAttention, TriesTheDeviceAndSaysWhatItFound) {
   EXPECT_EQ(choose_attention({device(), at::kBFloat16, 16}), AttentionKernel::kVarlen);
   EXPECT_EQ(describe_attention(device(), at::kBFloat16, {128, 100}),
-            "flash attention by cumulative lengths for heads of 128, SDPA by groups of lengths for heads of 100");
-  EXPECT_EQ(describe_attention(at::kCPU, at::kFloat, {128}), "SDPA by groups of lengths for heads of 128");
+            "flash attention by cumulative lengths for heads of 128, SDPA by groups of lengths for "
+            "heads of 100");
+  EXPECT_EQ(describe_attention(at::kCPU, at::kFloat, {128}),
+            "SDPA by groups of lengths for heads of 128");
 }
 
 TEST_F(VarlenAttention, EqualsTheGroupsForwardAndBackward) {
   for (const bool is_causal : {true, false}) {
-    const auto by_groups = [&](const std::vector<at::Tensor>& x) { return SegmentAttention(kLens, is_causal).attend(x[0], x[1], x[2]); };
+    const auto by_groups = [&](const std::vector<at::Tensor>& x) {
+      return SegmentAttention(kLens, is_causal).attend(x[0], x[1], x[2]);
+    };
     const auto by_lengths = [&](const std::vector<at::Tensor>& x) {
       const SegmentBounds bounds = SegmentBounds::of({5, 1, 9, 9, 3}, device());
       return varlen_attention(x[0], x[1], x[2], bounds, bounds, is_causal);
     };
     const std::vector<at::Tensor> x = inputs(27, at::kFloat);
-    expect_near(with_gradients(by_lengths, x, device()), with_gradients(by_groups, x, at::kCPU), 1e-5);
+    expect_near(with_gradients(by_lengths, x, device()), with_gradients(by_groups, x, at::kCPU),
+                1e-5);
   }
 }
 
 TEST_F(VarlenAttention, IsWhatARowInBfloat16GoesThrough) {
-  const auto attend = [](const std::vector<at::Tensor>& x) { return VarlenCausalAttention(kLens).attend(0, x[0], x[1], x[2]); };
+  const auto attend = [](const std::vector<at::Tensor>& x) {
+    return VarlenCausalAttention(kLens).attend(0, x[0], x[1], x[2]);
+  };
   const std::vector<at::Tensor> x = inputs(27, at::kBFloat16);
   expect_near(with_gradients(attend, x, device()), with_gradients(attend, x, at::kCPU), 2e-2);
 }
@@ -122,37 +142,48 @@ TEST_F(VarlenAttention, CarriesWholeModels) {
   for (const std::string& model_dir : {test::tiny_tied(), test::windows_tied()}) {
     const ModelDescription parts = describe_model(model_dir);
     const at::Tensor wanted = logits_of(model_dir, "two_images", at::kFloat, at::kCPU);
-    ASSERT_EQ(choose_attention({device(), at::kBFloat16, parts.text.head_dim}), AttentionKernel::kVarlen);
+    ASSERT_EQ(choose_attention({device(), at::kBFloat16, parts.text.head_dim}),
+              AttentionKernel::kVarlen);
     const int64_t before = test::num_flash_calls();
     const at::Tensor found = logits_of(model_dir, "two_images", at::kBFloat16, device());
     const bool in_tower = parts.vision.head_dim() % 8 == 0;
-    EXPECT_EQ(test::num_flash_calls() - before, parts.text.num_layers() + (in_tower ? std::ssize(parts.vision.blocks) : 0)) << model_dir;
-    EXPECT_LE((found - wanted).norm().item<double>(), 0.05 * wanted.norm().item<double>()) << model_dir;
+    EXPECT_EQ(test::num_flash_calls() - before,
+              parts.text.num_layers() + (in_tower ? std::ssize(parts.vision.blocks) : 0))
+        << model_dir;
+    EXPECT_LE((found - wanted).norm().item<double>(), 0.05 * wanted.norm().item<double>())
+        << model_dir;
   }
 }
 
 TEST_F(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
   const std::vector<at::Tensor> x = inputs(9, at::kFloat);
   const at::Tensor q = x[0].narrow(0, 0, 4);
-  const at::Tensor mask = at::zeros({1, 1, 4, 9}).masked_fill(at::ones({4, 9}, at::kBool).triu(6), -INFINITY);
+  const at::Tensor mask =
+      at::zeros({1, 1, 4, 9}).masked_fill(at::ones({4, 9}, at::kBool).triu(6), -INFINITY);
   const auto batched = [](const at::Tensor& rows) { return rows.transpose(0, 1).unsqueeze(0); };
-  const at::Tensor wanted = masked_attention(batched(q), batched(x[1]), batched(x[2]), mask)[0].transpose(0, 1);
-  const at::Tensor found = varlen_attention(q.to(device()), x[1].to(device()), x[2].to(device()), SegmentBounds::of({4}, device()),
-                                            SegmentBounds::of({9}, device()), true);
+  const at::Tensor wanted =
+      masked_attention(batched(q), batched(x[1]), batched(x[2]), mask)[0].transpose(0, 1);
+  const at::Tensor found =
+      varlen_attention(q.to(device()), x[1].to(device()), x[2].to(device()),
+                       SegmentBounds::of({4}, device()), SegmentBounds::of({9}, device()), true);
   EXPECT_LT((found.cpu() - wanted).abs().max().item<double>(), 1e-5);
 }
 
-// Two prompts in two steps; in the second one of them goes on with several rows, the other with one.
+// Two prompts in two steps; in the second one of them goes on with several rows, the other with
+// one.
 TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
-  const auto model_on = [](const at::Device& where) { return Model::load(test::tiny_tied(), {.dtype = at::kBFloat16, .device = where}); };
+  const auto model_on = [](const at::Device& where) {
+    return Model::load(test::tiny_tied(), {.dtype = at::kBFloat16, .device = where});
+  };
   const auto here = model_on(at::kCPU);
   const test::StepPrompt a(*here, 30, {1, 4, 6}, 1), b(*here, 8, {0, 0, 0}, 2);
   const std::vector<int32_t> blocks_a{2, 0, 5}, blocks_b{4};
   const auto logits_of = [&](StepRunner& runner) {
     runner.reserve({.num_blocks = 6, .block_len = 16}, 64);
     std::vector<float> logits;
-    for (const Step& step : {test::make_step({{&a, 0, 20, blocks_a}, {&b, 0, 7, blocks_b}}),
-                             test::make_step({{&a, 20, a.length(), blocks_a}, {&b, 7, 8, blocks_b}})}) {
+    for (const Step& step :
+         {test::make_step({{&a, 0, 20, blocks_a}, {&b, 0, 7, blocks_b}}),
+          test::make_step({{&a, 20, a.length(), blocks_a}, {&b, 7, 8, blocks_b}})}) {
       const std::span<float> found = runner.forward(step);
       logits.insert(logits.end(), found.begin(), found.end());
     }
@@ -162,7 +193,8 @@ TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
   ASSERT_EQ(choose_attention({device(), at::kBFloat16, 16}), AttentionKernel::kVarlen);
   const int64_t before = test::num_flash_calls();
   const at::Tensor found = logits_of(*make_aten_runner(model_on(device())));
-  EXPECT_EQ(test::num_flash_calls() - before, 2 * here->description().text.num_layers()) << "one for all prompts of a step";
+  EXPECT_EQ(test::num_flash_calls() - before, 2 * here->description().text.num_layers())
+      << "one for all prompts of a step";
   EXPECT_LE((found - wanted).norm().item<double>(), 0.03 * wanted.norm().item<double>());
 }
 

@@ -11,7 +11,8 @@ namespace rematch {
 namespace {
 
 Rgb pixel(const Image& image, int x, int y) {
-  const size_t at = (static_cast<size_t>(y) * static_cast<size_t>(image.width_px) + static_cast<size_t>(x)) * 3;
+  const size_t at =
+      (static_cast<size_t>(y) * static_cast<size_t>(image.width_px) + static_cast<size_t>(x)) * 3;
   return {image.rgb[at], image.rgb[at + 1], image.rgb[at + 2]};
 }
 
@@ -61,17 +62,21 @@ TEST(Draw, EveryLetterOfLatinOneAndExtendedAHasAShapeOfItsOwn) {
   std::map<std::vector<unsigned>, char32_t> shapes;
   const auto shape_of = [](char32_t code_point) {
     std::vector<unsigned> rows;
-    for (int row = -kGlyphRise; row < kGlyphHeight; ++row) rows.push_back(glyph_row(code_point, row));
+    for (int row = -kGlyphRise; row < kGlyphHeight; ++row)
+      rows.push_back(glyph_row(code_point, row));
     return rows;
   };
   const std::vector<unsigned> hollow = shape_of(U'猫');
-  for (char32_t code_point = U'!'; code_point <= 0x17F; code_point = code_point == U'~' ? 0xA1 : code_point + 1) {
-    if (code_point == 0xAD || code_point == 0x110) continue;  // the soft hyphen is a hyphen; Đ looks like Ð
+  for (char32_t code_point = U'!'; code_point <= 0x17F;
+       code_point = code_point == U'~' ? 0xA1 : code_point + 1) {
+    // the soft hyphen is a hyphen; Đ looks like Ð
+    if (code_point == 0xAD || code_point == 0x110) continue;
     const std::vector<unsigned> shape = shape_of(code_point);
     for (const unsigned dots : shape) EXPECT_LT(dots, 1u << kGlyphWidth);
     EXPECT_NE(shape, hollow) << static_cast<uint32_t>(code_point);
     const auto [same, is_new] = shapes.emplace(shape, code_point);
-    EXPECT_TRUE(is_new) << static_cast<uint32_t>(code_point) << " looks like " << static_cast<uint32_t>(same->second);
+    EXPECT_TRUE(is_new) << static_cast<uint32_t>(code_point) << " looks like "
+                        << static_cast<uint32_t>(same->second);
   }
 }
 
@@ -81,7 +86,8 @@ TEST(Draw, ALabelHasRoomForItsAccents) {
   EXPECT_EQ(text_rise("École", 2), 2 * kGlyphRise);
   const auto label_rows = [](const char* label) {
     const Canvas panel =
-        scene_panel(Canvas(100, 100, kInk).image(), {{{GeometryKind::kBbox2d, {500, 500, 900, 900}}, label, kTruthColor}}, 100);
+        scene_panel(Canvas(100, 100, kInk).image(),
+                    {{{GeometryKind::kBbox2d, {500, 500, 900, 900}}, label, kTruthColor}}, 100);
     int rows = 0;
     for (int y = 0; y < 50; ++y) rows += pixel(panel.image(), 50, y) == kTruthColor;
     return rows;
@@ -91,7 +97,8 @@ TEST(Draw, ALabelHasRoomForItsAccents) {
 
 TEST(Draw, BoxesStandWhereTheirBinsSay) {
   const Canvas panel =
-      scene_panel(Canvas(100, 50, kWhite).image(), {{{GeometryKind::kBbox2d, {500, 200, 900, 800}}, "", kTruthColor}}, 200);
+      scene_panel(Canvas(100, 50, kWhite).image(),
+                  {{{GeometryKind::kBbox2d, {500, 200, 900, 800}}, "", kTruthColor}}, 200);
   EXPECT_EQ(panel.width_px(), 200);
   EXPECT_EQ(panel.height_px(), 100);
   EXPECT_EQ(pixel(panel.image(), 100, 50), kTruthColor);
@@ -108,7 +115,9 @@ TEST(Draw, ShrinkingTakesMeans) {
 
 TEST(Draw, ASheetHoldsAllPanels) {
   std::vector<std::pair<std::string, Canvas>> panels;
-  for (int i = 0; i < 5; ++i) panels.emplace_back("a caption that is much longer than the panel is wide", Canvas(50, 20 + i, kInk));
+  for (int i = 0; i < 5; ++i)
+    panels.emplace_back("a caption that is much longer than the panel is wide",
+                        Canvas(50, 20 + i, kInk));
   const Canvas sheet = sheet_of(panels, 3);
   EXPECT_EQ(sheet.width_px(), 10 + 3 * 60);
   EXPECT_GT(sheet.height_px(), 2 * 20);

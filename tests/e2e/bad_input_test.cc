@@ -1,4 +1,5 @@
-// Every mistake a user can make ends in four lines that say what, where and how to mend it, and in the right exit code.
+// Every mistake a user can make ends in four lines that say what, where and how to mend it, and in
+// the right exit code.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,7 +17,9 @@ void expect_error(const test::ProcessResult& result, int exit_code, const std::s
   EXPECT_NE(result.err.find(expected), std::string::npos) << result.err;
 }
 
-test::ProcessResult train(const test::Program& program, const std::string& lines) { return program.run("train " + program.config(lines)); }
+test::ProcessResult train(const test::Program& program, const std::string& lines) {
+  return program.run("train " + program.config(lines));
+}
 
 // A JSONL with one bad record, next to the golden images.
 test::ProcessResult train_on(const std::string& record) {
@@ -44,7 +47,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 TEST(BadInput, MisspeltKeysAreAllNamedTogether) {
   test::Program program;
-  const test::ProcessResult result = train(program, "training: {learning_rte: 1}\ncustom: {objct_ordering: sorted}\n");
+  const test::ProcessResult result =
+      train(program, "training: {learning_rte: 1}\ncustom: {objct_ordering: sorted}\n");
   expect_error(result, 2, "learning_rate");
   expect_error(result, 2, "object_ordering");
 }
@@ -74,57 +78,77 @@ TEST(BadInput, AHubIdNamesTheDownloadCommand) {
 // spec: vllm-10
 TEST(BadInput, TheVllmBackendFailsFastWithTheMitigation) {
   test::Program program;
-  expect_error(train(program, "custom: {extra: {rollout_matching: {rollout_backend: vllm}}}\n"), 4, "rollout_backend: hf");
+  expect_error(train(program, "custom: {extra: {rollout_matching: {rollout_backend: vllm}}}\n"), 4,
+               "rollout_backend: hf");
 }
 
 TEST(BadInput, RanksWithoutALauncherAreRefused) {
   test::Program program;
   const std::string config = program.config();
   const auto run = [&](const std::string& command) {
-    return test::run_command("cd " + program.dir().path() + " && WORLD_SIZE=4 RANK=0 " + test::binary_path("bin/rematch") + command +
-                             config);
+    return test::run_command("cd " + program.dir().path() + " && WORLD_SIZE=4 RANK=0 " +
+                             test::binary_path("bin/rematch") + command + config);
   };
   expect_error(run(" train "), 4, "MASTER_ADDR");
   expect_error(run(" eval "), 4, "MASTER_ADDR");
   expect_error(run(" rollout "), 4, "WORLD_SIZE");
-  expect_error(program.run("launch --nproc 2 rollout " + config), 2, "launch starts `train` and `eval` only");
+  expect_error(program.run("launch --nproc 2 rollout " + config), 2,
+               "launch starts `train` and `eval` only");
 }
 
 TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {
   expect_error(train_on("{broken"), 3, "bad.jsonl:1");
-  expect_error(train_on(R"({"images": ["images/none.png"], "width": 64, "height": 64, "objects": []})"), 3, "none.png");
-  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 96, "objects": []})"), 3, "64");
+  expect_error(
+      train_on(R"({"images": ["images/none.png"], "width": 64, "height": 64, "objects": []})"), 3,
+      "none.png");
+  expect_error(
+      train_on(R"({"images": ["images/0.png"], "width": 64, "height": 96, "objects": []})"), 3,
+      "64");
   expect_error(
       train_on(
           R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,4], "poly": [1,2,3,4,5,6]}]})"),
       3, "poly");
-  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,1000]}]})"),
-               3, "1000");
-  expect_error(train_on(R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1.5,2,3,4]}]})"),
-               3, "1.5");
+  expect_error(
+      train_on(
+          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,1000]}]})"),
+      3, "1000");
+  expect_error(
+      train_on(
+          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1.5,2,3,4]}]})"),
+      3, "1.5");
 }
 
 TEST(BadInput, ACorruptJpegIsADataError) {
   test::Program program;
-  program.dir().write("broken.jpg", "\xff\xd8\xff\xe0 this is not what follows a JPEG's first marker");
-  program.dir().write("bad.jsonl", R"({"images": ["broken.jpg"], "width": 64, "height": 64, "objects": []})"
-                                   "\n");
+  program.dir().write("broken.jpg",
+                      "\xff\xd8\xff\xe0 this is not what follows a JPEG's first marker");
+  program.dir().write("bad.jsonl",
+                      R"({"images": ["broken.jpg"], "width": 64, "height": 64, "objects": []})"
+                      "\n");
   expect_error(train(program, "custom: {train_jsonl: bad.jsonl}\n"), 3, "broken.jpg");
 }
 
 TEST(BadInput, DamagedWeightsAreNamed) {
   const std::string weights = read_file(test::Program::model() + "/model.safetensors");
-  expect_error(train_with_model_file("model.safetensors", weights.substr(0, weights.size() / 2)), 3, "model.safetensors");
-  expect_error(train_with_model_file("model.safetensors", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10)), 3, "model.safetensors");
+  expect_error(train_with_model_file("model.safetensors", weights.substr(0, weights.size() / 2)), 3,
+               "model.safetensors");
   expect_error(train_with_model_file("model.safetensors",
-                                     replaced(weights, "\"model.language_model.norm.weight\"", "\"model.language_model.morn.weight\"")),
+                                     std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10)),
+               3, "model.safetensors");
+  expect_error(train_with_model_file("model.safetensors",
+                                     replaced(weights, "\"model.language_model.norm.weight\"",
+                                              "\"model.language_model.morn.weight\"")),
                3, "model.language_model.norm.weight");
 }
 
 TEST(BadInput, ATokenizerOrTemplateWeCannotReadIsNamed) {
   const std::string tokenizer = read_file(test::Program::model() + "/tokenizer.json");
-  expect_error(train_with_model_file("tokenizer.json", replaced(tokenizer, "\"Split\"", "\"Metaspace\"")), 3, "Metaspace");
-  expect_error(train_with_model_file("tokenizer.json", replaced(tokenizer, "<|coord_77|>", "<|c00rd_77|>")), 3, "<|coord_77|>");
+  expect_error(
+      train_with_model_file("tokenizer.json", replaced(tokenizer, "\"Split\"", "\"Metaspace\"")), 3,
+      "Metaspace");
+  expect_error(
+      train_with_model_file("tokenizer.json", replaced(tokenizer, "<|coord_77|>", "<|c00rd_77|>")),
+      3, "<|coord_77|>");
   expect_error(train_with_model_file("chat_template.jinja", "{% import 'x' as y %}"), 3, "import");
 }
 
@@ -137,13 +161,14 @@ TEST(BadInput, AnUnwritableOutputDirectoryIsFoundBeforeTheModelLoads) {
 
 TEST(BadInput, AFullDiskIsAnEnvironmentErrorAndKeepsThePreviousCheckpoint) {
   test::Program program;
-  // A file-size limit stands in for a full disk: the weights of the second checkpoint no longer fit.
+  // A file-size limit stands in for a full disk: the weights of the second checkpoint no longer
+  // fit.
   const std::string config = program.config("training: {max_steps: 1}\n");
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
   const std::string before = read_file(program.run_dir() + "/checkpoint-1/model.safetensors");
-  const test::ProcessResult result =
-      test::run_command("cd " + program.dir().path() + " && trap '' XFSZ; ulimit -f 250; " + test::binary_path("bin/rematch") + " train " +
-                        config + " --set training.max_steps=2");
+  const test::ProcessResult result = test::run_command(
+      "cd " + program.dir().path() + " && trap '' XFSZ; ulimit -f 250; " +
+      test::binary_path("bin/rematch") + " train " + config + " --set training.max_steps=2");
   expect_error(result, 4, "checkpoint-2");
   EXPECT_EQ(read_file(program.run_dir() + "/checkpoint-1/model.safetensors"), before);
   EXPECT_FALSE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));

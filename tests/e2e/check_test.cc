@@ -21,16 +21,20 @@ TEST(Check, ReportsWhatItFoundAndWritesNothing) {
   test::Program program;
   const test::ProcessResult result = program.run("check " + program.config());
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* part : {"train_jsonl", "8 samples", "parameters", "memory", "`rematch train` can start"})
+  for (const char* part :
+       {"train_jsonl", "8 samples", "parameters", "memory", "`rematch train` can start"})
     EXPECT_THAT(result.out, HasSubstr(part));
   EXPECT_FALSE(fs::exists(program.run_dir()));
   const test::ProcessResult help = program.run("check --help");
-  for (const char* option : {"--device", "--ranks", "--json", "--config-only", "--gpu-memory"}) EXPECT_THAT(help.out, HasSubstr(option));
+  for (const char* option : {"--device", "--ranks", "--json", "--config-only", "--gpu-memory"})
+    EXPECT_THAT(help.out, HasSubstr(option));
 }
 
 TEST(Check, NamesAllProblemsAtOnceAndTheDeviceFirst) {
   test::Program program;
-  const std::string wrong = program.config() + " --set model.model=nowhere --set custom.train_jsonl=none.jsonl --device cuda:99";
+  const std::string wrong =
+      program.config() +
+      " --set model.model=nowhere --set custom.train_jsonl=none.jsonl --device cuda:99";
   const test::ProcessResult result = program.run("check " + wrong);
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_EQ(result.out, "");
@@ -43,15 +47,19 @@ TEST(Check, NamesAllProblemsAtOnceAndTheDeviceFirst) {
   const Json json = parse_json(as_json.out, "check");
   EXPECT_FALSE(json["ok"].get<bool>());
   EXPECT_EQ(json["problems"].size(), 3u) << as_json.out;
-  EXPECT_EQ(program.run("check --config-only " + program.config() + " --set model.model=nowhere").exit_code, 0);
+  EXPECT_EQ(program.run("check --config-only " + program.config() + " --set model.model=nowhere")
+                .exit_code,
+            0);
 }
 
 TEST(Check, RefusesWhatCannotFitBesideWhateverElseIsWrong) {
   test::Program program;
-  const std::string wrong = program.config() + " --gpu-memory 0.001 --set custom.train_jsonl=none.jsonl";
+  const std::string wrong =
+      program.config() + " --gpu-memory 0.001 --set custom.train_jsonl=none.jsonl";
   const test::ProcessResult result = program.run("check " + wrong);
   EXPECT_EQ(result.out, "");
-  for (const char* part : {"none.jsonl", "this run cannot fit the device", "--gpu-memory 0.001", "parameters"})
+  for (const char* part :
+       {"none.jsonl", "this run cannot fit the device", "--gpu-memory 0.001", "parameters"})
     EXPECT_THAT(result.err, HasSubstr(part));
   const Json json = parse_json(program.run("check --json " + wrong).out, "check");
   EXPECT_EQ(json["problems"].size(), 2u);
@@ -62,9 +70,11 @@ TEST(Check, ReadsTheHeadersOfTheWeights) {
   test::Program program;
   fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
   Json config = parse_json(read_file(program.dir().file("model/config.json")), "config.json");
-  config["text_config"]["num_hidden_layers"] = config["text_config"]["num_hidden_layers"].get<int>() + 1;
+  config["text_config"]["num_hidden_layers"] =
+      config["text_config"]["num_hidden_layers"].get<int>() + 1;
   program.dir().write("model/config.json", config.dump());
-  const test::ProcessResult result = program.run("check " + program.config() + " --set model.model=model");
+  const test::ProcessResult result =
+      program.run("check " + program.config() + " --set model.model=model");
   EXPECT_EQ(result.exit_code, 3) << result.out;
   EXPECT_THAT(result.err, HasSubstr("layers"));
 }
@@ -76,7 +86,8 @@ TEST(Check, RefusesTheTokenizerOfAnotherModel) {
   config["image_token_id"] = config["image_token_id"].get<int>() + 1;
   program.dir().write("model/config.json", config.dump());
   for (const char* command : {"check ", "train "}) {
-    const test::ProcessResult result = program.run(command + program.config() + " --set model.model=model");
+    const test::ProcessResult result =
+        program.run(command + program.config() + " --set model.model=model");
     EXPECT_EQ(result.exit_code, 3) << result.out;
     EXPECT_THAT(result.err, HasSubstr("the tokenizer belongs to another model"));
   }
@@ -84,15 +95,18 @@ TEST(Check, RefusesTheTokenizerOfAnotherModel) {
 
 TEST(Check, RefusesACheckpointThatTrainingWouldNotResume) {
   test::Program program;
-  const std::string config = program.config("training: {max_steps: 1, save_strategy: steps, save_steps: 1}\n");
+  const std::string config =
+      program.config("training: {max_steps: 1, save_strategy: steps, save_steps: 1}\n");
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  const std::string resume = config + " --set training.max_steps=2 --set training.resume_from_checkpoint=latest";
+  const std::string resume =
+      config + " --set training.max_steps=2 --set training.resume_from_checkpoint=latest";
   const test::ProcessResult same = program.run("check " + resume);
   EXPECT_EQ(same.exit_code, 0) << same.err;
   for (const char* command : {"check ", "train "}) {
     const test::ProcessResult result = program.run(command + resume + " --set training.seed=43");
     EXPECT_EQ(result.exit_code, 3) << result.out;
-    EXPECT_THAT(result.err, HasSubstr("the checkpoint belongs to another run: training.seed differs"));
+    EXPECT_THAT(result.err,
+                HasSubstr("the checkpoint belongs to another run: training.seed differs"));
   }
 }
 

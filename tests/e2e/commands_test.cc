@@ -15,7 +15,8 @@ TEST(Commands, EvalPrintsATableAndWritesEveryMetric) {
   const test::ProcessResult result = program.run("eval " + program.config());
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("eval_rollout_f1"), std::string::npos);
-  const Json json = parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
+  const Json json =
+      parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
   for (const char* name : {"precision",
                            "recall",
                            "f1",
@@ -41,13 +42,15 @@ TEST(Commands, EvalPrintsATableAndWritesEveryMetric) {
                            "f1_labels_iou50"}) {
     EXPECT_TRUE(json.contains(std::string("eval_rollout_") + name)) << name;
   }
-  for (const char* name : {"coco_ap", "coco_ap50", "coco_ap75", "coco_ar_100", "coco_per_class"}) EXPECT_TRUE(json.contains(name)) << name;
+  for (const char* name : {"coco_ap", "coco_ap50", "coco_ap75", "coco_ar_100", "coco_per_class"})
+    EXPECT_TRUE(json.contains(name)) << name;
   EXPECT_EQ(json["num_samples"], 4);
 }
 
 TEST(Commands, CheckShowsWhereAValueCameFrom) {
   test::Program program;
-  const test::ProcessResult result = program.run("check " + program.config("training: {seed: 7}\n") + " --set training.learning_rate=3e-4");
+  const test::ProcessResult result = program.run(
+      "check " + program.config("training: {seed: 7}\n") + " --set training.learning_rate=3e-4");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("run.yaml:2"), std::string::npos);
   EXPECT_NE(result.out.find("base.yaml"), std::string::npos);
@@ -56,7 +59,8 @@ TEST(Commands, CheckShowsWhereAValueCameFrom) {
 
 TEST(Commands, RolloutWritesALineForEverySample) {
   test::Program program;
-  const test::ProcessResult result = program.run("rollout " + program.config() + " --split train --output lines.jsonl");
+  const test::ProcessResult result =
+      program.run("rollout " + program.config() + " --split train --output lines.jsonl");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(read_file(program.dir().file("lines.jsonl")));
   std::string line;
@@ -64,8 +68,8 @@ TEST(Commands, RolloutWritesALineForEverySample) {
   while (std::getline(lines, line)) {
     const Json json = parse_json(line, "lines.jsonl");
     EXPECT_EQ(json["sample_id"], count++);
-    for (const char* name :
-         {"text", "response_token_ids", "prompt_token_ids", "status", "predictions", "ground_truth", "pairs", "target"}) {
+    for (const char* name : {"text", "response_token_ids", "prompt_token_ids", "status",
+                             "predictions", "ground_truth", "pairs", "target"}) {
       EXPECT_TRUE(json.contains(name)) << name;
     }
     EXPECT_EQ(json["target"]["policy"], "append");
@@ -78,7 +82,8 @@ TEST(Commands, HelpNamesEveryCommand) {
   test::Program program;
   const test::ProcessResult result = program.run("--help");
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* name : {"train", "eval", "check", "rollout", "probe", "add-coord-tokens", "stage"})
+  for (const char* name :
+       {"train", "eval", "check", "rollout", "probe", "add-coord-tokens", "stage"})
     EXPECT_NE(result.out.find(name), std::string::npos) << name;
 }
 
@@ -86,7 +91,8 @@ TEST(Commands, AStageAnswersGoodLinesAndReportsBadOnes) {
   test::Program program;
   const test::ProcessResult result =
       program.run("stage tokenize --model " + test::Program::model(),
-                  "{\"id\": 1, \"text\": \"a cat\"}\n{\"id\": 2, \"txt\": 1}\nnot json\n{\"id\": 4, \"token_ids\": [64]}\n");
+                  "{\"id\": 1, \"text\": \"a cat\"}\n{\"id\": 2, \"txt\": 1}\nnot json\n{\"id\": "
+                  "4, \"token_ids\": [64]}\n");
   EXPECT_EQ(result.exit_code, 3);
   std::istringstream lines(result.out);
   std::vector<Json> answers;
@@ -104,17 +110,19 @@ TEST(Commands, EveryTensorStageAnswers) {
   test::Program program;
   const std::string model = " --model " + test::Program::model();
   const std::string image = test::Program::golden("images/0.png");
-  const test::ProcessResult rendered = program.run("stage render" + model,
-                                                   "{\"id\": \"p\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
-                                                   "\"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}], \"images\": [\"" +
-                                                       image + "\"], \"add_generation_prompt\": true}\n");
+  const test::ProcessResult rendered =
+      program.run("stage render" + model,
+                  "{\"id\": \"p\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+                  "\"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}], \"images\": [\"" +
+                      image + "\"], \"add_generation_prompt\": true}\n");
   ASSERT_EQ(rendered.exit_code, 0) << rendered.out << rendered.err;
   const Json prompt = parse_json(rendered.out, "render");
   Json input;
   input["id"] = "a";
   input["token_ids"] = prompt["token_ids"];
   input["images"] = {image};
-  const test::ProcessResult logits = program.run("stage logits" + model + " --output out", input.dump() + "\n");
+  const test::ProcessResult logits =
+      program.run("stage logits" + model + " --output out", input.dump() + "\n");
   ASSERT_EQ(logits.exit_code, 0) << logits.out << logits.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("out/a.safetensors")));
 
@@ -127,12 +135,15 @@ TEST(Commands, EveryTensorStageAnswers) {
   Json grad;
   grad["id"] = "g";
   grad["segments"] = Json::array({segment});
-  const test::ProcessResult gradient = program.run("stage grad" + model + " --output out", grad.dump() + "\n");
+  const test::ProcessResult gradient =
+      program.run("stage grad" + model + " --output out", grad.dump() + "\n");
   ASSERT_EQ(gradient.exit_code, 0) << gradient.out << gradient.err;
   EXPECT_GT(parse_json(gradient.out, "grad")["loss"].get<double>(), 0.0);
 
-  const test::ProcessResult generated = program.run(
-      "stage generate" + model, "{\"id\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"max_new_tokens\": 5}\n");
+  const test::ProcessResult generated =
+      program.run("stage generate" + model,
+                  "{\"id\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], "
+                  "\"max_new_tokens\": 5}\n");
   ASSERT_EQ(generated.exit_code, 0) << generated.out << generated.err;
   EXPECT_LE(parse_json(generated.out, "generate")["response_token_ids"].size(), 5u);
 }

@@ -9,7 +9,8 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kCoco = R"({"images": [{"id": 1, "file_name": "0.png", "width": 64, "height": 64}],
+constexpr const char* kCoco =
+    R"({"images": [{"id": 1, "file_name": "0.png", "width": 64, "height": 64}],
   "categories": [{"id": 3, "name": "cat"}], "annotations": [{"image_id": 1, "category_id": 3, "bbox": [8, 8, 32, 16]}]})";
 
 void expect_failure(const test::ProcessResult& result, int exit_code, const std::string& part) {
@@ -35,8 +36,8 @@ TEST(DataCommands, HelpOfEachShowsTwoExamples) {
 TEST(DataCommands, ACocoFileBecomesRecordsThatTrainAndASheet) {
   test::Program program;
   const std::string coco = program.dir().write("instances_train.json", kCoco);
-  const test::ProcessResult imported =
-      program.run("data from-coco " + coco + " --images " + test::Program::golden("images") + " --out data");
+  const test::ProcessResult imported = program.run("data from-coco " + coco + " --images " +
+                                                   test::Program::golden("images") + " --out data");
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_NE(imported.out.find("1 image, 1 box, 0 polygons"), std::string::npos) << imported.out;
   const test::ProcessResult checked = program.run("data check data/train.jsonl");
@@ -46,27 +47,29 @@ TEST(DataCommands, ACocoFileBecomesRecordsThatTrainAndASheet) {
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_EQ(read_file(program.dir().file("sheet.png")).substr(1, 3), "PNG");
   const test::ProcessResult trained =
-      program.run("train " + program.config("training: {max_steps: 1}\ncustom: {trainer_variant: sft, train_jsonl: data/train.jsonl}\n"));
+      program.run("train " + program.config("training: {max_steps: 1}\ncustom: {trainer_variant: "
+                                            "sft, train_jsonl: data/train.jsonl}\n"));
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
 }
 
 TEST(DataCommands, AForeignTrainFileNamesTheCommandToRun) {
   test::Program program;
   program.dir().write("instances.json", kCoco);
-  expect_failure(program.run("train " + program.config("custom: {train_jsonl: instances.json}\n")), 3,
-                 "rematch data from-coco instances.json --images DIR --out DIR");
+  expect_failure(program.run("train " + program.config("custom: {train_jsonl: instances.json}\n")),
+                 3, "rematch data from-coco instances.json --images DIR --out DIR");
 }
 
 TEST(DataCommands, CheckListsLinesAndRepairsThem) {
   test::Program program;
   std::filesystem::copy(test::Program::golden("images"), program.dir().file("images"));
-  program.dir().write(
-      "raw.jsonl",
-      "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"cat\", \"bbox\": [1, 2, 30, 40]}]}\n");
+  program.dir().write("raw.jsonl",
+                      "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, "
+                      "\"objects\": [{\"desc\": \"cat\", \"bbox\": [1, 2, 30, 40]}]}\n");
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3);
   EXPECT_NE(checked.out.find("line 1: object 1"), std::string::npos) << checked.out;
-  const test::ProcessResult repaired = program.run("data check raw.jsonl --fix fixed.jsonl --model " + test::Program::model());
+  const test::ProcessResult repaired =
+      program.run("data check raw.jsonl --fix fixed.jsonl --model " + test::Program::model());
   EXPECT_EQ(repaired.exit_code, 0) << repaired.err;
   EXPECT_NE(repaired.out.find(": prompts up to "), std::string::npos) << repaired.out;
   EXPECT_EQ(program.run("data check fixed.jsonl").exit_code, 0);
@@ -75,10 +78,10 @@ TEST(DataCommands, CheckListsLinesAndRepairsThem) {
 TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
   test::Program program;
   std::filesystem::copy(test::Program::golden("images"), program.dir().file("images"));
-  program.dir().write(
-      "raw.jsonl",
-      "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [300, 2, "
-      "30, 40]}]}\n");
+  program.dir().write("raw.jsonl",
+                      "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, "
+                      "\"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [300, 2, "
+                      "30, 40]}]}\n");
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3) << checked.out;
   EXPECT_NE(checked.out.find("boxes with swapped corners: 1"), std::string::npos) << checked.out;
@@ -86,13 +89,18 @@ TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
 
 TEST(DataCommands, NoCommandReplacesWhatItReads) {
   test::Program program;
-  const std::string png = read_file(test::Program::golden("images/0.png")), image = program.dir().write("data/0.png", png);
-  const std::string record = "{\"images\": [\"" + image + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
-  const std::string swift = "{\"images\": [\"" + test::Program::golden("images/0.png") + "\"], \"objects\": {\"ref\": [], \"bbox\": []}}\n";
+  const std::string png = read_file(test::Program::golden("images/0.png")),
+                    image = program.dir().write("data/0.png", png);
+  const std::string record =
+      "{\"images\": [\"" + image + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+  const std::string swift = "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                            "\"], \"objects\": {\"ref\": [], \"bbox\": []}}\n";
   program.dir().write("data/train.jsonl", record);
   program.dir().write("swift/train.jsonl", swift);
-  expect_failure(program.run("data check data/train.jsonl --fix data/./train.jsonl"), 2, "would replace");
-  expect_failure(program.run("data show data/train.jsonl --out data/train.jsonl"), 2, "would replace");
+  expect_failure(program.run("data check data/train.jsonl --fix data/./train.jsonl"), 2,
+                 "would replace");
+  expect_failure(program.run("data show data/train.jsonl --out data/train.jsonl"), 2,
+                 "would replace");
   expect_failure(program.run("data show data/train.jsonl --out data/0.png"), 2, "would replace");
   expect_failure(program.run("data from-swift swift/train.jsonl --out swift"), 2, "would replace");
   EXPECT_EQ(read_file(program.dir().file("data/train.jsonl")), record);
@@ -102,15 +110,18 @@ TEST(DataCommands, NoCommandReplacesWhatItReads) {
 
 TEST(DataCommands, CheckSaysWhatItFoundInWordsATerminalCanShow) {
   test::Program program;
-  program.dir().write("a b.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
-                                       "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"x\xC2\x9B"
-                                       "31m\", \"bbox_2d\": [300, 2, 30, 40]}]}\n");
+  program.dir().write("a b.jsonl",
+                      "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                          "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"x\xC2\x9B"
+                          "31m\", \"bbox_2d\": [300, 2, 30, 40]}]}\n");
   const test::ProcessResult checked = program.run("data check 'a b.jsonl'");
   EXPECT_EQ(checked.exit_code, 3);
-  EXPECT_NE(checked.out.find("1 record, 1 object (1 box, 0 polygons)"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("1 record, 1 object (1 box, 0 polygons)"), std::string::npos)
+      << checked.out;
   EXPECT_NE(checked.out.find("1 class: x\\x9b31m 1"), std::string::npos) << checked.out;
   EXPECT_EQ(checked.out.find('\x9B'), std::string::npos) << checked.out;
-  EXPECT_NE(checked.out.find("`rematch data check 'a b.jsonl' --fix OUT`"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("`rematch data check 'a b.jsonl' --fix OUT`"), std::string::npos)
+      << checked.out;
   program.dir().write("empty.jsonl", "\n");
   EXPECT_NE(program.run("data check empty.jsonl").out.find("it has no records"), std::string::npos);
   expect_failure(program.run("data check empty.jsonl --fix fixed.jsonl"), 3, "no record is left");
@@ -118,9 +129,10 @@ TEST(DataCommands, CheckSaysWhatItFoundInWordsATerminalCanShow) {
 
 TEST(DataCommands, CheckWithAModelRefusesTheTextsOfItsAddedTokens) {
   test::Program program;
-  program.dir().write(
-      "raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
-                       "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"a<|im_end|>b\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
+  program.dir().write("raw.jsonl",
+                      "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                          "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": "
+                          "\"a<|im_end|>b\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
   for (const std::string& model : {std::string(), " --model " + test::Program::model()}) {
     const test::ProcessResult checked = program.run("data check raw.jsonl" + model);
     EXPECT_EQ(checked.exit_code, 3);

@@ -1,4 +1,5 @@
-// Every command of `rematch --help`: something it does, and two mistakes that end with an error that says where and how to mend it.
+// Every command of `rematch --help`: something it does, and two mistakes that end with an error
+// that says where and how to mend it.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -26,7 +27,8 @@ struct CommandCase {
 
 /// @param stock  model directory without coord tokens
 std::vector<CommandCase> cases(const test::Program& program, const std::string& stock) {
-  const std::string yaml = program.config("training: {max_steps: 1}\ncustom: {val_sample_limit: 2}\n");
+  const std::string yaml =
+      program.config("training: {max_steps: 1}\ncustom: {val_sample_limit: 2}\n");
   program.dir().write("typo.yaml", "extends: base.yaml\ntraining: {learning_rte: 1}\n");
   const std::string model = test::Program::model(), data = test::Program::golden("train.jsonl"),
                     image = test::Program::golden("images/0.png");
@@ -44,18 +46,33 @@ std::vector<CommandCase> cases(const test::Program& program, const std::string& 
       {"rollout", yaml + " --split val", typo, {yaml + " --split test", 2, "split"}},
       {"probe", yaml + " --samples 1", typo, {yaml + " --samples 0", 2, "samples"}},
       {"add-coord-tokens", stock + " coords", {"gone out2", 2, "gone"}, {model, 2, "OUT"}},
-      {"merge", lora + " --model " + model + " --output merged", {"gone --output merged2", 2, "gone"}, {lora, 2, "--output"}},
+      {"merge",
+       lora + " --model " + model + " --output merged",
+       {"gone --output merged2", 2, "gone"},
+       {lora, 2, "--output"}},
       {"doctor", "", no_config, {"--device tpu", 2, "tpu"}},
       {"stage",
        "tokenize --model " + model,
        {"tokenise --model " + model, 2, "tokenise"},
        {"tokenize --model gone", 4, "gone"},
        "{\"text\": \"a\"}\n"},
-      {"data", "check " + data, {"check gone.jsonl", 4, "gone.jsonl"}, {"chekc " + data, 2, "check"}},
-      {"init", model + " " + data + " --out first.yaml", {model + " gone.jsonl --out b.yaml", 4, "gone.jsonl"}, {model, 2, "JSONL"}},
-      {"predict", model + " " + image + " --max-new-tokens 4", {model + " gone.png", 4, "gone.png"}, {model, 2, "IMAGE"}},
+      {"data",
+       "check " + data,
+       {"check gone.jsonl", 4, "gone.jsonl"},
+       {"chekc " + data, 2, "check"}},
+      {"init",
+       model + " " + data + " --out first.yaml",
+       {model + " gone.jsonl --out b.yaml", 4, "gone.jsonl"},
+       {model, 2, "JSONL"}},
+      {"predict",
+       model + " " + image + " --max-new-tokens 4",
+       {model + " gone.png", 4, "gone.png"},
+       {model, 2, "IMAGE"}},
       {"compare", "out/scored out/scored", {"out/gone", 4, "gone"}, {"", 2, "RUN"}},
-      {"report", "out/scored --out page.html", {"out/gone", 4, "gone"}, {"out/scored --worst -1", 2, "worst"}},
+      {"report",
+       "out/scored --out page.html",
+       {"out/gone", 4, "gone"},
+       {"out/scored --worst -1", 2, "worst"}},
       {"explain", "learning_rate", {"lerning_rate", 2, "learning_rate"}, {"", 2, "KEY"}},
       {"schema", "", {"--pretty", 2, "pretty"}, {"more", 2, "more"}},
       {"completions", "bash", {"tcsh", 2, "tcsh"}, {"", 2, "SHELL"}},
@@ -95,7 +112,8 @@ TEST(EveryCommand, SucceedsOnceAndNamesTwoMistakes) {
       const test::ProcessResult bad = program.run(name + " " + mistake.arguments, input);
       EXPECT_EQ(bad.exit_code, mistake.exit_code) << mistake.arguments << "\n" << bad.err;
       EXPECT_NE(bad.err.find(mistake.says), std::string::npos) << bad.err;
-      for (const char* part : {"error: ", "where: ", "fix:"}) EXPECT_NE(bad.err.find(part), std::string::npos) << bad.err;
+      for (const char* part : {"error: ", "where: ", "fix:"})
+        EXPECT_NE(bad.err.find(part), std::string::npos) << bad.err;
     }
   }
   EXPECT_EQ(tried, listed_commands(program));

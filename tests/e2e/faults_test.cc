@@ -1,5 +1,5 @@
-// What happens to a run is not its fault: signals, dead terminals, full disks, damaged files, a second run. Nothing is lost and nothing is
-// silent.
+// What happens to a run is not its fault: signals, dead terminals, full disks, damaged files, a
+// second run. Nothing is lost and nothing is silent.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,10 +20,12 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A script for bash in the program's directory. `$R` is the program; `steps N` waits until the run has logged N lines.
+/// A script for bash in the program's directory. `$R` is the program; `steps N` waits until the run
+/// has logged N lines.
 test::ProcessResult script(const test::Program& program, const std::string& text) {
   const std::string path = program.dir().write(
-      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 600); do [ \"$(cat out/run/logging.jsonl 2>/dev/null | wc -l)\" -ge "
+      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 600); do [ \"$(cat "
+                               "out/run/logging.jsonl 2>/dev/null | wc -l)\" -ge "
                                "$1 ] && return; sleep 0.05; done; exit 99; }}\n{}\n",
                                program.dir().path(), test::binary_path("bin/rematch"), text));
   return test::run_command("exec bash " + path);
@@ -31,8 +33,8 @@ test::ProcessResult script(const test::Program& program, const std::string& text
 
 /// A run that takes so long that a script can meddle with it.
 std::string long_run(const test::Program& program, const std::string& more = "") {
-  return program.config("training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false" + more +
-                        "}\ncustom: {extra: {rollout_matching: {max_new_tokens: 4}}}\n");
+  return program.config("training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false" +
+                        more + "}\ncustom: {extra: {rollout_matching: {max_new_tokens: 4}}}\n");
 }
 
 std::string weights_of(const test::Program& program, int step) {
@@ -41,32 +43,43 @@ std::string weights_of(const test::Program& program, int step) {
 
 /// A copy of the golden model with other members of preprocessor_config.json.
 std::string model_with_processor(const test::Program& program, const std::string& name, int value) {
-  fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  fs::copy(test::Program::model(), program.dir().file("model"),
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   Json processor = read_json_file(program.dir().file("model/preprocessor_config.json"));
   processor[name] = value;
   program.dir().write("model/preprocessor_config.json", processor.dump());
-  return program.config("model: {model: model}\ncustom: {extra: {rollout_matching: {rollout_backend: native}}}\n");
+  return program.config(
+      "model: {model: model}\ncustom: {extra: {rollout_matching: {rollout_backend: native}}}\n");
 }
 
-/// The golden training set with its images in the program's directory, where a test may damage them; its configuration.
+/// The golden training set with its images in the program's directory, where a test may damage
+/// them; its configuration.
 std::string own_images(const test::Program& program, const std::string& lines) {
   fs::copy(test::Program::golden("images"), program.dir().file("images"));
   fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
-  return program.config("custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n" + lines);
+  return program.config(
+      "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n" +
+      lines);
 }
 
-/// Two starts in a world that does not hold still (tests/support/world_shim.c), the second from what the first wrote, in another hour on
-/// another host: they give the weights and the log of one plain run. @param world  more of the environment
+/// Two starts in a world that does not hold still (tests/support/world_shim.c), the second from
+/// what the first wrote, in another hour on another host: they give the weights and the log of one
+/// plain run. @param world  more of the environment
 void expect_no_difference(const test::Program& program, const std::string& world) {
   test::Program plain;
-  const std::string lines = "training: {save_strategy: steps, save_steps: 1, report_to: tensorboard, resume_from_checkpoint: latest}\n";
+  const std::string lines =
+      "training: {save_strategy: steps, save_steps: 1, report_to: tensorboard, "
+      "resume_from_checkpoint: latest}\n";
   for (const char* steps : {"1", "2"}) {
     const test::ProcessResult result =
-        script(program, fmt::format("{} LD_PRELOAD={} $R train {} --set training.max_steps={} --set training.lr_scheduler_type=constant",
-                                    world, test::binary_path("tests/librematch_world_shim.so"), program.config(lines), steps));
+        script(program, fmt::format("{} LD_PRELOAD={} $R train {} --set training.max_steps={} "
+                                    "--set training.lr_scheduler_type=constant",
+                                    world, test::binary_path("tests/librematch_world_shim.so"),
+                                    program.config(lines), steps));
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
-  ASSERT_EQ(plain.run("train " + plain.config("training: {lr_scheduler_type: constant}\n")).exit_code, 0);
+  ASSERT_EQ(
+      plain.run("train " + plain.config("training: {lr_scheduler_type: constant}\n")).exit_code, 0);
   EXPECT_TRUE(weights_of(plain, 2) == weights_of(program, 2));
   EXPECT_THAT(plain.log_without_times(), HasSubstr("\"loss\""));
   EXPECT_EQ(plain.log_without_times(), program.log_without_times());
@@ -76,12 +89,15 @@ void expect_no_difference(const test::Program& program, const std::string& world
 
 TEST(Faults, AProcessorThatDoesNotFitTheTowerIsOneErrorAtLoad) {
   test::Program program;
-  for (const auto& [name, value] : {std::pair{"patch_size", 8}, std::pair{"temporal_patch_size", 1}, std::pair{"merge_size", 1}}) {
+  for (const auto& [name, value] : {std::pair{"patch_size", 8}, std::pair{"temporal_patch_size", 1},
+                                    std::pair{"merge_size", 1}}) {
     const std::string config = model_with_processor(program, name, value);
     for (const char* command : {"train ", "eval ", "rollout "}) {
       const test::ProcessResult result = program.run(command + config);
       EXPECT_EQ(result.exit_code, 3) << command << name << result.err;
-      EXPECT_THAT(result.err, HasSubstr("the image processor and the vision tower of a model disagree")) << command << name;
+      EXPECT_THAT(result.err,
+                  HasSubstr("the image processor and the vision tower of a model disagree"))
+          << command << name;
       EXPECT_THAT(result.err, HasSubstr(fmt::format("{} is {}", name, value))) << command;
     }
   }
@@ -90,9 +106,9 @@ TEST(Faults, AProcessorThatDoesNotFitTheTowerIsOneErrorAtLoad) {
 TEST(Faults, OutputOntoAFullDiskIsAnError) {
   test::Program program;
   const std::string config = program.config("custom: {val_sample_limit: 1}\n");
-  for (const std::string& command :
-       std::vector<std::string>{"$R check " + config, "$R --help", "$R eval " + config,
-                                "echo '{\"text\": \"a\"}' | $R stage tokenize --model " + test::Program::model()}) {
+  for (const std::string& command : std::vector<std::string>{
+           "$R check " + config, "$R --help", "$R eval " + config,
+           "echo '{\"text\": \"a\"}' | $R stage tokenize --model " + test::Program::model()}) {
     for (const char* target : {" > /dev/full", " >&-"}) {
       const test::ProcessResult result = script(program, command + target);
       EXPECT_EQ(result.exit_code, 4) << command << target << result.err;
@@ -121,54 +137,67 @@ TEST(Faults, AClosedPipeEndsOnlyWhatPrintsQuietly) {
 
 TEST(Faults, TrainingGoesOnWithoutItsTerminal) {
   test::Program program;
-  const test::ProcessResult hung_up =
-      script(program, "$R train " + long_run(program) + " --set training.max_steps=12 & pid=$!; steps 2; kill -HUP $pid; wait $pid");
+  const test::ProcessResult hung_up = script(
+      program, "$R train " + long_run(program) +
+                   " --set training.max_steps=12 & pid=$!; steps 2; kill -HUP $pid; wait $pid");
   EXPECT_EQ(hung_up.exit_code, 0) << hung_up.err;
   const test::ProcessResult no_reader =
-      script(program, "$R train " + long_run(program) + " --set training.max_steps=12 2>&1 | head -c 1; exit ${PIPESTATUS[0]}");
+      script(program, "$R train " + long_run(program) +
+                          " --set training.max_steps=12 2>&1 | head -c 1; exit ${PIPESTATUS[0]}");
   EXPECT_EQ(no_reader.exit_code, 0) << no_reader.err;
 }
 
 TEST(Faults, SignalsOfSchedulersSave) {
   test::Program program;
   const std::string config = long_run(program);
-  const std::string stop = "; [ $(ls -d out/run/checkpoint-* | wc -l) -ge 1 ] || exit 98; kill -TERM $pid; wait $pid; exit $?";
-  const test::ProcessResult saved = script(program, "$R train " + config +
-                                                        " & pid=$!; steps 2; kill -USR1 $pid; n=$(cat out/run/logging.jsonl | wc -l); "
-                                                        "steps $((n + 3))" +
-                                                        stop);
+  const std::string stop =
+      "; [ $(ls -d out/run/checkpoint-* | wc -l) -ge 1 ] || exit 98; kill -TERM $pid; wait $pid; "
+      "exit $?";
+  const test::ProcessResult saved = script(
+      program, "$R train " + config +
+                   " & pid=$!; steps 2; kill -USR1 $pid; n=$(cat out/run/logging.jsonl | wc -l); "
+                   "steps $((n + 3))" +
+                   stop);
   EXPECT_EQ(saved.exit_code, 130) << saved.err;
   EXPECT_THAT(saved.err, HasSubstr("saved out/run/checkpoint-"));
   for (const char* signal : {"USR2", "XCPU"}) {
     fs::remove_all(program.run_dir());
-    const test::ProcessResult ended = script(program, "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
+    const test::ProcessResult ended = script(
+        program, "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
     EXPECT_EQ(ended.exit_code, 130) << signal << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("saved out/run/checkpoint-")) << signal;
   }
-  const test::ProcessResult twice = script(program, "$R train " + config +
-                                                        " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "
-                                                        "sleep 1; kill -TERM $pid; kill -TERM $pid; wait $pid");
+  const test::ProcessResult twice =
+      script(program, "$R train " + config +
+                          " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "
+                          "sleep 1; kill -TERM $pid; kill -TERM $pid; wait $pid");
   EXPECT_EQ(twice.exit_code, 130);
 }
 
 TEST(Faults, ASecondRunInADirectoryIsRefusedAndNamesTheFirst) {
   test::Program program;
   const std::string config = long_run(program);
-  const test::ProcessResult second =
-      script(program, "$R train " + config + " 2>/dev/null & pid=$!; steps 1; $R check " + config + " 2>check.err; checked=$?; $R train " +
-                          config + "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid $checked; exit $code");
+  const test::ProcessResult second = script(
+      program,
+      "$R train " + config + " 2>/dev/null & pid=$!; steps 1; $R check " + config +
+          " 2>check.err; checked=$?; $R train " + config +
+          "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid $checked; exit $code");
   EXPECT_EQ(second.exit_code, 4) << second.err;
   EXPECT_THAT(second.out, HasSubstr(" 4\n")) << "`rematch check` says so, too";
-  EXPECT_THAT(read_file(program.dir().file("check.err")), HasSubstr("another run is using this run directory"));
+  EXPECT_THAT(read_file(program.dir().file("check.err")),
+              HasSubstr("another run is using this run directory"));
   EXPECT_THAT(second.err, HasSubstr("another run is using this run directory"));
-  EXPECT_THAT(second.err, HasSubstr("process " + second.out.substr(0, second.out.find(' ')) + " on "));
+  EXPECT_THAT(second.err,
+              HasSubstr("process " + second.out.substr(0, second.out.find(' ')) + " on "));
   const test::ProcessResult third = program.run("train " + config + " --set training.max_steps=1");
   EXPECT_EQ(third.exit_code, 0) << "the lock of a killed run is stale\n" << third.err;
 }
 
 TEST(Faults, ADamagedFileBesideTheWeightsIsNoticed) {
   test::Program program;
-  const std::string lines = "training: {max_steps: 2, save_strategy: steps, save_steps: 1, resume_from_checkpoint: latest}\n";
+  const std::string lines =
+      "training: {max_steps: 2, save_strategy: steps, save_steps: 1, resume_from_checkpoint: "
+      "latest}\n";
   ASSERT_EQ(program.run("train " + program.config(lines)).exit_code, 0);
   const std::string newest = program.run_dir() + "/checkpoint-2/";
   for (const char* file : {"trainer_state.json", "tokenizer.json", "preprocessor_config.json"}) {
@@ -176,7 +205,8 @@ TEST(Faults, ADamagedFileBesideTheWeightsIsNoticed) {
     std::string damaged = whole;
     damaged[damaged.size() / 2] ^= 1;
     write_file_atomic(path, damaged);
-    const test::ProcessResult result = program.run("train " + program.config(lines) + " --set training.max_steps=1");
+    const test::ProcessResult result =
+        program.run("train " + program.config(lines) + " --set training.max_steps=1");
     EXPECT_EQ(result.exit_code, 0) << path << result.err;
     EXPECT_THAT(result.err, HasSubstr("resuming from out/run/checkpoint-1"));
     EXPECT_THAT(result.err, HasSubstr(file)) << "it says what is wrong";
@@ -201,8 +231,10 @@ TEST(Faults, WeightsThatAreNotFiniteAreNeverSaved) {
     tensors[tensors.size() - 2].tensor[unused_id].fill_(std::numeric_limits<float>::quiet_NaN());
   }
   write_safetensors(program.dir().file("model/model.safetensors"), tensors);
-  const test::ProcessResult result =
-      program.run("train " + program.config("model: {model: model}\ntraining: {max_steps: 1}\ncustom: {trainer_variant: sft}\n"));
+  const test::ProcessResult result = program.run(
+      "train " +
+      program.config(
+          "model: {model: model}\ntraining: {max_steps: 1}\ncustom: {trainer_variant: sft}\n"));
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("the weights are not finite; they are not saved"));
   EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-1"));
@@ -216,11 +248,14 @@ TEST(Faults, AModelThatArrivesWithoutFiniteWeightsIsNamedBesideTheLoss) {
   std::vector<TensorEntry> tensors;
   for (const std::string& name : base->names()) {
     tensors.push_back({name, base->tensor(name).clone()});
-    if (name.ends_with("layers.0.input_layernorm.weight")) tensors.back().tensor[0] = std::numeric_limits<float>::quiet_NaN();
+    if (name.ends_with("layers.0.input_layernorm.weight"))
+      tensors.back().tensor[0] = std::numeric_limits<float>::quiet_NaN();
   }
   write_safetensors(program.dir().file("model/model.safetensors"), tensors);
-  const test::ProcessResult result =
-      program.run("train " + program.config("model: {model: model}\ntraining: {max_steps: 1}\ncustom: {trainer_variant: sft}\n"));
+  const test::ProcessResult result = program.run(
+      "train " +
+      program.config(
+          "model: {model: model}\ntraining: {max_steps: 1}\ncustom: {trainer_variant: sft}\n"));
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("the loss is not finite"));
   EXPECT_THAT(result.err, HasSubstr("the checkpoint that the run starts from is damaged"));
@@ -229,20 +264,24 @@ TEST(Faults, AModelThatArrivesWithoutFiniteWeightsIsNamedBesideTheLoss) {
 }
 
 TEST(Faults, CheckpointsOfAnAbandonedHistoryAreMovedAside) {
-  const std::string lines = "training: {max_steps: 4, save_strategy: steps, save_steps: 1, lr_scheduler_type: constant}\n";
+  const std::string lines =
+      "training: {max_steps: 4, save_strategy: steps, save_steps: 1, lr_scheduler_type: "
+      "constant}\n";
   test::Program undisturbed;
   ASSERT_EQ(undisturbed.run("train " + undisturbed.config(lines)).exit_code, 0);
   test::Program program;
   const std::string config = program.config(lines);
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  const test::ProcessResult back =
-      program.run("train " + config + " --set training.resume_from_checkpoint=out/run/checkpoint-2 --set training.max_steps=3");
+  const test::ProcessResult back = program.run(
+      "train " + config +
+      " --set training.resume_from_checkpoint=out/run/checkpoint-2 --set training.max_steps=3");
   ASSERT_EQ(back.exit_code, 0) << back.err;
   EXPECT_THAT(back.err, HasSubstr("abandoned-1"));
   EXPECT_TRUE(fs::exists(program.run_dir() + "/abandoned-1/checkpoint-4/trainer_state.json"));
   EXPECT_TRUE(fs::exists(program.run_dir() + "/abandoned-1/logging.jsonl"));
   EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-4"));
-  const test::ProcessResult latest = program.run("train " + config + " --set training.resume_from_checkpoint=latest");
+  const test::ProcessResult latest =
+      program.run("train " + config + " --set training.resume_from_checkpoint=latest");
   ASSERT_EQ(latest.exit_code, 0) << latest.err;
   EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-3"));
   EXPECT_TRUE(weights_of(program, 4) == weights_of(undisturbed, 4));
@@ -253,10 +292,16 @@ TEST(Faults, TooLittleMemoryIsToldAsMemory) {
   const std::string config = program.config();
   int num_told = 0;
   for (const int mib : {1000, 800, 700, 600, 550, 500, 450}) {
-    if (script(program, fmt::format("ulimit -v {}; $R --version", mib * 1024)).exit_code != 0) break;  // its libraries alone do not fit
-    // One thread: libgomp ends the process itself, with its own message, if the stack of a thread does not fit.
-    const test::ProcessResult result = script(program, fmt::format("ulimit -v {}; OMP_NUM_THREADS=1 $R train {}", mib * 1024, config));
-    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 4) << mib << " MiB: " << result.exit_code << "\n" << result.err;
+    // its libraries alone do not fit
+    if (script(program, fmt::format("ulimit -v {}; $R --version", mib * 1024)).exit_code != 0)
+      break;
+    // One thread: libgomp ends the process itself, with its own message, if the stack of a thread
+    // does not fit.
+    const test::ProcessResult result = script(
+        program, fmt::format("ulimit -v {}; OMP_NUM_THREADS=1 $R train {}", mib * 1024, config));
+    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 4)
+        << mib << " MiB: " << result.exit_code << "\n"
+        << result.err;
     if (result.exit_code != 4) continue;
     ++num_told;
     EXPECT_THAT(result.err, HasSubstr("ulimit -v")) << mib;
@@ -271,8 +316,10 @@ TEST(Faults, TimeZoneClockAndHostNameChangeNothing) {
 
 TEST(Faults, ADecimalCommaChangesNothing) {
   test::Program program;
-  // A locale of our own: most machines have none with a comma, and then a test with its name alone proves nothing.
-  if (script(program, "localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 2>/dev/null; [ -d de_DE.UTF-8 ]").exit_code != 0) {
+  // A locale of our own: most machines have none with a comma, and then a test with its name alone
+  // proves nothing.
+  if (script(program, "localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 2>/dev/null; [ -d de_DE.UTF-8 ]")
+          .exit_code != 0) {
     GTEST_SKIP() << "localedef makes no German locale here (Debian package locales)";
   }
   expect_no_difference(program, "LOCPATH=$PWD SHIM_LOCALE=de_DE.UTF-8 LC_ALL=de_DE.UTF-8");
@@ -281,49 +328,71 @@ TEST(Faults, ADecimalCommaChangesNothing) {
 TEST(Faults, AnImageThatTurnsBadStopsWithTheStateSavedAndTheAdviceCanBeFollowed) {
   for (const char* variant : {"rollout_matching_sft", "sft"}) {
     test::Program program;
-    const std::string config = own_images(program, "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false}\n") +
-                               " --set custom.trainer_variant=" + variant;
+    const std::string config =
+        own_images(program,
+                   "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false}\n") +
+        " --set custom.trainer_variant=" + variant;
     const test::ProcessResult stopped =
-        script(program, "$R train " + config + " & pid=$!; steps 2; for f in images/*; do head -c 100 $f > x; cat x > $f; done; wait $pid");
+        script(program, "$R train " + config +
+                            " & pid=$!; steps 2; for f in images/*; do head -c 100 $f > x; cat x > "
+                            "$f; done; wait $pid");
     EXPECT_EQ(stopped.exit_code, 3) << variant << stopped.err;
     EXPECT_THAT(stopped.err, HasSubstr("train.jsonl:")) << "the record is named";
     EXPECT_THAT(stopped.err, HasSubstr("saved out/run/checkpoint-")) << variant;
     EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << variant;
-    const auto first = test::run_command("ls -d " + program.run_dir() + "/checkpoint-* | sed 's/.*-//'");
+    const auto first =
+        test::run_command("ls -d " + program.run_dir() + "/checkpoint-* | sed 's/.*-//'");
     const int step = std::stoi(first.out);
     EXPECT_GE(step, 2);
     // All but one come back; resuming skips that one.
-    ASSERT_EQ(script(program, "cp -f " + test::Program::golden("images") + "/* images/; echo broken > images/0.png").exit_code, 0);
-    const test::ProcessResult resumed = program.run(
-        fmt::format("train {} --set training.resume_from_checkpoint=latest --set data.on_bad_sample=skip --set training.max_steps={}",
-                    config, step + 8));
+    ASSERT_EQ(script(program, "cp -f " + test::Program::golden("images") +
+                                  "/* images/; echo broken > images/0.png")
+                  .exit_code,
+              0);
+    const test::ProcessResult resumed =
+        program.run(fmt::format("train {} --set training.resume_from_checkpoint=latest --set "
+                                "data.on_bad_sample=skip --set training.max_steps={}",
+                                config, step + 8));
     EXPECT_EQ(resumed.exit_code, 0) << variant << resumed.err;
     EXPECT_THAT(resumed.err, HasSubstr("images cannot be used and are skipped")) << variant;
     EXPECT_THAT(resumed.err, HasSubstr("warning: skipped ")) << variant;
-    EXPECT_THAT(read_file(program.run_dir() + "/skipped.jsonl"), HasSubstr("images/0.png")) << variant;
-    EXPECT_THAT(read_file(program.run_dir() + "/logging.jsonl"), HasSubstr("data/skipped_samples")) << variant;
+    EXPECT_THAT(read_file(program.run_dir() + "/skipped.jsonl"), HasSubstr("images/0.png"))
+        << variant;
+    EXPECT_THAT(read_file(program.run_dir() + "/logging.jsonl"), HasSubstr("data/skipped_samples"))
+        << variant;
   }
 }
 
 TEST(Faults, AnImageThatTurnsBadAfterItsRolloutIsLeftOutWhenTheRunGoesOn) {
-  // A window of four of the eight samples, rolled out once for all steps; and a window of stage 1, whose images are first read by the step.
+  // A window of four of the eight samples, rolled out once for all steps; and a window of stage 1,
+  // whose images are first read by the step.
   for (const char* more : {" --set custom.extra.rollout_matching.rollout_buffer.enabled=true --set "
                            "custom.extra.rollout_matching.rollout_buffer.m_steps=400",
                            " --set custom.trainer_variant=sft"}) {
     test::Program program;
     const std::string config =
-        own_images(program, "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false, lr_scheduler_type: constant}\n") +
+        own_images(program,
+                   "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false, "
+                   "lr_scheduler_type: constant}\n") +
         more;
-    const test::ProcessResult ended = script(program, "$R train " + config + " & pid=$!; steps 2; kill -TERM $pid; wait $pid");
+    const test::ProcessResult ended =
+        script(program, "$R train " + config + " & pid=$!; steps 2; kill -TERM $pid; wait $pid");
     ASSERT_EQ(ended.exit_code, 130) << ended.err;
-    ASSERT_EQ(script(program, "for i in 0 1 2 3; do head -c 100 images/$i.png > x; cat x > images/$i.png; done").exit_code, 0);
+    ASSERT_EQ(
+        script(program,
+               "for i in 0 1 2 3; do head -c 100 images/$i.png > x; cat x > images/$i.png; done")
+            .exit_code,
+        0);
     const std::string resume = "train " + config + " --set training.resume_from_checkpoint=latest";
     const test::ProcessResult stopped = program.run(resume);
     EXPECT_EQ(stopped.exit_code, 3) << stopped.err;
     EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << more;
-    const int step = std::stoi(test::run_command("ls -d " + program.run_dir() + "/checkpoint-* | sed 's/.*-//' | sort -n | tail -1").out);
-    const test::ProcessResult skipped =
-        program.run(fmt::format("{} --set data.on_bad_sample=skip --set training.max_steps={}", resume, step + 2));
+    const int step =
+        std::stoi(test::run_command("ls -d " + program.run_dir() +
+                                    "/checkpoint-* | sed 's/.*-//' | sort -n | tail -1")
+                      .out);
+    const test::ProcessResult skipped = program.run(fmt::format(
+        "{} --set data.on_bad_sample=skip --set training.max_steps={}", resume, step + 2));
     EXPECT_EQ(skipped.exit_code, 0) << more << skipped.err;
     EXPECT_THAT(skipped.err, HasSubstr("warning: skipped ")) << more;
     EXPECT_THAT(read_file(program.run_dir() + "/skipped.jsonl"), HasSubstr("images/")) << more;
@@ -333,7 +402,8 @@ TEST(Faults, AnImageThatTurnsBadAfterItsRolloutIsLeftOutWhenTheRunGoesOn) {
 TEST(Faults, WithoutAnyUsableImageSkippingStops) {
   test::Program program;
   const std::string config = own_images(program, "data: {on_bad_sample: skip}\n");
-  for (const auto& entry : fs::directory_iterator(program.dir().file("images"))) fs::resize_file(entry.path(), 10);
+  for (const auto& entry : fs::directory_iterator(program.dir().file("images")))
+    fs::resize_file(entry.path(), 10);
   const test::ProcessResult result = program.run("train " + config);
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("no sample of a window can be used"));
@@ -341,7 +411,8 @@ TEST(Faults, WithoutAnyUsableImageSkippingStops) {
 
 TEST(Faults, APromptLongerThanASegmentIsToldBeforeTheModelIsLoaded) {
   test::Program program;
-  const test::ProcessResult result = program.run("train " + program.config("global_max_length: 16\n"));
+  const test::ProcessResult result =
+      program.run("train " + program.config("global_max_length: 16\n"));
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("samples are longer than global_max_length"));
   EXPECT_THAT(result.err, HasSubstr("train.jsonl"));
@@ -353,24 +424,30 @@ TEST(Faults, SpecialFilesAreErrorsInTime) {
   test::Program program;
   const std::string config = program.config();
   ASSERT_EQ(script(program, "mkfifo pipe").exit_code, 0);
-  for (const std::string& path : std::vector<std::string>{"/dev/zero", "pipe", "/tmp", "/dev/tty"}) {
-    const std::string record = "{\"images\": [\"" + path + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+  for (const std::string& path :
+       std::vector<std::string>{"/dev/zero", "pipe", "/tmp", "/dev/tty"}) {
+    const std::string record =
+        "{\"images\": [\"" + path + "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
     const std::string data = program.dir().write("special.jsonl", record);
-    for (const auto& [what, command] :
-         std::vector<std::pair<std::string, std::string>>{{"configuration", "check " + path},
-                                                          {"JSONL", "train " + config + " --set custom.train_jsonl=" + path},
-                                                          {"image", "train " + config + " --set custom.train_jsonl=" + data},
-                                                          {"prompt", "check " + config + " --set custom.user_prompt=x.txt"}}) {
+    for (const auto& [what, command] : std::vector<std::pair<std::string, std::string>>{
+             {"configuration", "check " + path},
+             {"JSONL", "train " + config + " --set custom.train_jsonl=" + path},
+             {"image", "train " + config + " --set custom.train_jsonl=" + data},
+             {"prompt", "check " + config + " --set custom.user_prompt=x.txt"}}) {
       if (what == "prompt") script(program, "ln -sf " + path + " x.txt");
       const test::ProcessResult result = script(program, "timeout -k 1 60 $R " + command);
-      EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4) << what << " " << path << ": " << result.exit_code << result.err;
+      EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4)
+          << what << " " << path << ": " << result.exit_code << result.err;
     }
-    for (const char* file : {"tokenizer.json", "chat_template.jinja", "config.json", "preprocessor_config.json", "model.safetensors"}) {
+    for (const char* file : {"tokenizer.json", "chat_template.jinja", "config.json",
+                             "preprocessor_config.json", "model.safetensors"}) {
       fs::remove_all(program.dir().file("model"));
       fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
       script(program, fmt::format("rm -f model/{0}; ln -s $(realpath {1}) model/{0}", file, path));
-      const test::ProcessResult result = script(program, "timeout -k 1 60 $R train " + config + " --set model.model=model");
-      EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4) << file << " " << path << ": " << result.exit_code << result.err;
+      const test::ProcessResult result =
+          script(program, "timeout -k 1 60 $R train " + config + " --set model.model=model");
+      EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4)
+          << file << " " << path << ": " << result.exit_code << result.err;
     }
   }
 }
@@ -388,11 +465,13 @@ TEST(Faults, ImagesOutsideTheirDirectoryAreCountedAndNothingIsWrittenOutside) {
   test::Program program;
   fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
   fs::create_directory_symlink(test::Program::golden("images"), program.dir().file("images"));
-  const std::string config = program.config("custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n");
+  const std::string config = program.config(
+      "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n");
   const test::ProcessResult linked = program.run("train " + config);
   EXPECT_EQ(linked.exit_code, 0) << linked.err;
   EXPECT_THAT(linked.err, HasSubstr("8 images of train.jsonl lie outside its directory"));
-  const test::ProcessResult inside = program.run("train " + program.config() + " --set training.run_name=inside");
+  const test::ProcessResult inside =
+      program.run("train " + program.config() + " --set training.run_name=inside");
   EXPECT_THAT(inside.err, Not(HasSubstr("outside its directory")));
 }
 

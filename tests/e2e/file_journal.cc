@@ -38,7 +38,8 @@ struct NameChange {
   Place to;          ///< rename, exchange
   size_t inode = 0;  ///< create, mkdir
   std::vector<size_t> directories() const {
-    return kind == "rename" || kind == "exchange" ? std::vector{at.directory, to.directory} : std::vector{at.directory};
+    return kind == "rename" || kind == "exchange" ? std::vector{at.directory, to.directory}
+                                                  : std::vector{at.directory};
   }
 };
 
@@ -72,23 +73,29 @@ void perform(const ByteChange& change, std::string& content, bool zeros, size_t 
 /// What operations have done, and how far that is on the disk.
 class Disk {
  public:
-  explicit Disk(std::string root) : root_(std::move(root)) { inodes_.push_back({.is_directory = true, .changes = {}}); }
+  explicit Disk(std::string root) : root_(std::move(root)) {
+    inodes_.push_back({.is_directory = true, .changes = {}});
+  }
 
   void run(const FileOperation& operation) {
     const std::string& name = operation.name;
     if (name == "sync") {
       sync(find(operation.path));
     } else if (name == "write" || name == "truncate") {
-      inodes_[find_or_make(operation.path)].changes.push_back(
-          {.is_truncation = name == "truncate", .number = operation.number, .bytes = operation.bytes});
+      inodes_[find_or_make(operation.path)].changes.push_back({.is_truncation = name == "truncate",
+                                                               .number = operation.number,
+                                                               .bytes = operation.bytes});
     } else if (name == "create" || name == "mkdir") {
       make(operation.path, name);
     } else {
-      change({.kind = name, .at = place(operation.path), .to = operation.second.empty() ? Place{} : place(operation.second)});
+      change({.kind = name,
+              .at = place(operation.path),
+              .to = operation.second.empty() ? Place{} : place(operation.second)});
     }
   }
 
-  Tree after_loss(LostNames lost_names, LostBytes lost_bytes, const std::function<double()>& draw) const {
+  Tree after_loss(LostNames lost_names, LostBytes lost_bytes,
+                  const std::function<double()>& draw) const {
     Names names;
     const std::vector<bool> kept = kept_changes(lost_names, draw);
     for (size_t i = 0; i < changes_.size(); ++i) {
@@ -150,39 +157,47 @@ class Disk {
     std::vector<bool> needed(changes_.size(), false);
     for (size_t i = changes_.size(); i-- > 0;) {
       const std::vector<size_t> directories = changes_[i].directories();
-      needed[i] = std::any_of(directories.begin(), directories.end(), [&](size_t one) { return until[one] > i; });
+      needed[i] = std::any_of(directories.begin(), directories.end(),
+                              [&](size_t one) { return until[one] > i; });
       for (const size_t one : directories) until[one] = std::max(until[one], needed[i] ? i + 1 : 0);
     }
     std::set<size_t> ended;
     for (size_t i = 0; i < changes_.size(); ++i) {
       const std::vector<size_t> directories = changes_[i].directories();
-      const bool goes_on = std::none_of(directories.begin(), directories.end(), [&](size_t one) { return ended.count(one) != 0; });
+      const bool goes_on = std::none_of(directories.begin(), directories.end(),
+                                        [&](size_t one) { return ended.count(one) != 0; });
       kept[i] = goes_on && (needed[i] || draw() < 0.5);
       if (!kept[i]) ended.insert(directories.begin(), directories.end());
     }
     return kept;
   }
 
-  std::string content_of(const Inode& file, LostBytes lost, const std::function<double()>& draw) const {
+  std::string content_of(const Inode& file, LostBytes lost,
+                         const std::function<double()>& draw) const {
     std::string content;
     const auto& changes = file.changes;
-    for (size_t i = 0; i < file.num_synced; ++i) perform(changes[i], content, false, changes[i].bytes.size());
+    for (size_t i = 0; i < file.num_synced; ++i)
+      perform(changes[i], content, false, changes[i].bytes.size());
     const size_t num_unsynced = changes.size() - file.num_synced;
     if (lost == LostBytes::kAll || num_unsynced == 0) return content;
     const size_t torn =
-        lost == LostBytes::kTorn ? file.num_synced + static_cast<size_t>(draw() * static_cast<double>(num_unsynced)) : changes.size();
+        lost == LostBytes::kTorn
+            ? file.num_synced + static_cast<size_t>(draw() * static_cast<double>(num_unsynced))
+            : changes.size();
     const bool ends = lost == LostBytes::kTorn && draw() < 0.5;
     for (size_t i = file.num_synced; i < changes.size(); ++i) {
       const size_t size = changes[i].bytes.size();
-      if (i == torn) perform(changes[i], content, false, static_cast<size_t>(draw() * static_cast<double>(size)));
+      if (i == torn)
+        perform(changes[i], content, false,
+                static_cast<size_t>(draw() * static_cast<double>(size)));
       if (i >= torn && ends) break;
       if (i != torn) perform(changes[i], content, lost == LostBytes::kZeros || i > torn, size);
     }
     return content;
   }
 
-  void collect(size_t directory, const std::string& prefix, const Names& names, LostBytes lost, const std::function<double()>& draw,
-               Tree& tree) const {
+  void collect(size_t directory, const std::string& prefix, const Names& names, LostBytes lost,
+               const std::function<double()>& draw, Tree& tree) const {
     const auto found = names.find(directory);
     if (found == names.end()) return;
     for (const auto& [name, inode] : found->second) {
@@ -199,11 +214,15 @@ class Disk {
   std::vector<Inode> inodes_;  ///< the first is the root
   Names names_;                ///< as the program sees them
   std::vector<NameChange> changes_;
-  size_t num_synced_ = 0;                  ///< changes that were made before the last sync of anything
-  std::map<size_t, size_t> synced_until_;  ///< directory → changes that were made before its own last sync
+  /// changes that were made before the last sync of anything
+  size_t num_synced_ = 0;
+  /// directory → changes that were made before its own last sync
+  std::map<size_t, size_t> synced_until_;
 };
 
-std::string normal(std::string_view path) { return path.empty() ? "" : fs::path(path).lexically_normal().string(); }
+std::string normal(std::string_view path) {
+  return path.empty() ? "" : fs::path(path).lexically_normal().string();
+}
 
 }  // namespace
 
@@ -217,7 +236,8 @@ FileJournal::FileJournal(std::string_view journal, const std::string& root) : ro
       fields.push_back(line.substr(0, tab));
       if (tab == std::string_view::npos) break;
     }
-    if (line_end == std::string_view::npos || fields.size() != 5) throw std::runtime_error("not a journal of file operations");
+    if (line_end == std::string_view::npos || fields.size() != 5)
+      throw std::runtime_error("not a journal of file operations");
     const size_t size = std::stoul(std::string(fields[2]));
     operations_.push_back({.name = std::string(fields[0]),
                            .number = std::stoll(std::string(fields[1])),
@@ -228,7 +248,8 @@ FileJournal::FileJournal(std::string_view journal, const std::string& root) : ro
   }
 }
 
-Tree FileJournal::after(size_t count, LostNames names, LostBytes bytes, const std::function<double()>& draw) const {
+Tree FileJournal::after(size_t count, LostNames names, LostBytes bytes,
+                        const std::function<double()>& draw) const {
   Disk disk(root_);
   for (size_t i = 0; i < std::min(count, operations_.size()); ++i) disk.run(operations_[i]);
   return disk.after_loss(names, bytes, draw);

@@ -22,7 +22,9 @@ struct FileOperation {
 enum class LostNames {
   kNone,         ///< every one is kept
   kAllUnsynced,  ///< ext4 and xfs: the journal was not written since the last sync of anything
-  kByDirectory,  ///< stricter than ext4 and xfs: each directory keeps its own operations up to some moment after its own sync
+  /// stricter than ext4 and xfs: each directory keeps its own operations up to some moment after
+  /// its own sync
+  kByDirectory,
 };
 
 /// What it leaves of bytes that nobody has synced.
@@ -33,7 +35,8 @@ enum class LostBytes {
   kTorn,   ///< up to some moment they are kept; after it they are zeros or missing
 };
 
-using Tree = std::map<std::string, std::string>;  ///< path of a file below the root, or of a directory with a '/' at its end → bytes
+/// path of a file below the root, or of a directory with a '/' at its end → bytes
+using Tree = std::map<std::string, std::string>;
 
 /// The operations of a run, and what a loss of power after any of them may leave.
 class FileJournal {
@@ -44,7 +47,8 @@ class FileJournal {
   const std::vector<FileOperation>& operations() const { return operations_; }
   /// The files below the root after the first `count` operations and a loss of power.
   /// @param draw  gives numbers in [0, 1) for what is left to chance
-  Tree after(size_t count, LostNames names, LostBytes bytes, const std::function<double()>& draw) const;
+  Tree after(size_t count, LostNames names, LostBytes bytes,
+             const std::function<double()>& draw) const;
 
  private:
   std::string root_;

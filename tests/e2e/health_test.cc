@@ -1,4 +1,5 @@
-// A run that is made to harm its model: the demonstration's checkpoint on the scenes it knows, `append`, and a learning rate far too high.
+// A run that is made to harm its model: the demonstration's checkpoint on the scenes it knows,
+// `append`, and a learning rate far too high.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,22 +23,26 @@ class Health : public testing::Test {
   void SetUp() override {
     const std::string python = test::source_path(".venv/bin/python");
     if (!std::filesystem::exists(python)) GTEST_SKIP() << "no .venv/bin/python (run scripts/setup)";
-    const auto made = test::run_command(python + " " + test::source_path("dev/demo/make_scenes.py") + " " +
-                                        program_.dir().file("scenes") + " --split simple --num-train 24 --num-val 48 --seed 3");
+    const auto made = test::run_command(
+        python + " " + test::source_path("dev/demo/make_scenes.py") + " " +
+        program_.dir().file("scenes") + " --split simple --num-train 24 --num-val 48 --seed 3");
     if (made.exit_code != 0) GTEST_SKIP() << "no scenes: " << made.err;
   }
 
   /// @param training  further keys of `training`
   test::ProcessResult train(const std::string& training) {
     const std::string config = program_.dir().write(
-        "harm.yaml",
-        "extends: " + test::source_path("configs/demo/common.yaml") + "\nmodel: {model: " + test::source_path("demo/model") +
-            "}\n"
-            "custom:\n  trainer_variant: rollout_matching_sft\n  train_jsonl: scenes/train.jsonl\n  val_jsonl: scenes/val.jsonl\n"
-            "  extra: {rollout_matching: {target_policy: append}}\n"
-            "training: {output_dir: out, run_name: run, max_steps: 3, lr_scheduler_type: constant, effective_batch_size: 6, "
-            "per_device_train_batch_size: 6, eval_strategy: steps, eval_steps: 1, logging_steps: 1, report_to: none, " +
-            training + "}\n");
+        "harm.yaml", "extends: " + test::source_path("configs/demo/common.yaml") +
+                         "\nmodel: {model: " + test::source_path("demo/model") +
+                         "}\n"
+                         "custom:\n  trainer_variant: rollout_matching_sft\n  train_jsonl: "
+                         "scenes/train.jsonl\n  val_jsonl: scenes/val.jsonl\n"
+                         "  extra: {rollout_matching: {target_policy: append}}\n"
+                         "training: {output_dir: out, run_name: run, max_steps: 3, "
+                         "lr_scheduler_type: constant, effective_batch_size: 6, "
+                         "per_device_train_batch_size: 6, eval_strategy: steps, eval_steps: 1, "
+                         "logging_steps: 1, report_to: none, " +
+                         training + "}\n");
     return program_.run("train " + config);
   }
 
@@ -64,14 +69,17 @@ TEST_F(Health, ARunThatHarmsItsModelIsCalledSoAndStops) {
   EXPECT_THAT(result.err, HasSubstr("evaluation after step 0"));
   EXPECT_THAT(result.err, HasSubstr("health: worse than at the start: precision"));
   EXPECT_THAT(result.err, HasSubstr("  precision: it sees what is not there"));
-  EXPECT_THAT(result.err, HasSubstr("stopped after step 1 of 3 (training.stop_on_harm); no evaluation was better than the start"));
-  EXPECT_THAT(result.err, HasSubstr("of the last evaluation:\nhealth: worse than at the start: precision"));
+  EXPECT_THAT(result.err, HasSubstr("stopped after step 1 of 3 (training.stop_on_harm); no "
+                                    "evaluation was better than the start"));
+  EXPECT_THAT(result.err,
+              HasSubstr("of the last evaluation:\nhealth: worse than at the start: precision"));
   const std::map<int, Json> found = evaluations();
   ASSERT_EQ(found.size(), 2u);
   EXPECT_FALSE(found.at(0).contains("health/worse")) << "the start is the reference";
   EXPECT_GE(found.at(1).at("health/worse").get<double>(), 1);
   EXPECT_LT(found.at(1).at("health/precision").get<double>(), -0.1);
-  const Json state = parse_json(read_file(program_.run_dir() + "/checkpoint-1/trainer_state.json"), "trainer_state.json");
+  const Json state = parse_json(read_file(program_.run_dir() + "/checkpoint-1/trainer_state.json"),
+                                "trainer_state.json");
   EXPECT_EQ(state["best_global_step"], 0);
   EXPECT_TRUE(state["best_model_checkpoint"].is_null());
 }
@@ -81,7 +89,8 @@ TEST_F(Health, ARunThatLearnsNothingHarmsNothingAndIsComparedWithItsFirstEvaluat
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, Not(HasSubstr("evaluation after step 0")));
   EXPECT_THAT(result.err, Not(HasSubstr("health: worse")));
-  EXPECT_THAT(result.err, HasSubstr("health: nothing is worse than after step 1 (training.eval_on_start: true compares with the start)"));
+  EXPECT_THAT(result.err, HasSubstr("health: nothing is worse than after step 1 "
+                                    "(training.eval_on_start: true compares with the start)"));
   const std::map<int, Json> found = evaluations();
   EXPECT_FALSE(found.at(1).contains("health/worse"));
   for (const int step : {2, 3}) EXPECT_EQ(found.at(step).at("health/worse"), 0);

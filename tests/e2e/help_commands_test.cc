@@ -1,4 +1,5 @@
-// What helps a user who does not know the program: help, explain, init, schema, completions, mistyped commands.
+// What helps a user who does not know the program: help, explain, init, schema, completions,
+// mistyped commands.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -11,14 +12,18 @@
 namespace rematch {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST(HelpCommands, HelpOfEveryCommandShowsTwoExamples) {
   test::Program program;
-  for (const std::string name : {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage", "predict", "compare",
-                                 "report", "init", "explain", "schema", "completions", "data", "launch", "plan", "probe"}) {
+  for (const std::string name :
+       {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage",
+        "predict", "compare", "report", "init", "explain", "schema", "completions", "data",
+        "launch", "plan", "probe"}) {
     const test::ProcessResult result = program.run(name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -33,7 +38,8 @@ TEST(HelpCommands, WithoutACommandAllAreListed) {
   test::Program program;
   const test::ProcessResult result = program.run("");
   EXPECT_EQ(result.exit_code, 2);
-  for (const char* name : {"train", "data", "predict", "report"}) EXPECT_TRUE(has(result.err, name)) << name;
+  for (const char* name : {"train", "data", "predict", "report"})
+    EXPECT_TRUE(has(result.err, name)) << name;
 }
 
 TEST(HelpCommands, AMistypedCommandIsGuessed) {
@@ -49,13 +55,15 @@ TEST(HelpCommands, AMistypedCommandIsGuessed) {
 TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {
   test::Program program;
   EXPECT_TRUE(has(program.run("explain training.learning_rate").out, "number, default"));
-  EXPECT_TRUE(has(program.run("explain max_new_tokens").out, "custom.extra.rollout_matching.max_new_tokens"));
+  EXPECT_TRUE(has(program.run("explain max_new_tokens").out,
+                  "custom.extra.rollout_matching.max_new_tokens"));
   EXPECT_TRUE(has(program.run("explain tuner").out, "lora_rank"));
   EXPECT_TRUE(has(program.run("explain rollout/f1").out, "metric"));
   EXPECT_TRUE(has(program.run("explain f1").out, "rollout/f1 (metric)"));
   EXPECT_TRUE(has(program.run("explain offload").out, "custom.extra.rollout_matching.offload:"));
   const test::ProcessResult both = program.run("explain learning_rate");
-  EXPECT_TRUE(has(both.out, "learning_rate (metric)") && has(both.out, "training.learning_rate\n")) << both.out;
+  EXPECT_TRUE(has(both.out, "learning_rate (metric)") && has(both.out, "training.learning_rate\n"))
+      << both.out;
   const test::ProcessResult unknown = program.run("explain training.learning_rte");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_TRUE(has(unknown.err, "learning_rate")) << unknown.err;
@@ -64,11 +72,14 @@ TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {
 
 TEST(HelpCommands, InitWritesAConfigurationThatTrains) {
   test::Program program;
-  const std::string arguments =
-      "init " + test::Program::model() + " " + test::Program::golden("train.jsonl") + " --val " + test::Program::golden("val.jsonl");
+  const std::string arguments = "init " + test::Program::model() + " " +
+                                test::Program::golden("train.jsonl") + " --val " +
+                                test::Program::golden("val.jsonl");
   const test::ProcessResult result = program.run(arguments);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const std::string small = " --set training.max_steps=1 --set training.report_to=none --set training.effective_batch_size=4";
+  const std::string small =
+      " --set training.max_steps=1 --set training.report_to=none --set "
+      "training.effective_batch_size=4";
   EXPECT_EQ(program.run("check rematch.yaml").exit_code, 0);
   const test::ProcessResult trained = program.run("train rematch.yaml" + small);
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
@@ -80,12 +91,20 @@ TEST(HelpCommands, InitMeasuresTheValidationRecordsToo) {
   test::Program program;
   const std::string image = test::Program::golden("images/0.png");
   std::string objects = R"({"desc": "cat", "bbox_2d": [1, 2, 3, 4]})";
-  program.dir().write("short.jsonl",
-                      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}]}})", image, objects) + "\n");
+  program.dir().write(
+      "short.jsonl",
+      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}]}})", image,
+                  objects) +
+          "\n");
   for (int i = 0; i < 40; ++i) objects += R"(, {"desc": "cat", "bbox_2d": [1, 2, 3, 4]})";
-  program.dir().write("long.jsonl",
-                      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}]}})", image, objects) + "\n");
-  ASSERT_EQ(program.run("init " + test::Program::model() + " short.jsonl --val long.jsonl --stage1").exit_code, 0);
+  program.dir().write(
+      "long.jsonl",
+      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}]}})", image,
+                  objects) +
+          "\n");
+  ASSERT_EQ(program.run("init " + test::Program::model() + " short.jsonl --val long.jsonl --stage1")
+                .exit_code,
+            0);
   const test::ProcessResult checked = program.run("check rematch.yaml");
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
@@ -93,10 +112,12 @@ TEST(HelpCommands, InitMeasuresTheValidationRecordsToo) {
 TEST(HelpCommands, InitOverwritesNothingAndNamesWhatIsMissing) {
   test::Program program;
   program.dir().write("rematch.yaml", "mine\n");
-  const test::ProcessResult exists = program.run("init " + test::Program::model() + " " + test::Program::golden("train.jsonl"));
+  const test::ProcessResult exists =
+      program.run("init " + test::Program::model() + " " + test::Program::golden("train.jsonl"));
   EXPECT_EQ(exists.exit_code, 2);
   EXPECT_EQ(read_file(program.dir().file("rematch.yaml")), "mine\n");
-  EXPECT_EQ(program.run("init " + test::Program::model() + " none.jsonl --out a.yaml").exit_code, 4);
+  EXPECT_EQ(program.run("init " + test::Program::model() + " none.jsonl --out a.yaml").exit_code,
+            4);
 }
 
 TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
@@ -105,8 +126,9 @@ TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
   ASSERT_EQ(result.exit_code, 0);
   const Json schema = parse_json(result.out, "schema");
   EXPECT_EQ(schema["properties"]["training"]["properties"]["learning_rate"]["type"][0], "number");
-  EXPECT_TRUE(
-      schema["properties"]["custom"]["properties"]["extra"]["properties"]["rollout_matching"]["properties"].contains("target_policy"));
+  EXPECT_TRUE(schema["properties"]["custom"]["properties"]["extra"]["properties"]
+                    ["rollout_matching"]["properties"]
+                        .contains("target_policy"));
   EXPECT_EQ(program.run("schema extra").exit_code, 2);
 }
 
@@ -114,16 +136,19 @@ TEST(HelpCommands, BashCompletesCommandsAndOptions) {
   test::Program program;
   for (const char* shell : {"bash", "zsh", "fish"})
     EXPECT_TRUE(has(program.run(std::string("completions ") + shell).out, "from-coco")) << shell;
-  const test::ProcessResult completed = test::run_command(
-      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
-      " completions bash > c.sh && bash -c '. ./c.sh; COMP_WORDS=(rematch tr); COMP_CWORD=1; _rematch; echo ${COMPREPLY[@]}; "
-      "COMP_WORDS=(rematch data from-c); "
-      "COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}; COMP_WORDS=(rematch eval --dev); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
+  const test::ProcessResult completed =
+      test::run_command("cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
+                        " completions bash > c.sh && bash -c '. ./c.sh; COMP_WORDS=(rematch tr); "
+                        "COMP_CWORD=1; _rematch; echo ${COMPREPLY[@]}; "
+                        "COMP_WORDS=(rematch data from-c); "
+                        "COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}; COMP_WORDS=(rematch eval "
+                        "--dev); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
   EXPECT_EQ(completed.out, "train\nfrom-coco\n--device\n") << completed.err;
   program.dir().write("out dir/x", "");
-  const test::ProcessResult spaced = test::run_command(
-      "cd " + program.dir().path() +
-      " && bash -c '. ./c.sh; COMP_WORDS=(rematch report \"out d\"); COMP_CWORD=2; _rematch; printf \"%s|\" \"${COMPREPLY[@]}\"'");
+  const test::ProcessResult spaced =
+      test::run_command("cd " + program.dir().path() +
+                        " && bash -c '. ./c.sh; COMP_WORDS=(rematch report \"out d\"); "
+                        "COMP_CWORD=2; _rematch; printf \"%s|\" \"${COMPREPLY[@]}\"'");
   EXPECT_EQ(spaced.out, "out dir|") << spaced.err;
   EXPECT_EQ(program.run("completions tcsh").exit_code, 2);
   EXPECT_EQ(program.run("completions").exit_code, 2);

@@ -1,4 +1,5 @@
-// What a run keeps when the segments of a window cannot be used (BEHAVIOUR 2.9), on the program's own loop with recorded answers.
+// What a run keeps when the segments of a window cannot be used (BEHAVIOUR 2.9), on the program's
+// own loop with recorded answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,8 @@ using testing::HasSubstr;
 constexpr int64_t kNumSteps = 4;
 
 /// Windows of two samples in one micro-batch.
-const WindowOptions kWindows{.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 1}};
+const WindowOptions kWindows{
+    .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 1}};
 
 /// Sample ids of the windows of an undisturbed run, and the lengths of all segments.
 struct Undisturbed {
@@ -27,18 +29,24 @@ struct Undisturbed {
 
   Undisturbed() {
     test::RecordedStage2 stage2;
-    for (const RecordedLoop::Step& step : test::run_loop(stage2, {.num_steps = kNumSteps, .windows = kWindows}).steps) {
+    for (const RecordedLoop::Step& step :
+         test::run_loop(stage2, {.num_steps = kNumSteps, .windows = kWindows}).steps) {
       windows.push_back(test::sample_ids(step.rows).at(0));
-      for (const auto& segment : step.rows.at(0).segments) lengths[segment->sample_id] = segment->encoded_len();
+      for (const auto& segment : step.rows.at(0).segments)
+        lengths[segment->sample_id] = segment->encoded_len();
     }
   }
-  int longest_of(size_t window) const { return std::max(lengths.at(windows[window][0]), lengths.at(windows[window][1])); }
-  /// A window after the first that has a longer segment than those before it, and than its other one; and a cap between them.
+  int longest_of(size_t window) const {
+    return std::max(lengths.at(windows[window][0]), lengths.at(windows[window][1]));
+  }
+  /// A window after the first that has a longer segment than those before it, and than its other
+  /// one; and a cap between them.
   std::pair<size_t, int> first_too_long() const {
     int before = longest_of(0);
     for (size_t window = 1; window < windows.size(); ++window) {
       const int shorter = std::min(lengths.at(windows[window][0]), lengths.at(windows[window][1]));
-      if (longest_of(window) > std::max(before, shorter)) return {window, std::max(before, shorter)};
+      if (longest_of(window) > std::max(before, shorter))
+        return {window, std::max(before, shorter)};
       before = std::max(before, longest_of(window));
     }
     return {0, 0};
@@ -54,12 +62,17 @@ TEST(KeptState, ASegmentThatIsTooLongEndsTheRunAfterTheStepsBeforeAreSaved) {
   test::RecordedStage2 stage2;
   stage2.cap_segments(cap);
   std::vector<int64_t> saved;
-  const auto on_save = [&](const WindowCursor& cursor, const Packer&) { saved.push_back(cursor.window_idx); };
-  const UserError error = test::catch_user_error(
-      [&] { test::run_loop(stage2, {.num_steps = kNumSteps, .windows = kWindows, .is_long = {}, .on_save = on_save}); });
+  const auto on_save = [&](const WindowCursor& cursor, const Packer&) {
+    saved.push_back(cursor.window_idx);
+  };
+  const UserError error = test::catch_user_error([&] {
+    test::run_loop(
+        stage2, {.num_steps = kNumSteps, .windows = kWindows, .is_long = {}, .on_save = on_save});
+  });
   EXPECT_THAT(error.problems()[0].error, HasSubstr("a segment is longer than global_max_length"));
   EXPECT_THAT(error.problems()[0].fix, HasSubstr("data.on_bad_sample: skip"));
-  EXPECT_EQ(saved, std::vector<int64_t>{static_cast<int64_t>(window)}) << "the state before the window";
+  EXPECT_EQ(saved, std::vector<int64_t>{static_cast<int64_t>(window)})
+      << "the state before the window";
 }
 
 TEST(KeptState, ASegmentThatIsTooLongIsLeftOutAndCountedOnRequest) {
@@ -69,7 +82,8 @@ TEST(KeptState, ASegmentThatIsTooLongIsLeftOutAndCountedOnRequest) {
   test::RecordedStage2 stage2;
   const auto is_long = [cap = cap](const Segment& segment) { return segment.encoded_len() > cap; };
   const auto num_steps = static_cast<int64_t>(window) + 1;
-  const RecordedLoop run = test::run_loop(stage2, {.num_steps = num_steps, .windows = kWindows, .is_long = is_long});
+  const RecordedLoop run =
+      test::run_loop(stage2, {.num_steps = num_steps, .windows = kWindows, .is_long = is_long});
   ASSERT_EQ(std::ssize(run.steps), num_steps);
   EXPECT_EQ(run.steps[window].metrics.at("data/skipped_samples"), 1);
   EXPECT_EQ(run.steps[0].metrics.count("data/skipped_samples"), 0u);
@@ -81,29 +95,38 @@ TEST(KeptState, ASegmentThatIsTooLongIsLeftOutAndCountedOnRequest) {
 TEST(KeptState, AWindowOfSegmentsThatAreTooLongEndsTheRunAfterTheStepsBeforeAreSaved) {
   test::RecordedStage2 stage2;
   int num_saved = 0, num_asked = 0;
-  const auto is_long = [&](const Segment&) { return ++num_asked > 2; };  // all but the first window's
-  const auto on_save = [&](const WindowCursor& cursor, const Packer&) { num_saved += cursor.window_idx == 1 ? 1 : 0; };
-  const UserError error = test::catch_user_error(
-      [&] { test::run_loop(stage2, {.num_steps = kNumSteps, .windows = kWindows, .is_long = is_long, .on_save = on_save}); });
+  // all but the first window's
+  const auto is_long = [&](const Segment&) { return ++num_asked > 2; };
+  const auto on_save = [&](const WindowCursor& cursor, const Packer&) {
+    num_saved += cursor.window_idx == 1 ? 1 : 0;
+  };
+  const UserError error = test::catch_user_error([&] {
+    test::run_loop(
+        stage2,
+        {.num_steps = kNumSteps, .windows = kWindows, .is_long = is_long, .on_save = on_save});
+  });
   EXPECT_THAT(error.problems()[0].error, HasSubstr("no segment of a window can be used"));
   EXPECT_EQ(num_saved, 1);
 }
 
 TEST(KeptState, ACarryBufferThatOverflowsIsSavedAsItWasBeforeTheWindow) {
   // Each window inserts two micro-batches of two and takes two rows of one or more.
-  const WindowOptions windows{.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}};
+  const WindowOptions windows{
+      .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}};
   const Undisturbed all;
   int longest = 0;
   for (const auto& [id, length] : all.lengths) longest = std::max(longest, length);
-  const auto run = [&](int packing_buffer, const std::function<void(const WindowCursor&, const Packer&)>& on_save) {
+  const auto run = [&](int packing_buffer,
+                       const std::function<void(const WindowCursor&, const Packer&)>& on_save) {
     test::RecordedStage2 stage2;
-    return test::run_loop(stage2,
-                          {.num_steps = 2,
-                           .windows = windows,
-                           .packing = {.pack = {.buffer = packing_buffer, .selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
-                                       .packing_length = longest},
-                           .is_long = {},
-                           .on_save = on_save});
+    return test::run_loop(stage2, {.num_steps = 2,
+                                   .windows = windows,
+                                   .packing = {.pack = {.buffer = packing_buffer,
+                                                        .selector = PackingSelector::kFifo,
+                                                        .scope = PackScope::kCarry},
+                                               .packing_length = longest},
+                                   .is_long = {},
+                                   .on_save = on_save});
   };
   const auto most_waiting = [](const RecordedLoop& loop, size_t step) {
     return static_cast<int>(loop.steps[step].metrics.at("packing/post_rollout_buffer"));
@@ -113,13 +136,15 @@ TEST(KeptState, ACarryBufferThatOverflowsIsSavedAsItWasBeforeTheWindow) {
   ASSERT_GT(waiting, 0);
   std::vector<std::pair<int64_t, size_t>> saved;
   const UserError error = test::catch_user_error([&] {
-    run(waiting + 2,
-        [&](const WindowCursor& cursor, const Packer& packer) { saved.emplace_back(cursor.window_idx, packer.waiting().size()); });
+    run(waiting + 2, [&](const WindowCursor& cursor, const Packer& packer) {
+      saved.emplace_back(cursor.window_idx, packer.waiting().size());
+    });
   });
   EXPECT_THAT(error.problems()[0].error, HasSubstr("the packing carry buffer would overflow"));
   ASSERT_EQ(saved.size(), 1u);
   EXPECT_EQ(saved[0].first, 1);
-  EXPECT_EQ(saved[0].second, static_cast<size_t>(waiting)) << "without the micro-batches that were inserted before the one too many";
+  EXPECT_EQ(saved[0].second, static_cast<size_t>(waiting))
+      << "without the micro-batches that were inserted before the one too many";
 }
 
 }  // namespace rematch

@@ -14,16 +14,19 @@ namespace rematch {
 namespace {
 
 const char* const kDora =
-    "tuner: {train_type: lora, use_dora: true, lora_rank: 3, lora_alpha: 6, lora_dropout: 0.1, target_modules: [all-linear]}\n"
+    "tuner: {train_type: lora, use_dora: true, lora_rank: 3, lora_alpha: 6, lora_dropout: 0.1, "
+    "target_modules: [all-linear]}\n"
     "training: {packing: true, max_steps: 3}\n"
-    "custom: {extra: {rollout_matching: {post_rollout_pack_scope: window, rollout_buffer: {enabled: true, m_steps: 2}}}}\n";
+    "custom: {extra: {rollout_matching: {post_rollout_pack_scope: window, rollout_buffer: "
+    "{enabled: true, m_steps: 2}}}}\n";
 
 std::string losses(const std::string& path) {
   std::istringstream lines(read_file(path));
   std::string text, line;
   while (std::getline(lines, line)) {
     const Json logged = parse_json(line, path);
-    for (const char* key : {"loss", "grad_norm"}) text += logged.contains(key) ? logged[key].dump() + "\n" : "";
+    for (const char* key : {"loss", "grad_norm"})
+      text += logged.contains(key) ? logged[key].dump() + "\n" : "";
   }
   return text;
 }
@@ -45,10 +48,13 @@ TEST(TrainLora, StageTwoTrainsAdaptersOnlyAndRepeatsToTheBit) {
     ASSERT_EQ(adapter.tensors.size(), 3u * 39u);
     int num_moved = 0;
     for (const TensorEntry& entry : adapter.tensors) {
-      if (entry.name.find("lora_B") != std::string::npos && entry.tensor.abs().max().item<double>() > 0) ++num_moved;
+      if (entry.name.find("lora_B") != std::string::npos &&
+          entry.tensor.abs().max().item<double>() > 0)
+        ++num_moved;
     }
     EXPECT_EQ(num_moved, 39);
-    const std::string now = read_file(checkpoint + "/adapter_model.safetensors"), log_now = losses(program.run_dir() + "/logging.jsonl");
+    const std::string now = read_file(checkpoint + "/adapter_model.safetensors"),
+                      log_now = losses(program.run_dir() + "/logging.jsonl");
     if (run == 1) {
       EXPECT_EQ(now, weights);
       EXPECT_EQ(log_now, log);
@@ -63,14 +69,18 @@ TEST(TrainLora, AResumedRunEndsWithTheBitsOfAnUninterruptedOne) {
   const std::string lines = std::string(kDora) + "data: {dataloader_num_workers: 1}\n";
   ASSERT_EQ(whole.run("train " + whole.config(lines)).exit_code, 0);
   const std::string config = parts.config(lines);
-  // The cosine schedule looks ahead to max_steps, so the first half is cut short by its saves instead.
-  const test::ProcessResult first = parts.run("train " + config + " --set training.save_strategy=steps --set training.save_steps=1");
+  // The cosine schedule looks ahead to max_steps, so the first half is cut short by its saves
+  // instead.
+  const test::ProcessResult first = parts.run(
+      "train " + config + " --set training.save_strategy=steps --set training.save_steps=1");
   ASSERT_EQ(first.exit_code, 0) << first.err;
   std::filesystem::remove_all(parts.run_dir() + "/checkpoint-2");
   std::filesystem::remove_all(parts.run_dir() + "/checkpoint-3");
-  const test::ProcessResult second = parts.run("train " + config + " --set training.resume_from_checkpoint=latest");
+  const test::ProcessResult second =
+      parts.run("train " + config + " --set training.resume_from_checkpoint=latest");
   ASSERT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_NE((second.out + second.err).find("resuming after step 1"), std::string::npos) << second.out << second.err;
+  EXPECT_NE((second.out + second.err).find("resuming after step 1"), std::string::npos)
+      << second.out << second.err;
   const std::string weights = "/checkpoint-3/adapter_model.safetensors";
   EXPECT_EQ(read_file(parts.run_dir() + weights), read_file(whole.run_dir() + weights));
 }
@@ -79,24 +89,28 @@ TEST(TrainLora, MergeMakesAModelThatEvalTakesAndAnAdapterItDoesNot) {
   test::Program program;
   const std::string config = program.config(kDora);
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  const test::ProcessResult refused = program.run("eval " + config + " --set model.model=out/run/checkpoint-3 --set tuner.train_type=full");
+  const test::ProcessResult refused = program.run(
+      "eval " + config + " --set model.model=out/run/checkpoint-3 --set tuner.train_type=full");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("rematch merge out/run/checkpoint-3"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("rematch merge out/run/checkpoint-3"), std::string::npos)
+      << refused.err;
   const test::ProcessResult merged = program.run("merge out/run/checkpoint-3 --output merged");
   ASSERT_EQ(merged.exit_code, 0) << merged.err;
   EXPECT_NE(merged.out.find("39 layers"), std::string::npos) << merged.out;
-  const test::ProcessResult evaluated = program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full");
+  const test::ProcessResult evaluated =
+      program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full");
   EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
   EXPECT_EQ(program.run("merge out/run/checkpoint-3 --output merged").exit_code, 2);
 }
 
 TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
   test::Program program;
-  const test::ProcessResult result =
-      program.run("train " + program.config("custom: {trainer_variant: sft}\n"
-                                            "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true,\n"
-                                            "  modules_to_save: [merger.norm]}\n"
-                                            "training: {max_steps: 30, learning_rate: 2.0e-2}\n"));
+  const test::ProcessResult result = program.run(
+      "train " +
+      program.config("custom: {trainer_variant: sft}\n"
+                     "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true,\n"
+                     "  modules_to_save: [merger.norm]}\n"
+                     "training: {max_steps: 30, learning_rate: 2.0e-2}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(losses(program.run_dir() + "/logging.jsonl"));
   double first = 0, last = 0, grad_norm = 0;
@@ -118,17 +132,21 @@ TEST(TrainLora, FreshCoordTokensAreTrainedWithTheAdapterAndAWarningSaysWhenTheyA
       "custom: {trainer_variant: sft}\n"
       "tuner: {train_type: lora, lora_rank: 4, lora_dropout: 0, freeze_vit: true}\n"
       "training: {max_steps: 30, learning_rate: 1.0e-2}\n");
-  const test::ProcessResult unaware = program.run("train " + config + " --set training.max_steps=1");
+  const test::ProcessResult unaware =
+      program.run("train " + config + " --set training.max_steps=1");
   ASSERT_EQ(unaware.exit_code, 0) << unaware.err;
   EXPECT_NE((unaware.out + unaware.err).find("never trained"), std::string::npos) << unaware.err;
-  const std::string tokens = " --set tuner.trainable_token_indices=[coord_tokens] --set training.run_name=rows";
+  const std::string tokens =
+      " --set tuner.trainable_token_indices=[coord_tokens] --set training.run_name=rows";
   const test::ProcessResult result = program.run("train " + config + tokens);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ((result.out + result.err).find("never trained"), std::string::npos) << result.err;
   const test::ProcessResult merged = program.run("merge out/rows/checkpoint-30 --output merged");
   ASSERT_EQ(merged.exit_code, 0) << merged.err;
   EXPECT_NE(merged.out.find("the rows of 1000 tokens"), std::string::npos) << merged.out;
-  EXPECT_EQ(program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full").exit_code, 0);
+  EXPECT_EQ(program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full")
+                .exit_code,
+            0);
 }
 
 TEST(TrainLora, BadTunerKeysAreConfigurationErrorsBeforeTheModelIsLoaded) {
@@ -144,10 +162,12 @@ TEST(TrainLora, BadTunerKeysAreConfigurationErrorsBeforeTheModelIsLoaded) {
   for (const auto& [assignment, expected] : cases) {
     test::Program program;
     const std::string config = program.config("tuner: {train_type: lora}\n");
-    const test::ProcessResult result = program.run("train " + config + " --set \"" + assignment + "\"");
+    const test::ProcessResult result =
+        program.run("train " + config + " --set \"" + assignment + "\"");
     EXPECT_EQ(result.exit_code, 2) << assignment << result.err;
     EXPECT_NE(result.err.find(expected), std::string::npos) << assignment << "\n" << result.err;
-    EXPECT_EQ(result.err.find("float32, "), std::string::npos) << result.err;  // the line that names a loaded model
+    // the line that names a loaded model
+    EXPECT_EQ(result.err.find("float32, "), std::string::npos) << result.err;
   }
 }
 

@@ -1,4 +1,5 @@
-// What we write is what transformers reads; skipped with a reason where transformers is not installed.
+// What we write is what transformers reads; skipped with a reason where transformers is not
+// installed.
 #include <gtest/gtest.h>
 
 #include "e2e/program.h"
@@ -26,11 +27,13 @@ TEST(Oracle, TransformersLoadsACheckpointAsItIs) {
   if (test::run_command(python + " -c 'import transformers'").exit_code != 0)
     GTEST_SKIP() << "no transformers in .venv (scripts/setup --oracles)";
   test::Program program;
-  const test::ProcessResult trained = program.run("train " + program.config("training: {max_steps: 1}\n"));
+  const test::ProcessResult trained =
+      program.run("train " + program.config("training: {max_steps: 1}\n"));
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const std::string script = program.dir().write("load.py", kLoad);
   const test::ProcessResult loaded =
-      test::run_command("HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 " + python + " " + script + " " + program.run_dir() + "/checkpoint-1");
+      test::run_command("HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 " + python + " " + script + " " +
+                        program.run_dir() + "/checkpoint-1");
   EXPECT_EQ(loaded.exit_code, 0) << loaded.err;
   EXPECT_NE(loaded.out.find("loaded"), std::string::npos);
 }

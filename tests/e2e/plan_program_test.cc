@@ -15,21 +15,24 @@ using ::testing::HasSubstr;
 TEST(PlanProgram, HelpNamesEveryOption) {
   const test::ProcessResult result = test::Program().run("plan --help");
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* option : {"--gpu-memory", "--ranks", "--zero-stage", "--row-tokens", "--image-tokens", "--json", "--set"}) {
+  for (const char* option : {"--gpu-memory", "--ranks", "--zero-stage", "--row-tokens",
+                             "--image-tokens", "--json", "--set"}) {
     EXPECT_THAT(result.out, HasSubstr(option));
   }
 }
 
 TEST(PlanProgram, CheckRefusesBeforeAnythingIsShown) {
   test::Program program;
-  const test::ProcessResult result = program.run("check " + program.config() + " --gpu-memory 0.001");
+  const test::ProcessResult result =
+      program.run("check " + program.config() + " --gpu-memory 0.001");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("this run cannot fit the device"));
 }
 
 TEST(PlanProgram, RejectsAnUnknownZeroStage) {
-  const test::ProcessResult result = test::Program().run("plan " + test::Program::model() + " --zero-stage 3");
+  const test::ProcessResult result =
+      test::Program().run("plan " + test::Program::model() + " --zero-stage 3");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("zero-stage"));
 }
@@ -47,10 +50,12 @@ print(json.dumps({"total": model.num_parameters(), "vision": model.model.visual.
   for (const char* name : {"tiny_tied", "tiny_untied"}) {
     SCOPED_TRACE(name);
     const std::string directory = test::source_path(std::string("tests/golden/model/") + name);
-    const test::ProcessResult wanted = test::run_command("OMP_NUM_THREADS=1 " + python + " - " + directory, code);
+    const test::ProcessResult wanted =
+        test::run_command("OMP_NUM_THREADS=1 " + python + " - " + directory, code);
     if (wanted.exit_code != 0) GTEST_SKIP() << "the .venv of this checkout has no transformers";
     const test::ProcessResult found = test::Program().run("plan " + directory + " --json");
-    const Json counts = parse_json(found.out, "plan")["parameters"], theirs = parse_json(wanted.out, "transformers");
+    const Json counts = parse_json(found.out, "plan")["parameters"],
+               theirs = parse_json(wanted.out, "transformers");
     EXPECT_EQ(counts["total"], theirs["total"]);
     EXPECT_EQ(counts["vision"], theirs["vision"]);
   }

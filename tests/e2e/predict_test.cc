@@ -29,11 +29,16 @@ TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
   const test::ProcessResult trained = program.run("train " + config);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const std::string checkpoint = "out/run/checkpoint-2";
-  ASSERT_EQ(program.run("rollout " + config + " --split val --output rollouts.jsonl --set model.model=" + checkpoint).exit_code, 0);
+  ASSERT_EQ(program
+                .run("rollout " + config +
+                     " --split val --output rollouts.jsonl --set model.model=" + checkpoint)
+                .exit_code,
+            0);
   const std::vector<Json> rollouts = lines_of(read_file(program.dir().file("rollouts.jsonl")));
   std::string images;
   for (const Json& rollout : rollouts) images += " " + rollout["images"][0].get<std::string>();
-  const test::ProcessResult result = program.run("predict " + checkpoint + images + " --draw drawn");
+  const test::ProcessResult result =
+      program.run("predict " + checkpoint + images + " --draw drawn");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err.find("rematch_prompt.json"), std::string::npos) << result.err;
   const std::vector<Json> predictions = lines_of(result.out);
@@ -48,8 +53,9 @@ TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
 
 TEST(Predict, WritesCocoForADirectory) {
   test::Program program;
-  const test::ProcessResult result = program.run("predict " + test::Program::model() + " " + test::Program::golden("images") +
-                                                 " --format coco --out found.json --max-new-tokens 8");
+  const test::ProcessResult result =
+      program.run("predict " + test::Program::model() + " " + test::Program::golden("images") +
+                  " --format coco --out found.json --max-new-tokens 8");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("built-in prompt"), std::string::npos) << result.err;
   const Json coco = read_json_file(program.dir().file("found.json"));
@@ -59,15 +65,17 @@ TEST(Predict, WritesCocoForADirectory) {
 
 TEST(Predict, AnAdapterAnswersAsItsMergedModel) {
   test::Program program;
-  const std::string config =
-      program.config("tuner: {train_type: lora, lora_rank: 4}\ntraining: {learning_rate: 0.1, save_strategy: steps, save_steps: 2}\n");
+  const std::string config = program.config(
+      "tuner: {train_type: lora, lora_rank: 4}\ntraining: {learning_rate: 0.1, save_strategy: "
+      "steps, save_steps: 2}\n");
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
   ASSERT_EQ(program.run("merge out/run/checkpoint-2 --output merged").exit_code, 0);
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("merged/rematch_prompt.json")));
   const std::string image = " " + test::Program::golden("images/0.png") + " --max-new-tokens 12";
   const test::ProcessResult merged = program.run("predict merged" + image);
   const test::ProcessResult adapter = program.run("predict out/run/checkpoint-2" + image);
-  const test::ProcessResult both = program.run("predict " + test::Program::model() + " --adapter out/run/checkpoint-2" + image);
+  const test::ProcessResult both =
+      program.run("predict " + test::Program::model() + " --adapter out/run/checkpoint-2" + image);
   ASSERT_EQ(adapter.exit_code, 0) << adapter.err;
   EXPECT_EQ(adapter.out, merged.out);
   EXPECT_EQ(both.out, merged.out);
@@ -82,7 +90,8 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
   program.dir().write("photos/c.png", good.substr(0, good.size() / 2));
   program.dir().write("photos/d.png", good);
   program.dir().write("photos/e.jpg", "");
-  const std::string command = "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
+  const std::string command =
+      "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
   const test::ProcessResult result = program.run(command);
   EXPECT_EQ(result.exit_code, 3) << result.err;
   const std::vector<Json> lines = lines_of(result.out);
@@ -92,7 +101,8 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
     EXPECT_FALSE(lines[i]["error"].get<std::string>().empty());
   }
   EXPECT_EQ(lines[0]["text"], lines[3]["text"]);
-  for (const char* part : {"photos/b.jpg, photos/e.jpg", "photos/c.png", "download the file again", "drew 2 images"})
+  for (const char* part :
+       {"photos/b.jpg, photos/e.jpg", "photos/c.png", "download the file again", "drew 2 images"})
     EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
   EXPECT_EQ(result.err.find("record"), std::string::npos) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0003_d.png")));
@@ -108,18 +118,23 @@ TEST(Predict, AFileOfEarlierAnswersOutlivesWhatFails) {
   EXPECT_EQ(read_file(program.dir().file("found.jsonl")), "earlier");
   const std::string pixels = read_file(image);
   program.dir().write("in.png", pixels);
-  const test::ProcessResult replaced = program.run("predict " + test::Program::model() + " in.png --out ./in.png");
+  const test::ProcessResult replaced =
+      program.run("predict " + test::Program::model() + " in.png --out ./in.png");
   EXPECT_EQ(replaced.exit_code, 2) << replaced.err;
-  EXPECT_NE(replaced.err.find("the output would replace the file that is read"), std::string::npos) << replaced.err;
+  EXPECT_NE(replaced.err.find("the output would replace the file that is read"), std::string::npos)
+      << replaced.err;
   EXPECT_EQ(read_file(program.dir().file("in.png")), pixels);
 }
 
 TEST(Predict, OfARunDirectoryNamesItsNewestCheckpoint) {
   test::Program program;
-  for (const char* step : {"2", "10"}) std::filesystem::create_directories(program.dir().file(std::string("run/checkpoint-") + step));
-  const test::ProcessResult result = program.run("predict run " + test::Program::golden("images/0.png"));
+  for (const char* step : {"2", "10"})
+    std::filesystem::create_directories(program.dir().file(std::string("run/checkpoint-") + step));
+  const test::ProcessResult result =
+      program.run("predict run " + test::Program::golden("images/0.png"));
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find("run is a run directory, not a checkpoint"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("run is a run directory, not a checkpoint"), std::string::npos)
+      << result.err;
   EXPECT_NE(result.err.find("use run/checkpoint-10"), std::string::npos) << result.err;
 }
 
@@ -129,7 +144,8 @@ TEST(Predict, HelpShowsTwoExamplesAndMistakesAreNamed) {
   EXPECT_EQ(help.exit_code, 0);
   const size_t first = help.out.find("rematch predict ", help.out.find("Examples:"));
   EXPECT_NE(help.out.find("rematch predict ", first + 1), std::string::npos);
-  const test::ProcessResult missing = program.run("predict " + test::Program::model() + " nowhere.jpg");
+  const test::ProcessResult missing =
+      program.run("predict " + test::Program::model() + " nowhere.jpg");
   EXPECT_EQ(missing.exit_code, 4);
   EXPECT_NE(missing.err.find("nowhere.jpg"), std::string::npos);
   program.dir().write("empty/readme.txt", "");

@@ -20,9 +20,11 @@ std::string config_lines() {
 
 TEST(Probe, SaysInWordsWhatToDo) {
   test::Program program;
-  const test::ProcessResult result = program.run("probe " + program.config(config_lines()) + " --samples 2");
+  const test::ProcessResult result =
+      program.run("probe " + program.config(config_lines()) + " --samples 2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text : {"f1_iou50", "order_agreement", "found by 2 samples", "verdict: ", "  because ", "  - "}) {
+  for (const char* text :
+       {"f1_iou50", "order_agreement", "found by 2 samples", "verdict: ", "  because ", "  - "}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
 }
@@ -48,7 +50,8 @@ TEST(Probe, GivesTheSameNumbersAsJsonEveryTimeAndCountsEachObjectOnce) {
 
 TEST(Probe, NeedsValidationDataAndAtLeastOneSample) {
   test::Program program;
-  const test::ProcessResult no_data = program.run("probe " + program.config(config_lines()) + " --set custom.val_jsonl=null");
+  const test::ProcessResult no_data =
+      program.run("probe " + program.config(config_lines()) + " --set custom.val_jsonl=null");
   EXPECT_EQ(no_data.exit_code, 2);
   EXPECT_THAT(no_data.err, HasSubstr("a probe needs validation data"));
   EXPECT_EQ(program.run("probe " + program.config(config_lines()) + " --samples 0").exit_code, 2);

@@ -9,25 +9,30 @@
 namespace rematch::test {
 
 Program::Program() {
-  dir_.write(
-      "base.yaml",
-      "global_max_length: 1024\n"
-      "model:\n  model: " +
-          model() +
-          "\n  torch_dtype: float32\n"
-          "training:\n  output_dir: out\n  run_name: run\n  max_steps: 2\n  per_device_train_batch_size: 2\n  gradient_accumulation_steps: "
-          "2\n"
-          "  per_device_eval_batch_size: 4\n  learning_rate: 1.0e-3\n  logging_steps: 1\n  eval_strategy: \"no\"\n  report_to: none\n"
-          "custom:\n  trainer_variant: rollout_matching_sft\n  train_jsonl: " +
-          golden("train.jsonl") + "\n  val_jsonl: " + golden("val.jsonl") +
-          "\n"
-          "  extra:\n    rollout_matching:\n      rollout_backend: hf\n      rollout_generate_batch_size: 4\n      max_new_tokens: 24\n");
+  dir_.write("base.yaml",
+             "global_max_length: 1024\n"
+             "model:\n  model: " +
+                 model() +
+                 "\n  torch_dtype: float32\n"
+                 "training:\n  output_dir: out\n  run_name: run\n  max_steps: 2\n  "
+                 "per_device_train_batch_size: 2\n  gradient_accumulation_steps: "
+                 "2\n"
+                 "  per_device_eval_batch_size: 4\n  learning_rate: 1.0e-3\n  logging_steps: 1\n  "
+                 "eval_strategy: \"no\"\n  report_to: none\n"
+                 "custom:\n  trainer_variant: rollout_matching_sft\n  train_jsonl: " +
+                 golden("train.jsonl") + "\n  val_jsonl: " + golden("val.jsonl") +
+                 "\n"
+                 "  extra:\n    rollout_matching:\n      rollout_backend: hf\n      "
+                 "rollout_generate_batch_size: 4\n      max_new_tokens: 24\n");
 }
 
-std::string Program::config(const std::string& lines) const { return dir_.write("run.yaml", "extends: base.yaml\n" + lines); }
+std::string Program::config(const std::string& lines) const {
+  return dir_.write("run.yaml", "extends: base.yaml\n" + lines);
+}
 
 ProcessResult Program::run(const std::string& arguments, const std::string& input) const {
-  return run_command("cd " + dir_.path() + " && " + binary_path("bin/rematch") + " " + arguments, input);
+  return run_command("cd " + dir_.path() + " && " + binary_path("bin/rematch") + " " + arguments,
+                     input);
 }
 
 std::string Program::log_without_times() const {
@@ -38,7 +43,8 @@ std::string Program::log_without_times() const {
     const Json logged = parse_json(line, "logging.jsonl");
     for (const auto& member : logged.items()) {
       const std::string& key = member.key();
-      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime";
+      const bool timed = key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos ||
+                         key == "eval_runtime";
       if (!timed) kept[key] = member.value();
     }
     text += kept.dump() + "\n";

@@ -11,7 +11,8 @@ namespace rematch::test {
 class Program {
  public:
   Program();
-  /// Writes a configuration: stage 2 on the golden scenes with two steps, then `lines` merged over it (YAML text, may be empty).
+  /// Writes a configuration: stage 2 on the golden scenes with two steps, then `lines` merged over
+  /// it (YAML text, may be empty).
   std::string config(const std::string& lines = "") const;
   /// `rematch ARGUMENTS`, in the temporary directory.
   ProcessResult run(const std::string& arguments, const std::string& input = "") const;
@@ -21,7 +22,9 @@ class Program {
   std::string log_without_times() const;
   /// The golden model directory.
   static std::string model() { return source_path("tests/golden/model/tiny_tied"); }
-  static std::string golden(const std::string& name) { return source_path("tests/golden/e2e/" + name); }
+  static std::string golden(const std::string& name) {
+    return source_path("tests/golden/e2e/" + name);
+  }
 
  private:
   TempDir dir_;

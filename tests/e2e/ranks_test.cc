@@ -1,4 +1,5 @@
-// The program on several ranks, each a process with one thread: what one process does, to the bit, and what happens when one fails.
+// The program on several ranks, each a process with one thread: what one process does, to the bit,
+// and what happens when one fails.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +20,10 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 const std::string kLora =
-    "tuner: {train_type: lora, lora_rank: 3, lora_alpha: 6, lora_dropout: 0.1, target_modules: [all-linear]}\n"
-    "training: {max_steps: 5, eval_strategy: steps, eval_steps: 3, per_device_eval_batch_size: 1, save_strategy: steps, save_steps: 3}\n"
+    "tuner: {train_type: lora, lora_rank: 3, lora_alpha: 6, lora_dropout: 0.1, target_modules: "
+    "[all-linear]}\n"
+    "training: {max_steps: 5, eval_strategy: steps, eval_steps: 3, per_device_eval_batch_size: 1, "
+    "save_strategy: steps, save_steps: 3}\n"
     "custom: {extra: {rollout_matching: {rollout_buffer: {enabled: true, m_steps: 2}}}}\n";
 
 /// How a run is started: `num_ranks` times `accumulation` micro-batches a window.
@@ -31,20 +34,23 @@ struct World {
   bool by_torchrun = false;
 };
 
-std::string command_of(const test::Program& program, const World& world, const std::string& config, const std::string& more = "") {
+std::string command_of(const test::Program& program, const World& world, const std::string& config,
+                       const std::string& more = "") {
   std::string start = test::binary_path("bin/rematch");
   if (world.num_ranks > 1 && world.by_torchrun) {
-    start =
-        fmt::format("{} --no-python --standalone --nproc-per-node {} {}", test::source_path(".venv/bin/torchrun"), world.num_ranks, start);
+    start = fmt::format("{} --no-python --standalone --nproc-per-node {} {}",
+                        test::source_path(".venv/bin/torchrun"), world.num_ranks, start);
   } else if (world.num_ranks > 1) {
     start += fmt::format(" launch --nproc {} {}", world.num_ranks, more);
   }
   return fmt::format(
-      "cd {} && export OMP_NUM_THREADS=1 && exec {} train {} --set training.gradient_accumulation_steps={} --set training.zero_stage={}",
+      "cd {} && export OMP_NUM_THREADS=1 && exec {} train {} --set "
+      "training.gradient_accumulation_steps={} --set training.zero_stage={}",
       program.dir().path(), start, config, world.accumulation, world.zero_stage);
 }
 
-test::ProcessResult run(const test::Program& program, const World& world, const std::string& config, const std::string& more = "") {
+test::ProcessResult run(const test::Program& program, const World& world, const std::string& config,
+                        const std::string& more = "") {
   return test::run_command(command_of(program, world, config, more));
 }
 
@@ -80,13 +86,16 @@ TEST(Ranks, OneTimesFourEqualsTwoTimesTwoEqualsFourTimesOne) {
 }
 
 TEST(Ranks, GiveTheSameBitsWithTheNativeEngineAndAllWeights) {
-  const std::string lines = "training: {max_steps: 3}\ncustom: {extra: {rollout_matching: {rollout_backend: native, temperature: 0.7}}}\n";
+  const std::string lines =
+      "training: {max_steps: 3}\ncustom: {extra: {rollout_matching: {rollout_backend: native, "
+      "temperature: 0.7}}}\n";
   expect_the_same(train({2, 1, 1}, lines, 3), train({1, 2}, lines, 3));
 }
 
 TEST(Ranks, StageOneDealsThePackedRowsOfTheStream) {
   const std::string lines =
-      "custom: {trainer_variant: sft}\ntraining: {packing: true, packing_drop_last: false, max_steps: 3, eval_strategy: steps, eval_steps: "
+      "custom: {trainer_variant: sft}\ntraining: {packing: true, packing_drop_last: false, "
+      "max_steps: 3, eval_strategy: steps, eval_steps: "
       "3}\n";
   expect_the_same(train({2, 1}, lines, 3), train({1, 2}, lines, 3));
 }
@@ -96,10 +105,12 @@ TEST(Ranks, LeaveOutBadSamplesAsOneProcessDoes) {
     test::Program program;
     fs::copy(test::Program::golden("images"), program.dir().file("images"));
     fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
-    for (const char* image : {"0", "2", "3"}) program.dir().write(fmt::format("images/{}.png", image), "broken");
+    for (const char* image : {"0", "2", "3"})
+      program.dir().write(fmt::format("images/{}.png", image), "broken");
     const test::ProcessResult result =
         run(program, world,
-            program.config("data: {on_bad_sample: skip}\ntraining: {max_steps: 4, per_device_train_batch_size: 1}\n"
+            program.config("data: {on_bad_sample: skip}\ntraining: {max_steps: 4, "
+                           "per_device_train_batch_size: 1}\n"
                            "custom: {train_jsonl: train.jsonl, trainer_variant: " +
                            variant + "}\n"));
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -117,19 +128,24 @@ TEST(Ranks, AWindowGoesOnWhileAnyRankKeepsARowOfIt) {
   fs::copy(test::Program::golden("images"), program.dir().file("images"));
   fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
   const std::string config = program.config(
-      "training: {max_steps: 4, save_strategy: steps, save_steps: 3, per_device_train_batch_size: 1, lr_scheduler_type: constant}\n"
-      "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4, rollout_buffer: {enabled: true, m_steps: 2}}}}\n");
+      "training: {max_steps: 4, save_strategy: steps, save_steps: 3, per_device_train_batch_size: "
+      "1, lr_scheduler_type: constant}\n"
+      "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4, "
+      "rollout_buffer: {enabled: true, m_steps: 2}}}}\n");
   ASSERT_EQ(run(program, {2, 1}, config).exit_code, 0);
   // Each rank has one row of the window that is open after step 3.
   const auto break_image_of = [&](int rank) {
-    const std::string path = fmt::format("{}/checkpoint-3/training_state/state-0000{}-of-00002.json", program.run_dir(), rank);
+    const std::string path = fmt::format(
+        "{}/checkpoint-3/training_state/state-0000{}-of-00002.json", program.run_dir(), rank);
     const Json segment = parse_json(read_file(path), path)["segments"].at(0);
     program.dir().write(segment["images"][0]["path"].get<std::string>(), "broken");
     return "skipped " + segment["where"].get<std::string>();
   };
-  const std::string resume = config + " --set training.resume_from_checkpoint=latest --set data.on_bad_sample=skip";
+  const std::string resume =
+      config + " --set training.resume_from_checkpoint=latest --set data.on_bad_sample=skip";
   const auto resumed = [&](const World& world, const std::string& more = "") {
-    for (const int later : {4, 6, 9, 12, 15, 16}) fs::remove_all(fmt::format("{}/checkpoint-{}", program.run_dir(), later));
+    for (const int later : {4, 6, 9, 12, 15, 16})
+      fs::remove_all(fmt::format("{}/checkpoint-{}", program.run_dir(), later));
     return run(program, world, resume + more);
   };
   const std::string skipped = break_image_of(1);
@@ -144,21 +160,23 @@ TEST(Ranks, AWindowGoesOnWhileAnyRankKeepsARowOfIt) {
   break_image_of(0);
   const test::ProcessResult without_any = resumed({2, 1});
   EXPECT_EQ(without_any.exit_code, 3) << without_any.err;
-  EXPECT_THAT(without_any.err, HasSubstr("no sample of the window that the run continues can be used"));
+  EXPECT_THAT(without_any.err,
+              HasSubstr("no sample of the window that the run continues can be used"));
 }
 
 TEST(Ranks, EachRankHasItsOwnPackedWindowsAndCarryBuffer) {
   for (const char* scope : {"micro", "window"}) {
     test::Program program;
-    const std::string config =
-        program.config(fmt::format("training: {{max_steps: 4, packing: true, save_strategy: steps, save_steps: 2}}\n"
-                                   "custom: {{extra: {{rollout_matching: {{post_rollout_pack_scope: {}}}}}}}\n",
-                                   scope));
+    const std::string config = program.config(fmt::format(
+        "training: {{max_steps: 4, packing: true, save_strategy: steps, save_steps: 2}}\n"
+        "custom: {{extra: {{rollout_matching: {{post_rollout_pack_scope: {}}}}}}}\n",
+        scope));
     const test::ProcessResult whole = run(program, {2, 2}, config);
     ASSERT_EQ(whole.exit_code, 0) << scope << whole.err;
     const std::string weights = weights_of(program, 4);
     fs::remove_all(program.run_dir() + "/checkpoint-4");
-    const test::ProcessResult resumed = run(program, {2, 2}, config + " --set training.resume_from_checkpoint=latest");
+    const test::ProcessResult resumed =
+        run(program, {2, 2}, config + " --set training.resume_from_checkpoint=latest");
     ASSERT_EQ(resumed.exit_code, 0) << scope << resumed.err;
     EXPECT_TRUE(weights_of(program, 4) == weights) << scope;
   }
@@ -169,10 +187,12 @@ TEST(Ranks, AnotherNumberOfRanksContinuesWithTheSameWindows) {
   test::Program program;
   const std::string config = program.config(kLora);
   ASSERT_EQ(run(program, {2, 2, 1}, config).exit_code, 0);
-  EXPECT_TRUE(fs::exists(program.run_dir() + "/checkpoint-3/training_state/optimizer-00001-of-00002.safetensors"));
+  EXPECT_TRUE(fs::exists(program.run_dir() +
+                         "/checkpoint-3/training_state/optimizer-00001-of-00002.safetensors"));
   const std::string resume = " --set training.resume_from_checkpoint=latest";
   for (const World world : {World{1, 4}, World{4, 1}}) {
-    fs::remove_all(program.run_dir() + "/checkpoint-5");  // step 3 is in the middle of a window, which is dealt anew
+    // step 3 is in the middle of a window, which is dealt anew
+    fs::remove_all(program.run_dir() + "/checkpoint-5");
     const test::ProcessResult resumed = run(program, world, config + resume);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     expect_the_same({weights_of(program, 5), program.log_without_times()}, undisturbed);
@@ -187,9 +207,11 @@ TEST(Ranks, AnEvaluationWritesTheFilesOfOneProcess) {
     test::Program program;
     const std::string config = program.config(
         "training: {per_device_eval_batch_size: 1}\n"
-        "custom: {trainer_variant: sft, val_sample_limit: 5, extra: {rollout_matching: {rollout_generate_batch_size: 1}}}\n");
-    const test::ProcessResult result = test::run_command(fmt::format(
-        "cd {} && export OMP_NUM_THREADS=1 && exec {} {} eval {}", program.dir().path(), test::binary_path("bin/rematch"), start, config));
+        "custom: {trainer_variant: sft, val_sample_limit: 5, extra: {rollout_matching: "
+        "{rollout_generate_batch_size: 1}}}\n");
+    const test::ProcessResult result = test::run_command(
+        fmt::format("cd {} && export OMP_NUM_THREADS=1 && exec {} {} eval {}", program.dir().path(),
+                    test::binary_path("bin/rematch"), start, config));
     EXPECT_EQ(result.exit_code, 0) << result.err;
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::directory_iterator(program.run_dir() + "/eval")) {
@@ -197,7 +219,8 @@ TEST(Ranks, AnEvaluationWritesTheFilesOfOneProcess) {
     }
     const std::string path = program.run_dir() + "/eval_results.json";
     Json scores = parse_json(read_file(path), path);
-    for (const char* timed : {"eval_runtime", "eval_samples_per_second"}) EXPECT_EQ(scores.erase(timed), 1u);
+    for (const char* timed : {"eval_runtime", "eval_samples_per_second"})
+      EXPECT_EQ(scores.erase(timed), 1u);
     files.erase("tiny_tied.json");  // the same as eval_results.json
     files["scores"] = scores.dump(1);
     return files;
@@ -213,9 +236,12 @@ TEST(Ranks, ARankWithOtherSettingsIsRefusedByName) {
   test::Program program;
   const std::string config = program.config();
   const std::string start = fmt::format(
-      "cd {} && export OMP_NUM_THREADS=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)); "
-      "RANK=1 LOCAL_RANK=1 {} train {} --set training.seed=43 2> other.err & RANK=0 {} train {}; code=$?; wait; exit $code",
-      program.dir().path(), test::binary_path("bin/rematch"), config, test::binary_path("bin/rematch"), config);
+      "cd {} && export OMP_NUM_THREADS=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 "
+      "MASTER_PORT=$((20000 + $$ % 10000)); "
+      "RANK=1 LOCAL_RANK=1 {} train {} --set training.seed=43 2> other.err & RANK=0 {} train {}; "
+      "code=$?; wait; exit $code",
+      program.dir().path(), test::binary_path("bin/rematch"), config,
+      test::binary_path("bin/rematch"), config);
   const test::ProcessResult result = test::run_command(start);
   EXPECT_EQ(result.exit_code, 4) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rank 1 is a stranger: training.seed differs"));
@@ -226,11 +252,12 @@ TEST(Ranks, CommandsThatAreOneProcessSaySo) {
   test::Program program;
   const std::string config = program.config(), model = test::Program::model();
   for (const std::string& command :
-       {"rollout " + config + " --split val --output out.jsonl", "probe " + config, "predict " + model + " x.png",
-        "merge " + model + " --output out", "add-coord-tokens " + model + " out"}) {
-    const test::ProcessResult result =
-        test::run_command(fmt::format("cd {} && export WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1; exec {} {}",
-                                      program.dir().path(), test::binary_path("bin/rematch"), command));
+       {"rollout " + config + " --split val --output out.jsonl", "probe " + config,
+        "predict " + model + " x.png", "merge " + model + " --output out",
+        "add-coord-tokens " + model + " out"}) {
+    const test::ProcessResult result = test::run_command(fmt::format(
+        "cd {} && export WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1; exec {} {}",
+        program.dir().path(), test::binary_path("bin/rematch"), command));
     EXPECT_EQ(result.exit_code, 4) << command << result.err;
     EXPECT_THAT(result.err, HasSubstr("is one process")) << command;
   }
@@ -238,15 +265,17 @@ TEST(Ranks, CommandsThatAreOneProcessSaySo) {
 
 TEST(Ranks, AnInterruptSavesTheStateOfAllRanks) {
   test::Program program;
-  const std::string config = program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
+  const std::string config =
+      program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
   const std::string log = program.run_dir() + "/logging.jsonl";
-  const test::ProcessResult result =
-      test::run_command("(" + command_of(program, {2, 1}, config) + ") & pid=$!; for i in $(seq 600); do [ -s " + log +
-                        " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
+  const test::ProcessResult result = test::run_command(
+      "(" + command_of(program, {2, 1}, config) + ") & pid=$!; for i in $(seq 600); do [ -s " +
+      log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
   EXPECT_EQ(result.exit_code, 130) << result.err;
   bool has_checkpoint = false;
   for (const auto& entry : fs::directory_iterator(program.run_dir())) {
-    has_checkpoint = has_checkpoint || fs::exists(entry.path() / "training_state/state-00001-of-00002.json");
+    has_checkpoint =
+        has_checkpoint || fs::exists(entry.path() / "training_state/state-00001-of-00002.json");
   }
   EXPECT_TRUE(has_checkpoint) << result.err;
 }
@@ -257,8 +286,10 @@ TEST(Ranks, AKilledRankIsNamedAndARestartGivesTheSameResult) {
   const std::string config = program.config(kLora);
   // Rank 1 is killed once the first checkpoint is there.
   const test::ProcessResult result =
-      test::run_command("(" + command_of(program, {2, 2}, config, "--restarts 1") + ") & pid=$!; for i in $(seq 600); do [ -d " +
-                        program.run_dir() + "/checkpoint-3 ] && break; sleep 0.02; done; kill -KILL $(pgrep -P $pid | tail -1); wait $pid");
+      test::run_command("(" + command_of(program, {2, 2}, config, "--restarts 1") +
+                        ") & pid=$!; for i in $(seq 600); do [ -d " + program.run_dir() +
+                        "/checkpoint-3 ] && break; sleep 0.02; done; kill -KILL $(pgrep -P $pid | "
+                        "tail -1); wait $pid");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
   EXPECT_THAT(result.err, HasSubstr("restart 1 of 1"));
@@ -267,18 +298,21 @@ TEST(Ranks, AKilledRankIsNamedAndARestartGivesTheSameResult) {
 
 TEST(Ranks, TheLauncherWorksWhereSigchldIsIgnored) {
   const test::ProcessResult result =
-      test::run_command("timeout 60 env --ignore-signal=CHLD " + test::binary_path("bin/rematch") + " launch --nproc 2 train missing.yaml");
+      test::run_command("timeout 60 env --ignore-signal=CHLD " + test::binary_path("bin/rematch") +
+                        " launch --nproc 2 train missing.yaml");
   EXPECT_EQ(result.exit_code, 2) << result.err;
 }
 
 TEST(Ranks, NcclIsRefusedWhereItCannotRun) {
   test::Program program;
   const test::ProcessResult result =
-      run(program, {2, 1}, program.config("training: {ddp_backend: nccl}\n") + " --device cpu", "--restarts 0");
+      run(program, {2, 1}, program.config("training: {ddp_backend: nccl}\n") + " --device cpu",
+          "--restarts 0");
   EXPECT_EQ(result.exit_code, 2) << result.err;
   const std::string refusal = "`training.ddp_backend: nccl` needs a GPU for each rank";
   EXPECT_THAT(result.err, HasSubstr(refusal));
-  const std::string check = "check --device cpu " + program.config("training: {ddp_backend: nccl}\n");
+  const std::string check =
+      "check --device cpu " + program.config("training: {ddp_backend: nccl}\n");
   const test::ProcessResult checked = program.run(check + " --ranks 2");
   EXPECT_EQ(checked.exit_code, 2) << checked.err;
   EXPECT_THAT(checked.err, HasSubstr(refusal));
@@ -287,7 +321,8 @@ TEST(Ranks, NcclIsRefusedWhereItCannotRun) {
 
 TEST(Ranks, TheProgramDefinesNoSymbolOfGloo) {
   const test::ProcessResult symbols =
-      test::run_command("nm -D --defined-only -C " + test::binary_path("bin/rematch") + " | grep -E 'gloo::|GlooStore'");
+      test::run_command("nm -D --defined-only -C " + test::binary_path("bin/rematch") +
+                        " | grep -E 'gloo::|GlooStore'");
   EXPECT_EQ(symbols.out, "");
 }
 

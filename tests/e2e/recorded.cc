@@ -25,18 +25,21 @@ class RecordedEngine : public RolloutEngine {
     std::string line;
     while (std::getline(lines, line)) {
       const Json answer = parse_json(line, path);
-      answers_[answer["sample_id"].get<int64_t>()] = tokenizer.encode(answer["text"].get<std::string>());
+      answers_[answer["sample_id"].get<int64_t>()] =
+          tokenizer.encode(answer["text"].get<std::string>());
     }
   }
   bool holds_own_weights() const override { return has_own_weights; }
   void sync_weights(int64_t) override { tell("sync"); }
-  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>&) override {
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
+                                const std::function<void(int)>&) override {
     tell("generate");
     std::vector<Rollout> rollouts;
     for (const Prompt& prompt : prompts) {
       prompts_seen.push_back(prompt);
-      rollouts.push_back(
-          {.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids, .response_token_ids = answers_.at(prompt.sample_id)});
+      rollouts.push_back({.sample_id = prompt.sample_id,
+                          .prompt_token_ids = prompt.token_ids,
+                          .response_token_ids = answers_.at(prompt.sample_id)});
       std::vector<int>& response = rollouts.back().response_token_ids;
       response.resize(std::min(response.size(), max_tokens));
       if (drift_at >= 0) ++rollouts.back().prompt_token_ids.at(static_cast<size_t>(drift_at));
@@ -68,12 +71,18 @@ struct RecordedStage2::Parts {
   PromptEncoder prompts{
       tokenizer,
       std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-      {.texts = {.system_prompt = "List the objects.", .user_prompt = "Find everything."}, .merge_size = patches.merge_size}};
+      {.texts = {.system_prompt = "List the objects.", .user_prompt = "Find everything."},
+       .merge_size = patches.merge_size}};
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
-  Examiner examiner{
-      dataset, prompts, *tokenizer, coords, pixels, engine, {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
+  Examiner examiner{dataset,
+                    prompts,
+                    *tokenizer,
+                    coords,
+                    pixels,
+                    engine,
+                    {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
   std::unique_ptr<EStep> estep = std::make_unique<EStep>(examiner, engine, vocab, EStep::Options{});
   std::shared_ptr<Model> model;
   std::unique_ptr<MStep> mstep;
@@ -91,50 +100,67 @@ WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>&
 MStep& RecordedStage2::mstep(double learning_rate, at::Device device) {
   parts_->model = Model::load(parts_->model_dir, {.device = device});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const NamedParameter& parameter : parts_->model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+  for (const NamedParameter& parameter : parts_->model->parameters())
+    parameters.emplace_back(parameter.name, parameter.tensor);
   Parts* parts = parts_.get();
   const RowModel row_model{.hidden_TH =
                                [parts](const PackedRow& row) {
                                  if (parts->on_row) parts->on_row(row);
                                  return forward_row(*parts->model,
-                                                    make_row(row, [parts](const ImageRef& image) { return parts->pixels.get(image); }));
+                                                    make_row(row, [parts](const ImageRef& image) {
+                                                      return parts->pixels.get(image);
+                                                    }));
                                },
                            .head = Head::of(parts_->model->head())};
   LossOptions loss;
   loss.coord_token_ids = parts_->coords.ids();
   parts_->mstep = std::make_unique<MStep>(
-      row_model, make_groups(parameters, parts_->model->description().part_of, {.learning_rate = learning_rate, .weight_decay = 0.01}),
+      row_model,
+      make_groups(parameters, parts_->model->description().part_of,
+                  {.learning_rate = learning_rate, .weight_decay = 0.01}),
       AdamWSettings{.beta2 = 0.999}, Schedule({.type = ScheduleType::kConstant}, learning_rate, 10),
       MStep::Options{.loss = loss, .learning_rate = learning_rate});
   return *parts_->mstep;
 }
 
-void RecordedStage2::drift_prompt_ids(size_t position) { parts_->engine.drift_at = static_cast<int64_t>(position); }
+void RecordedStage2::drift_prompt_ids(size_t position) {
+  parts_->engine.drift_at = static_cast<int64_t>(position);
+}
 void RecordedStage2::teach(const TargetSettings& target) {
-  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab, EStep::Options{.target = target});
+  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab,
+                                          EStep::Options{.target = target});
 }
 void RecordedStage2::cap_segments(int cap_tokens) {
-  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab, EStep::Options{.global_max_length = cap_tokens});
+  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab,
+                                          EStep::Options{.global_max_length = cap_tokens});
 }
-void RecordedStage2::watch_rows(std::function<void(const PackedRow&)> on_row) { parts_->on_row = std::move(on_row); }
+void RecordedStage2::watch_rows(std::function<void(const PackedRow&)> on_row) {
+  parts_->on_row = std::move(on_row);
+}
 void RecordedStage2::cut_answers(size_t num_tokens) { parts_->engine.max_tokens = num_tokens; }
-const std::vector<Prompt>& RecordedStage2::prompts_seen() const { return parts_->engine.prompts_seen; }
+const std::vector<Prompt>& RecordedStage2::prompts_seen() const {
+  return parts_->engine.prompts_seen;
+}
 int64_t RecordedStage2::num_samples() const { return parts_->dataset.size(); }
 SegmentSource& RecordedStage2::source() { return *parts_->estep; }
 Examiner& RecordedStage2::examiner() { return parts_->examiner; }
 
-void RecordedStage2::hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event) {
+void RecordedStage2::hold_own_weights(Offload* offload,
+                                      std::function<void(const std::string&)> on_event) {
   share_weights(offload, std::move(on_event));
   parts_->engine.has_own_weights = true;
 }
-void RecordedStage2::share_weights(Offload* offload, std::function<void(const std::string&)> on_event) {
+void RecordedStage2::share_weights(Offload* offload,
+                                   std::function<void(const std::string&)> on_event) {
   parts_->engine.has_own_weights = false;
   parts_->engine.on_event = std::move(on_event);
-  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab, EStep::Options{.offload = offload});
+  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab,
+                                          EStep::Options{.offload = offload});
 }
 std::vector<at::Tensor> RecordedStage2::parameters() const {
   std::vector<at::Tensor> tensors;
-  for (const NamedParameter& parameter : parts_->model->parameters()) tensors.push_back(parameter.tensor);
+  for (const NamedParameter& parameter : parts_->model->parameters())
+    tensors.push_back(parameter.tensor);
   return tensors;
 }
 

@@ -10,21 +10,24 @@
 
 namespace rematch::test {
 
-/// Stage 2 on the golden scenes and the tiny golden model in process, with recorded answers in the place of an engine: the same numbers
-/// every time, whatever the decoder does.
+/// Stage 2 on the golden scenes and the tiny golden model in process, with recorded answers in the
+/// place of an engine: the same numbers every time, whatever the decoder does.
 class RecordedStage2 {
  public:
   RecordedStage2();
   ~RecordedStage2();
-  /// Segments of a window as the E-step builds them. @param samples  micro-batches of sample indices
+  /// Segments of a window as the E-step builds them. @param samples  micro-batches of sample
+  /// indices
   WindowSegments segments(const std::vector<std::vector<int64_t>>& samples);
   /// The E-step itself, for a whole training loop.
   SegmentSource& source();
-  /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant. @param device  of the model
+  /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant. @param device
+  /// of the model
   MStep& mstep(double learning_rate, at::Device device = at::kCPU);
   /// From now on called with every row that the model is trained on.
   void watch_rows(std::function<void(const PackedRow&)> on_row);
-  /// From now on the E-step makes its targets so. To be called before source(), and before hold_own_weights, which goes back to `append`.
+  /// From now on the E-step makes its targets so. To be called before source(), and before
+  /// hold_own_weights, which goes back to `append`.
   void teach(const TargetSettings& target);
   /// From now on a longer segment is an error of the E-step. To be called as teach().
   void cap_segments(int cap_tokens);
@@ -33,12 +36,15 @@ class RecordedStage2 {
   /// Prompts that the engine was asked, in order.
   const std::vector<Prompt>& prompts_seen() const;
   int64_t num_samples() const;
-  /// From now on the engine reports prompt ids that differ from ours at `position`, as a backend with a token drift would.
+  /// From now on the engine reports prompt ids that differ from ours at `position`, as a backend
+  /// with a token drift would.
   void drift_prompt_ids(size_t position);
   Examiner& examiner();
-  /// From now on the engine says that it holds weights of its own, as a backend beside the model would, and the E-step offloads around it.
-  /// To be called before source(). @param offload  may be null
-  /// @param on_event  called with "sync", "generate" and "release" as they come; what it throws the engine throws
+  /// From now on the engine says that it holds weights of its own, as a backend beside the model
+  /// would, and the E-step offloads around it. To be called before source(). @param offload  may be
+  /// null
+  /// @param on_event  called with "sync", "generate" and "release" as they come; what it throws the
+  /// engine throws
   void hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event);
   /// As hold_own_weights, for an engine that decodes with the model itself.
   void share_weights(Offload* offload, std::function<void(const std::string&)> on_event);

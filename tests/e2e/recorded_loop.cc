@@ -61,12 +61,16 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
   WindowStream windows(options.windows);
   Packer packer(options.packing);
   RolloutBuffer buffer(options.buffer);
-  const Cadence cadence({.max_steps = options.num_steps, .logging_steps = 1, .save_when = When::kNever, .save_last_epoch = false},
+  const Cadence cadence({.max_steps = options.num_steps,
+                         .logging_steps = 1,
+                         .save_when = When::kNever,
+                         .save_last_epoch = false},
                         [&](int64_t epoch) { return windows.windows_in_epoch(epoch); });
   const TempDir dir;
-  Checkpoints checkpoints({.run_dir = dir.path(), .save_only_model = true}, [&](const std::string&) {
-    if (options.on_save) options.on_save(windows.cursor(), packer);
-  });
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_only_model = true},
+                          [&](const std::string&) {
+                            if (options.on_save) options.on_save(windows.cursor(), packer);
+                          });
   const LongSegments long_segments(options.is_long, alone());
   const Fingerprint fingerprint{};
   WindowCleanup cleanup(nullptr);
@@ -75,7 +79,9 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
     Terminal terminal(out, err, {});
     std::vector<std::unique_ptr<MetricSink>> sinks;
     sinks.push_back(std::make_unique<RecordingSink>(record));
-    RunLog log(terminal, std::move(sinks), {.memory_bytes = [] { return int64_t{0}; }, .step_tokens = [] { return int64_t{0}; }});
+    RunLog log(
+        terminal, std::move(sinks),
+        {.memory_bytes = [] { return int64_t{0}; }, .step_tokens = [] { return int64_t{0}; }});
     TrainerState state;
     state.max_steps = options.num_steps;
     TrainParts parts{.windows = windows,

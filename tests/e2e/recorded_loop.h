@@ -18,8 +18,10 @@ struct RecordedLoop {
     WindowOptions windows;  ///< num_samples is filled in
     Packer::Options packing;
     RolloutBufferSettings buffer;
-    std::function<bool(const Segment&)> is_long;                      ///< segments to leave out; empty = none
-    std::function<void(const WindowCursor&, const Packer&)> on_save;  ///< told what a checkpoint is written from; may be empty
+    /// segments to leave out; empty = none
+    std::function<bool(const Segment&)> is_long;
+    /// told what a checkpoint is written from; may be empty
+    std::function<void(const WindowCursor&, const Packer&)> on_save;
   };
   /// What one optimizer step was trained on and logged.
   struct Step {
@@ -32,7 +34,8 @@ struct RecordedLoop {
   std::vector<std::shared_ptr<const Segment>> waiting;  ///< left in the carry buffer
   std::string told;                                     ///< what the terminal showed
 
-  /// Segments trained, by identity. Segments live as long as this record, so no address is used twice.
+  /// Segments trained, by identity. Segments live as long as this record, so no address is used
+  /// twice.
   std::map<const Segment*, int> times_trained() const;
   int64_t num_built() const;
 };

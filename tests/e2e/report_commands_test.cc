@@ -11,10 +11,12 @@ namespace rematch {
 
 TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
   test::Program program;
-  const std::string config = program.config("training: {save_strategy: steps, save_steps: 1, logging_steps: 1}\n");
+  const std::string config =
+      program.config("training: {save_strategy: steps, save_steps: 1, logging_steps: 1}\n");
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
   for (const char* checkpoint : {"checkpoint-1", "checkpoint-2"}) {
-    const test::ProcessResult result = program.run("eval " + config + " --set model.model=out/run/" + checkpoint);
+    const test::ProcessResult result =
+        program.run("eval " + config + " --set model.model=out/run/" + checkpoint);
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_NE(result.out.find("F1, named"), std::string::npos);
     const std::string base = program.run_dir() + "/eval/" + checkpoint;
@@ -42,10 +44,12 @@ TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
 
 TEST(ReportCommands, TheTableOfClassesHoldsNoControlCharacters) {
   test::Program program;
-  program.dir().write("val.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
-                                       "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"x\xC2\x9B"
-                                       "31m\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
-  const test::ProcessResult result = program.run("eval " + program.config("custom: {val_jsonl: val.jsonl}\n"));
+  program.dir().write("val.jsonl",
+                      "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                          "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"x\xC2\x9B"
+                          "31m\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
+  const test::ProcessResult result =
+      program.run("eval " + program.config("custom: {val_jsonl: val.jsonl}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("x\\x9b31m"), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find('\x9B'), std::string::npos) << result.out;

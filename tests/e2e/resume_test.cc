@@ -1,4 +1,5 @@
-// A run that is killed and resumed ends where an undisturbed one ends: same weights, same log, to the bit.
+// A run that is killed and resumed ends where an undisturbed one ends: same weights, same log, to
+// the bit.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 bool is_timing(const std::string& key) {
-  return key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos || key == "eval_runtime" || key == "eval_samples_per_second";
+  return key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos ||
+         key == "eval_runtime" || key == "eval_samples_per_second";
 }
 
 /// logging.jsonl without what a clock decides, but for the zeros that mark a reused window.
@@ -48,7 +50,8 @@ std::string weights_of(const test::Program& program, int step) {
 /// Runs the program and kills it without warning after some time; true when it was killed.
 bool killed_after(const test::Program& program, const std::string& config, double seconds) {
   const test::ProcessResult result = test::run_command(
-      fmt::format("cd {} && timeout -s KILL {:.3f} {} train {}", program.dir().path(), seconds, test::binary_path("bin/rematch"), config));
+      fmt::format("cd {} && timeout -s KILL {:.3f} {} train {}", program.dir().path(), seconds,
+                  test::binary_path("bin/rematch"), config));
   EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 137) << result.err;
   return result.exit_code == 137;
 }
@@ -60,25 +63,36 @@ struct Case {
 
 const int kSteps = 10;
 const std::string kRhythm =
-    "training: {max_steps: 10, save_strategy: steps, save_steps: 1, save_total_limit: 2, eval_strategy: steps, eval_steps: 4, "
+    "training: {max_steps: 10, save_strategy: steps, save_steps: 1, save_total_limit: 2, "
+    "eval_strategy: steps, eval_steps: 4, "
     "resume_from_checkpoint: latest, ";
 
 std::vector<Case> cases() {
   const std::string stage_2 = "custom: {extra: {rollout_matching: {max_new_tokens: 40, ";
   return {
       {"carry buffer, reused windows, no workers",
-       kRhythm + "packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\ndata: {dataloader_num_workers: 0}\n" +
+       kRhythm +
+           "packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\ndata: "
+           "{dataloader_num_workers: 0}\n" +
            stage_2 + "rollout_buffer: {enabled: true, m_steps: 3}}}}\n"},
       {"whole windows, sampling, four workers",
-       kRhythm + "packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 3}\ndata: {dataloader_num_workers: 4}\n" +
+       kRhythm +
+           "packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 3}\ndata: "
+           "{dataloader_num_workers: 4}\n" +
            stage_2 +
-           "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, rollout_buffer: {enabled: true, m_steps: "
+           "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, "
+           "rollout_buffer: {enabled: true, m_steps: "
            "2}}}}\n"},
-      {"a part of the windows rolls out, rewritten targets, carry buffer, noise, an evaluation of the start",
-       kRhythm + "eval_on_start: true, packing: true, per_device_train_batch_size: 3, gradient_accumulation_steps: 2}\n" +
-           "custom: {coord_input_noise: 8, extra: {rollout_matching: {max_new_tokens: 40, temperature: 0.7, target_policy: rewrite, "
+      {"a part of the windows rolls out, rewritten targets, carry buffer, noise, an evaluation of "
+       "the start",
+       kRhythm +
+           "eval_on_start: true, packing: true, per_device_train_batch_size: 3, "
+           "gradient_accumulation_steps: 2}\n" +
+           "custom: {coord_input_noise: 8, extra: {rollout_matching: {max_new_tokens: 40, "
+           "temperature: 0.7, target_policy: rewrite, "
            "rollout_share: 0.3, dedup_iou: 0.8, rollout_buffer: {enabled: true, m_steps: 2}}}}\n"},
-      {"stage 1, packed stream", kRhythm + "packing: true, packing_drop_last: false, lr_scheduler_type: cosine}\ncustom: {trainer_variant: "
+      {"stage 1, packed stream", kRhythm + "packing: true, packing_drop_last: false, "
+                                           "lr_scheduler_type: cosine}\ncustom: {trainer_variant: "
                                            "sft, object_ordering: random}\n"},
   };
 }
@@ -92,7 +106,8 @@ TEST(Resume, TwentyKillsAtRandomMomentsChangeNothing) {
     const auto start = std::chrono::steady_clock::now();
     const test::ProcessResult result = undisturbed.run("train " + undisturbed.config(one.lines));
     ASSERT_EQ(result.exit_code, 0) << one.name << "\n" << result.err;
-    const double whole_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double whole_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
     test::Program program;
     const std::string config = program.config(one.lines);
@@ -100,14 +115,16 @@ TEST(Resume, TwentyKillsAtRandomMomentsChangeNothing) {
       EXPECT_TRUE(weights_of(program, kSteps) == weights_of(undisturbed, kSteps)) << one.name;
       EXPECT_EQ(log_of(program), log_of(undisturbed)) << one.name;
       for (const auto& entry : fs::directory_iterator(program.run_dir())) {
-        EXPECT_NE(entry.path().filename().string().rfind(".tmp", 0), 0u) << "left over: " << entry.path();
+        EXPECT_NE(entry.path().filename().string().rfind(".tmp", 0), 0u)
+            << "left over: " << entry.path();
       }
     };
-    // From before the first log line to the last rotation. A run that reached its end, after none or several kills, is judged and begun
-    // anew.
+    // From before the first log line to the last rotation. A run that reached its end, after none
+    // or several kills, is judged and begun anew.
     int num_kills = 0;
     for (int attempt = 0; attempt < 60 && num_kills < 7; ++attempt) {
-      if (killed_after(program, config, whole_s * (0.2 + 0.7 * random_uniform(random_key({2026}), draw++)))) {
+      if (killed_after(program, config,
+                       whole_s * (0.2 + 0.7 * random_uniform(random_key({2026}), draw++)))) {
         ++num_kills;
         continue;
       }
@@ -127,9 +144,11 @@ TEST(Resume, AnInterruptedRunGoesOnToTheSameEnd) {
   ASSERT_EQ(undisturbed.run("train " + undisturbed.config(lines)).exit_code, 0);
   test::Program program;
   const std::string config = program.config(lines);
-  const test::ProcessResult interrupted = test::run_command(
-      fmt::format("cd {} && timeout -s INT 0.9 {} train {}", program.dir().path(), test::binary_path("bin/rematch"), config));
-  EXPECT_TRUE(interrupted.exit_code == 124 || interrupted.exit_code == 0) << interrupted.exit_code << interrupted.err;
+  const test::ProcessResult interrupted =
+      test::run_command(fmt::format("cd {} && timeout -s INT 0.9 {} train {}", program.dir().path(),
+                                    test::binary_path("bin/rematch"), config));
+  EXPECT_TRUE(interrupted.exit_code == 124 || interrupted.exit_code == 0)
+      << interrupted.exit_code << interrupted.err;
   const test::ProcessResult result = program.run("train " + config);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(weights_of(program, kSteps) == weights_of(undisturbed, kSteps));
@@ -138,10 +157,12 @@ TEST(Resume, AnInterruptedRunGoesOnToTheSameEnd) {
 
 TEST(Resume, StartsAnewWhenThereIsNothingToResumeAndSaysSo) {
   test::Program program;
-  const test::ProcessResult result = program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
+  const test::ProcessResult result =
+      program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("no checkpoint to resume from: starting a new run"));
-  const test::ProcessResult again = program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
+  const test::ProcessResult again =
+      program.run("train " + program.config("training: {resume_from_checkpoint: latest}\n"));
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("resuming after step 2 of 2"));
   EXPECT_THAT(again.err, HasSubstr("done: 0 steps"));
@@ -171,17 +192,19 @@ TEST(Resume, ADamagedCheckpointIsPassedOverForAnOlderOneAndNamedWhenAskedFor) {
   const std::string lines = "training: {max_steps: 3, save_strategy: steps, save_steps: 1}\n";
   ASSERT_EQ(program.run("train " + program.config(lines)).exit_code, 0);
   const std::string newest = program.run_dir() + "/checkpoint-3";
-  for (const char* file : {"training_state/optimizer.safetensors", "training_state/state.json", "model.safetensors"}) {
+  for (const char* file :
+       {"training_state/optimizer.safetensors", "training_state/state.json", "model.safetensors"}) {
     const std::string path = newest + "/" + file;
     const std::string whole = read_file(path);
     fs::resize_file(path, whole.size() / 2);
-    const test::ProcessResult asked =
-        program.run("train " + program.config("training: {max_steps: 4, resume_from_checkpoint: " + newest + "}\n"));
+    const test::ProcessResult asked = program.run(
+        "train " +
+        program.config("training: {max_steps: 4, resume_from_checkpoint: " + newest + "}\n"));
     EXPECT_EQ(asked.exit_code, 3) << file << asked.err;
     EXPECT_THAT(asked.err, HasSubstr(fs::path(file).filename().string())) << file;
     const test::ProcessResult latest = program.run(
-        "train " +
-        program.config("training: {max_steps: 2, save_last_epoch: false, save_strategy: \"no\", resume_from_checkpoint: latest}\n"));
+        "train " + program.config("training: {max_steps: 2, save_last_epoch: false, save_strategy: "
+                                  "\"no\", resume_from_checkpoint: latest}\n"));
     EXPECT_EQ(latest.exit_code, 0) << file << latest.err;
     EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-2")) << file;
     write_file_atomic(path, whole);
@@ -190,12 +213,15 @@ TEST(Resume, ADamagedCheckpointIsPassedOverForAnOlderOneAndNamedWhenAskedFor) {
 
 TEST(Resume, ACheckpointOfTheModelAloneIsRefusedWithTheReason) {
   test::Program program;
-  ASSERT_EQ(program.run("train " + program.config("training: {save_only_model: true}\n")).exit_code, 0);
+  ASSERT_EQ(program.run("train " + program.config("training: {save_only_model: true}\n")).exit_code,
+            0);
   EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-2/training_state"));
-  const test::ProcessResult result = program.run("train " + program.config("training: {max_steps: 4, resume_from_checkpoint: latest}\n"));
+  const test::ProcessResult result = program.run(
+      "train " + program.config("training: {max_steps: 4, resume_from_checkpoint: latest}\n"));
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("save_only_model"));
-  const test::ProcessResult missing = program.run("train " + program.config("training: {resume_from_checkpoint: out/run/checkpoint-7}\n"));
+  const test::ProcessResult missing = program.run(
+      "train " + program.config("training: {resume_from_checkpoint: out/run/checkpoint-7}\n"));
   EXPECT_EQ(missing.exit_code, 2) << missing.err;
   EXPECT_THAT(missing.err, HasSubstr("checkpoint-2")) << "what there is";
 }

@@ -17,7 +17,10 @@ namespace {
 class NoEngine : public RolloutEngine {
  public:
   void sync_weights(int64_t) override {}
-  std::vector<Rollout> generate(const std::vector<Prompt>&, const std::function<void(int)>&) override { return {}; }
+  std::vector<Rollout> generate(const std::vector<Prompt>&,
+                                const std::function<void(int)>&) override {
+    return {};
+  }
   void release() override {}
 };
 
@@ -38,11 +41,14 @@ std::vector<std::set<int>> missing_of(Examiner& examiner) {
 
 TEST(LabelScores, SeeThroughAccentsCaseAndWhiteSpace) {
   test::RecordedStage2 stage2;
-  const auto object = [](const char* desc, int left) { return SceneObject{desc, {GeometryKind::kBbox2d, {left, 100, left + 50, 200}}}; };
+  const auto object = [](const char* desc, int left) {
+    return SceneObject{desc, {GeometryKind::kBbox2d, {left, 100, left + 50, 200}}};
+  };
   Examined one;
-  one.ground_truth = {object("Caf\u00E9  table", 0), object("STRASSE", 100), object("cafe", 200), object("red dog", 300)};
-  for (const SceneObject& said :
-       {object("cafe\u0301 TABLE", 0), object("stra\u00DFe", 100), object("caf\u00E9", 200), object(" Red\u00A0Dog", 300)}) {
+  one.ground_truth = {object("Caf\u00E9  table", 0), object("STRASSE", 100), object("cafe", 200),
+                      object("red dog", 300)};
+  for (const SceneObject& said : {object("cafe\u0301 TABLE", 0), object("stra\u00DFe", 100),
+                                  object("caf\u00E9", 200), object(" Red\u00A0Dog", 300)}) {
     one.parsed.objects.push_back({.desc = said.desc, .geometry = said.geometry});
     const int at = static_cast<int>(one.matching.pairs.size());
     one.matching.pairs.emplace_back(at, at);
@@ -58,7 +64,8 @@ TEST(SegmentLengths, CountThePrefixThatTheSegmentKeeps) {
     test::RecordedStage2 stage2;
     stage2.teach({.policy = policy});
     MetricsBag metrics;
-    const WindowSegments segments = stage2.source().build({.micro_batches = {{0, 1}, {2}}}, metrics);
+    const WindowSegments segments =
+        stage2.source().build({.micro_batches = {{0, 1}, {2}}}, metrics);
     int64_t prefix_len = 0;
     for (const auto& of_micro_batch : segments) {
       for (const auto& segment : of_micro_batch) prefix_len += segment->prefix_len;
@@ -77,11 +84,14 @@ TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
   const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
   const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
   MetricsBag unused;
-  Examined one = stage2.examiner().examine({5}, 0, unused).at(0);  // malformed after its first object
+  // malformed after its first object
+  Examined one = stage2.examiner().examine({5}, 0, unused).at(0);
   ASSERT_NE(one.parsed.status, ParseStatus::kComplete);
   ASSERT_FALSE(one.parsed.objects.empty());
   one.parsed.objects.push_back(one.parsed.objects.front());
-  const auto num_deduplicated = [&] { return target_of(one, vocab, stage2.examiner().options().match, target).deduplicated.size(); };
+  const auto num_deduplicated = [&] {
+    return target_of(one, vocab, stage2.examiner().options().match, target).deduplicated.size();
+  };
   EXPECT_EQ(num_deduplicated(), 1u);
   target.incomplete_rollouts = IncompleteRollouts::kEmpty;
   EXPECT_EQ(num_deduplicated(), 0u);
@@ -90,11 +100,13 @@ TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
 TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
   test::RecordedStage2 cut, whole;
   cut.cut_answers(kCut);
-  const std::vector<std::set<int>> missing = missing_of(cut.examiner()), missing_from_whole = missing_of(whole.examiner());
+  const std::vector<std::set<int>> missing = missing_of(cut.examiner()),
+                                   missing_from_whole = missing_of(whole.examiner());
   int64_t num_missing = 0, num_found = 0;
   for (size_t i = 0; i < missing.size(); ++i) {
     num_missing += static_cast<int64_t>(missing[i].size());
-    num_found += std::count_if(missing[i].begin(), missing[i].end(), [&](int g) { return missing_from_whole[i].count(g) == 0; });
+    num_found += std::count_if(missing[i].begin(), missing[i].end(),
+                               [&](int g) { return missing_from_whole[i].count(g) == 0; });
   }
   ASSERT_GT(num_found, 0) << "the cut answers must lack something that the whole ones have";
 
@@ -104,7 +116,8 @@ TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
   Probe probe;
   probe.measure_greedy({.examiner = cut.examiner(), .engine = engine, .batch_size = 3}, terminal);
   EXPECT_EQ(probe.numbers().total().num_found, 0);
-  probe.measure_draws({.examiner = whole.examiner(), .engine = engine, .batch_size = 3}, 2, terminal);
+  probe.measure_draws({.examiner = whole.examiner(), .engine = engine, .batch_size = 3}, 2,
+                      terminal);
   const ProbeNumbers numbers = probe.numbers();
   EXPECT_EQ(numbers.total().num_images, cut.num_samples());
   EXPECT_EQ(numbers.total().num_missing, num_missing);

@@ -31,7 +31,8 @@ def init(dir, name, id, resume, config):
 std::string told(const test::Program& program) {
   const std::string path = program.run_dir() + "/told";
   for (int i = 0; i < 300; ++i) {
-    if (std::filesystem::exists(path) && read_file(path).find("finished") != std::string::npos) break;
+    if (std::filesystem::exists(path) && read_file(path).find("finished") != std::string::npos)
+      break;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return std::filesystem::exists(path) ? read_file(path) : "";
@@ -39,8 +40,8 @@ std::string told(const test::Program& program) {
 
 test::ProcessResult train(const test::Program& program, const std::string& environment) {
   const std::string config = program.config("training: {report_to: wandb, max_steps: 2}\n");
-  return test::run_command("cd " + program.dir().path() + " && " + environment + " " + test::binary_path("bin/rematch") + " train " +
-                           config);
+  return test::run_command("cd " + program.dir().path() + " && " + environment + " " +
+                           test::binary_path("bin/rematch") + " train " + config);
 }
 
 }  // namespace
@@ -59,20 +60,25 @@ TEST(Wandb, ReceivesEveryLineFromAProcessThatOutlivesTheRun) {
 TEST(Wandb, TheRunSurvivesItsDeath) {
   test::Program program;
   program.dir().write("site/wandb/__init__.py", kStandIn);
-  const test::ProcessResult result = train(program, "BREAKS=1 PYTHONPATH=" + program.dir().file("site"));
+  const test::ProcessResult result =
+      train(program, "BREAKS=1 PYTHONPATH=" + program.dir().file("site"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));
   const std::string log = program.run_dir() + "/wandb.log";
-  for (int i = 0; i < 300 && (!std::filesystem::exists(log) || read_file(log).find("no network") == std::string::npos); ++i)
+  for (int i = 0; i < 300 && (!std::filesystem::exists(log) ||
+                              read_file(log).find("no network") == std::string::npos);
+       ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_THAT(read_file(log), HasSubstr("no network"));
 }
 
 TEST(Wandb, IsIgnoredWithAWarningIfPythonLacksIt) {
   test::Program program;
-  std::filesystem::create_directories(program.dir().file("wandb"));  // what wandb leaves behind is no package
+  // what wandb leaves behind is no package
+  std::filesystem::create_directories(program.dir().file("wandb"));
   program.dir().write("bin/python3", "#!/bin/sh\nexec /usr/bin/python3 -S \"$@\"\n");
-  std::filesystem::permissions(program.dir().file("bin/python3"), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(program.dir().file("bin/python3"),
+                               std::filesystem::perms::owner_all);
   const test::ProcessResult result = train(program, "PATH=" + program.dir().file("bin") + ":$PATH");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("the python3 of the PATH has no wandb"));

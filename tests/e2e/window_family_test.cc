@@ -8,25 +8,34 @@
 namespace rematch {
 namespace {
 
-void expect_success(const test::ProcessResult& result) { ASSERT_EQ(result.exit_code, 0) << result.out << result.err; }
+void expect_success(const test::ProcessResult& result) {
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+}
 
 }  // namespace
 
 TEST(WindowFamily, GoesFromTheStockDirectoryThroughBothStagesToAMergedAdapter) {
-  const test::CheckpointCopy stock = test::stock_checkpoint(400, test::windows_tied(), "model.embed_tokens.weight");
+  const test::CheckpointCopy stock =
+      test::stock_checkpoint(400, test::windows_tied(), "model.embed_tokens.weight");
   test::Program program;
   expect_success(program.run("add-coord-tokens " + stock.path() + " base"));
-  EXPECT_EQ(HfDir::open(program.dir().file("base"))->shape("model.embed_tokens.weight"), (std::vector<int64_t>{1368, 32}));
-  const std::string config = program.config("model: {model: base}\ntraining: {max_steps: 4, learning_rate: 1.0e-2}\n");
+  EXPECT_EQ(HfDir::open(program.dir().file("base"))->shape("model.embed_tokens.weight"),
+            (std::vector<int64_t>{1368, 32}));
+  const std::string config =
+      program.config("model: {model: base}\ntraining: {max_steps: 4, learning_rate: 1.0e-2}\n");
   expect_success(program.run("check " + config));
-  expect_success(program.run("train " + config + " --set custom.trainer_variant=sft --set training.run_name=one"));
+  expect_success(program.run("train " + config +
+                             " --set custom.trainer_variant=sft --set training.run_name=one"));
   const std::string stage_1 = "out/one/checkpoint-4";
-  EXPECT_EQ(HfDir::open(program.dir().file(stage_1))->names(), HfDir::open(test::windows_tied())->names());
-  expect_success(program.run("train " + config + " --set model.model=" + stage_1 + " --set training.run_name=two"));
+  EXPECT_EQ(HfDir::open(program.dir().file(stage_1))->names(),
+            HfDir::open(test::windows_tied())->names());
+  expect_success(program.run("train " + config + " --set model.model=" + stage_1 +
+                             " --set training.run_name=two"));
   std::string answers;
   for (const std::string backend : {"hf", "native"}) {
     const std::string file = backend + ".jsonl";
-    expect_success(program.run("rollout " + config + " --set model.model=out/two/checkpoint-4 --output " + file +
+    expect_success(program.run("rollout " + config +
+                               " --set model.model=out/two/checkpoint-4 --output " + file +
                                " --set custom.extra.rollout_matching.rollout_backend=" + backend));
     const std::string found = read_file(program.dir().file(file));
     EXPECT_FALSE(found.empty());
@@ -35,10 +44,13 @@ TEST(WindowFamily, GoesFromTheStockDirectoryThroughBothStagesToAMergedAdapter) {
     }
     answers = found;
   }
-  expect_success(program.run(
-      "train " + config + " --set tuner.train_type=lora --set tuner.trainable_token_indices=[coord_tokens] --set training.run_name=rows"));
+  expect_success(
+      program.run("train " + config +
+                  " --set tuner.train_type=lora --set tuner.trainable_token_indices=[coord_tokens] "
+                  "--set training.run_name=rows"));
   expect_success(program.run("merge out/rows/checkpoint-4 --output merged"));
-  EXPECT_EQ(HfDir::open(program.dir().file("merged"))->names(), HfDir::open(test::windows_tied())->names());
+  EXPECT_EQ(HfDir::open(program.dir().file("merged"))->names(),
+            HfDir::open(test::windows_tied())->names());
   expect_success(program.run("eval " + config + " --set model.model=merged"));
 }
 

@@ -5,14 +5,18 @@
 namespace rematch {
 namespace {
 
-SceneObject object(const std::string& desc) { return {desc, {GeometryKind::kBbox2d, {1, 2, 3, 4}}}; }
+SceneObject object(const std::string& desc) {
+  return {desc, {GeometryKind::kBbox2d, {1, 2, 3, 4}}};
+}
 
 }  // namespace
 
 TEST(Breakdown, CountsEachClassByTruthAndByAnswer) {
   Breakdown breakdown{LabelMatch()};
-  // The cat is named right, the dog is placed but called a cat, the bird is missed, and a dog is invented.
-  breakdown.add({object("cat"), object("dog"), object("bird")}, {object("Cat"), object("cat"), object("dog")}, {.pairs = {{0, 0}, {1, 1}}});
+  // The cat is named right, the dog is placed but called a cat, the bird is missed, and a dog is
+  // invented.
+  breakdown.add({object("cat"), object("dog"), object("bird")},
+                {object("Cat"), object("cat"), object("dog")}, {.pairs = {{0, 0}, {1, 1}}});
   const std::vector<BreakdownRow> classes = breakdown.classes();
   ASSERT_EQ(classes.size(), 3u);
   const auto row = [&](const std::string& name) {
@@ -38,7 +42,9 @@ TEST(Breakdown, CountsEachClassByTruthAndByAnswer) {
 
 TEST(Breakdown, GroupsImagesByTheirNumberOfObjects) {
   Breakdown breakdown{LabelMatch()};
-  const auto scene = [](int count) { return std::vector<SceneObject>(static_cast<size_t>(count), object("cat")); };
+  const auto scene = [](int count) {
+    return std::vector<SceneObject>(static_cast<size_t>(count), object("cat"));
+  };
   for (const int count : {0, 4, 5, 30, 1}) breakdown.add(scene(count), {}, {});
   std::vector<std::string> names;
   for (const BreakdownRow& row : breakdown.counts()) names.push_back(row.name);

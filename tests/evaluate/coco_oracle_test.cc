@@ -25,23 +25,32 @@ std::vector<LabelledBox> boxes_of(const nlohmann::json& list) {
 
 TEST(CocoOracle, GivesPycocotoolsNumbers) {
   const std::string python = test::source_path(".venv/bin/python");
-  if (!std::filesystem::exists(python)) GTEST_SKIP() << "no .venv/bin/python (run scripts/setup --oracles)";
+  if (!std::filesystem::exists(python))
+    GTEST_SKIP() << "no .venv/bin/python (run scripts/setup --oracles)";
   if (test::run_command(python + " -c 'import pycocotools'").exit_code != 0)
     GTEST_SKIP() << "the Python package pycocotools is not installed";
   // Another day, other scenes; the seed is in the message of a failure.
-  const auto day = std::chrono::duration_cast<std::chrono::hours>(std::chrono::system_clock::now().time_since_epoch()).count() / 24;
-  const auto result = test::run_command(fmt::format("{} {} {}", python, test::source_path("dev/goldens/coco_reference.py"), day));
+  const auto day = std::chrono::duration_cast<std::chrono::hours>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count() /
+                   24;
+  const auto result = test::run_command(
+      fmt::format("{} {} {}", python, test::source_path("dev/goldens/coco_reference.py"), day));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json oracle = nlohmann::json::parse(result.out);
   CocoEvaluator coco;
-  for (const auto& image : oracle["images"]) coco.add(boxes_of(image["truths"]), boxes_of(image["predictions"]));
+  for (const auto& image : oracle["images"])
+    coco.add(boxes_of(image["truths"]), boxes_of(image["predictions"]));
   ASSERT_EQ(oracle["images"].size(), 1000u);
   const CocoResult scores = coco.scores();
-  const std::vector<double> found = {scores.ap,   scores.ap50,  scores.ap75,   scores.ap_small, scores.ap_medium, scores.ap_large,
-                                     scores.ar_1, scores.ar_10, scores.ar_100, scores.ar_small, scores.ar_medium, scores.ar_large};
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], oracle["stats"][i].get<double>(), 1e-9) << i << ", seed " << day;
+  const std::vector<double> found = {
+      scores.ap,   scores.ap50,  scores.ap75,   scores.ap_small, scores.ap_medium, scores.ap_large,
+      scores.ar_1, scores.ar_10, scores.ar_100, scores.ar_small, scores.ar_medium, scores.ar_large};
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], oracle["stats"][i].get<double>(), 1e-9) << i << ", seed " << day;
   for (const auto& [label, of_class] : scores.per_class) {
-    EXPECT_NEAR(of_class.ap, oracle["per_class"][label].get<double>(), 1e-9) << label << ", seed " << day;
+    EXPECT_NEAR(of_class.ap, oracle["per_class"][label].get<double>(), 1e-9)
+        << label << ", seed " << day;
   }
   EXPECT_GT(scores.ap, 0.05);
   EXPECT_LT(scores.ap, 0.95);

@@ -5,7 +5,9 @@
 namespace rematch {
 namespace {
 
-LabelledBox box(const std::string& label, double x, double side = 50) { return {label, x, 10, side, side}; }
+LabelledBox box(const std::string& label, double x, double side = 50) {
+  return {label, x, 10, side, side};
+}
 
 }  // namespace
 
@@ -23,10 +25,12 @@ TEST(CocoEvaluator, OfPerfectAnswersIsOne) {
 
 TEST(CocoEvaluator, CountsAWrongLabelAsMissedAndAnUnknownOneAsNothing) {
   CocoEvaluator coco;
-  coco.add({box("cat", 0), box("dog", 100)}, {box("dog", 0), box("dog", 100), box("unheard of", 0)});
+  coco.add({box("cat", 0), box("dog", 100)},
+           {box("dog", 0), box("dog", 100), box("unheard of", 0)});
   const CocoResult scores = coco.scores();
   EXPECT_DOUBLE_EQ(scores.per_class[0].second.ap50, 0);
-  EXPECT_NEAR(scores.per_class[1].second.ap50, 0.5, 1e-12) << "a wrong one stands before the right one";
+  EXPECT_NEAR(scores.per_class[1].second.ap50, 0.5, 1e-12)
+      << "a wrong one stands before the right one";
   EXPECT_EQ(scores.per_class.size(), 2u);
 }
 

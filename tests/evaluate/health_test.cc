@@ -15,9 +15,15 @@ using Scores = std::map<std::string, double, std::less<>>;
 
 /// A healthy model on 500 samples of six objects each, with changes.
 Scores scores(const Scores& changed = {}) {
-  Scores all{{"eval_rollout_precision", 0.9},          {"eval_rollout_label_accuracy", 0.8},     {"eval_rollout_duplicates", 0.01},
-             {"eval_rollout_parse_truncated_rate", 0}, {"eval_rollout_parse_malformed_rate", 0}, {"eval_rollout_pred_per_gt", 1.0},
-             {"eval_rollout_pred_objects", 3000},      {"eval_rollout_gt_objects", 3000},        {"eval_rollout_matched", 2700}};
+  Scores all{{"eval_rollout_precision", 0.9},
+             {"eval_rollout_label_accuracy", 0.8},
+             {"eval_rollout_duplicates", 0.01},
+             {"eval_rollout_parse_truncated_rate", 0},
+             {"eval_rollout_parse_malformed_rate", 0},
+             {"eval_rollout_pred_per_gt", 1.0},
+             {"eval_rollout_pred_objects", 3000},
+             {"eval_rollout_gt_objects", 3000},
+             {"eval_rollout_matched", 2700}};
   for (const auto& [name, value] : changed) all[name] = value;
   return all;
 }
@@ -40,53 +46,70 @@ std::vector<std::string> harms(const Scores& before, const Scores& now, int64_t 
 
 TEST(Health, OfTheSameScoresOrBetterOnesIsUnharmed) {
   EXPECT_THAT(harms(scores(), scores()), SizeIs(0));
-  EXPECT_THAT(
-      harms(scores({{"eval_rollout_precision", 0.5}, {"eval_rollout_parse_truncated_rate", 0.3}, {"eval_rollout_pred_per_gt", 1.9}}),
-            scores()),
-      SizeIs(0));
+  EXPECT_THAT(harms(scores({{"eval_rollout_precision", 0.5},
+                            {"eval_rollout_parse_truncated_rate", 0.3},
+                            {"eval_rollout_pred_per_gt", 1.9}}),
+                    scores()),
+              SizeIs(0));
   const Health health = *compare_health(of(scores()), of(scores()), 500, 0);
   EXPECT_EQ(health.lines(), std::vector<std::string>{"health: nothing is worse than at the start"});
   EXPECT_THAT(health.changes, SizeIs(6));
 }
 
 TEST(Health, EverySignIsAnAlarmOfItsOwn) {
-  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_precision", 0.85}})), std::vector<std::string>{"precision"});
-  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_label_accuracy", 0.75}})), std::vector<std::string>{"label_accuracy"});
-  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_duplicates", 0.067}})), std::vector<std::string>{"duplicates"});
-  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_parse_truncated_rate", 0.1}})), std::vector<std::string>{"truncated"});
-  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_parse_malformed_rate", 0.1}})), std::vector<std::string>{"malformed"});
-  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_pred_per_gt", 1.26}})), std::vector<std::string>{"pred_per_gt"});
+  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_precision", 0.85}})),
+            std::vector<std::string>{"precision"});
+  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_label_accuracy", 0.75}})),
+            std::vector<std::string>{"label_accuracy"});
+  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_duplicates", 0.067}})),
+            std::vector<std::string>{"duplicates"});
+  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_parse_truncated_rate", 0.1}})),
+            std::vector<std::string>{"truncated"});
+  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_parse_malformed_rate", 0.1}})),
+            std::vector<std::string>{"malformed"});
+  EXPECT_EQ(harms(scores(), scores({{"eval_rollout_pred_per_gt", 1.26}})),
+            std::vector<std::string>{"pred_per_gt"});
 }
 
 TEST(Health, AChangeWithinTheNoiseBetweenRunsIsNoHarm) {
-  EXPECT_THAT(
-      harms(scores(),
-            scores({{"eval_rollout_precision", 0.885}, {"eval_rollout_label_accuracy", 0.785}, {"eval_rollout_duplicates", 0.019}})),
-      SizeIs(0));
+  EXPECT_THAT(harms(scores(), scores({{"eval_rollout_precision", 0.885},
+                                      {"eval_rollout_label_accuracy", 0.785},
+                                      {"eval_rollout_duplicates", 0.019}})),
+              SizeIs(0));
 }
 
 TEST(Health, AHandfulOfSamplesRaisesNoAlarm) {
-  const Scores few{{"eval_rollout_pred_objects", 40}, {"eval_rollout_gt_objects", 40}, {"eval_rollout_matched", 30}};
+  const Scores few{{"eval_rollout_pred_objects", 40},
+                   {"eval_rollout_gt_objects", 40},
+                   {"eval_rollout_matched", 30}};
   Scores worse = few;
-  worse.insert({{"eval_rollout_precision", 0.85}, {"eval_rollout_parse_truncated_rate", 0.0625}, {"eval_rollout_pred_per_gt", 1.2}});
+  worse.insert({{"eval_rollout_precision", 0.85},
+                {"eval_rollout_parse_truncated_rate", 0.0625},
+                {"eval_rollout_pred_per_gt", 1.2}});
   EXPECT_THAT(harms(scores(few), scores(worse), 16), SizeIs(0));
 }
 
 TEST(Health, TooManyAndTooFewPredictionsGetAdviceOfTheirOwn) {
   const auto advice = [](double before, double now) {
-    return compare_health(of(scores({{"eval_rollout_pred_per_gt", before}})), of(scores({{"eval_rollout_pred_per_gt", now}})), 500, 0)
+    return compare_health(of(scores({{"eval_rollout_pred_per_gt", before}})),
+                          of(scores({{"eval_rollout_pred_per_gt", now}})), 500, 0)
         ->lines()
         .at(1);
   };
   EXPECT_THAT(advice(1.0, 1.3), HasSubstr("more objects than there are"));
   EXPECT_THAT(advice(1.0, 0.7), HasSubstr("stops before every object"));
   EXPECT_THAT(advice(1.3, 0.7), HasSubstr("stops before every object"));
-  EXPECT_THAT(harms(scores({{"eval_rollout_pred_per_gt", 1.4}}), scores({{"eval_rollout_pred_per_gt", 0.95}})), SizeIs(0));
+  EXPECT_THAT(harms(scores({{"eval_rollout_pred_per_gt", 1.4}}),
+                    scores({{"eval_rollout_pred_per_gt", 0.95}})),
+              SizeIs(0));
 }
 
 TEST(Health, ItsLinesNameEachHarmWithItsValuesAndOneSentenceOfAdvice) {
   const std::vector<std::string> lines =
-      compare_health(of(scores()), of(scores({{"eval_rollout_precision", 0.5}, {"eval_rollout_duplicates", 0.2}})), 500, 20)->lines();
+      compare_health(
+          of(scores()),
+          of(scores({{"eval_rollout_precision", 0.5}, {"eval_rollout_duplicates", 0.2}})), 500, 20)
+          ->lines();
   ASSERT_THAT(lines, SizeIs(3));
   EXPECT_THAT(lines[0], HasSubstr("worse than after step 20"));
   EXPECT_THAT(lines[0], HasSubstr("precision 0.900 -> 0.500, duplicates 0.010 -> 0.200"));

@@ -8,7 +8,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A finished checkpoint on 200 images of five objects: F1 @ 0.5 is .9, one half of the missing objects is found by samples.
+/// A finished checkpoint on 200 images of five objects: F1 @ 0.5 is .9, one half of the missing
+/// objects is found by samples.
 ProbeNumbers healthy() {
   return {.by_count = {{.min_objects = 3,
                         .max_objects = 5,
@@ -33,7 +34,9 @@ ProbeNumbers with(void (*change)(ProbeNumbers&)) {
   return numbers;
 }
 
-ProbeAction action(void (*change)(ProbeNumbers&), bool sorted = true) { return judge(with(change), sorted).action; }
+ProbeAction action(void (*change)(ProbeNumbers&), bool sorted = true) {
+  return judge(with(change), sorted).action;
+}
 
 }  // namespace
 
@@ -45,7 +48,8 @@ TEST(ProbeNumbers, AreSharesOfTheirWholes) {
   EXPECT_DOUBLE_EQ(numbers.missing(), 0.08);
   EXPECT_DOUBLE_EQ(numbers.found(), 0.5);
   EXPECT_DOUBLE_EQ(numbers.order_agreement(), 690.0 / 700);
-  EXPECT_DOUBLE_EQ(ProbeNumbers{}.order_agreement(), 1.0) << "without neighbours nothing is out of order";
+  EXPECT_DOUBLE_EQ(ProbeNumbers{}.order_agreement(), 1.0)
+      << "without neighbours nothing is out of order";
   EXPECT_DOUBLE_EQ(ProbeNumbers{}.found(), 0.0);
 }
 
@@ -53,14 +57,17 @@ TEST(ProbeVerdict, OfAHealthyCheckpointWithRoomIsStageTwoWithRewrite) {
   const ProbeVerdict verdict = judge(healthy(), true);
   EXPECT_EQ(verdict.action, ProbeAction::kRewrite);
   EXPECT_THAT(verdict.headline, HasSubstr("target_policy: rewrite"));
-  EXPECT_THAT(verdict.reasons.at(0), HasSubstr("50.0 % of those appear in one of 8 sampled answers"));
+  EXPECT_THAT(verdict.reasons.at(0),
+              HasSubstr("50.0 % of those appear in one of 8 sampled answers"));
 }
 
 TEST(ProbeVerdict, OfAnswersThatRunAwayIsStageOneAndNeverAppend) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_truncated = 30; }), ProbeAction::kStage1);
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_malformed = 11; }), ProbeAction::kStage1);
-  EXPECT_EQ(action([](ProbeNumbers& n) { n.by_count[0].num_repeated = 101; }), ProbeAction::kStage1);
-  const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) { n.by_count[0].num_predictions = 1900; }), true);
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.by_count[0].num_repeated = 101; }),
+            ProbeAction::kStage1);
+  const ProbeVerdict verdict =
+      judge(with([](ProbeNumbers& n) { n.by_count[0].num_predictions = 1900; }), true);
   EXPECT_EQ(verdict.action, ProbeAction::kStage1);
   EXPECT_THAT(verdict.headline, HasSubstr("run away"));
   EXPECT_THAT(verdict.steps, testing::Contains(HasSubstr("not `target_policy: append`")));
@@ -90,7 +97,9 @@ TEST(ProbeVerdict, OfAnswersWithoutTheDatasOrderIsToSort) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_in_order = 380; }), ProbeAction::kSort);
   const ProbeVerdict random = judge(healthy(), false);
   EXPECT_EQ(random.action, ProbeAction::kSort);
-  EXPECT_THAT(random.steps, testing::Contains(HasSubstr("where they cannot, stage 2 with `target_policy: rewrite`")));
+  EXPECT_THAT(
+      random.steps,
+      testing::Contains(HasSubstr("where they cannot, stage 2 with `target_policy: rewrite`")));
 }
 
 TEST(ProbeVerdict, OfForgottenLabelsIsStageOneThoughTheBoxesAreGood) {

@@ -12,12 +12,16 @@ class Parrot : public RolloutEngine {
  public:
   explicit Parrot(const Tokenizer& tokenizer)
       : answer_(tokenizer.encode(
-            R"({"object_1": {"desc": "parrot", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}})")) {}
+            R"({"object_1": {"desc": "parrot", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}})")) {
+  }
   void sync_weights(int64_t) override {}
-  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>&) override {
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
+                                const std::function<void(int)>&) override {
     std::vector<Rollout> rollouts;
     for (const Prompt& prompt : prompts) {
-      rollouts.push_back({.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids, .response_token_ids = answer_});
+      rollouts.push_back({.sample_id = prompt.sample_id,
+                          .prompt_token_ids = prompt.token_ids,
+                          .response_token_ids = answer_});
     }
     return rollouts;
   }
@@ -30,7 +34,8 @@ class Parrot : public RolloutEngine {
 const bool backend_added =
     rollout_backends().add({.name = "toy_parrot",
                             .meaning = "says the same for every image",
-                            .make = [](const EngineParts& parts, const GenerateOptions&) -> std::unique_ptr<RolloutEngine> {
+                            .make = [](const EngineParts& parts,
+                                       const GenerateOptions&) -> std::unique_ptr<RolloutEngine> {
                               return std::make_unique<Parrot>(*parts.tokenizer);
                             }});
 

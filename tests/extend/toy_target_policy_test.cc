@@ -8,7 +8,8 @@
 namespace rematch {
 namespace {
 
-SegmentResult nothing_is_there(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings&) {
+SegmentResult nothing_is_there(const TargetInput& input, const AnswerVocab& vocab,
+                               const TargetSettings&) {
   std::vector<TaughtToken> answer;
   for (const int id : vocab.tokenizer->encode("{}")) answer.push_back({.id = id, .text = true});
   SegmentResult result;
@@ -17,7 +18,8 @@ SegmentResult nothing_is_there(const TargetInput& input, const AnswerVocab& voca
   return result;
 }
 
-const bool target_added = target_policies().add({"toy_empty", "teaches an empty scene", nothing_is_there});
+const bool target_added =
+    target_policies().add({"toy_empty", "teaches an empty scene", nothing_is_there});
 
 }  // namespace
 

@@ -15,7 +15,8 @@ namespace {
 using kernels::Isa;
 using kernels::Storage;
 
-// One sequence of `length` tokens: its queries, and its keys and values in blocks that lie anywhere in the cache.
+// One sequence of `length` tokens: its queries, and its keys and values in blocks that lie anywhere
+// in the cache.
 struct Scene {
   struct Shape {
     int64_t length = 1, num_kv_heads = 1, group = 1, head_dim = 16, block_len = 16;
@@ -29,7 +30,8 @@ struct Scene {
         v(test::noise(s.length * kv_width(), 3)) {
     for (float& value : q) value *= 3;  // so that softmax chooses
     const int64_t num_blocks = (s.length + s.block_len - 1) / s.block_len;
-    for (int64_t i = 0; i < num_blocks; ++i) table.push_back(static_cast<int32_t>((i * 7 + 3) % (num_blocks * 7 + 4)));
+    for (int64_t i = 0; i < num_blocks; ++i)
+      table.push_back(static_cast<int32_t>((i * 7 + 3) % (num_blocks * 7 + 4)));
     const int64_t size = (num_blocks * 7 + 4) * s.block_len * kv_width();
     keys.assign(static_cast<size_t>(size), NAN);  // what is not written must not be read
     values.assign(static_cast<size_t>(size), NAN);
@@ -46,7 +48,8 @@ struct Scene {
   int64_t q_width() const { return shape.num_kv_heads * shape.group * shape.head_dim; }
   int64_t kv_width() const { return shape.num_kv_heads * shape.head_dim; }
 
-  kernels::AttentionTask task(int64_t first_row, int64_t kv_head, kernels::Range queries, std::vector<float>& out) const {
+  kernels::AttentionTask task(int64_t first_row, int64_t kv_head, kernels::Range queries,
+                              std::vector<float>& out) const {
     return {.block_table = table.data(),
             .first_position = first_row,
             .kv_head = kv_head,
@@ -62,7 +65,9 @@ struct Scene {
     const int64_t num_queries = rows.size() * shape.group;
     for (int64_t h = 0; h < shape.num_kv_heads; ++h) {
       for (int64_t begin = 0; begin < num_queries; begin += tile) {
-        kernels::attend(cache, task(rows.begin, h, {begin, std::min(begin + tile, num_queries)}, out), memory.scratch());
+        kernels::attend(cache,
+                        task(rows.begin, h, {begin, std::min(begin + tile, num_queries)}, out),
+                        memory.scratch());
       }
     }
   }
@@ -80,12 +85,14 @@ struct Scene {
     for (int64_t t = 0; t <= row; ++t) {
       double score = 0;
       for (int64_t i = 0; i < D; ++i) {
-        score += static_cast<double>(q[static_cast<size_t>(row * q_width() + head * D + i)]) * stored(k, t * kv_width() + h * D + i);
+        score += static_cast<double>(q[static_cast<size_t>(row * q_width() + head * D + i)]) *
+                 stored(k, t * kv_width() + h * D + i);
       }
       weights.push_back(std::exp(score / std::sqrt(static_cast<double>(D))));
       total += weights.back();
     }
-    for (int64_t t = 0; t <= row; ++t) sum += weights[static_cast<size_t>(t)] * stored(v, t * kv_width() + h * D + d);
+    for (int64_t t = 0; t <= row; ++t)
+      sum += weights[static_cast<size_t>(t)] * stored(v, t * kv_width() + h * D + d);
     return sum / total;
   }
 
@@ -101,7 +108,8 @@ struct Scene {
 
   struct Memory {
     explicit Memory(int64_t head_dim)
-        : values(static_cast<size_t>(kernels::attention_scratch_floats(head_dim))), rows(kernels::kAttentionScratchRows) {}
+        : values(static_cast<size_t>(kernels::attention_scratch_floats(head_dim))),
+          rows(kernels::kAttentionScratchRows) {}
     kernels::AttentionScratch scratch() const { return {values.data(), rows.data()}; }
     mutable std::vector<float> values;
     mutable std::vector<const void*> rows;
@@ -128,8 +136,10 @@ TEST(Attention, IsTheSoftmaxOverEverythingBefore) {
         const std::vector<float> out = scene.whole();
         for (int64_t row = 0; row < shape.length; row += row < 20 ? 1 : 29) {
           for (int64_t i = 0; i < scene.q_width(); i += 5) {
-            ASSERT_NEAR(out[static_cast<size_t>(row * scene.q_width() + i)], scene.exact(row, i / shape.head_dim, i % shape.head_dim), 3e-6)
-                << kernels::isa_name(isa) << " length " << shape.length << " head size " << shape.head_dim << " row " << row;
+            ASSERT_NEAR(out[static_cast<size_t>(row * scene.q_width() + i)],
+                        scene.exact(row, i / shape.head_dim, i % shape.head_dim), 3e-6)
+                << kernels::isa_name(isa) << " length " << shape.length << " head size "
+                << shape.head_dim << " row " << row;
           }
         }
       }
@@ -143,7 +153,8 @@ TEST(Attention, GivesTheSameBitsForAnyCutOfThePrompt) {
     const std::vector<float> whole = scene.whole();
     for (const int64_t chunk : {1, 7, 64, 255}) {
       std::vector<float> out(whole.size());
-      for (int64_t begin = 0; begin < 600; begin += chunk) scene.attend({begin, std::min<int64_t>(begin + chunk, 600)}, 12, out);
+      for (int64_t begin = 0; begin < 600; begin += chunk)
+        scene.attend({begin, std::min<int64_t>(begin + chunk, 600)}, 12, out);
       ASSERT_EQ(out, whole) << kernels::isa_name(isa) << " in chunks of " << chunk;
     }
     for (const int64_t tile : {1, 2, 5, 11}) {
@@ -158,7 +169,8 @@ TEST(Attention, GivesTheSameBitsForAnyBlockLength) {
   test::for_each_isa([](Isa isa) {
     const std::vector<float> expected = Scene({290, 1, 2, 24, 16}).whole();
     for (const int64_t block_len : {1, 2, 3, 8, 17, 32, 300}) {
-      ASSERT_EQ(Scene({290, 1, 2, 24, block_len}).whole(), expected) << kernels::isa_name(isa) << " " << block_len;
+      ASSERT_EQ(Scene({290, 1, 2, 24, block_len}).whole(), expected)
+          << kernels::isa_name(isa) << " " << block_len;
     }
   });
 }
@@ -176,7 +188,8 @@ TEST(Attention, GivesTheSameBitsWhenWorkersShareASequence) {
         const kernels::AttentionTask task = scene.task(length - 1, h, {0, 3}, out);
         std::vector<float> partials(static_cast<size_t>(num_spans * floats));
         for (int64_t span = num_spans - 1; span >= 0; --span) {
-          kernels::attend_span(scene.cache, task, span, memory.scratch(), partials.data() + span * floats);
+          kernels::attend_span(scene.cache, task, span, memory.scratch(),
+                               partials.data() + span * floats);
         }
         kernels::combine_spans(scene.cache, task, num_spans, partials.data(), memory.scratch());
       }

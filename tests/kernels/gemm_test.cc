@@ -31,10 +31,11 @@ struct Problem {
     if (storage == Storage::kBfloat16) {
       for (size_t i = 0; i < w.size(); ++i) w[i] = test::from_bfloat16(halves[i]);
     }
-    const Matrix matrix{.data = storage == Storage::kFloat ? static_cast<const void*>(w.data()) : halves.data(),
-                        .storage = storage,
-                        .num_outputs = n,
-                        .num_inputs = k};
+    const Matrix matrix{
+        .data = storage == Storage::kFloat ? static_cast<const void*>(w.data()) : halves.data(),
+        .storage = storage,
+        .num_outputs = n,
+        .num_inputs = k};
     packed.resize(static_cast<size_t>(kernels::packed_bytes(n, k, storage)), 0xFF);
     kernels::pack(&matrix, 1, {0, kernels::num_panels(n)}, packed.data());
     weights = {.data = packed.data(), .storage = storage, .num_outputs = n, .num_inputs = k};
@@ -44,8 +45,10 @@ struct Problem {
   kernels::InterleavedRows rows_of_x(int64_t rows) const {
     interleaved.assign(static_cast<size_t>(rows * num_inputs), NAN);
     const kernels::InterleavedRows out{interleaved.data(), rows, num_inputs};
-    for (const kernels::Range some_rows : {kernels::Range{0, rows / 3}, kernels::Range{rows / 3, rows}}) {
-      for (const kernels::Range columns : {kernels::Range{0, num_inputs / 2}, kernels::Range{num_inputs / 2, num_inputs}}) {
+    for (const kernels::Range some_rows :
+         {kernels::Range{0, rows / 3}, kernels::Range{rows / 3, rows}}) {
+      for (const kernels::Range columns :
+           {kernels::Range{0, num_inputs / 2}, kernels::Range{num_inputs / 2, num_inputs}}) {
         kernels::interleave({x.data(), num_inputs}, some_rows, columns, out);
       }
     }
@@ -61,7 +64,8 @@ struct Problem {
   double exact(int64_t row, int64_t output) const {
     double sum = 0;
     for (int64_t i = 0; i < num_inputs; ++i) {
-      sum += static_cast<double>(x[static_cast<size_t>(row * num_inputs + i)]) * w[static_cast<size_t>(output * num_inputs + i)];
+      sum += static_cast<double>(x[static_cast<size_t>(row * num_inputs + i)]) *
+             w[static_cast<size_t>(output * num_inputs + i)];
     }
     return sum;
   }
@@ -74,13 +78,16 @@ struct Problem {
   PackedWeights weights;
 };
 
-void expect_exact(const Problem& problem, const std::vector<float>& y, double added, const std::string& what) {
+void expect_exact(const Problem& problem, const std::vector<float>& y, double added,
+                  const std::string& what) {
   const double tolerance = 1e-6 * std::sqrt(static_cast<double>(problem.num_inputs)) + 1e-6;
   for (int64_t m = 0; m < problem.num_rows; ++m) {
     for (int64_t n = 0; n < problem.num_outputs; ++n) {
-      const double bias = problem.weights.bias == nullptr ? 0 : problem.bias[static_cast<size_t>(n)];
+      const double bias =
+          problem.weights.bias == nullptr ? 0 : problem.bias[static_cast<size_t>(n)];
       const float value = y[static_cast<size_t>(m * problem.num_outputs + n)];
-      ASSERT_NEAR(value, problem.exact(m, n) + bias + added, tolerance) << what << " row " << m << " output " << n;
+      ASSERT_NEAR(value, problem.exact(m, n) + bias + added, tolerance)
+          << what << " row " << m << " output " << n;
     }
   }
 }
@@ -92,7 +99,8 @@ TEST(Gemm, IsTheProductOfEveryShape) {
         for (const int64_t n : {1, 5, 23, 32, 45, 65, 129}) {
           for (const int64_t m : {1, 2, 3, 6, 7, 13, 14, 15, 41}) {
             const Problem problem(m, n, k, storage);
-            expect_exact(problem, problem.product(m), 0, fmt::format("{} {}x{}x{}", kernels::isa_name(isa), m, n, k));
+            expect_exact(problem, problem.product(m), 0,
+                         fmt::format("{} {}x{}x{}", kernels::isa_name(isa), m, n, k));
           }
         }
       }
@@ -104,24 +112,32 @@ TEST(Gemm, AddsUpLongRowsInChains) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t k : {511, 512, 513, 1300}) {
       const Problem problem(20, 50, k, Storage::kFloat);
-      expect_exact(problem, problem.product(20), 0, fmt::format("{}, {} inputs", kernels::isa_name(isa), k));
+      expect_exact(problem, problem.product(20), 0,
+                   fmt::format("{}, {} inputs", kernels::isa_name(isa), k));
     }
   });
 }
 
 TEST(Pack, PutsMatricesBelowEachOther) {
-  const std::vector<float> a = test::noise(45 * 7, 1), b = test::noise(3 * 7, 2), c = test::noise(20 * 7, 3);
+  const std::vector<float> a = test::noise(45 * 7, 1), b = test::noise(3 * 7, 2),
+                           c = test::noise(20 * 7, 3);
   const auto matrix = [](const std::vector<float>& values) {
-    return Matrix{.data = values.data(), .num_outputs = static_cast<int64_t>(values.size() / 7), .num_inputs = 7};
+    return Matrix{.data = values.data(),
+                  .num_outputs = static_cast<int64_t>(values.size() / 7),
+                  .num_inputs = 7};
   };
   const Matrix parts[] = {matrix(a), matrix(b), matrix(c)};
-  std::vector<float> packed(static_cast<size_t>(kernels::packed_bytes(68, 7, Storage::kFloat)) / sizeof(float), -1.0f);
-  for (int64_t panel = 0; panel < 3; ++panel) kernels::pack(parts, 3, {panel, panel + 1}, packed.data());
+  std::vector<float> packed(
+      static_cast<size_t>(kernels::packed_bytes(68, 7, Storage::kFloat)) / sizeof(float), -1.0f);
+  for (int64_t panel = 0; panel < 3; ++panel)
+    kernels::pack(parts, 3, {panel, panel + 1}, packed.data());
   std::vector<float> rows = a;
   rows.insert(rows.end(), b.begin(), b.end());
   rows.insert(rows.end(), c.begin(), c.end());
   for (size_t n = 0; n < 96; ++n) {
-    for (size_t k = 0; k < 7; ++k) EXPECT_EQ(packed[(n / 32 * 7 + k) * 32 + n % 32], n < 68 ? rows[n * 7 + k] : 0.0f) << n << " " << k;
+    for (size_t k = 0; k < 7; ++k)
+      EXPECT_EQ(packed[(n / 32 * 7 + k) * 32 + n % 32], n < 68 ? rows[n * 7 + k] : 0.0f)
+          << n << " " << k;
   }
 }
 
@@ -142,7 +158,9 @@ TEST(Gemm, GivesARowTheSameBitsInAnyCompany) {
         const std::vector<float> all = problem.product(300);
         for (int64_t m = 1; m <= 66; m += k < 1000 ? 1 : 5) {
           const std::vector<float> some = problem.product(m);
-          for (size_t i = 0; i < some.size(); ++i) ASSERT_EQ(some[i], all[i]) << kernels::isa_name(isa) << " " << m << " rows, value " << i;
+          for (size_t i = 0; i < some.size(); ++i)
+            ASSERT_EQ(some[i], all[i])
+                << kernels::isa_name(isa) << " " << m << " rows, value " << i;
         }
       }
     }
@@ -157,13 +175,17 @@ TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
       for (const int threads : {2, 3, 5}) {
         std::vector<float> parts(whole.size());
         for (int i = 0; i < threads; ++i) {
-          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189}, kernels::share(189, kernels::kPanel, i, threads));
+          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189},
+                        kernels::share(189, kernels::kPanel, i, threads));
         }
-        ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, " << threads << " shares";
+        ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, " << threads
+                                << " shares";
         for (int64_t n = 0; n < 189; n += 32) {
-          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189}, {n, std::min<int64_t>(189, n + 32)});
+          kernels::gemm(problem.weights, problem.rows_of_x(m), {parts.data(), 189},
+                        {n, std::min<int64_t>(189, n + 32)});
         }
-        ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m << " rows, one panel at a time";
+        ASSERT_EQ(parts, whole) << kernels::isa_name(isa) << " " << m
+                                << " rows, one panel at a time";
       }
     }
   });
@@ -172,7 +194,8 @@ TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
 TEST(Gemm, LeavesTheRestOfARowAlone) {
   test::for_each_isa([](Isa) {
     const Problem problem(3, 100, 40, Storage::kFloat);
-    for (const kernels::Range columns : {kernels::Range{32, 64}, kernels::Range{96, 100}, kernels::Range{0, 100}}) {
+    for (const kernels::Range columns :
+         {kernels::Range{32, 64}, kernels::Range{96, 100}, kernels::Range{0, 100}}) {
       std::vector<float> y(3 * 110, 7.0f);
       kernels::gemm(problem.weights, problem.rows_of_x(3), {y.data(), 110}, columns);
       for (size_t i = 0; i < y.size(); ++i) {

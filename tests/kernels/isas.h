@@ -21,7 +21,8 @@ void for_each_isa(const Check& check) {
 /// Numbers in -1 … 1 that depend on the key alone.
 inline std::vector<float> noise(int64_t size, uint64_t key) {
   std::vector<float> values(static_cast<size_t>(size));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(2.0 * random_uniform(key, i) - 1.0);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(2.0 * random_uniform(key, i) - 1.0);
   return values;
 }
 

@@ -22,11 +22,13 @@ std::vector<float> scaled(std::vector<float> values, float by) {
 TEST(Exp, IsWithinTwoToTheMinus22OfTheTruth) {
   test::for_each_isa([](Isa isa) {
     std::vector<float> x;
-    for (double value = -87.0; value <= 87.0; value += 0.00317) x.push_back(static_cast<float>(value));
+    for (double value = -87.0; value <= 87.0; value += 0.00317)
+      x.push_back(static_cast<float>(value));
     std::vector<float> y(x.size());
     kernels::exp(x.data(), static_cast<int64_t>(x.size()), y.data());
     double worst = 0;
-    for (size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(y[i] / std::exp(static_cast<double>(x[i])) - 1.0));
+    for (size_t i = 0; i < x.size(); ++i)
+      worst = std::max(worst, std::abs(y[i] / std::exp(static_cast<double>(x[i])) - 1.0));
     EXPECT_LT(worst, std::ldexp(1.0, -22)) << kernels::isa_name(isa);
   });
 }
@@ -39,7 +41,8 @@ TEST(Exp, IsExactAtZeroAndTameFarAway) {
     EXPECT_EQ(y[0], 1.0f);
     EXPECT_EQ(y[1], 1.0f);
     for (size_t i = 2; i < 5; ++i) EXPECT_EQ(y[i], 0.0f) << kernels::isa_name(isa) << " " << x[i];
-    for (size_t i = 5; i < 8; ++i) EXPECT_NEAR(y[i] / std::exp(88.0), 1.0, 1e-5) << kernels::isa_name(isa) << " " << x[i];
+    for (size_t i = 5; i < 8; ++i)
+      EXPECT_NEAR(y[i] / std::exp(88.0), 1.0, 1e-5) << kernels::isa_name(isa) << " " << x[i];
   });
 }
 
@@ -52,7 +55,8 @@ TEST(RmsNorm, IsTheFormulaForEveryWidth) {
       const double scale = 1.0 / std::sqrt(squares / static_cast<double>(width) + 1e-6);
       std::vector<float> y(x.size());
       kernels::rms_norm(x.data(), weight.data(), width, 1e-6f, y.data());
-      for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], x[i] * scale * weight[i], 2e-6) << kernels::isa_name(isa) << " " << width;
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_NEAR(y[i], x[i] * scale * weight[i], 2e-6) << kernels::isa_name(isa) << " " << width;
       std::vector<float> in_place = x;
       kernels::rms_norm(in_place.data(), weight.data(), width, 1e-6f, in_place.data());
       EXPECT_EQ(in_place, y);
@@ -72,10 +76,12 @@ TEST(LayerNorm, IsTheFormulaForEveryWidth) {
       const double scale = 1.0 / std::sqrt(squares / static_cast<double>(width) + 1e-6);
       std::vector<float> y(x.size());
       kernels::layer_norm(x.data(), weight.data(), bias.data(), width, 1e-6f, y.data());
-      // One value alone differs from its mean by rounding only, which the square root of eps magnifies a thousandfold.
+      // One value alone differs from its mean by rounding only, which the square root of eps
+      // magnifies a thousandfold.
       const double tolerance = width < 3 ? 1e-3 : 5e-6;
       for (size_t i = 0; i < x.size(); ++i) {
-        ASSERT_NEAR(y[i], (x[i] - mean) * scale * weight[i] + bias[i], tolerance) << kernels::isa_name(isa) << " " << width;
+        ASSERT_NEAR(y[i], (x[i] - mean) * scale * weight[i] + bias[i], tolerance)
+            << kernels::isa_name(isa) << " " << width;
       }
     }
   });
@@ -84,13 +90,15 @@ TEST(LayerNorm, IsTheFormulaForEveryWidth) {
 TEST(Rotate, TurnsTheHalvesOfAHead) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t half : {1, 4, 8, 12, 16, 20, 64}) {
-      const std::vector<float> x = test::noise(2 * half, 10), cos = test::noise(half, 11), sin = test::noise(half, 12);
+      const std::vector<float> x = test::noise(2 * half, 10), cos = test::noise(half, 11),
+                               sin = test::noise(half, 12);
       std::vector<float> y = x;
       kernels::rotate(y.data(), cos.data(), sin.data(), 2 * half);
       for (size_t j = 0; j < cos.size(); ++j) {
         const double a = x[j], b = x[j + cos.size()];
         ASSERT_NEAR(y[j], a * cos[j] - b * sin[j], 1e-6) << kernels::isa_name(isa) << " " << half;
-        ASSERT_NEAR(y[j + cos.size()], b * cos[j] + a * sin[j], 1e-6) << kernels::isa_name(isa) << " " << half;
+        ASSERT_NEAR(y[j + cos.size()], b * cos[j] + a * sin[j], 1e-6)
+            << kernels::isa_name(isa) << " " << half;
       }
     }
   });
@@ -106,10 +114,14 @@ TEST(Activations, AreTheFormulas) {
       kernels::gelu_erf(erf.data(), width);
       kernels::add(sum.data(), up.data(), width);
       for (size_t i = 0; i < x.size(); ++i) {
-        const double value = x[i], u = std::sqrt(2.0 / M_PI) * (value + 0.044715 * value * value * value);
-        ASSERT_NEAR(silu[i], value / (1.0 + std::exp(-value)) * up[i], 3e-6) << kernels::isa_name(isa) << " " << value;
-        ASSERT_NEAR(gelu[i], 0.5 * value * (1.0 + std::tanh(u)), 3e-6) << kernels::isa_name(isa) << " " << value;
-        ASSERT_NEAR(erf[i], 0.5 * value * (1.0 + std::erf(value / std::sqrt(2.0))), 2e-6) << kernels::isa_name(isa) << " " << value;
+        const double value = x[i],
+                     u = std::sqrt(2.0 / M_PI) * (value + 0.044715 * value * value * value);
+        ASSERT_NEAR(silu[i], value / (1.0 + std::exp(-value)) * up[i], 3e-6)
+            << kernels::isa_name(isa) << " " << value;
+        ASSERT_NEAR(gelu[i], 0.5 * value * (1.0 + std::tanh(u)), 3e-6)
+            << kernels::isa_name(isa) << " " << value;
+        ASSERT_NEAR(erf[i], 0.5 * value * (1.0 + std::erf(value / std::sqrt(2.0))), 2e-6)
+            << kernels::isa_name(isa) << " " << value;
         ASSERT_EQ(sum[i], x[i] + up[i]);
       }
     }
@@ -124,7 +136,8 @@ TEST(Stored, BfloatsAreRoundedToNearestEven) {
     std::vector<uint16_t> halves(x.size());
     std::vector<float> back(x.size());
     kernels::store_as(x.data(), static_cast<int64_t>(x.size()), Storage::kBfloat16, halves.data());
-    kernels::load_from(halves.data(), Storage::kBfloat16, static_cast<int64_t>(x.size()), back.data());
+    kernels::load_from(halves.data(), Storage::kBfloat16, static_cast<int64_t>(x.size()),
+                       back.data());
     EXPECT_EQ(back, expected) << kernels::isa_name(isa);
     x = test::noise(53, 15);
     std::vector<float> copy(x.size());

@@ -32,7 +32,8 @@ TEST(Team, WaitsUntilEverybodyHasCome) {
       steps[static_cast<size_t>(worker.index) * 16] = round;
       worker.wait();
       for (int other = 0; other < worker.count; ++other) {
-        if (steps[static_cast<size_t>(other) * 16] != round) ++behind[static_cast<size_t>(worker.index)];
+        if (steps[static_cast<size_t>(other) * 16] != round)
+          ++behind[static_cast<size_t>(worker.index)];
       }
       worker.wait();
     }
@@ -47,12 +48,15 @@ TEST(Team, DealsEveryItemOnceInWholeUnits) {
       for (int phase = 0; phase < 300; ++phase) {
         for (const int64_t size : {0, 1, 31, 32, 33, 100}) {
           worker.deal(size, 8, [&](kernels::Range items) {
-            EXPECT_TRUE(items.begin % 8 == 0 && (items.end % 8 == 0 || items.end == size)) << items.begin << " to " << items.end;
+            EXPECT_TRUE(items.begin % 8 == 0 && (items.end % 8 == 0 || items.end == size))
+                << items.begin << " to " << items.end;
             for (int64_t i = items.begin; i < items.end; ++i) ++times[static_cast<size_t>(i)];
           });
           worker.wait();
           if (worker.index == 0) {
-            for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(times[static_cast<size_t>(i)].exchange(0), i < size ? 1 : 0) << i << " of " << size;
+            for (int64_t i = 0; i < 100; ++i)
+              EXPECT_EQ(times[static_cast<size_t>(i)].exchange(0), i < size ? 1 : 0)
+                  << i << " of " << size;
           }
           worker.wait();
         }

@@ -8,7 +8,9 @@
 
 namespace rematch {
 
-TEST(SolveAssignment, OfEqualCostsIsTheIdentity) { EXPECT_EQ(solve_assignment(CostMatrix(4, 1.0)), (std::vector<int>{0, 1, 2, 3})); }
+TEST(SolveAssignment, OfEqualCostsIsTheIdentity) {
+  EXPECT_EQ(solve_assignment(CostMatrix(4, 1.0)), (std::vector<int>{0, 1, 2, 3}));
+}
 
 TEST(SolveAssignment, OfNothingIsNothing) { EXPECT_TRUE(solve_assignment(CostMatrix(0)).empty()); }
 
@@ -22,7 +24,9 @@ RC_GTEST_PROP(SolveAssignment, IsAnOptimalPermutation, ()) {
   const int n = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(1, 7));
   CostMatrix costs(n);
   costs.values = *rc::gen::container<std::vector<double>>(
-      static_cast<size_t>(n * n), rc::gen::map(rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 50)), [](int v) { return v / 8.0; }));
+      static_cast<size_t>(n * n),
+      rc::gen::map(rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 50)),
+                   [](int v) { return v / 8.0; }));
   const auto total = [&](const std::vector<int>& columns) {
     double sum = 0;
     for (int row = 0; row < n; ++row) sum += costs.at(row, columns[static_cast<size_t>(row)]);
@@ -33,7 +37,8 @@ RC_GTEST_PROP(SolveAssignment, IsAnOptimalPermutation, ()) {
   std::iota(columns.begin(), columns.end(), 0);
   RC_ASSERT(std::is_permutation(found.begin(), found.end(), columns.begin()));
   double best = total(columns);
-  while (std::next_permutation(columns.begin(), columns.end())) best = std::min(best, total(columns));
+  while (std::next_permutation(columns.begin(), columns.end()))
+    best = std::min(best, total(columns));
   RC_ASSERT(total(found) == best);
 }
 

@@ -30,7 +30,8 @@ class Draw {
 
 Geometry draw_geometry(Draw& draw) {
   const int kind = draw.below(8);
-  const int spread = std::vector<int>{1000, 1000, 12, 4, 60, 300, 1000, 1100}[static_cast<size_t>(kind)];
+  const int spread =
+      std::vector<int>{1000, 1000, 12, 4, 60, 300, 1000, 1100}[static_cast<size_t>(kind)];
   const int x0 = draw.below(1001 - std::min(spread, 1000));
   const int y0 = draw.below(1001 - std::min(spread, 1000));
   const bool is_box = kind == 0 || kind == 2;
@@ -53,7 +54,8 @@ Geometry draw_geometry(Draw& draw) {
 uint32_t run_hash(const Mask& mask) {
   uint32_t value = 2166136261u;
   for (const int64_t run : mask.runs) {
-    for (const char c : std::to_string(run) + ",") value = (value ^ static_cast<unsigned char>(c)) * 16777619u;
+    for (const char c : std::to_string(run) + ",")
+      value = (value ^ static_cast<unsigned char>(c)) * 16777619u;
   }
   return value;
 }
@@ -78,7 +80,8 @@ CostMatrix draw_matrix(Draw& draw) {
     for (int g = 0; g < num_g; ++g) costs.at(r, g) = fn;
   }
   for (int p = 0; p < num_p; ++p) {
-    for (int g = 0; g < num_g; ++g) costs.at(p, g) = draw.below(2) != 0 ? 1e6 : draw.below(8) / 10.0;
+    for (int g = 0; g < num_g; ++g)
+      costs.at(p, g) = draw.below(2) != 0 ? 1e6 : draw.below(8) / 10.0;
   }
   return costs;
 }

@@ -9,7 +9,9 @@ namespace rematch {
 
 TEST(LabelMatch, NormalizedSeesThroughCaseFormAndWhiteSpace) {
   const LabelMatch labels = LabelMatch::from("normalized");
-  const auto same = [&](const char* a, const char* b) { return labels.canonical(a) == labels.canonical(b); };
+  const auto same = [&](const char* a, const char* b) {
+    return labels.canonical(a) == labels.canonical(b);
+  };
   EXPECT_TRUE(same("Red  Dog", "red dog"));
   EXPECT_TRUE(same(" red\u00A0dog\u3000", "red dog"));
   EXPECT_TRUE(same("e\u0301clair", "\u00C9CLAIR"));
@@ -33,7 +35,8 @@ TEST(LabelMatch, ClassesAreNormalisedLabelsUnderEveryRule) {
 
 TEST(LabelMatch, SynonymsComeFromAFile) {
   const test::TempDir dir;
-  const LabelMatch labels = LabelMatch::from(dir.write("synonyms.json", R"({"Person": ["man", "Young  Woman"], "cat": []})"));
+  const LabelMatch labels = LabelMatch::from(
+      dir.write("synonyms.json", R"({"Person": ["man", "Young  Woman"], "cat": []})"));
   EXPECT_EQ(labels.canonical("MAN"), labels.canonical("person"));
   EXPECT_EQ(labels.canonical("young woman"), labels.canonical("man"));
   EXPECT_NE(labels.canonical("cat"), labels.canonical("man"));
@@ -42,10 +45,16 @@ TEST(LabelMatch, SynonymsComeFromAFile) {
 
 TEST(LabelMatch, RefusesWhatIsNoListOfSynonyms) {
   const test::TempDir dir;
-  for (const char* text : {"[]", R"({"a": "b"})", R"({"a": [1]})", R"({"a": ["c"], "b": ["C"]})", "nonsense"}) {
-    EXPECT_EQ(test::catch_user_error([&] { LabelMatch::from(dir.write("synonyms.json", text)); }).kind(), ErrorKind::kData) << text;
+  for (const char* text :
+       {"[]", R"({"a": "b"})", R"({"a": [1]})", R"({"a": ["c"], "b": ["C"]})", "nonsense"}) {
+    EXPECT_EQ(
+        test::catch_user_error([&] { LabelMatch::from(dir.write("synonyms.json", text)); }).kind(),
+        ErrorKind::kData)
+        << text;
   }
-  EXPECT_NE(std::string(test::catch_user_error([] { LabelMatch::from("normalised"); }).what()).find("normalised"), std::string::npos);
+  EXPECT_NE(std::string(test::catch_user_error([] { LabelMatch::from("normalised"); }).what())
+                .find("normalised"),
+            std::string::npos);
 }
 
 }  // namespace rematch

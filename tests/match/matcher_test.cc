@@ -15,11 +15,15 @@
 namespace rematch {
 namespace {
 
-Geometry box_of(int x1, int y1, int x2, int y2) { return {GeometryKind::kBbox2d, {x1, y1, x2, y2}}; }
+Geometry box_of(int x1, int y1, int x2, int y2) {
+  return {GeometryKind::kBbox2d, {x1, y1, x2, y2}};
+}
 using Pairs = std::vector<std::pair<int, int>>;
 
 // Uniform, unlike rapidcheck's own ranges, which start small.
-int draw(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high)); }
+int draw(int low, int high) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high));
+}
 
 rc::Gen<Geometry> any_geometry() {
   return rc::gen::exec([] {
@@ -37,30 +41,35 @@ rc::Gen<Geometry> any_geometry() {
 }
 
 std::vector<Geometry> some_geometries(int limit) {
-  return *rc::gen::container<std::vector<Geometry>>(static_cast<size_t>(draw(0, limit)), any_geometry());
+  return *rc::gen::container<std::vector<Geometry>>(static_cast<size_t>(draw(0, limit)),
+                                                    any_geometry());
 }
 
 }  // namespace
 
 TEST(CandidatesOf, AreTheBestOverlapsFirstTiesByIndex) {
-  const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(0, 0, 100, 100), box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)};
+  const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(0, 0, 100, 100),
+                                       box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)};
   EXPECT_EQ(candidates_of(box_of(0, 0, 100, 100), truth, 10), (std::vector<int>{1, 3, 0, 2}));
   EXPECT_EQ(candidates_of(box_of(0, 0, 100, 100), truth, 2), (std::vector<int>{1, 3}));
 }
 
 TEST(CandidatesOf, FallBackToTheNearestCentresWhenNoBoxTouches) {
-  const std::vector<Geometry> truth = {box_of(900, 900, 910, 910), box_of(30, 0, 40, 10), box_of(0, 30, 10, 40), box_of(20, 20, 24, 24)};
+  const std::vector<Geometry> truth = {box_of(900, 900, 910, 910), box_of(30, 0, 40, 10),
+                                       box_of(0, 30, 10, 40), box_of(20, 20, 24, 24)};
   EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), truth, 10), (std::vector<int>{3, 1, 2, 0}));
 }
 
 TEST(CandidatesOf, TreatTouchingAndFlatBoxesAsWithoutOverlap) {
   // Continuous areas, no +1: a shared edge and a box without width overlap nothing.
-  EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), {box_of(10, 0, 500, 10), box_of(5, 5, 5, 5)}, 1), (std::vector<int>{1}));
+  EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), {box_of(10, 0, 500, 10), box_of(5, 5, 5, 5)}, 1),
+            (std::vector<int>{1}));
 }
 
 TEST(Match, PairsEachPredictionWithItsObject) {
-  const Matching matching = match({box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)},
-                                  {box_of(0, 0, 100, 100), box_of(500, 500, 600, 600), box_of(800, 0, 900, 50)}, {});
+  const Matching matching =
+      match({box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)},
+            {box_of(0, 0, 100, 100), box_of(500, 500, 600, 600), box_of(800, 0, 900, 50)}, {});
   EXPECT_EQ(matching.pairs, (Pairs{{0, 1}, {1, 0}}));
   EXPECT_TRUE(matching.false_positives.empty());
   EXPECT_EQ(matching.false_negatives, (std::vector<int>{2}));
@@ -77,7 +86,8 @@ TEST(Match, HasNoPairsWhenOneSideIsEmpty) {
 }
 
 TEST(Match, CountsRejectionsAmongCandidatesOnly) {
-  const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(100, 0, 110, 10), box_of(200, 0, 210, 10)};
+  const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(100, 0, 110, 10),
+                                       box_of(200, 0, 210, 10)};
   MatchSettings options;
   options.candidate_top_k = 2;
   EXPECT_EQ(match({box_of(900, 900, 999, 999)}, truth, options).gating_rejections, 2);
@@ -86,9 +96,12 @@ TEST(Match, CountsRejectionsAmongCandidatesOnly) {
 TEST(Match, KeepsACandidateExactlyAtTheGate) {
   MatchSettings options;
   options.maskiou_gate = 13.0 / 38.0;
-  EXPECT_EQ(match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options).pairs.size(), 1u);
+  EXPECT_EQ(match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options).pairs.size(),
+            1u);
   options.maskiou_gate = std::nextafter(13.0 / 38.0, 1.0);
-  EXPECT_EQ(match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options).gating_rejections, 1);
+  EXPECT_EQ(
+      match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options).gating_rejections,
+      1);
 }
 
 TEST(Match, PairsDisjointObjectsWhenTheGateIsZero) {
@@ -101,7 +114,8 @@ TEST(Match, LeavesAPairAloneWhenThatIsCheaper) {
   MatchSettings options;
   options.fp_cost = 0.1;
   options.fn_cost = 0.1;
-  const Matching matching = match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options);
+  const Matching matching =
+      match({box_of(100, 100, 200, 200)}, {box_of(150, 100, 250, 200)}, options);
   EXPECT_TRUE(matching.pairs.empty());
   EXPECT_EQ(matching.gating_rejections, 0);
 }
@@ -143,7 +157,9 @@ TEST(Match, CopesWithHundredsOfObjects) {
 
 RC_GTEST_PROP(Match, SplitsBothListsIntoPairsAndTheRest, ()) {
   const auto predictions = some_geometries(8), truth = some_geometries(8);
-  MatchSettings options{.candidate_top_k = draw(1, 5), .maskiou_gate = *rc::gen::element(0.0, 0.3), .maskiou_resolution = 64};
+  MatchSettings options{.candidate_top_k = draw(1, 5),
+                        .maskiou_gate = *rc::gen::element(0.0, 0.3),
+                        .maskiou_resolution = 64};
   const Matching matching = match(predictions, truth, options);
   std::set<int> p_seen(matching.false_positives.begin(), matching.false_positives.end());
   std::set<int> g_seen(matching.false_negatives.begin(), matching.false_negatives.end());
@@ -153,7 +169,8 @@ RC_GTEST_PROP(Match, SplitsBothListsIntoPairsAndTheRest, ()) {
   }
   RC_ASSERT(p_seen.size() == predictions.size() && g_seen.size() == truth.size());
   RC_ASSERT(std::is_sorted(matching.pairs.begin(), matching.pairs.end()));
-  RC_ASSERT(matching.gating_rejections <= static_cast<int>(predictions.size()) * options.candidate_top_k);
+  RC_ASSERT(matching.gating_rejections <=
+            static_cast<int>(predictions.size()) * options.candidate_top_k);
 }
 
 RC_GTEST_PROP(Match, PaysTheLeastTotalCost, ()) {
@@ -164,20 +181,24 @@ RC_GTEST_PROP(Match, PaysTheLeastTotalCost, ()) {
                               .fn_cost = *rc::gen::element(0.2, 1.0)};
   const size_t num_p = predictions.size(), num_g = truth.size();
   const auto pair_cost = [&](size_t p, size_t g) {
-    const double iou = mask_iou(predictions[p], rasterize(predictions[p], 32), truth[g], rasterize(truth[g], 32));
+    const double iou =
+        mask_iou(predictions[p], rasterize(predictions[p], 32), truth[g], rasterize(truth[g], 32));
     return iou < options.maskiou_gate ? 1e6 : 1.0 - iou;
   };
   // Every way to give each prediction a ground truth or nobody.
   double best = 1e18;
   std::vector<int> choice(num_p, -1);
-  const std::function<void(size_t, double, size_t)> visit = [&](size_t p, double cost, size_t used) {
+  const std::function<void(size_t, double, size_t)> visit = [&](size_t p, double cost,
+                                                                size_t used) {
     if (p == num_p) {
       best = std::min(best, cost + options.fn_cost * static_cast<double>(num_g - used));
       return;
     }
     visit(p + 1, cost + options.fp_cost, used);
     for (size_t g = 0; g < num_g; ++g) {
-      if (std::count(choice.begin(), choice.begin() + static_cast<std::ptrdiff_t>(p), static_cast<int>(g)) > 0) continue;
+      if (std::count(choice.begin(), choice.begin() + static_cast<std::ptrdiff_t>(p),
+                     static_cast<int>(g)) > 0)
+        continue;
       choice[p] = static_cast<int>(g);
       visit(p + 1, cost + pair_cost(p, g), used + 1);
       choice[p] = -1;
@@ -187,7 +208,8 @@ RC_GTEST_PROP(Match, PaysTheLeastTotalCost, ()) {
   const Matching matching = match(predictions, truth, options);
   double paid = options.fp_cost * static_cast<double>(matching.false_positives.size()) +
                 options.fn_cost * static_cast<double>(matching.false_negatives.size());
-  for (const auto& [p, g] : matching.pairs) paid += pair_cost(static_cast<size_t>(p), static_cast<size_t>(g));
+  for (const auto& [p, g] : matching.pairs)
+    paid += pair_cost(static_cast<size_t>(p), static_cast<size_t>(g));
   RC_ASSERT(std::abs(paid - best) < 1e-9);
 }
 

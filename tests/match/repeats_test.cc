@@ -7,7 +7,9 @@
 namespace rematch {
 namespace {
 
-SceneObject box(const std::string& desc, int x) { return {desc, {GeometryKind::kBbox2d, {x, 100, x + 200, 300}}}; }
+SceneObject box(const std::string& desc, int x) {
+  return {desc, {GeometryKind::kBbox2d, {x, 100, x + 200, 300}}};
+}
 
 // Each overlaps its neighbour with IoU 1/1.5 = 0.67 (160 of 240) and the next but one with 0.43.
 const std::vector<SceneObject> kChain = {box("cat", 100), box("cat", 140), box("cat", 180)};
@@ -20,8 +22,11 @@ TEST(RepeatedObjects, OfAcceptedOnesLetAChainThrough) {
 }
 
 TEST(RepeatedObjects, NeedTheSameDesc) {
-  EXPECT_TRUE(repeated_objects({box("cat", 100), box("Cat", 100)}, 0.5, 256, RepeatOf::kEarlier).empty());
-  EXPECT_EQ(repeated_objects({box("cat", 100), box("dog", 100), box("cat", 100)}, 1.0, 256, RepeatOf::kEarlier), (std::vector<int>{2}));
+  EXPECT_TRUE(
+      repeated_objects({box("cat", 100), box("Cat", 100)}, 0.5, 256, RepeatOf::kEarlier).empty());
+  EXPECT_EQ(repeated_objects({box("cat", 100), box("dog", 100), box("cat", 100)}, 1.0, 256,
+                             RepeatOf::kEarlier),
+            (std::vector<int>{2}));
 }
 
 TEST(MatchDeduplicated, SetsRepeatsAsideAndKeepsThePlacesOfTheRest) {
@@ -39,8 +44,9 @@ TEST(MatchDeduplicated, SetsRepeatsAsideAndKeepsThePlacesOfTheRest) {
 
 TEST(MatchDeduplicated, RefusesAnIouOutOfRange) {
   for (const double iou : {0.0, 1.01}) {
-    EXPECT_EQ(test::catch_user_error([&] { match_deduplicated({}, {}, {}, iou); }).problems()[0].where,
-              "custom.extra.rollout_matching.dedup_iou");
+    EXPECT_EQ(
+        test::catch_user_error([&] { match_deduplicated({}, {}, {}, iou); }).problems()[0].where,
+        "custom.extra.rollout_matching.dedup_iou");
   }
 }
 

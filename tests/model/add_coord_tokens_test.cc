@@ -15,10 +15,12 @@ namespace {
 using test::kEmbedding;
 using test::kHead;
 
-// Old rows keep their bits, new ones are near the mean of the rows in use and differ from each other.
+// Old rows keep their bits, new ones are near the mean of the rows in use and differ from each
+// other.
 void expect_coord_rows(const at::Tensor& before, const at::Tensor& after) {
   EXPECT_TRUE(at::equal(before.narrow(0, 0, 368), after.narrow(0, 0, 368)));
-  const at::Tensor used = before.narrow(0, 0, 368).to(at::kFloat), added = after.narrow(0, 368, 1000).to(at::kFloat);
+  const at::Tensor used = before.narrow(0, 0, 368).to(at::kFloat),
+                   added = after.narrow(0, 368, 1000).to(at::kFloat);
   EXPECT_LT((added - used.mean(0)).abs().max().item<double>(), 0.05 * used.std().item<double>());
   EXPECT_EQ(std::get<0>(at::unique_dim(added, 0)).size(0), 1000);
 }
@@ -31,7 +33,8 @@ TEST(AddCoordTokens, GrowsATiedEmbeddingThatHasNoRoom) {
   EXPECT_EQ(added.old_rows, 400);
   EXPECT_EQ(added.new_rows, 1368);
   EXPECT_EQ(read_json_file(dir.file("out/config.json"))["text_config"]["vocab_size"], 1368);
-  expect_coord_rows(HfDir::open(stock.path())->tensor(kEmbedding), HfDir::open(dir.file("out"))->tensor(kEmbedding));
+  expect_coord_rows(HfDir::open(stock.path())->tensor(kEmbedding),
+                    HfDir::open(dir.file("out"))->tensor(kEmbedding));
   EXPECT_FALSE(HfDir::open(dir.file("out"))->has(kHead));
 }
 
@@ -40,7 +43,8 @@ TEST(AddCoordTokens, UsesFreeRowsWhenThereAreEnough) {
   test::TempDir dir;
   const AddedCoordTokens added = add_coord_tokens(stock.path(), dir.file("out"));
   EXPECT_EQ(added.new_rows, 1500);
-  const at::Tensor before = HfDir::open(stock.path())->tensor(kEmbedding), after = HfDir::open(dir.file("out"))->tensor(kEmbedding);
+  const at::Tensor before = HfDir::open(stock.path())->tensor(kEmbedding),
+                   after = HfDir::open(dir.file("out"))->tensor(kEmbedding);
   EXPECT_TRUE(at::equal(before.slice(0, 1368), after.slice(0, 1368)));
   expect_coord_rows(before, after);
 }
@@ -70,7 +74,8 @@ TEST(AddCoordTokens, KeepsTheLogitsOfOldTokens) {
 
 TEST(AddCoordTokens, ListsTheTokensInEveryTokenizerFile) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
-  stock.edit_json("tokenizer_config.json", [](Json& config) { config["added_tokens_decoder"] = Json::object(); });
+  stock.edit_json("tokenizer_config.json",
+                  [](Json& config) { config["added_tokens_decoder"] = Json::object(); });
   stock.write("added_tokens.json", R"({"<|im_end|>": 362})");
   test::TempDir dir;
   add_coord_tokens(stock.path(), dir.file("out"));
@@ -78,9 +83,12 @@ TEST(AddCoordTokens, ListsTheTokensInEveryTokenizerFile) {
   EXPECT_EQ(
       token.dump(),
       R"({"id":1367,"content":"<|coord_999|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false})");
-  EXPECT_EQ(read_json_file(dir.file("out/tokenizer_config.json"))["added_tokens_decoder"]["368"]["content"], "<|coord_0|>");
+  EXPECT_EQ(read_json_file(
+                dir.file("out/tokenizer_config.json"))["added_tokens_decoder"]["368"]["content"],
+            "<|coord_0|>");
   EXPECT_EQ(read_json_file(dir.file("out/added_tokens.json"))["<|coord_7|>"], 375);
-  EXPECT_EQ(read_file(dir.file("out/chat_template.jinja")), read_file(stock.file("chat_template.jinja")));
+  EXPECT_EQ(read_file(dir.file("out/chat_template.jinja")),
+            read_file(stock.file("chat_template.jinja")));
 }
 
 TEST(AddCoordTokens, GivesTheSameBytesTwice) {
@@ -96,7 +104,8 @@ TEST(AddCoordTokens, GivesTheSameBytesTwice) {
 TEST(AddCoordTokens, RefusesModelsThatHaveThemOrSomeOfThem) {
   test::TempDir dir;
   const auto refusal = [&](const std::string& model) {
-    const UserError error = test::catch_user_error([&] { add_coord_tokens(model, dir.file("out")); });
+    const UserError error =
+        test::catch_user_error([&] { add_coord_tokens(model, dir.file("out")); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
     return error.problems()[0].error + ", " + error.problems()[0].what;
@@ -116,7 +125,8 @@ TEST(AddCoordTokens, RefusesAnOutputThatHoldsSomething) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
   test::TempDir dir;
   dir.write("out/precious", "1");
-  const UserError error = test::catch_user_error([&] { add_coord_tokens(stock.path(), dir.file("out")); });
+  const UserError error =
+      test::catch_user_error([&] { add_coord_tokens(stock.path(), dir.file("out")); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_EQ(read_file(dir.file("out/precious")), "1");
 }
@@ -124,15 +134,18 @@ TEST(AddCoordTokens, RefusesAnOutputThatHoldsSomething) {
 TEST(AddCoordTokens, RefusesATokenizerThatDoesNotFitTheWeights) {
   const test::CheckpointCopy small = test::stock_checkpoint(300);
   test::TempDir dir;
-  const UserError error = test::catch_user_error([&] { add_coord_tokens(small.path(), dir.file("out")); });
+  const UserError error =
+      test::catch_user_error([&] { add_coord_tokens(small.path(), dir.file("out")); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].what.find("368 tokens, 300 rows"), std::string::npos);
 }
 
 TEST(AddCoordTokens, AHubIdNamesHfDownload) {
-  const UserError error = test::catch_user_error([] { add_coord_tokens("Qwen/Qwen3-VL-2B-Instruct", "/tmp/never-written"); });
+  const UserError error = test::catch_user_error(
+      [] { add_coord_tokens("Qwen/Qwen3-VL-2B-Instruct", "/tmp/never-written"); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-  EXPECT_NE(error.problems()[0].fix.find("hf download Qwen/Qwen3-VL-2B-Instruct"), std::string::npos);
+  EXPECT_NE(error.problems()[0].fix.find("hf download Qwen/Qwen3-VL-2B-Instruct"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ using Gradients = std::map<std::string, at::Tensor>;
 
 std::shared_ptr<Model> tiny(bool checkpointing) {
   const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
-  for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(true);
+  for (const NamedParameter& parameter : model->parameters())
+    parameter.tensor.set_requires_grad(true);
   return model;
 }
 
@@ -24,18 +25,22 @@ std::shared_ptr<Model> tiny(bool checkpointing) {
 at::Tensor forward(const Model& model) {
   const test::OracleAnswers answers(test::tiny_tied());
   const std::string name = test::OracleAnswers::cases().back();
-  return model.forward_TH(answers.row(name), model.encode_images(answers.images(name, model.description())));
+  return model.forward_TH(answers.row(name),
+                          model.encode_images(answers.images(name, model.description())));
 }
 
 void take(const std::vector<NamedParameter>& parameters, Gradients& found) {
   for (const NamedParameter& parameter : parameters) {
-    if (parameter.tensor.grad().defined()) found[parameter.name] = std::exchange(parameter.tensor.mutable_grad(), {});
+    if (parameter.tensor.grad().defined())
+      found[parameter.name] = std::exchange(parameter.tensor.mutable_grad(), {});
   }
 }
 
 Gradients gradients_of(const Model& model) {
   const at::Tensor hidden_TH = forward(model);
-  torch::autograd::backward({(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()}, {});
+  torch::autograd::backward(
+      {(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()},
+      {});
   Gradients found;
   take(model.parameters(), found);
   if (model.adapter()) take(model.adapter()->parameters(), found);
@@ -66,10 +71,12 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack
 }
 
 TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
-  for (const std::string frozen : {"model.visual.", "model.language_model.embed_tokens", "model.language_model.layers.0."}) {
+  for (const std::string frozen :
+       {"model.visual.", "model.language_model.embed_tokens", "model.language_model.layers.0."}) {
     const auto plain = tiny(false), lean = tiny(true);
     for (const auto& model : {plain, lean}) {
-      for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(!parameter.name.starts_with(frozen));
+      for (const NamedParameter& parameter : model->parameters())
+        parameter.tensor.set_requires_grad(!parameter.name.starts_with(frozen));
     }
     expect_same_bits(gradients_of(*lean), gradients_of(*plain));
   }
@@ -80,26 +87,32 @@ TEST(GradientCheckpointing, DropsTheSameInputsOfAdaptersWhenItComputesAgain) {
     const auto model = tiny(checkpointing);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
-                                         {.lora = {{.rank = 4, .dropout = 0.3, .use_dora = use_dora}}, .seed = 7, .base_model = "x"});
+    const auto adapter =
+        Adapter::create(*model, select_targets(model->description(), names, {}),
+                        {.lora = {{.rank = 4, .dropout = 0.3, .use_dora = use_dora}},
+                         .seed = 7,
+                         .base_model = "x"});
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
       if (parameter.name.find("lora_B") == std::string::npos) continue;
       const int64_t size = parameter.tensor.numel();
-      parameter.tensor.copy_(at::sin(at::arange(size, at::kFloat)).mul_(0.05).view(parameter.tensor.sizes()));
+      parameter.tensor.copy_(
+          at::sin(at::arange(size, at::kFloat)).mul_(0.05).view(parameter.tensor.sizes()));
     }
     return model;
   };
   for (const bool use_dora : {false, true}) {
     const auto plain = adapted(false, use_dora), lean = adapted(true, use_dora);
-    const auto training = plain->adapter()->training_row(3, 1), lean_training = lean->adapter()->training_row(3, 1);
+    const auto training = plain->adapter()->training_row(3, 1),
+               lean_training = lean->adapter()->training_row(3, 1);
     expect_same_bits(gradients_of(*lean), gradients_of(*plain));
   }
 }
 
 TEST(GradientCheckpointing, KeepsNoGraphWithoutGradients) {
   const auto model = tiny(true);
-  for (const NamedParameter& parameter : model->parameters()) parameter.tensor.set_requires_grad(false);
+  for (const NamedParameter& parameter : model->parameters())
+    parameter.tensor.set_requires_grad(false);
   EXPECT_FALSE(forward(*model).requires_grad());
 }
 
@@ -110,10 +123,13 @@ TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
     const std::vector<TensorEntry> stored = made.tensors;
     for (int layer = 0; layer < 16; ++layer) {
       for (const TensorEntry& entry : stored) {
-        const std::string first = "model.language_model.layers.0.", own = "model.language_model.layers." + std::to_string(layer) + ".";
+        const std::string first = "model.language_model.layers.0.",
+                          own = "model.language_model.layers." + std::to_string(layer) + ".";
         const bool is_there =
-            std::any_of(stored.begin(), stored.end(), [&](const TensorEntry& other) { return other.name.starts_with(own); });
-        if (entry.name.starts_with(first) && !is_there) made.tensors.push_back({own + entry.name.substr(first.size()), entry.tensor});
+            std::any_of(stored.begin(), stored.end(),
+                        [&](const TensorEntry& other) { return other.name.starts_with(own); });
+        if (entry.name.starts_with(first) && !is_there)
+          made.tensors.push_back({own + entry.name.substr(first.size()), entry.tensor});
       }
     }
     made.write_weights();
@@ -124,7 +140,8 @@ TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
     const auto model = Model::load(copy.path(), {.gradient_checkpointing = checkpointing});
     for (const NamedParameter& parameter : model->parameters()) {
       parameter.tensor.set_requires_grad(parameter.name.starts_with("model.language_model.layers"));
-      parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);  // gradients are not activations
+      // gradients are not activations
+      parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);
     }
     const test::MemoryMeter meter;
     torch::autograd::backward({model->forward_TH(row, {}).sum()}, {});

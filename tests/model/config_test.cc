@@ -9,8 +9,12 @@ namespace {
 
 using Axes = std::vector<int64_t>;
 
-ModelDescription with(const std::function<void(Json&)>& change) { return test::described_with(test::tiny_tied(), change); }
-Problem refusal(const std::function<void(Json&)>& change) { return test::refusal_of(test::tiny_tied(), change); }
+ModelDescription with(const std::function<void(Json&)>& change) {
+  return test::described_with(test::tiny_tied(), change);
+}
+Problem refusal(const std::function<void(Json&)>& change) {
+  return test::refusal_of(test::tiny_tied(), change);
+}
 
 TEST(Qwen3VLFamily, ReadsTheNewSpelling) {
   const ModelDescription config = with([](Json&) {});
@@ -31,7 +35,8 @@ TEST(Qwen3VLFamily, ReadsTheOldSpelling) {
   const ModelDescription config = with([](Json& root) {
     Json& text = root["text_config"];
     text.erase("rope_parameters");
-    text["rope_scaling"] = Json::parse(R"({"mrope_interleaved":true,"mrope_section":[3,3,2],"rope_type":"default"})");
+    text["rope_scaling"] =
+        Json::parse(R"({"mrope_interleaved":true,"mrope_section":[3,3,2],"rope_type":"default"})");
     text["rope_theta"] = 1234;
     root["vision_config"].erase("rope_parameters");
     root["vision_config"]["model_type"] = "qwen3_vl";
@@ -42,15 +47,22 @@ TEST(Qwen3VLFamily, ReadsTheOldSpelling) {
 }
 
 TEST(Qwen3VLFamily, RopeScalingReplacesRopeParametersWhole) {
-  const ModelDescription config = with([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"default"})"); });
+  const ModelDescription config = with([](Json& root) {
+    root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"default"})");
+  });
   EXPECT_EQ(config.text.rope.theta, 500000.0);
   EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 1, 2, 0, 1, 2, 0, 1}));
-  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = Json::object(); }).text.rope.theta, 5000000.0);
-  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = nullptr; }).text.rope.theta, 5000000.0);
+  EXPECT_EQ(with([](Json& root) {
+              root["text_config"]["rope_scaling"] = Json::object();
+            }).text.rope.theta,
+            5000000.0);
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_scaling"] = nullptr; }).text.rope.theta,
+            5000000.0);
 }
 
 TEST(Qwen3VLFamily, InterleavesTheAxesAsFarAsTheSectionsReach) {
-  const ModelDescription config = with([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {9, 2, 1}; });
+  const ModelDescription config =
+      with([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {9, 2, 1}; });
   EXPECT_EQ(config.text.rope.axis_of_pair, (Axes{0, 1, 2, 0, 1, 0, 0, 0}));
 }
 
@@ -67,12 +79,14 @@ TEST(Qwen3VLFamily, TheMergersAreTheAlignerAndTheRestOfVisualIsTheVit) {
 }
 
 TEST(Qwen3VLFamily, AThetaInsideBeatsTheOuterOne) {
-  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_theta"] = 7; }).text.rope.theta, 5000000.0);
+  EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_theta"] = 7; }).text.rope.theta,
+            5000000.0);
 }
 
 TEST(Qwen3VLFamily, AbsentKeysTakeTheClassDefaults) {
   const ModelDescription config = with([](Json& root) {
-    for (const char* key : {"head_dim", "pad_token_id", "rms_norm_eps"}) root["text_config"].erase(key);
+    for (const char* key : {"head_dim", "pad_token_id", "rms_norm_eps"})
+      root["text_config"].erase(key);
     root.erase("tie_word_embeddings");
     root["text_config"]["tie_word_embeddings"] = true;
     root["text_config"]["num_key_value_heads"] = nullptr;
@@ -86,19 +100,30 @@ TEST(Qwen3VLFamily, AbsentKeysTakeTheClassDefaults) {
 
 TEST(Qwen3VLFamily, RefusesRopeTypesByName) {
   for (const char* type : {"yarn", "mrope", "linear"}) {
-    const Problem problem = refusal([&](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = type; });
+    const Problem problem =
+        refusal([&](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = type; });
     EXPECT_NE(problem.what.find(type), std::string::npos);
   }
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"dynamic"})"); }).what.find("dynamic"),
+  EXPECT_NE(refusal([](Json& root) {
+              root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"dynamic"})");
+            }).what.find("dynamic"),
             std::string::npos);
-  EXPECT_EQ(with([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "default"; }).vision.rope_theta, 10000.0);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"),
+  EXPECT_EQ(with([](Json& root) {
+              root["vision_config"]["rope_parameters"]["rope_type"] = "default";
+            }).vision.rope_theta,
+            10000.0);
+  EXPECT_NE(refusal([](Json& root) {
+              root["vision_config"]["rope_parameters"]["rope_type"] = "yarn";
+            }).what.find("yarn"),
             std::string::npos);
 }
 
 TEST(Qwen3VLFamily, RefusesOtherModelTypes) {
-  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen2_vl"; }).what.find("qwen2_vl"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen3_vl_moe"; }).fix.find("dense Qwen3-VL"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root["model_type"] = "qwen2_vl"; }).what.find("qwen2_vl"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([](Json& root) { root["model_type"] = "qwen3_vl_moe"; }).fix.find("dense Qwen3-VL"),
+      std::string::npos);
   EXPECT_NE(refusal([](Json& root) {
               root.erase("model_type");
               root.erase("architectures");
@@ -115,13 +140,24 @@ TEST(Qwen3VLFamily, IsKnownByItsArchitectureWithoutAModelType) {
 }
 
 TEST(Qwen3VLFamily, RefusesWhatItDoesNotCompute) {
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["attention_bias"] = true; }).error.find("attention_bias"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["hidden_act"] = "gelu"; }).error.find("hidden_act"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["hidden_act"] = "silu"; }).error.find("hidden_act"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root["text_config"]["attention_bias"] = true;
+            }).error.find("attention_bias"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root["text_config"]["hidden_act"] = "gelu";
+            }).error.find("hidden_act"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root["vision_config"]["hidden_act"] = "silu";
+            }).error.find("hidden_act"),
+            std::string::npos);
 }
 
 TEST(Qwen3VLFamily, RefusesDamagedValues) {
-  const auto text = [](const char* key, Json value) { return refusal([&](Json& root) { root["text_config"][key] = value; }).error; };
+  const auto text = [](const char* key, Json value) {
+    return refusal([&](Json& root) { root["text_config"][key] = value; }).error;
+  };
   EXPECT_NE(text("hidden_size", 0).find("text_config.hidden_size"), std::string::npos);
   EXPECT_NE(text("hidden_size", "32").find("hidden_size"), std::string::npos);
   EXPECT_NE(text("num_hidden_layers", 1.5).find("num_hidden_layers"), std::string::npos);
@@ -130,14 +166,27 @@ TEST(Qwen3VLFamily, RefusesDamagedValues) {
   EXPECT_NE(text("num_key_value_heads", 3).find("num_key_value_heads"), std::string::npos);
   EXPECT_NE(text("pad_token_id", 1368).find("pad_token_id"), std::string::npos);
   EXPECT_NE(text("rms_norm_eps", -1).find("rms_norm_eps"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {1, 2}; }).error.find("mrope_section"),
+  EXPECT_NE(refusal([](Json& root) {
+              root["text_config"]["rope_parameters"]["mrope_section"] = {1, 2};
+            }).error.find("mrope_section"),
             std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["num_heads"] = 5; }).error.find("num_heads"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["deepstack_visual_indexes"] = {3}; }).error.find("deepstack"),
+  EXPECT_NE(
+      refusal([](Json& root) { root["vision_config"]["num_heads"] = 5; }).error.find("num_heads"),
+      std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root["vision_config"]["deepstack_visual_indexes"] = {3};
+            }).error.find("deepstack"),
             std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["out_hidden_size"] = 33; }).error.find("out_hidden_size"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root["vision_config"]["patch_size"] = {16, 8}; }).error.find("patch_size"), std::string::npos);
-  EXPECT_NE(refusal([](Json& root) { root.erase("text_config"); }).error.find("text_config"), std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root["vision_config"]["out_hidden_size"] = 33;
+            }).error.find("out_hidden_size"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Json& root) {
+              root["vision_config"]["patch_size"] = {16, 8};
+            }).error.find("patch_size"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Json& root) { root.erase("text_config"); }).error.find("text_config"),
+            std::string::npos);
 }
 
 }  // namespace

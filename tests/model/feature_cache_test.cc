@@ -17,13 +17,15 @@ std::shared_ptr<Model> frozen_model() {
 }
 
 VisionInput images(const Model& model) {
-  return test::OracleAnswers(test::tiny_tied()).images(test::OracleAnswers::cases().back(), model.description());
+  return test::OracleAnswers(test::tiny_tied())
+      .images(test::OracleAnswers::cases().back(), model.description());
 }
 
 void expect_same_bits(const VisionFeatures& found, const VisionFeatures& wanted) {
   EXPECT_TRUE(at::equal(found.embeds_MH, wanted.embeds_MH));
   ASSERT_EQ(found.deepstack_MH.size(), wanted.deepstack_MH.size());
-  for (size_t i = 0; i < wanted.deepstack_MH.size(); ++i) EXPECT_TRUE(at::equal(found.deepstack_MH[i], wanted.deepstack_MH[i]));
+  for (size_t i = 0; i < wanted.deepstack_MH.size(); ++i)
+    EXPECT_TRUE(at::equal(found.deepstack_MH[i], wanted.deepstack_MH[i]));
 }
 
 }  // namespace
@@ -35,7 +37,8 @@ TEST(FeatureCache, GivesTheBitsOfTheTowerAndComputesARowOnce) {
   FeatureCache cache;
   expect_same_bits(cache.features(*model, row), wanted);
   EXPECT_EQ(cache.num_hits(), 0);
-  EXPECT_EQ(cache.bytes(), static_cast<int64_t>(wanted.embeds_MH.nbytes() * (1 + wanted.deepstack_MH.size())));
+  EXPECT_EQ(cache.bytes(),
+            static_cast<int64_t>(wanted.embeds_MH.nbytes() * (1 + wanted.deepstack_MH.size())));
   expect_same_bits(cache.features(*model, row), wanted);
   EXPECT_EQ(cache.num_hits(), 1);
 }

@@ -10,7 +10,8 @@
 namespace rematch {
 
 TEST(CheckFiniteWeights, NamesTheFirstParameterThatIsNot) {
-  std::vector<NamedParameter> parameters{{"a", at::ones({3})}, {"b", at::ones({2, 2})}, {"c", at::ones({2}).to(at::kBFloat16)}};
+  std::vector<NamedParameter> parameters{
+      {"a", at::ones({3})}, {"b", at::ones({2, 2})}, {"c", at::ones({2}).to(at::kBFloat16)}};
   EXPECT_NO_THROW(check_finite_weights(parameters));
   parameters[1].tensor[0][1] = std::numeric_limits<float>::quiet_NaN();
   parameters[2].tensor.fill_(std::numeric_limits<float>::infinity());

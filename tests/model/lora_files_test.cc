@@ -12,7 +12,9 @@
 namespace rematch {
 namespace {
 
-std::string golden_adapter(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
+std::string golden_adapter(const std::string& name) {
+  return test::source_path("tests/golden/lora/" + name);
+}
 
 PeftAdapter dora() { return read_peft_adapter(golden_adapter("dora")); }
 
@@ -24,7 +26,8 @@ TensorEntry& entry_of(PeftAdapter& adapter, const std::string& part) {
 }
 
 UserError refused(const PeftAdapter& adapter, const std::string& base = test::tiny_tied()) {
-  return test::catch_user_error([&] { Adapter::load(*Model::load(base, {}), adapter, "some/adapter"); });
+  return test::catch_user_error(
+      [&] { Adapter::load(*Model::load(base, {}), adapter, "some/adapter"); });
 }
 
 }  // namespace
@@ -39,13 +42,16 @@ TEST(AdapterFiles, AnAdapterOfAnotherBaseModelIsRefusedWithTheShapes) {
 
 TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
   PeftAdapter unknown = dora();
-  unknown.tensors.push_back({"model.language_model.layers.2.mlp.down_proj.lora_C.weight", at::zeros({1})});
+  unknown.tensors.push_back(
+      {"model.language_model.layers.2.mlp.down_proj.lora_C.weight", at::zeros({1})});
   EXPECT_NE(refused(unknown).problems()[0].error.find("lora_C"), std::string::npos);
   PeftAdapter nowhere = dora();
-  nowhere.tensors.push_back({"model.language_model.layers.9.mlp.down_proj.lora_A.weight", at::zeros({4, 64})});
+  nowhere.tensors.push_back(
+      {"model.language_model.layers.9.mlp.down_proj.lora_A.weight", at::zeros({4, 64})});
   EXPECT_NE(refused(nowhere).problems()[0].what.find("layers.9"), std::string::npos);
   PeftAdapter embedding = dora();
-  embedding.tensors.push_back({"model.language_model.embed_tokens.lora_A.weight", at::zeros({4, 32})});
+  embedding.tensors.push_back(
+      {"model.language_model.embed_tokens.lora_A.weight", at::zeros({4, 32})});
   EXPECT_NE(refused(embedding).problems()[0].error.find("no Linear"), std::string::npos);
   PeftAdapter misshapen = dora();
   TensorEntry& a = entry_of(misshapen, "lora_A");
@@ -80,7 +86,8 @@ TEST(AdapterFiles, WhatIsSavedIsWhatWasLoaded) {
   const auto adapter = Adapter::load(*model, dora(), "golden");
   test::TempDir dir;
   write_peft_adapter(dir.path(), adapter->files());
-  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")), read_file(golden_adapter("dora/adapter_model.safetensors")));
+  EXPECT_EQ(read_file(dir.file("adapter_model.safetensors")),
+            read_file(golden_adapter("dora/adapter_model.safetensors")));
 }
 
 TEST(AdapterFiles, TheScaleFollowsRslora) {
@@ -91,16 +98,21 @@ TEST(AdapterFiles, TheScaleFollowsRslora) {
 TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
   for (const char* name : {"lora", "dora"}) {
     test::TempDir dir;
-    const MergedAdapter merged = merge_adapter(
-        {.adapter_dir = golden_adapter(name), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
+    const MergedAdapter merged = merge_adapter({.adapter_dir = golden_adapter(name),
+                                                .base_dir = test::tiny_tied(),
+                                                .output_dir = dir.file("out"),
+                                                .dtype = at::kFloat});
     EXPECT_EQ(merged.num_layers, 14);
     EXPECT_EQ(merged.num_replaced, std::string(name) == "dora" ? 2 : 0);
     const auto base = Model::load(test::tiny_tied(), {});
     Adapter::load(*base, read_peft_adapter(golden_adapter(name)), golden_adapter(name));
     const at::Tensor expected = test::recipe_logits(*base);
     const auto model = Model::load(dir.file("out"), {});
-    EXPECT_LT((test::recipe_logits(*model) - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>()) << name;
-    for (const char* file : {"tokenizer.json", "preprocessor_config.json", "chat_template.jinja", "generation_config.json"}) {
+    EXPECT_LT((test::recipe_logits(*model) - expected).abs().max().item<double>(),
+              1e-5 * expected.abs().max().item<double>())
+        << name;
+    for (const char* file : {"tokenizer.json", "preprocessor_config.json", "chat_template.jinja",
+                             "generation_config.json"}) {
       EXPECT_EQ(read_file(dir.file("out/") + file), read_file(test::tiny_tied() + "/" + file));
     }
     EXPECT_NE(read_file(dir.file("out/config.json")).find("float32"), std::string::npos);
@@ -109,21 +121,27 @@ TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
 
 TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
   test::TempDir dir;
-  merge_adapter(
-      {.adapter_dir = golden_adapter("dora"), .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = std::nullopt});
+  merge_adapter({.adapter_dir = golden_adapter("dora"),
+                 .base_dir = test::tiny_tied(),
+                 .output_dir = dir.file("out"),
+                 .dtype = std::nullopt});
   const auto base = HfDir::open(test::tiny_tied());
   const auto merged = HfDir::open(dir.file("out"));
   EXPECT_EQ(merged->names(), base->names());
   EXPECT_EQ(merged->dtype("model.language_model.layers.2.mlp.down_proj.weight"), at::kBFloat16);
   const std::string embedding = "model.language_model.embed_tokens.weight";
   EXPECT_TRUE(at::equal(merged->tensor(embedding), base->tensor(embedding)));
-  EXPECT_FALSE(at::equal(merged->tensor("model.visual.merger.linear_fc2.weight"), base->tensor("model.visual.merger.linear_fc2.weight")));
+  EXPECT_FALSE(at::equal(merged->tensor("model.visual.merger.linear_fc2.weight"),
+                         base->tensor("model.visual.merger.linear_fc2.weight")));
 }
 
 TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
   test::TempDir dir;
   const auto merge = [&](const std::string& base, const std::string& output) {
-    const MergeOptions options{.adapter_dir = golden_adapter("dora"), .base_dir = base, .output_dir = output, .dtype = std::nullopt};
+    const MergeOptions options{.adapter_dir = golden_adapter("dora"),
+                               .base_dir = base,
+                               .output_dir = output,
+                               .dtype = std::nullopt};
     return test::catch_user_error([&] { merge_adapter(options); });
   };
   dir.write("full/file", "x");
@@ -135,7 +153,10 @@ TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
   adapter.config.base_model = "no/such/model";
   std::filesystem::create_directory(dir.file("adapter"));
   write_peft_adapter(dir.file("adapter"), adapter);
-  const MergeOptions homeless{.adapter_dir = dir.file("adapter"), .base_dir = "", .output_dir = dir.file("out"), .dtype = std::nullopt};
+  const MergeOptions homeless{.adapter_dir = dir.file("adapter"),
+                              .base_dir = "",
+                              .output_dir = dir.file("out"),
+                              .dtype = std::nullopt};
   const UserError error = test::catch_user_error([&] { merge_adapter(homeless); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems()[0].fix.find("--model"), std::string::npos);

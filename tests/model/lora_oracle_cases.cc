@@ -16,7 +16,8 @@ double error_of(const at::Tensor& found, const at::Tensor& expected) {
 
 }  // namespace
 
-LoraAnswers::LoraAnswers(const std::string& adapter_dir) : file_(SafetensorsFile::open(adapter_dir + ".answers.safetensors")) {}
+LoraAnswers::LoraAnswers(const std::string& adapter_dir)
+    : file_(SafetensorsFile::open(adapter_dir + ".answers.safetensors")) {}
 
 std::vector<std::string> LoraAnswers::names(const std::string& prefix) const {
   std::vector<std::string> names;
@@ -28,7 +29,8 @@ std::vector<std::string> LoraAnswers::names(const std::string& prefix) const {
 
 at::Tensor recipe_mask(const std::string& module, at::IntArrayRef sizes) {
   const int64_t count = c10::multiply_integers(sizes);
-  const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kLong)) * 7919 + 31 * static_cast<int64_t>(module.size());
+  const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kLong)) * 7919 +
+                           31 * static_cast<int64_t>(module.size());
   return at::remainder(index, 10).gt(0).view(sizes);
 }
 
@@ -40,7 +42,9 @@ RowInput recipe_row(const ModelDescription& config) {
     return ids;
   };
   RowInput row;
-  const auto append = [&](const std::vector<int64_t>& ids) { row.token_ids.insert(row.token_ids.end(), ids.begin(), ids.end()); };
+  const auto append = [&](const std::vector<int64_t>& ids) {
+    row.token_ids.insert(row.token_ids.end(), ids.begin(), ids.end());
+  };
   const auto image = [&](int64_t num_pads) {
     row.token_ids.push_back(kVisionStart);
     append(std::vector<int64_t>(static_cast<size_t>(num_pads), config.image_token_id));
@@ -62,7 +66,8 @@ at::Tensor recipe_logits(const Model& model) {
   return model.head_KV(model.forward_TH(row, model.encode_images(images)));
 }
 
-void expect_equals_peft(const std::string& base_dir, const std::string& adapter_dir, bool with_dropout) {
+void expect_equals_peft(const std::string& base_dir, const std::string& adapter_dir,
+                        bool with_dropout) {
   const LoraAnswers answers(adapter_dir);
   const auto model = Model::load(base_dir, {});
   const auto adapter = Adapter::load(*model, read_peft_adapter(adapter_dir), adapter_dir);
@@ -75,9 +80,11 @@ void expect_equals_peft(const std::string& base_dir, const std::string& adapter_
   const at::Tensor logits = recipe_logits(*model);
   const int64_t stride = answers.tensor("stride").item<int64_t>();
   EXPECT_LT(error_of(logits.slice(1, 0, std::nullopt, stride), answers.tensor("logits")), 1e-5);
-  torch::autograd::backward({at::cross_entropy_loss(logits.narrow(0, 0, logits.size(0) - 1), token_ids.slice(0, 1))}, {});
+  torch::autograd::backward(
+      {at::cross_entropy_loss(logits.narrow(0, 0, logits.size(0) - 1), token_ids.slice(0, 1))}, {});
   double scale = 0;
-  for (const std::string& name : answers.names("grad.")) scale = std::max(scale, answers.tensor("grad." + name).abs().max().item<double>());
+  for (const std::string& name : answers.names("grad."))
+    scale = std::max(scale, answers.tensor("grad." + name).abs().max().item<double>());
   EXPECT_EQ(answers.names("grad.").size(), adapter->parameters().size());
   for (const NamedParameter& parameter : adapter->parameters()) {
     const at::Tensor expected = answers.tensor("grad." + parameter.name);
@@ -93,7 +100,10 @@ void expect_equals_peft(const std::string& base_dir, const std::string& adapter_
   for (const std::string& module : answers.names("merged.")) {
     const std::string name = module + ".weight";
     if (!model->parameter(name).defined()) continue;  // a tied head
-    EXPECT_LT(error_of(adapter->merged({name, model->parameter(name)}), answers.tensor("merged." + module)), 1e-5) << module;
+    EXPECT_LT(error_of(adapter->merged({name, model->parameter(name)}),
+                       answers.tensor("merged." + module)),
+              1e-5)
+        << module;
   }
 }
 

@@ -21,15 +21,17 @@ class LoraAnswers {
   std::shared_ptr<SafetensorsFile> file_;
 };
 
-/// The mask of the recipe: element i (flat) of a module's input is kept when (i·7919 + 31·len(name)) mod 10 > 0.
+/// The mask of the recipe: element i (flat) of a module's input is kept when (i·7919 +
+/// 31·len(name)) mod 10 > 0.
 at::Tensor recipe_mask(const std::string& module, at::IntArrayRef sizes);
 
 /// The row and images of the recipe for a model.
 RowInput recipe_row(const ModelDescription& config);
 at::Tensor recipe_logits(const Model& model);
 
-/// Loads base (float32) and adapter and holds logits, gradients of everything trained and merged weights against PEFT's.
-/// Errors are relative to the largest value of each tensor, at most 1e-5.
-void expect_equals_peft(const std::string& base_dir, const std::string& adapter_dir, bool with_dropout);
+/// Loads base (float32) and adapter and holds logits, gradients of everything trained and merged
+/// weights against PEFT's. Errors are relative to the largest value of each tensor, at most 1e-5.
+void expect_equals_peft(const std::string& base_dir, const std::string& adapter_dir,
+                        bool with_dropout);
 
 }  // namespace rematch::test

@@ -12,15 +12,19 @@
 namespace rematch {
 namespace {
 
-test::ProcessResult run_script(const std::string& arguments, const std::string& script = "lora.py") {
-  return test::run_command(fmt::format("OMP_NUM_THREADS=1 {} {} {}", test::source_path(".venv/bin/python"),
+test::ProcessResult run_script(const std::string& arguments,
+                               const std::string& script = "lora.py") {
+  return test::run_command(fmt::format("OMP_NUM_THREADS=1 {} {} {}",
+                                       test::source_path(".venv/bin/python"),
                                        test::source_path("dev/goldens/" + script), arguments));
 }
 
 bool has_peft() {
   static const std::string python = test::source_path(".venv/bin/python");
   static const bool found =
-      std::filesystem::exists(python) && test::run_command(python + " -c 'import torch, transformers, safetensors, peft'").exit_code == 0;
+      std::filesystem::exists(python) &&
+      test::run_command(python + " -c 'import torch, transformers, safetensors, peft'").exit_code ==
+          0;
   return found;
 }
 
@@ -29,7 +33,8 @@ bool has_peft() {
 
 // Logits of our model as answers for the script's `check`.
 void write_answers(const std::string& path, const at::Tensor& logits, const RowInput& row) {
-  write_safetensors(path, {{"logits", logits.detach()}, {"token_ids", at::tensor(row.token_ids, at::kLong)}});
+  write_safetensors(
+      path, {{"logits", logits.detach()}, {"token_ids", at::tensor(row.token_ids, at::kLong)}});
 }
 
 }  // namespace
@@ -41,7 +46,8 @@ TEST(LoraOracle, PeftsAdaptersOnEveryLinearGiveItsLogitsGradientsAndMergedWeight
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const char* name : {"lora", "dora", "lora_dropout", "dora_dropout"}) {
     SCOPED_TRACE(name);
-    test::expect_equals_peft(dir.file("base"), dir.file(name), std::string(name).find("dropout") != std::string::npos);
+    test::expect_equals_peft(dir.file("base"), dir.file(name),
+                             std::string(name).find("dropout") != std::string::npos);
   }
 }
 
@@ -56,24 +62,30 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
   list.target_modules = {"q_proj", "attn.proj", "linear_fc2"};
   saved.modules_to_save = {"visual.merger", "norm1"};
   frozen.is_frozen = [](const std::string& name) { return name.find("model.visual.") == 0; };
-  for (const Case& one : {Case{true, {}}, Case{false, {}}, Case{true, regex}, Case{false, list}, Case{true, saved}, Case{true, frozen}}) {
+  for (const Case& one : {Case{true, {}}, Case{false, {}}, Case{true, regex}, Case{false, list},
+                          Case{true, saved}, Case{true, frozen}}) {
     const auto model = Model::load(test::tiny_tied(), {});
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
     const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora}};
     const auto adapter =
-        Adapter::create(*model, select_targets(model->description(), names, one.targets), {.lora = lora, .base_model = test::tiny_tied()});
+        Adapter::create(*model, select_targets(model->description(), names, one.targets),
+                        {.lora = lora, .base_model = test::tiny_tied()});
     at::manual_seed(3);
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
-      if (parameter.name.find("lora_B") != std::string::npos) at::Tensor(parameter.tensor).normal_(0, 0.1);
-      const bool scales = parameter.name.find("magnitude") != std::string::npos || parameter.name.find("norm") != std::string::npos;
+      if (parameter.name.find("lora_B") != std::string::npos)
+        at::Tensor(parameter.tensor).normal_(0, 0.1);
+      const bool scales = parameter.name.find("magnitude") != std::string::npos ||
+                          parameter.name.find("norm") != std::string::npos;
       if (scales) at::Tensor(parameter.tensor).mul_(1.2);
     }
     test::TempDir dir;
     write_peft_adapter(dir.path(), adapter->files());
-    write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
-    const test::ProcessResult checked = run_script(fmt::format("check {0} {1} {1}/answers.safetensors", test::tiny_tied(), dir.path()));
+    write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model),
+                  test::recipe_row(model->description()));
+    const test::ProcessResult checked = run_script(
+        fmt::format("check {0} {1} {1}/answers.safetensors", test::tiny_tied(), dir.path()));
     EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
   }
 }
@@ -83,14 +95,18 @@ TEST(LoraOracle, PeftsTrainedTokensOnTiedAndUntiedWeightsGiveItsLogitsGradientsA
   test::TempDir dir;
   const test::ProcessResult made = run_script(fmt::format("tokens {} 20", dir.path()));
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  for (const char* name : {"tied.rows", "tied.saved", "tied.apart", "untied.rows", "untied.saved", "untied.embedding"}) {
+  for (const char* name : {"tied.rows", "tied.saved", "tied.apart", "untied.rows", "untied.saved",
+                           "untied.embedding"}) {
     SCOPED_TRACE(name);
-    const std::string base = dir.file(std::string(name).substr(0, std::string(name).find('.'))), adapter = dir.file(name);
+    const std::string base = dir.file(std::string(name).substr(0, std::string(name).find('.'))),
+                      adapter = dir.file(name);
     const bool is_apart = std::string(name).ends_with("apart");
     if (!is_apart) test::expect_equals_peft(base, adapter, false);
-    const MergedAdapter merged = merge_adapter({.adapter_dir = adapter, .base_dir = base, .output_dir = adapter + ".merged", .dtype = {}});
+    const MergedAdapter merged = merge_adapter(
+        {.adapter_dir = adapter, .base_dir = base, .output_dir = adapter + ".merged", .dtype = {}});
     EXPECT_EQ(merged.untied, is_apart);
-    const test::ProcessResult checked = run_script(fmt::format("merged {0}.merged {0}.answers.safetensors", adapter));
+    const test::ProcessResult checked =
+        run_script(fmt::format("merged {0}.merged {0}.answers.safetensors", adapter));
     EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
   }
 }
@@ -102,7 +118,8 @@ TEST(LoraOracle, PeftLoadsOurTrainedTokensOnTiedAndUntiedWeights) {
   rows.target_modules = saved.target_modules = {"q_proj"};
   saved.modules_to_save = {"embed_tokens", "lm_head"};
   test::CheckpointCopy untied(test::tiny_tied());
-  untied.tensor("lm_head.weight") = untied.tensor("model.language_model.embed_tokens.weight").flip(1).contiguous();
+  untied.tensor("lm_head.weight") =
+      untied.tensor("model.language_model.embed_tokens.weight").flip(1).contiguous();
   untied.write_weights();
   untied.edit_config([](Json& config) { config["tie_word_embeddings"] = false; });
   for (const std::string& base : {test::tiny_tied(), untied.path()}) {
@@ -112,15 +129,18 @@ TEST(LoraOracle, PeftLoadsOurTrainedTokensOnTiedAndUntiedWeights) {
       for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
       const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0}};
       const auto adapter =
-          Adapter::create(*model, select_targets(model->description(), names, targets), {.lora = lora, .base_model = base});
+          Adapter::create(*model, select_targets(model->description(), names, targets),
+                          {.lora = lora, .base_model = base});
       at::manual_seed(3);
       const at::NoGradGuard no_grad;
       for (const NamedParameter& parameter : adapter->parameters())
         at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.1);
       test::TempDir dir;
       write_peft_adapter(dir.path(), adapter->files());
-      write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
-      const test::ProcessResult checked = run_script(fmt::format("check {0} {1} {1}/answers.safetensors", base, dir.path()));
+      write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model),
+                    test::recipe_row(model->description()));
+      const test::ProcessResult checked =
+          run_script(fmt::format("check {0} {1} {1}/answers.safetensors", base, dir.path()));
       EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
     }
   }
@@ -134,18 +154,22 @@ TEST(LoraOracle, PeftLoadsAnAdapterOfATowerWithWindowsAndGivesOurLogits) {
   AdapterTargets targets;
   targets.token_ids = {5, 16, 27};
   const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0, .use_dora = true}};
-  const auto adapter =
-      Adapter::create(*model, select_targets(model->description(), names, targets), {.lora = lora, .base_model = test::windows_tied()});
+  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, targets),
+                                       {.lora = lora, .base_model = test::windows_tied()});
   at::manual_seed(3);
   const at::NoGradGuard no_grad;
-  for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.05);
+  for (const NamedParameter& parameter : adapter->parameters())
+    at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.05);
   test::TempDir dir;
   write_peft_adapter(dir.path(), adapter->files());
   const test::OracleAnswers cases(test::windows_tied());
   const RowInput row = cases.row("two_images");
-  const VisionFeatures features = model->encode_images(cases.images("two_images", model->description()));
-  write_answers(dir.file("answers.safetensors"), model->head_KV(model->forward_TH(row, features)), row);
-  const std::string arguments = fmt::format("check {0} {1} {1}/answers.safetensors", test::windows_tied(), dir.path());
+  const VisionFeatures features =
+      model->encode_images(cases.images("two_images", model->description()));
+  write_answers(dir.file("answers.safetensors"), model->head_KV(model->forward_TH(row, features)),
+                row);
+  const std::string arguments =
+      fmt::format("check {0} {1} {1}/answers.safetensors", test::windows_tied(), dir.path());
   const test::ProcessResult checked = run_script(arguments, "model_qwen2_5vl.py");
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
 }
@@ -154,11 +178,16 @@ TEST(LoraOracle, TransformersLoadsTheMergedCheckpointAndGivesOurLogits) {
   SKIP_WITHOUT_PEFT();
   test::TempDir dir;
   const std::string adapter_dir = test::source_path("tests/golden/lora/dora");
-  merge_adapter({.adapter_dir = adapter_dir, .base_dir = test::tiny_tied(), .output_dir = dir.file("out"), .dtype = at::kFloat});
+  merge_adapter({.adapter_dir = adapter_dir,
+                 .base_dir = test::tiny_tied(),
+                 .output_dir = dir.file("out"),
+                 .dtype = at::kFloat});
   const auto model = Model::load(test::tiny_tied(), {});
   Adapter::load(*model, read_peft_adapter(adapter_dir), adapter_dir);
-  write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model), test::recipe_row(model->description()));
-  const test::ProcessResult checked = run_script(fmt::format("merged {} {}", dir.file("out"), dir.file("answers.safetensors")));
+  write_answers(dir.file("answers.safetensors"), test::recipe_logits(*model),
+                test::recipe_row(model->description()));
+  const test::ProcessResult checked =
+      run_script(fmt::format("merged {} {}", dir.file("out"), dir.file("answers.safetensors")));
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
 }
 

@@ -51,7 +51,9 @@ TEST(AdapterTargets, AllLinearMeansEveryLinearButTheHead) {
   for (const auto& [module, layer] : untied->linears()) {
     if (module != "lm_head") expected.push_back(module);
   }
-  std::vector<std::string> found = select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()), {}).modules;
+  std::vector<std::string> found =
+      select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()), {})
+          .modules;
   std::sort(expected.begin(), expected.end());
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, expected);
@@ -65,11 +67,14 @@ TEST(AdapterTargets, AListMatchesWholeNamesAndDottedSuffixes) {
             std::vector<std::string>{"model.language_model.layers.1.self_attn.q_proj"});
   EXPECT_EQ(select(list({"model.visual.merger.linear_fc1"})).modules.size(), 1u);
   EXPECT_EQ(select(list({"attn.proj", "qkv"})).modules.size(), 6u);
-  EXPECT_EQ(select(list({"q_proj", "v_proj"})).targets.target_modules, (std::vector<std::string>{"q_proj", "v_proj"}));
+  EXPECT_EQ(select(list({"q_proj", "v_proj"})).targets.target_modules,
+            (std::vector<std::string>{"q_proj", "v_proj"}));
 }
 
 TEST(AdapterTargets, ARegexMustMatchTheWholeName) {
-  EXPECT_EQ(select(regex(R"(model\.language_model\.layers\.(1|2)\.mlp\.(up|down)_proj)")).modules.size(), 4u);
+  EXPECT_EQ(
+      select(regex(R"(model\.language_model\.layers\.(1|2)\.mlp\.(up|down)_proj)")).modules.size(),
+      4u);
   EXPECT_EQ(select(regex(".*merger.*linear_fc[12]")).modules.size(), 6u);
   EXPECT_EQ(*select(regex(".*\\.qkv")).targets.target_regex, ".*\\.qkv");
   EXPECT_NE(refused(regex("q_proj")).problems()[0].what.find("q_proj"), std::string::npos);
@@ -98,7 +103,8 @@ TEST(AdapterTargets, NamesThatMatchNothingAreListedWithNearOnes) {
   EXPECT_EQ(error.problems()[0].where, "tuner.target_modules");
   EXPECT_NE(error.problems()[0].error.find("k_prj"), std::string::npos);
   EXPECT_NE(error.problems()[0].what.find("k_proj"), std::string::npos);
-  EXPECT_NE(refused(regex(R"(model\.layers\.\d+\.q_proj)")).problems()[0].what.find("model."), std::string::npos);
+  EXPECT_NE(refused(regex(R"(model\.layers\.\d+\.q_proj)")).problems()[0].what.find("model."),
+            std::string::npos);
   EXPECT_FALSE(refused(list({})).problems().empty());
 }
 
@@ -112,13 +118,16 @@ TEST(AdapterTargets, ARegexThatDoesNotCompileIsAConfigurationError) {
 TEST(AdapterTargets, ModulesThatAreNoLinearLayersAreRefused) {
   EXPECT_NE(refused(list({"proj"})).problems()[0].fix.find("attn.proj"), std::string::npos);
   for (const char* name : {"embed_tokens", "mlp", "input_layernorm", "merger"}) {
-    EXPECT_NE(refused(list({name})).problems()[0].error.find("not a Linear"), std::string::npos) << name;
+    EXPECT_NE(refused(list({name})).problems()[0].error.find("not a Linear"), std::string::npos)
+        << name;
   }
 }
 
 TEST(AdapterTargets, TheHeadIsATargetOnlyWhenItIsAMatrixOfItsOwn) {
   EXPECT_NE(refused(list({"lm_head"})).problems()[0].what.find("tied"), std::string::npos);
-  EXPECT_EQ(select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()), list({"lm_head"})).modules,
+  EXPECT_EQ(select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()),
+                           list({"lm_head"}))
+                .modules,
             std::vector<std::string>{"lm_head"});
 }
 

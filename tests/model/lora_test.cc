@@ -13,7 +13,9 @@
 namespace rematch {
 namespace {
 
-std::string golden(const std::string& name) { return test::source_path("tests/golden/lora/" + name); }
+std::string golden(const std::string& name) {
+  return test::source_path("tests/golden/lora/" + name);
+}
 
 AdapterSelection all_linear(const Model& model) {
   std::vector<std::string> names;
@@ -26,8 +28,10 @@ void stir(const Adapter& adapter) {
   const at::NoGradGuard no_grad;
   at::manual_seed(7);
   for (const NamedParameter& parameter : adapter.parameters()) {
-    if (parameter.name.find("lora_B") != std::string::npos) at::Tensor(parameter.tensor).normal_(0, 0.1);
-    if (parameter.name.find("magnitude") != std::string::npos) at::Tensor(parameter.tensor).mul_(1.3);
+    if (parameter.name.find("lora_B") != std::string::npos)
+      at::Tensor(parameter.tensor).normal_(0, 0.1);
+    if (parameter.name.find("magnitude") != std::string::npos)
+      at::Tensor(parameter.tensor).mul_(1.3);
   }
 }
 
@@ -40,13 +44,17 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
   const auto file = SafetensorsFile::open(golden("layers.safetensors"));
   const std::string key = GetParam() + ".";
   const auto take = [&](const char* name) { return file->tensor(key + name); };
-  const bool use_dora = key.find("dora") != std::string::npos, drops = key.find("dropout") != std::string::npos;
+  const bool use_dora = key.find("dora") != std::string::npos,
+             drops = key.find("dropout") != std::string::npos;
   const bool is_half = key.find("bfloat16") == 0;
   const auto leaf = [&](const char* name) { return take(name).set_requires_grad(true); };
   auto dropout = std::make_shared<LoraDropout>();
   dropout->active = drops;
-  dropout->mask = [](const std::string& module, at::IntArrayRef sizes) { return test::recipe_mask(module, sizes); };
-  const LoraOptions options{{.rank = 2, .alpha = 3, .dropout = drops ? 0.1 : 0.0, .use_dora = use_dora}};
+  dropout->mask = [](const std::string& module, at::IntArrayRef sizes) {
+    return test::recipe_mask(module, sizes);
+  };
+  const LoraOptions options{
+      {.rank = 2, .alpha = 3, .dropout = drops ? 0.1 : 0.0, .use_dora = use_dora}};
   const LoraTensors tensors{leaf("a"), leaf("b"), use_dora ? leaf("m") : at::Tensor()};
   LinearWeights layer{take("weight"), file->has(key + "bias") ? take("bias") : at::Tensor()};
   layer.adapter = std::make_shared<LoraLinear>("0", options, tensors, dropout);
@@ -55,7 +63,8 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
   const at::Tensor y = linear(x, layer);
   EXPECT_EQ(y.scalar_type(), take("y").scalar_type());
   torch::autograd::backward({y}, {take("g")});
-  // One step of bfloat16 where the base works in it: the same operations round the same, sums may not.
+  // One step of bfloat16 where the base works in it: the same operations round the same, sums may
+  // not.
   const double tolerance = is_half ? 8e-3 : 1e-5;
   const auto expect_near = [&](const at::Tensor& found, const char* name) {
     const at::Tensor expected = take(name).to(at::kFloat);
@@ -69,29 +78,33 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
   if (use_dora) {
     expect_near(tensors.magnitude_O.grad(), "grad_m");
     const LoraTensors fresh = initial_lora(layer.weight, options, "0", 1);
-    EXPECT_LE((fresh.magnitude_O - take("initial_magnitude")).abs().max().item<double>(), is_half ? 0.0 : 1e-6);
+    EXPECT_LE((fresh.magnitude_O - take("initial_magnitude")).abs().max().item<double>(),
+              is_half ? 0.0 : 1e-6);
   }
   expect_near(merged_lora_weight(layer.weight, tensors, options.scaling()), "merged");
-  EXPECT_EQ(merged_lora_weight(layer.weight, tensors, options.scaling()).scalar_type(), layer.weight.scalar_type());
+  EXPECT_EQ(merged_lora_weight(layer.weight, tensors, options.scaling()).scalar_type(),
+            layer.weight.scalar_type());
 }
 
-INSTANTIATE_TEST_SUITE_P(AllKinds, LoraLayer,
-                         testing::Values("float32.plain.lora", "float32.plain.dora", "float32.plain.lora_dropout",
-                                         "float32.plain.dora_dropout", "float32.bias.lora", "float32.bias.dora",
-                                         "float32.bias.lora_dropout", "float32.bias.dora_dropout", "bfloat16.plain.lora",
-                                         "bfloat16.plain.dora", "bfloat16.plain.lora_dropout", "bfloat16.plain.dora_dropout",
-                                         "bfloat16.bias.lora", "bfloat16.bias.dora", "bfloat16.bias.lora_dropout",
-                                         "bfloat16.bias.dora_dropout"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    AllKinds, LoraLayer,
+    testing::Values("float32.plain.lora", "float32.plain.dora", "float32.plain.lora_dropout",
+                    "float32.plain.dora_dropout", "float32.bias.lora", "float32.bias.dora",
+                    "float32.bias.lora_dropout", "float32.bias.dora_dropout", "bfloat16.plain.lora",
+                    "bfloat16.plain.dora", "bfloat16.plain.lora_dropout",
+                    "bfloat16.plain.dora_dropout", "bfloat16.bias.lora", "bfloat16.bias.dora",
+                    "bfloat16.bias.lora_dropout", "bfloat16.bias.dora_dropout"),
+    [](const auto& info) {
+      std::string name = info.param;
+      std::replace(name.begin(), name.end(), '.', '_');
+      return name;
+    });
 
 TEST(Lora, PeftAdaptersOnTextVisionAndAlignerGivePeftsNumbers) {
   for (const char* name : {"lora", "dora", "lora_dropout", "dora_dropout"}) {
     SCOPED_TRACE(name);
-    test::expect_equals_peft(test::tiny_tied(), golden(name), std::string(name).find("dropout") != std::string::npos);
+    test::expect_equals_peft(test::tiny_tied(), golden(name),
+                             std::string(name).find("dropout") != std::string::npos);
   }
 }
 
@@ -99,7 +112,8 @@ TEST(Lora, AFreshAdapterLeavesTheModelAsItWas) {
   for (const bool use_dora : {false, true}) {
     const auto model = Model::load(test::tiny_tied(), {});
     const at::Tensor before = test::recipe_logits(*model);
-    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = use_dora}}});
+    const auto adapter =
+        Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = use_dora}}});
     EXPECT_LT((test::recipe_logits(*model) - before).abs().max().item<double>(), 1e-5);
     EXPECT_EQ(adapter->parameters().size(), (use_dora ? 3u : 2u) * (model->linears().size()));
   }
@@ -115,14 +129,17 @@ TEST(Lora, InitialAIsUniformWithinOneOverTheRootOfTheWidthAndRepeats) {
   EXPECT_NEAR(tensors.a_rI.std().item<double>(), bound / std::sqrt(3.0), 0.03 * bound);
   EXPECT_EQ(tensors.b_Or.count_nonzero().item<int64_t>(), 0);
   EXPECT_TRUE(at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "some.module", 3).a_rI));
-  EXPECT_FALSE(at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "other.module", 3).a_rI));
-  EXPECT_FALSE(at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "some.module", 4).a_rI));
+  EXPECT_FALSE(
+      at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "other.module", 3).a_rI));
+  EXPECT_FALSE(
+      at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "some.module", 4).a_rI));
 }
 
 TEST(Lora, TheBaseModelTakesNoGradientAndKeepsItsBits) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto plain = Model::load(test::tiny_tied(), {});
-  const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 2, .use_dora = true}}});
+  const auto adapter =
+      Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 2, .use_dora = true}}});
   stir(*adapter);
   torch::autograd::backward({test::recipe_logits(*model).sum()}, {});
   for (const NamedParameter& parameter : model->parameters()) {
@@ -135,19 +152,23 @@ TEST(Lora, TheBaseModelTakesNoGradientAndKeepsItsBits) {
 TEST(Lora, MergedWeightsGiveTheAdaptersLogits) {
   for (const bool use_dora : {false, true}) {
     const auto model = Model::load(test::tiny_tied(), {});
-    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = use_dora}}});
+    const auto adapter =
+        Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = use_dora}}});
     stir(*adapter);
     const at::Tensor expected = test::recipe_logits(*model);
     const auto plain = Model::load(test::tiny_tied(), {});
     EXPECT_GT((test::recipe_logits(*plain) - expected).abs().max().item<double>(), 0.1);
-    for (const NamedParameter& parameter : model->parameters()) plain->parameter(parameter.name).copy_(adapter->merged(parameter));
-    EXPECT_LT((test::recipe_logits(*plain) - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>());
+    for (const NamedParameter& parameter : model->parameters())
+      plain->parameter(parameter.name).copy_(adapter->merged(parameter));
+    EXPECT_LT((test::recipe_logits(*plain) - expected).abs().max().item<double>(),
+              1e-5 * expected.abs().max().item<double>());
   }
 }
 
 TEST(Lora, TheNormFollowsTheAdapter) {
   const auto model = Model::load(test::tiny_tied(), {});
-  const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = true}}});
+  const auto adapter =
+      Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = true}}});
   test::recipe_logits(*model);  // norms are known now
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
@@ -159,7 +180,8 @@ TEST(Lora, TheNormFollowsTheAdapter) {
 TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
   for (const bool use_dora : {false, true}) {
     const auto model = Model::load(test::tiny_tied(), {});
-    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.5, .use_dora = use_dora}}});
+    const auto adapter = Adapter::create(
+        *model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.5, .use_dora = use_dora}}});
     const auto merged_logits = [&] {
       const at::NoGradGuard no_grad;
       return test::recipe_logits(*model);
@@ -169,7 +191,8 @@ TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
     const at::Tensor stirred = merged_logits();
     EXPECT_GT((stirred - fresh).abs().max().item<double>(), 0.1);
     const at::Tensor expected = test::recipe_logits(*model).detach();
-    EXPECT_LT((stirred - expected).abs().max().item<double>(), 1e-5 * expected.abs().max().item<double>());
+    EXPECT_LT((stirred - expected).abs().max().item<double>(),
+              1e-5 * expected.abs().max().item<double>());
     EXPECT_TRUE(at::equal(merged_logits(), stirred));
   }
 }
@@ -177,7 +200,9 @@ TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
 TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
   const auto logits = [](uint64_t seed, int64_t step, int64_t row) {
     const auto model = Model::load(test::tiny_tied(), {});
-    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.3, .use_dora = true}}, .seed = 5});
+    const auto adapter =
+        Adapter::create(*model, all_linear(*model),
+                        {.lora = {{.rank = 3, .dropout = 0.3, .use_dora = true}}, .seed = 5});
     stir(*adapter);
     // Another seed for the masks alone: the adapter itself stays.
     const auto twin = Adapter::load(*model, adapter->files(), "memory", seed);
@@ -193,7 +218,8 @@ TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
 
 TEST(Lora, DropoutEndsWithTheTrainingRow) {
   const auto model = Model::load(test::tiny_tied(), {});
-  const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.5}}});
+  const auto adapter =
+      Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.5}}});
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
   {
@@ -206,12 +232,14 @@ TEST(Lora, DropoutEndsWithTheTrainingRow) {
 TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
   const auto gradients = [](bool checkpointing) {
     const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
-    const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.3, .use_dora = true}}});
+    const auto adapter = Adapter::create(*model, all_linear(*model),
+                                         {.lora = {{.rank = 3, .dropout = 0.3, .use_dora = true}}});
     stir(*adapter);
     const std::shared_ptr<void> training = adapter->training_row(4, 2);
     torch::autograd::backward({test::recipe_logits(*model).square().sum()}, {});
     std::vector<at::Tensor> found;
-    for (const NamedParameter& parameter : adapter->parameters()) found.push_back(parameter.tensor.grad());
+    for (const NamedParameter& parameter : adapter->parameters())
+      found.push_back(parameter.tensor.grad());
     return found;
   };
   const std::vector<at::Tensor> plain = gradients(false), recomputed = gradients(true);
@@ -222,7 +250,8 @@ TEST(Lora, MasksDropTheShareThatWasAskedFor) {
   for (const double dropout : {0.05, 0.5}) {
     const at::Tensor mask = dropout_mask(11, {301, 333}, dropout, at::kCPU);
     const double count = 301 * 333;
-    EXPECT_NEAR(mask.sum().item<double>() / count, 1 - dropout, 4 * std::sqrt(dropout * (1 - dropout) / count));
+    EXPECT_NEAR(mask.sum().item<double>() / count, 1 - dropout,
+                4 * std::sqrt(dropout * (1 - dropout) / count));
   }
   EXPECT_EQ(dropout_mask(11, {5, 5}, 1.0, at::kCPU).sum().item<int64_t>(), 0);
   EXPECT_EQ(dropout_mask(11, {5, 5}, 0.0, at::kCPU).sum().item<int64_t>(), 25);
@@ -232,7 +261,8 @@ TEST(Lora, RefusesDropoutInFrontOfTheHead) {
   const auto model = Model::load(test::tiny_untied(), {});
   AdapterSelection selection;
   selection.modules = {"lm_head"};
-  const UserError error = test::catch_user_error([&] { Adapter::create(*model, selection, {.lora = {{.dropout = 0.1}}}); });
+  const UserError error = test::catch_user_error(
+      [&] { Adapter::create(*model, selection, {.lora = {{.dropout = 0.1}}}); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_EQ(error.problems()[0].where, "tuner.lora_dropout");
   EXPECT_NO_THROW(Adapter::create(*model, selection, {.lora = {{.dropout = 0}}}));
@@ -244,10 +274,12 @@ TEST(Lora, ResumingTakesOverValuesAndRefusesAnotherAdapter) {
   stir(*adapter);
   const PeftAdapter saved = adapter->files();
   const auto other_model = Model::load(test::tiny_tied(), {});
-  const auto other = Adapter::create(*other_model, all_linear(*other_model), {.lora = {{.rank = 3}}, .seed = 9});
+  const auto other =
+      Adapter::create(*other_model, all_linear(*other_model), {.lora = {{.rank = 3}}, .seed = 9});
   other->set_values(saved, "checkpoint-2");
   EXPECT_TRUE(at::equal(test::recipe_logits(*other_model), test::recipe_logits(*model)));
-  const auto wrong = Adapter::create(*other_model, all_linear(*other_model), {.lora = {{.rank = 4}}});
+  const auto wrong =
+      Adapter::create(*other_model, all_linear(*other_model), {.lora = {{.rank = 4}}});
   const UserError error = test::catch_user_error([&] { wrong->set_values(saved, "checkpoint-2"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, "checkpoint-2");

@@ -99,7 +99,8 @@ TEST(Qwen3VLLoad, ListsTensorsNobodyUsesButNotRotaryTables) {
   copy.tensor("model.language_model.layers.9.stray") = at::ones({2});
   copy.tensor("model.visual.rotary_pos_emb.inv_freq") = at::ones({2});
   copy.write_weights();
-  EXPECT_EQ(Model::load(copy.path(), {})->unused_tensors(), (std::vector<std::string>{"model.language_model.layers.9.stray"}));
+  EXPECT_EQ(Model::load(copy.path(), {})->unused_tensors(),
+            (std::vector<std::string>{"model.language_model.layers.9.stray"}));
 }
 
 TEST(Qwen3VLLoad, ParametersAreLeavesWithoutGradientInCheckpointOrder) {
@@ -117,8 +118,8 @@ TEST(Qwen3VLForward, Bfloat16StaysNearFloat32) {
   const test::OracleAnswers answers(test::tiny_tied());
   const auto model = Model::load(test::tiny_tied(), {.dtype = at::kBFloat16});
   const RowInput row = answers.row("two_images");
-  const at::Tensor logits =
-      model->head_KV(model->forward_TH(row, model->encode_images(answers.images("two_images", model->description()))));
+  const at::Tensor logits = model->head_KV(model->forward_TH(
+      row, model->encode_images(answers.images("two_images", model->description()))));
   EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
   const at::Tensor wanted = answers.logits("two_images");
   const at::Tensor found = logits.to(at::kFloat).slice(1, 0, INT64_MAX, answers.column_stride());
@@ -142,7 +143,8 @@ TEST(Qwen3VLForward, FrozenParametersBuildNoGraph) {
 TEST(Qwen3VLForward, RefusesIdsOutsideTheVocabulary) {
   const auto model = Model::load(test::tiny_tied(), {});
   for (const int64_t id : {int64_t{-1}, int64_t{1368}}) {
-    const UserError error = test::catch_user_error([&] { model->forward_TH(text_row({5, id}), {}); });
+    const UserError error =
+        test::catch_user_error([&] { model->forward_TH(text_row({5, id}), {}); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_EQ(error.problems()[0].where, "token 1");
   }
@@ -151,7 +153,8 @@ TEST(Qwen3VLForward, RefusesIdsOutsideTheVocabulary) {
 TEST(Qwen3VLForward, RefusesRowsOfAnotherPatchSize) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto refuse = [&](VisionInput images) {
-    EXPECT_EQ(test::catch_user_error([&] { model->encode_images(images); }).kind(), ErrorKind::kData);
+    EXPECT_EQ(test::catch_user_error([&] { model->encode_images(images); }).kind(),
+              ErrorKind::kData);
   };
   refuse({.pixel_values_NC = at::zeros({4, 1176}), .grid_thw = {{1, 2, 2}}});
   refuse({.pixel_values_NC = at::zeros({5, 1536}), .grid_thw = {{1, 2, 2}}});
@@ -165,7 +168,8 @@ TEST(Qwen3VLForward, TwoRunsGiveTheSameBits) {
   const auto model = Model::load(test::tiny_untied(), {});
   const RowInput row = answers.row("two_images");
   const VisionInput images = answers.images("two_images", model->description());
-  EXPECT_TRUE(at::equal(model->forward_TH(row, model->encode_images(images)), model->forward_TH(row, model->encode_images(images))));
+  EXPECT_TRUE(at::equal(model->forward_TH(row, model->encode_images(images)),
+                        model->forward_TH(row, model->encode_images(images))));
 }
 
 }  // namespace

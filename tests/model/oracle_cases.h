@@ -14,7 +14,8 @@ namespace rematch::test {
 class OracleAnswers {
  public:
   /// @param model_dir  its answers lie in model_dir + ".answers.safetensors"
-  explicit OracleAnswers(const std::string& model_dir) : file_(SafetensorsFile::open(model_dir + ".answers.safetensors")) {}
+  explicit OracleAnswers(const std::string& model_dir)
+      : file_(SafetensorsFile::open(model_dir + ".answers.safetensors")) {}
 
   /// Names of the cases, in the script's order; gradients belong to the last one.
   static const std::vector<std::string>& cases();
@@ -22,7 +23,9 @@ class OracleAnswers {
   /// Pixels by the script's formula.
   VisionInput images(const std::string& name, const ModelDescription& config) const;
   at::Tensor logits(const std::string& name) const { return file_->tensor(name + ".logits"); }
-  at::Tensor gradient(const std::string& parameter) const { return file_->tensor("grad." + parameter); }
+  at::Tensor gradient(const std::string& parameter) const {
+    return file_->tensor("grad." + parameter);
+  }
   int64_t column_stride() const { return file_->tensor("stride").item<int64_t>(); }
 
  private:
@@ -32,8 +35,8 @@ class OracleAnswers {
 /// Pixel rows anyone can compute: ((i·7919 + k·104729 + (i·k) % 251) % 256 − 127.5) / 127.5.
 at::Tensor formula_pixels(int64_t num_rows, int64_t width);
 
-/// Loads the checkpoint in float32 and compares logits of every case (1e-4 of the largest) and the gradient of every parameter
-/// (1e-4 of max(norm, 1e-6)) with the answers.
+/// Loads the checkpoint in float32 and compares logits of every case (1e-4 of the largest) and the
+/// gradient of every parameter (1e-4 of max(norm, 1e-6)) with the answers.
 void expect_equals_transformers(const std::string& model_dir);
 
 }  // namespace rematch::test

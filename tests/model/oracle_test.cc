@@ -14,12 +14,14 @@ namespace {
 
 // Runs Python of the checkout's .venv; `code` may use torch and transformers.
 test::ProcessResult run_python(const std::string& arguments, const std::string& code = "") {
-  return test::run_command("OMP_NUM_THREADS=1 " + test::source_path(".venv/bin/python") + " " + arguments, code);
+  return test::run_command(
+      "OMP_NUM_THREADS=1 " + test::source_path(".venv/bin/python") + " " + arguments, code);
 }
 
 bool has_transformers() {
-  static const bool found = std::filesystem::exists(test::source_path(".venv/bin/python")) &&
-                            run_python("-", "import torch, transformers, safetensors").exit_code == 0;
+  static const bool found =
+      std::filesystem::exists(test::source_path(".venv/bin/python")) &&
+      run_python("-", "import torch, transformers, safetensors").exit_code == 0;
   return found;
 }
 
@@ -55,10 +57,12 @@ assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_
 print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
 )");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const at::Tensor logits = model->head_KV(model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
+  const at::Tensor logits = model->head_KV(
+      model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
   const Json found = Json::parse(result.out);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(), 1e-4 * logits.abs().max().item<double>());
+    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(),
+                1e-4 * logits.abs().max().item<double>());
   }
 }
 
@@ -89,10 +93,12 @@ assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_
 print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
 )");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const at::Tensor logits = model->head_KV(model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
+  const at::Tensor logits = model->head_KV(
+      model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
   const Json found = Json::parse(result.out);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(), 1e-4 * logits.abs().max().item<double>());
+    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(),
+                1e-4 * logits.abs().max().item<double>());
   }
 }
 
@@ -101,7 +107,8 @@ TEST(AddCoordTokensOracle, TransformersLoadsTheResult) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
   test::TempDir dir;
   add_coord_tokens(stock.path(), dir.file("out"));
-  const test::ProcessResult result = run_python(fmt::format("- {} {}", stock.path(), dir.file("out")), R"(
+  const test::ProcessResult result =
+      run_python(fmt::format("- {} {}", stock.path(), dir.file("out")), R"(
 import sys, torch
 from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration
 old, new = (Qwen3VLForConditionalGeneration.from_pretrained(p, dtype=torch.float32) for p in sys.argv[1:])

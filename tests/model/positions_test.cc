@@ -19,7 +19,8 @@ TEST(PositionIds, TextCountsUpInAllThreeRows) {
 
 TEST(PositionIds, AnImageSpreadsOverRowsAndColumnsAndMovesOnByItsLongerSide) {
   // 4×6 patches merge to 2×3 tokens.
-  const Positions positions = position_ids({1, kPad, kPad, kPad, kPad, kPad, kPad, 2}, {{1, 4, 6}}, kOptions);
+  const Positions positions =
+      position_ids({1, kPad, kPad, kPad, kPad, kPad, kPad, 2}, {{1, 4, 6}}, kOptions);
   EXPECT_EQ(positions.rows[0], (Row{0, 1, 1, 1, 1, 1, 1, 4}));
   EXPECT_EQ(positions.rows[1], (Row{0, 1, 1, 1, 2, 2, 2, 4}));
   EXPECT_EQ(positions.rows[2], (Row{0, 1, 2, 3, 1, 2, 3, 4}));
@@ -42,7 +43,8 @@ TEST(PositionIds, FramesCountInTheFirstRow) {
 
 TEST(PositionIds, RefusesPadsThatDoNotFitTheImages) {
   const auto refusal = [](const Row& ids, const std::vector<GridThw>& grids) {
-    const UserError error = test::catch_user_error([&] { position_ids(ids, grids, kOptions, "sample 3"); });
+    const UserError error =
+        test::catch_user_error([&] { position_ids(ids, grids, kOptions, "sample 3"); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_EQ(error.problems()[0].where, "sample 3");
     return error.problems()[0].what;

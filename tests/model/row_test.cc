@@ -18,12 +18,15 @@ std::shared_ptr<const Patches> make_pixels(const ImageRef& image) {
   const int64_t height = image.path[0] - '0', width = image.path[2] - '0';
   patches->grid_thw = {1, height, width};
   patches->row_width = 1536;
-  const at::Tensor rows = test::formula_pixels(height * width + height, 1536).narrow(0, height, height * width).contiguous();
+  const at::Tensor rows = test::formula_pixels(height * width + height, 1536)
+                              .narrow(0, height, height * width)
+                              .contiguous();
   patches->pixel_values.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
   return patches;
 }
 
-std::shared_ptr<const Segment> make_segment(int first, int length, const std::vector<std::string>& images) {
+std::shared_ptr<const Segment> make_segment(int first, int length,
+                                            const std::vector<std::string>& images) {
   auto segment = std::make_shared<Segment>();
   for (const std::string& path : images) {
     const int num_pads = (path[0] - '0') * (path[2] - '0') / 4;
@@ -37,8 +40,8 @@ std::shared_ptr<const Segment> make_segment(int first, int length, const std::ve
 }
 
 std::vector<std::shared_ptr<const Segment>> segments() {
-  return {make_segment(1, 9, {"4x4"}), make_segment(2, 5, {}), make_segment(3, 30, {"2x6", "4x4"}), make_segment(4, 9, {"4x4"}),
-          make_segment(5, 1, {})};
+  return {make_segment(1, 9, {"4x4"}), make_segment(2, 5, {}), make_segment(3, 30, {"2x6", "4x4"}),
+          make_segment(4, 9, {"4x4"}), make_segment(5, 1, {})};
 }
 
 // Σ over rows of <hidden, weights>: its gradients depend on every position.
@@ -64,7 +67,8 @@ TEST(ForwardRow, APackedRowEqualsItsSegmentsAloneInValuesAndGradients) {
   const auto packed_gradients = gradients(*model);
 
   std::vector<at::Tensor> parts;
-  for (const auto& segment : segments()) parts.push_back(forward_row(*model, make_row({.segments = {segment}}, make_pixels)));
+  for (const auto& segment : segments())
+    parts.push_back(forward_row(*model, make_row({.segments = {segment}}, make_pixels)));
   const at::Tensor alone = at::cat(parts, 0);
   weighted_sum(alone).backward();
   const auto single_gradients = gradients(*model);
@@ -72,7 +76,9 @@ TEST(ForwardRow, APackedRowEqualsItsSegmentsAloneInValuesAndGradients) {
   EXPECT_LE((packed - alone).abs().max().item<double>(), 1e-5 * alone.abs().max().item<double>());
   ASSERT_EQ(packed_gradients.size(), single_gradients.size());
   for (const auto& [name, gradient] : single_gradients) {
-    EXPECT_LE((packed_gradients.at(name) - gradient).norm().item<double>(), 1e-5 * std::max(gradient.norm().item<double>(), 1e-6)) << name;
+    EXPECT_LE((packed_gradients.at(name) - gradient).norm().item<double>(),
+              1e-5 * std::max(gradient.norm().item<double>(), 1e-6))
+        << name;
   }
 }
 

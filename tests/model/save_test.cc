@@ -14,9 +14,11 @@ TEST(SaveHfModel, GivesBackTheSameWeightsAndCopiesTheRest) {
   const auto model = Model::load(test::tiny_tied(), {.dtype = at::kBFloat16});
   test::TempDir dir;
   save_hf_model(test::tiny_tied(), *model, dir.path());
-  EXPECT_EQ(read_file(dir.file("model.safetensors")), read_file(test::tiny_tied() + "/model.safetensors"));
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "preprocessor_config.json",
-                           "generation_config.json"}) {
+  EXPECT_EQ(read_file(dir.file("model.safetensors")),
+            read_file(test::tiny_tied() + "/model.safetensors"));
+  for (const char* name :
+       {"config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+        "preprocessor_config.json", "generation_config.json"}) {
     EXPECT_EQ(read_file(dir.file(name)), read_file(test::tiny_tied() + "/" + name)) << name;
   }
 }
@@ -45,14 +47,18 @@ TEST(SaveHfModel, ShardsLoadAgain) {
 
 TEST(SaveHfModel, AnUnwritableDirectoryIsAnEnvironmentError) {
   const auto model = Model::load(test::tiny_untied(), {});
-  EXPECT_EQ(test::catch_user_error([&] { save_hf_model(test::tiny_untied(), *model, "/proc/nowhere"); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] {
+              save_hf_model(test::tiny_untied(), *model, "/proc/nowhere");
+            }).kind(),
+            ErrorKind::kEnvironment);
 }
 
 TEST(ConfigWithDtype, SetsEverySpellingAndKeepsOrderAndUnknownKeys) {
   const std::string text =
       R"({"z": 1, "torch_dtype": "bfloat16", "a": {"x": [1e-06, 5000000.0]}, "text_config": {"dtype": "bfloat16", "q": null}})";
   EXPECT_EQ(config_with_dtype(text, "float32", "x"),
-            "{\n  \"z\": 1,\n  \"torch_dtype\": \"float32\",\n  \"a\": {\n    \"x\": [\n      1e-06,\n      5000000.0\n    ]\n  },\n"
+            "{\n  \"z\": 1,\n  \"torch_dtype\": \"float32\",\n  \"a\": {\n    \"x\": [\n      "
+            "1e-06,\n      5000000.0\n    ]\n  },\n"
             "  \"text_config\": {\n    \"dtype\": \"float32\",\n    \"q\": null\n  }\n}\n");
   EXPECT_EQ(config_with_dtype(text, "bfloat16", "x"), text);
   EXPECT_EQ(config_with_dtype("{}", "float32", "x"), "{}");

@@ -3,10 +3,12 @@
 
 namespace rematch::test {
 
-/// A tied tiny checkpoint as it would come without coord tokens: 368 tokens, an embedding of `num_rows` rows.
+/// A tied tiny checkpoint as it would come without coord tokens: 368 tokens, an embedding of
+/// `num_rows` rows.
 /// @param embedding  its name in the weights file
-inline CheckpointCopy stock_checkpoint(int64_t num_rows, const std::string& source = tiny_tied(),
-                                       const std::string& embedding = "model.language_model.embed_tokens.weight") {
+inline CheckpointCopy stock_checkpoint(
+    int64_t num_rows, const std::string& source = tiny_tied(),
+    const std::string& embedding = "model.language_model.embed_tokens.weight") {
   CheckpointCopy copy(source);
   at::Tensor& table = copy.tensor(embedding);
   table = at::cat({table, table.flip(0)}, 0).narrow(0, 0, num_rows).contiguous();

@@ -37,13 +37,17 @@ class CheckpointCopy {
   const std::string& path() const { return dir_->path(); }
   std::string file(const std::string& name) const { return dir_->file(name); }
 
-  void edit_config(const std::function<void(Json&)>& change) const { edit_json("config.json", change); }
+  void edit_config(const std::function<void(Json&)>& change) const {
+    edit_json("config.json", change);
+  }
   void edit_json(const std::string& name, const std::function<void(Json&)>& change) const {
     Json value = read_json_file(file(name));
     change(value);
     dir_->write(name, python_json(value, 2) + "\n");
   }
-  void write(const std::string& name, const std::string& content) const { dir_->write(name, content); }
+  void write(const std::string& name, const std::string& content) const {
+    dir_->write(name, content);
+  }
   void write_weights() const { write_hf_weights(path(), tensors); }
   at::Tensor& tensor(const std::string& name) {
     for (TensorEntry& entry : tensors) {
@@ -62,7 +66,8 @@ class CheckpointCopy {
 };
 
 /// What config.json of `source` describes after a change.
-inline ModelDescription described_with(const std::string& source, const std::function<void(Json&)>& change) {
+inline ModelDescription described_with(const std::string& source,
+                                       const std::function<void(Json&)>& change) {
   const TempDir dir;
   Json config = read_json_file(source + "/config.json");
   change(config);

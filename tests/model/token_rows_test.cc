@@ -42,7 +42,8 @@ AdapterTargets saved(std::vector<std::string> modules) {
 
 std::shared_ptr<Adapter> attach(Model& model, const AdapterTargets& targets) {
   const LoraOptions lora{{.rank = 2, .alpha = 4, .dropout = 0}};
-  return Adapter::create(model, select(model, targets), {.lora = lora, .base_model = test::tiny_tied()});
+  return Adapter::create(model, select(model, targets),
+                         {.lora = lora, .base_model = test::tiny_tied()});
 }
 
 at::Tensor logits(const Model& model) {
@@ -53,7 +54,8 @@ at::Tensor logits(const Model& model) {
 void move_all(const Adapter& adapter) {
   const at::NoGradGuard no_grad;
   at::manual_seed(1);
-  for (const NamedParameter& parameter : adapter.parameters()) at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.1);
+  for (const NamedParameter& parameter : adapter.parameters())
+    at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.1);
 }
 
 double most(const at::Tensor& difference) { return difference.abs().max().item<double>(); }
@@ -98,8 +100,10 @@ TEST(TokenRows, AMergedCheckpointAndAReloadedAdapterGiveTheSameLogits) {
       const auto again = Model::load(base, {});
       Adapter::load(*again, read_peft_adapter(dir.file("adapter")), "adapter");
       EXPECT_EQ(most(logits(*again) - expected), 0.0);
-      const MergedAdapter merged =
-          merge_adapter({.adapter_dir = dir.file("adapter"), .base_dir = base, .output_dir = dir.file("merged"), .dtype = at::kFloat});
+      const MergedAdapter merged = merge_adapter({.adapter_dir = dir.file("adapter"),
+                                                  .base_dir = base,
+                                                  .output_dir = dir.file("merged"),
+                                                  .dtype = at::kFloat});
       EXPECT_EQ(merged.num_rows, targets.token_ids.empty() ? 0 : 3);
       EXPECT_FALSE(merged.untied);
       const auto plain = Model::load(dir.file("merged"), {});
@@ -118,7 +122,8 @@ TEST(TokenRows, AResumedRunTakesTheValuesOfTheSameTokensOnly) {
   EXPECT_EQ(most(logits(*other) - logits(*model)), 0.0);
   const auto third = Model::load(test::tiny_tied(), {});
   const auto different = attach(*third, rows_of({9, 12, 31}));
-  const UserError error = test::catch_user_error([&] { different->set_values(adapter->files(), "checkpoint-1"); });
+  const UserError error =
+      test::catch_user_error([&] { different->set_values(adapter->files(), "checkpoint-1"); });
   EXPECT_NE(error.problems()[0].what.find("trainable_token_indices"), std::string::npos);
   const auto full = Model::load(test::tiny_tied(), {});
   const auto embedding = attach(*full, saved({"embed_tokens"}));
@@ -131,12 +136,14 @@ TEST(TokenRows, OfTiedWeightsOneMatrixIsSavedUnderBothNamesAsPeftDoes) {
   for (const char* name : {"embed_tokens", "lm_head"}) {
     const AdapterSelection selection = select(*model, saved({name}));
     EXPECT_EQ(selection.saved_parameters, std::vector<std::string>{kEmbedding});
-    EXPECT_EQ(selection.targets.modules_to_save, std::vector<std::string>{"model.language_model.embed_tokens"});
+    EXPECT_EQ(selection.targets.modules_to_save,
+              std::vector<std::string>{"model.language_model.embed_tokens"});
     EXPECT_TRUE(selection.targets.ensure_weight_tying);
   }
   const PeftAdapter files = attach(*model, saved({"embed_tokens"}))->files();
   int num_copies = 0;
-  for (const TensorEntry& entry : files.tensors) num_copies += entry.name == kEmbedding || entry.name == kHead ? 1 : 0;
+  for (const TensorEntry& entry : files.tensors)
+    num_copies += entry.name == kEmbedding || entry.name == kHead ? 1 : 0;
   EXPECT_EQ(num_copies, 2);
 }
 
@@ -146,7 +153,9 @@ TEST(TokenRows, ContradictionsAreConfigurationErrors) {
   EXPECT_NE(first_error(twice).find("two ways"), std::string::npos);
   AdapterTargets frozen = rows_of(kTokens);
   frozen.target_modules = {"attn.proj"};
-  frozen.is_frozen = [](const std::string& name) { return name.find("visual") == std::string::npos; };
+  frozen.is_frozen = [](const std::string& name) {
+    return name.find("visual") == std::string::npos;
+  };
   EXPECT_NE(first_error(frozen).find("frozen"), std::string::npos);
   EXPECT_NE(first_error(rows_of({5, 1368})).find("vocabulary"), std::string::npos);
   EXPECT_NE(first_error(saved({"language_model"})).find("embedding"), std::string::npos);
@@ -177,7 +186,8 @@ TEST(AddCoordTokens, UntiesWhenAskedTo) {
   untied.write_weights();
   untied.edit_config([](Json& config) { config["tie_word_embeddings"] = false; });
   EXPECT_FALSE(add_coord_tokens(untied.path(), again.file("out"), true).untied);
-  EXPECT_FALSE(at::equal(HfDir::open(again.file("out"))->tensor(kHead), HfDir::open(again.file("out"))->tensor(kEmbedding)));
+  EXPECT_FALSE(at::equal(HfDir::open(again.file("out"))->tensor(kHead),
+                         HfDir::open(again.file("out"))->tensor(kEmbedding)));
 }
 
 }  // namespace rematch

@@ -10,8 +10,12 @@ namespace {
 
 using Axes = std::vector<int64_t>;
 
-ModelDescription windows_with(const std::function<void(Json&)>& change) { return test::described_with(test::windows_tied(), change); }
-Problem windows_refusal(const std::function<void(Json&)>& change) { return test::refusal_of(test::windows_tied(), change); }
+ModelDescription windows_with(const std::function<void(Json&)>& change) {
+  return test::described_with(test::windows_tied(), change);
+}
+Problem windows_refusal(const std::function<void(Json&)>& change) {
+  return test::refusal_of(test::windows_tied(), change);
+}
 
 }  // namespace
 
@@ -37,7 +41,8 @@ TEST(Qwen25VLFamily, ReadsTheFlatSpellingOfPublishedFiles) {
     const Json text = root["text_config"];
     root.erase("text_config");
     for (const auto& member : text.items()) {
-      if (member.key() != "model_type" && member.key() != "rope_parameters") root[member.key()] = member.value();
+      if (member.key() != "model_type" && member.key() != "rope_parameters")
+        root[member.key()] = member.value();
     }
     root["rope_theta"] = 1000000;
     root["rope_scaling"] = Json::parse(R"({"type":"mrope","mrope_section":[2,3,3]})");
@@ -75,18 +80,30 @@ TEST(Qwen25VLFamily, RefusesWhatItDoesNotComputeByName) {
     return windows_refusal([&](Json& root) { root["text_config"][key] = value; }).error;
   };
   EXPECT_NE(text("use_sliding_window", true).find("use_sliding_window"), std::string::npos);
-  EXPECT_NE(text("layer_types", {"full_attention", "sliding_attention"}).find("layer_types"), std::string::npos);
+  EXPECT_NE(text("layer_types", {"full_attention", "sliding_attention"}).find("layer_types"),
+            std::string::npos);
   EXPECT_NE(text("hidden_act", "gelu").find("hidden_act"), std::string::npos);
   EXPECT_NE(text("head_dim", 32).find("head_dim"), std::string::npos);
   EXPECT_NE(text("num_attention_heads", 5).find("num_attention_heads"), std::string::npos);
-  EXPECT_NE(windows_refusal([](Json& root) { root["text_config"]["rope_parameters"]["rope_type"] = "yarn"; }).what.find("yarn"),
+  EXPECT_NE(windows_refusal([](Json& root) {
+              root["text_config"]["rope_parameters"]["rope_type"] = "yarn";
+            }).what.find("yarn"),
             std::string::npos);
-  EXPECT_NE(
-      windows_refusal([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {2, 3, 2}; }).error.find("mrope_section"),
-      std::string::npos);
-  EXPECT_NE(windows_refusal([](Json& root) { root["vision_config"]["hidden_act"] = "gelu"; }).error.find("hidden_act"), std::string::npos);
-  EXPECT_NE(windows_refusal([](Json& root) { root["vision_config"]["window_size"] = 16; }).error.find("window_size"), std::string::npos);
-  EXPECT_NE(windows_refusal([](Json& root) { root["vision_config"]["out_hidden_size"] = 16; }).error.find("out_hidden_size"),
+  EXPECT_NE(windows_refusal([](Json& root) {
+              root["text_config"]["rope_parameters"]["mrope_section"] = {2, 3, 2};
+            }).error.find("mrope_section"),
+            std::string::npos);
+  EXPECT_NE(windows_refusal([](Json& root) {
+              root["vision_config"]["hidden_act"] = "gelu";
+            }).error.find("hidden_act"),
+            std::string::npos);
+  EXPECT_NE(windows_refusal([](Json& root) {
+              root["vision_config"]["window_size"] = 16;
+            }).error.find("window_size"),
+            std::string::npos);
+  EXPECT_NE(windows_refusal([](Json& root) {
+              root["vision_config"]["out_hidden_size"] = 16;
+            }).error.find("out_hidden_size"),
             std::string::npos);
 }
 
@@ -109,7 +126,8 @@ TEST(Qwen25VLFamily, AnImageDoesNotDependOnThoseBesideIt) {
   const at::Tensor pixels = at::randn({60 + 8 + 60, model->description().vision.patch_width()});
   const at::Tensor together = model->encode_images({pixels, grids}).embeds_MH;
   const at::Tensor last = model->encode_images({pixels.slice(0, 68), {grids[2]}}).embeds_MH;
-  EXPECT_LT((together.slice(0, 17) - last).abs().max().item<double>(), 1e-5 * last.abs().max().item<double>());
+  EXPECT_LT((together.slice(0, 17) - last).abs().max().item<double>(),
+            1e-5 * last.abs().max().item<double>());
 }
 
 }  // namespace rematch

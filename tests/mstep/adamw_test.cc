@@ -17,15 +17,20 @@
 namespace rematch {
 namespace {
 
-Json golden(const char* key) { return read_json_file(test::source_path("tests/golden/mstep_adamw.json"))[key]; }
+Json golden(const char* key) {
+  return read_json_file(test::source_path("tests/golden/mstep_adamw.json"))[key];
+}
 
-at::Tensor tensor_of(const Json& values) { return at::tensor(values.get<std::vector<float>>(), at::kFloat); }
+at::Tensor tensor_of(const Json& values) {
+  return at::tensor(values.get<std::vector<float>>(), at::kFloat);
+}
 
 // The kernels are the same; a last bit may differ between instruction sets.
 void expect_equal(const at::Tensor& value, const Json& expected, double relative = 3e-7) {
   const at::Tensor reference = tensor_of(expected);
   const at::Tensor flat = value.detach().to(at::kFloat).flatten();
-  EXPECT_TRUE(at::allclose(flat, reference, relative, 1e-10)) << "largest difference " << (flat - reference).abs().max().item<double>();
+  EXPECT_TRUE(at::allclose(flat, reference, relative, 1e-10))
+      << "largest difference " << (flat - reference).abs().max().item<double>();
 }
 
 std::vector<ParameterGroup> groups_of(const Json& run) {
@@ -37,7 +42,10 @@ std::vector<ParameterGroup> groups_of(const Json& run) {
     group.learning_rate = run["rates"][i];
     group.weight_decay = run["decays"][i];
     group.names = {fmt::format("p{}", i)};
-    group.parameters = {tensor_of(run["start"][i]).reshape(run["shapes"][i].get<std::vector<int64_t>>()).to(dtype).requires_grad_()};
+    group.parameters = {tensor_of(run["start"][i])
+                            .reshape(run["shapes"][i].get<std::vector<int64_t>>())
+                            .to(dtype)
+                            .requires_grad_()};
   }
   return groups;
 }
@@ -48,7 +56,8 @@ void set_grads(const std::vector<ParameterGroup>& groups, const Json& grads) {
     if (grads[i].is_null()) {
       parameter.mutable_grad().reset();
     } else {
-      parameter.mutable_grad() = tensor_of(grads[i]).reshape(parameter.sizes()).to(parameter.scalar_type());
+      parameter.mutable_grad() =
+          tensor_of(grads[i]).reshape(parameter.sizes()).to(parameter.scalar_type());
     }
   }
 }
@@ -65,7 +74,8 @@ at::Tensor entry(const AdamW& optimizer, const std::string& name) {
 TEST(AdamW, EqualsTorchAfterOneStepAndAfterTwenty) {
   for (const Json& run : golden("adamw")) {
     SCOPED_TRACE(run["dtype"].get<std::string>());
-    AdamW optimizer(groups_of(run), {.beta1 = run["beta1"], .beta2 = run["beta2"], .epsilon = run["epsilon"]});
+    AdamW optimizer(groups_of(run),
+                    {.beta1 = run["beta1"], .beta2 = run["beta2"], .epsilon = run["epsilon"]});
     for (size_t s = 0; s < run["steps"].size(); ++s) {
       SCOPED_TRACE(s);
       const Json& step = run["steps"][s];
@@ -75,9 +85,11 @@ TEST(AdamW, EqualsTorchAfterOneStepAndAfterTwenty) {
         if (run["dtype"] == "bfloat16") {
           expect_equal(entry(optimizer, fmt::format("p{}.master", i)), step["masters"][i], 1e-6);
           // A master one bit off may round to the neighbouring bfloat16.
-          expect_equal(optimizer.groups()[i].parameters[0], step["parameters"][i], s == 0 ? 0.0 : 8e-3);
+          expect_equal(optimizer.groups()[i].parameters[0], step["parameters"][i],
+                       s == 0 ? 0.0 : 8e-3);
         } else {
-          expect_equal(optimizer.groups()[i].parameters[0], step["parameters"][i], s == 0 ? 3e-7 : 1e-6);
+          expect_equal(optimizer.groups()[i].parameters[0], step["parameters"][i],
+                       s == 0 ? 3e-7 : 1e-6);
         }
       }
     }
@@ -111,7 +123,8 @@ TEST(AdamW, ResumesFromItsStateBitForBit) {
     AdamW whole(groups_of(run), {}), first(groups_of(run), {}), second(groups_of(run), {});
     for (size_t s = 0; s < 8; ++s) {
       for (AdamW* optimizer : {&whole, s < 5 ? &first : &second}) {
-        set_grads(optimizer->groups(), run["steps"][s]["grads"]);  // step 4 leaves one parameter out: its own count must survive
+        // step 4 leaves one parameter out: its own count must survive
+        set_grads(optimizer->groups(), run["steps"][s]["grads"]);
         optimizer->step(1.0);
       }
       if (s == 4) {
@@ -124,7 +137,8 @@ TEST(AdamW, ResumesFromItsStateBitForBit) {
         second.load_state(saved, first.num_steps());
       }
     }
-    for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(whole.groups()[i].parameters[0], second.groups()[i].parameters[0]));
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(at::equal(whole.groups()[i].parameters[0], second.groups()[i].parameters[0]));
   }
 }
 
@@ -151,7 +165,8 @@ TEST(ClipGradNorm, EqualsTorch) {
     }
     const double norm = run["norm"];
     EXPECT_NEAR(clip_grad_norm({one, two}, run["max_norm"]), norm, 3e-7 * norm);
-    for (size_t i = 0; i < 3; ++i) expect_equal((i < 2 ? one : two).parameters[i < 2 ? i : 0].grad(), run["clipped"][i]);
+    for (size_t i = 0; i < 3; ++i)
+      expect_equal((i < 2 ? one : two).parameters[i < 2 ? i : 0].grad(), run["clipped"][i]);
   }
 }
 
@@ -168,7 +183,9 @@ TEST(ClipGradNorm, OnlyMeasuresWithoutALimitAndSkipsParametersWithoutGradient) {
 TEST(Float32Gradients, SumWhatBfloat16WouldRoundAway) {
   const at::Tensor parameter = at::ones({1}, at::kBFloat16).requires_grad_();
   Float32Gradients gradients({{"llm", 1, 0, {"p"}, {parameter}}});
-  const auto backward = [&](double scale) { torch::autograd::backward({(parameter * scale).sum()}, {}); };
+  const auto backward = [&](double scale) {
+    torch::autograd::backward({(parameter * scale).sum()}, {});
+  };
   backward(1.0);
   for (int i = 0; i < 256; ++i) backward(1.0 / 1024);
   EXPECT_FALSE(parameter.grad().defined());  // taken as soon as it was complete

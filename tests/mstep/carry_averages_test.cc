@@ -15,7 +15,8 @@ namespace {
 using testing::HasSubstr;
 using State = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Two parameters, "a" of three values and "b" of two, whose values and gradients follow from a number.
+/// Two parameters, "a" of three values and "b" of two, whose values and gradients follow from a
+/// number.
 struct Small {
   at::Tensor a, b;
   AdamW optimizer;
@@ -63,8 +64,11 @@ TEST(CarryAverages, LeaveTheMastersOfBfloat16Alone) {
   second.optimizer.carry_averages(theirs, 5);
   for (const auto& [name, tensor] : second.state()) {
     const State& from = name.ends_with(".master") ? before : theirs;
-    const auto same = std::find_if(from.begin(), from.end(), [&](const auto& item) { return item.first == name; });
-    EXPECT_TRUE(name.ends_with(".num_steps") || (same != from.end() && at::equal(tensor, same->second))) << name;
+    const auto same = std::find_if(from.begin(), from.end(),
+                                   [&](const auto& item) { return item.first == name; });
+    EXPECT_TRUE(name.ends_with(".num_steps") ||
+                (same != from.end() && at::equal(tensor, same->second)))
+        << name;
   }
 }
 
@@ -88,14 +92,20 @@ TEST(CarryAverages, SurviveACheckpointOfTheNewRun) {
 TEST(CarryAverages, NamesEveryParameterThatDoesNotFitAndChangesNothing) {
   Small first(at::kFloat), second(at::kFloat);
   first.step(0);
-  const State others = {{"a.exp_avg", at::ones({4})}, {"a.exp_avg_sq", at::ones({4})}, {"c.exp_avg", at::ones({1})}};
-  const UserError error = test::catch_user_error([&] { second.optimizer.carry_averages(others, 1); });
+  const State others = {
+      {"a.exp_avg", at::ones({4})}, {"a.exp_avg_sq", at::ones({4})}, {"c.exp_avg", at::ones({1})}};
+  const UserError error =
+      test::catch_user_error([&] { second.optimizer.carry_averages(others, 1); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  EXPECT_THAT(error.problems()[0].what, HasSubstr("2 of 2 trained parameters: a has another shape (4 values, not 3); b is not there"));
+  EXPECT_THAT(
+      error.problems()[0].what,
+      HasSubstr(
+          "2 of 2 trained parameters: a has another shape (4 values, not 3); b is not there"));
   EXPECT_EQ(error.problems()[0].where, "training.resume_optimizer_from");
   State more = first.state();
   more.emplace_back("c.exp_avg", at::ones({1}));
-  EXPECT_NO_THROW(second.optimizer.carry_averages(more, 1)) << "what is not trained here is left out";
+  EXPECT_NO_THROW(second.optimizer.carry_averages(more, 1))
+      << "what is not trained here is left out";
 }
 
 }  // namespace rematch

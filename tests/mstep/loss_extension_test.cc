@@ -1,4 +1,5 @@
-// What a new loss takes: the source beside this test and its line in CMake. Everything here names it by text only.
+// What a new loss takes: the source beside this test and its line in CMake. Everything here names
+// it by text only.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +32,8 @@ using test::random_tensor;
 
 LossOptions options_of(std::map<std::string, double> settings) {
   LossOptions options{.settings = std::move(settings)};
-  for (int bin = 0; bin < kNumBins; ++bin) options.coord_token_ids[static_cast<size_t>(bin)] = bin + 10;
+  for (int bin = 0; bin < kNumBins; ++bin)
+    options.coord_token_ids[static_cast<size_t>(bin)] = bin + 10;
   return options;
 }
 
@@ -62,12 +64,14 @@ Step step_with(std::map<std::string, double> settings) {
   const RowModel model{.hidden_TH =
                            [&](const PackedRow& row) {
                              std::vector<int64_t> ids;
-                             for (const auto& one : row.segments) ids.insert(ids.end(), one->token_ids.begin(), one->token_ids.end());
+                             for (const auto& one : row.segments)
+                               ids.insert(ids.end(), one->token_ids.begin(), one->token_ids.end());
                              return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
                            },
                        .head = test::product_with(head_VH)};
-  MStep mstep(model, {{"llm", 0.01, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}}, {.beta1 = 0.0},
-              Schedule({.type = ScheduleType::kConstant}), {.loss = options_of(std::move(settings)), .max_grad_norm = 0});
+  MStep mstep(model, {{"llm", 0.01, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}},
+              {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}),
+              {.loss = options_of(std::move(settings)), .max_grad_norm = 0});
   MetricsBag metrics;
   mstep.run(window_with_toys(), metrics);
   Step step;
@@ -86,18 +90,23 @@ TEST(LossExtension, ATermIsPartOfATrainingStepByTheNameOfItsWeight) {
   EXPECT_GT(with.logged.at("loss/toy"), 0);
   EXPECT_GT(with.logged.at("loss/toy_prefix"), 0);
   EXPECT_GT(with.logged.at("loss/toy_tail"), 0);
-  EXPECT_NEAR(with.logged.at("loss/toy"), (with.logged.at("loss/toy_prefix") + with.logged.at("loss/toy_tail")) / 2, 1e-12);
-  EXPECT_NEAR(with.logged.at("loss"), without.logged.at("loss") + with.logged.at("loss/toy"), 1e-12);
-  for (const char* name : {"loss/ce", "loss/coord"}) EXPECT_EQ(with.logged.at(name), without.logged.at(name)) << name;
+  EXPECT_NEAR(with.logged.at("loss/toy"),
+              (with.logged.at("loss/toy_prefix") + with.logged.at("loss/toy_tail")) / 2, 1e-12);
+  EXPECT_NEAR(with.logged.at("loss"), without.logged.at("loss") + with.logged.at("loss/toy"),
+              1e-12);
+  for (const char* name : {"loss/ce", "loss/coord"})
+    EXPECT_EQ(with.logged.at(name), without.logged.at(name)) << name;
 }
 
 TEST(LossExtension, ItsGradientArrivesScaledByWeightAndCount) {
-  const at::Tensor without = step_with({}).head_gradient_VH, with = step_with({{"toy_weight", 0.5}}).head_gradient_VH;
+  const at::Tensor without = step_with({}).head_gradient_VH,
+                   with = step_with({{"toy_weight", 0.5}}).head_gradient_VH;
   const at::Tensor head_VH = random_tensor({kVocab, kHidden}, 2);
   // The tokens before positions 4 and 2 are 6 and 4; both segments are alike.
   for (const auto& [target, token] : {std::pair<int64_t, int64_t>{1020, 6}, {1021, 4}}) {
     const at::Tensor hidden_H = random_tensor({kVocab, kHidden}, 1)[token];
-    const at::Tensor wanted_H = at::sigmoid(at::dot(hidden_H, head_VH[target])) * hidden_H * (0.5 * 2 / 4);
+    const at::Tensor wanted_H =
+        at::sigmoid(at::dot(hidden_H, head_VH[target])) * hidden_H * (0.5 * 2 / 4);
     EXPECT_TRUE(at::allclose(with[target] - without[target], wanted_H, 1e-4, 1e-6)) << target;
   }
   EXPECT_TRUE(at::equal(with[7], without[7]));
@@ -111,20 +120,27 @@ TEST(LossExtension, FurtherSettingsAreReadByName) {
 
 TEST(LossExtension, ItsSettingsAreKeysOfTheConfiguration) {
   add_loss_keys();
-  const Settings settings = test::load_text("custom:\n  loss:\n    toy_weight: 0.5\n    toy_margin: 3\n").settings;
+  const Settings settings =
+      test::load_text("custom:\n  loss:\n    toy_weight: 0.5\n    toy_margin: 3\n").settings;
   const LossOptions options = loss_options(settings, options_of({}).coord_token_ids);
-  const Step by_name = step_with({{"toy_weight", 0.5}, {"toy_margin", 3}}), configured = step_with(options.settings);
-  for (const char* name : {"loss", "loss/toy"}) EXPECT_EQ(configured.logged.at(name), by_name.logged.at(name)) << name;
+  const Step by_name = step_with({{"toy_weight", 0.5}, {"toy_margin", 3}}),
+             configured = step_with(options.settings);
+  for (const char* name : {"loss", "loss/toy"})
+    EXPECT_EQ(configured.logged.at(name), by_name.logged.at(name)) << name;
   EXPECT_EQ(loss_options(test::load_text("").settings, {}).settings.at("toy_weight"), 0.0);
   EXPECT_EQ(test::problems_of("custom:\n  loss:\n    toy_weight: -1\n").size(), 1u);
-  EXPECT_NE(test::problems_of("custom:\n  loss:\n    toy_wieght: 1\n")[0].fix.find("toy_weight"), std::string::npos);
+  EXPECT_NE(test::problems_of("custom:\n  loss:\n    toy_wieght: 1\n")[0].fix.find("toy_weight"),
+            std::string::npos);
 }
 
 TEST(LossExtension, TeacherForcedEvaluationCountsItToo) {
   const at::Tensor head_VH = random_tensor({kVocab, kHidden}, 2);
-  const RowModel model{.hidden_TH = [&](const PackedRow& row) { return random_tensor({row.total_len(), kHidden}, 3); },
-                       .head = test::product_with(head_VH)};
-  const RowLoss loss = teacher_forced_loss(model, window_with_toys().rows[0], options_of({{"toy_weight", 2}}));
+  const RowModel model{
+      .hidden_TH =
+          [&](const PackedRow& row) { return random_tensor({row.total_len(), kHidden}, 3); },
+      .head = test::product_with(head_VH)};
+  const RowLoss loss =
+      teacher_forced_loss(model, window_with_toys().rows[0], options_of({{"toy_weight", 2}}));
   EXPECT_EQ(loss.by_kind.of("toy").count, 4);
   EXPECT_NEAR(loss.by_kind.of("toy").sum, 2 * loss.details.of("toy_push").sum, 1e-9);
 }
@@ -134,7 +150,8 @@ TEST(LossExtension, ItsTargetsPassTheChecksAndGoThroughACheckpoint) {
   EXPECT_NO_THROW(check_supervision(*segment));
   SegmentWriter writer;
   writer.number_of(segment);
-  const auto read = read_segments(writer.descriptions(), writer.tensors(), kVocab, {.path = "state.json", .error = "", .fix = ""});
+  const auto read = read_segments(writer.descriptions(), writer.tensors(), kVocab,
+                                  {.path = "state.json", .error = "", .fix = ""});
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0]->slots, segment->slots);
   EXPECT_EQ(read[0]->labels, segment->labels);
@@ -159,7 +176,8 @@ TEST(LossExtension, TheLossStageTakesItsSlotsAndSettings) {
 
 TEST(LossExtension, NoFileOfTheProgramKnowsIt) {
   int num_files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_path("src"))) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(test::source_path("src"))) {
     if (!entry.is_regular_file()) continue;
     ++num_files;
     EXPECT_EQ(read_file(entry.path().string()).find("toy_"), std::string::npos) << entry.path();

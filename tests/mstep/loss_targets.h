@@ -8,18 +8,26 @@
 namespace rematch::test {
 
 /// Targets of cross-entropy.
-inline std::pair<const std::string, KindTargets> labels(std::vector<int64_t> positions, std::vector<int64_t> values) {
-  return {kLabels, {.positions = std::move(positions), .values = std::move(values), .is_prefix = {}}};
+inline std::pair<const std::string, KindTargets> labels(std::vector<int64_t> positions,
+                                                        std::vector<int64_t> values) {
+  return {kLabels,
+          {.positions = std::move(positions), .values = std::move(values), .is_prefix = {}}};
 }
 
 /// Targets of the coordinate losses.
-inline std::pair<const std::string, KindTargets> coord_slots(std::vector<int64_t> positions, std::vector<int64_t> bins,
+inline std::pair<const std::string, KindTargets> coord_slots(std::vector<int64_t> positions,
+                                                             std::vector<int64_t> bins,
                                                              std::vector<bool> is_prefix) {
-  return {kCoordSlots, {.positions = std::move(positions), .values = std::move(bins), .is_prefix = std::move(is_prefix)}};
+  return {kCoordSlots,
+          {.positions = std::move(positions),
+           .values = std::move(bins),
+           .is_prefix = std::move(is_prefix)}};
 }
 
 /// A head that is the product with a matrix.
-inline Head product_with(const at::Tensor& weight_VH) { return Head::of({.weight = weight_VH, .bias = {}}); }
+inline Head product_with(const at::Tensor& weight_VH) {
+  return Head::of({.weight = weight_VH, .bias = {}});
+}
 
 /// A head that hands the hidden states through as logits.
 inline Head identity() {

@@ -63,7 +63,8 @@ std::vector<GoldenCase> golden_cases() {
 }
 
 // Means of a row over a head that hands the logits through.
-RowLoss golden_loss(const GoldenCase& golden, const at::Tensor& logits_TV, const LossOptions& options) {
+RowLoss golden_loss(const GoldenCase& golden, const at::Tensor& logits_TV,
+                    const LossOptions& options) {
   const LossScale scale{{kLabels, 1.0 / golden.expect["ce_count"].get<double>()},
                         {kCoordSlots, 1.0 / golden.expect["coord_count"].get<double>()}};
   return row_loss(logits_TV, golden.supervision, test::identity(), options, scale);
@@ -88,20 +89,23 @@ TEST(RowLossGolden, EqualsTheDoublePrecisionReference) {
     }
     expect("loss", loss.total.item<double>());
     const double coord = loss.by_kind.of("coord").sum;
-    EXPECT_NEAR(loss.details.of("coord_prefix").sum + loss.details.of("coord_tail").sum, coord, 1e-9 * std::abs(coord));
+    EXPECT_NEAR(loss.details.of("coord_prefix").sum + loss.details.of("coord_tail").sum, coord,
+                1e-9 * std::abs(coord));
   }
 }
 
 TEST(RowLossGolden, GivesTheReferenceGradientAlsoThroughSanitisedLogits) {
   for (GoldenCase& golden : golden_cases()) {
     SCOPED_TRACE(golden.name);
-    for (const int64_t chunk_positions : {1024, 1, 3}) {  // one chunk keeps its gradient, several compute their logits again
+    // one chunk keeps its gradient, several compute their logits again
+    for (const int64_t chunk_positions : {1024, 1, 3}) {
       LossOptions options = golden.options;
       options.chunk_positions = chunk_positions;
       at::Tensor logits_TV = golden.logits_TV.clone().requires_grad_();
       torch::autograd::backward({golden_loss(golden, logits_TV, options).total}, {});
       const double error = (logits_TV.grad() - golden.grad_TV).abs().max().item<double>();
-      EXPECT_LE(error, 2e-6 * std::max(1.0, golden.grad_TV.abs().max().item<double>())) << "chunks of " << chunk_positions;
+      EXPECT_LE(error, 2e-6 * std::max(1.0, golden.grad_TV.abs().max().item<double>()))
+          << "chunks of " << chunk_positions;
     }
   }
 }

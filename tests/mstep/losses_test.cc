@@ -20,12 +20,15 @@ constexpr int64_t kVocab = 1040;
 
 LossOptions options_with_ids() {
   LossOptions options;
-  for (int i = 0; i < kNumBins; ++i) options.coord_token_ids[static_cast<size_t>(i)] = kVocab - 1 - i;  // not ordered as the vocabulary
+  // not ordered as the vocabulary
+  for (int i = 0; i < kNumBins; ++i)
+    options.coord_token_ids[static_cast<size_t>(i)] = kVocab - 1 - i;
   return options;
 }
 
 RowSupervision mixed_supervision() {
-  return {{test::labels({1, 4, 6}, {7, 3, 0}), test::coord_slots({2, 3, 5}, {0, 999, 421}, {true, false, false})}};
+  return {{test::labels({1, 4, 6}, {7, 3, 0}),
+           test::coord_slots({2, 3, 5}, {0, 999, 421}, {true, false, false})}};
 }
 
 Segment segment_of(std::vector<int> labels, std::vector<Slot> slots) {
@@ -41,11 +44,14 @@ Segment segment_of(std::vector<int> labels, std::vector<Slot> slots) {
 // spec: pack-07 select-15
 TEST(RowSupervision, MovesPositionsBehindTheSegmentsBefore) {
   PackedRow row;
-  row.segments.push_back(std::make_shared<Segment>(segment_of({-100, 5, -100}, {{2, 40, SlotSource::kPrefix}})));
-  row.segments.push_back(std::make_shared<Segment>(segment_of({-100, -100, 6, 7}, {{1, 999, SlotSource::kAppend}})));
+  row.segments.push_back(
+      std::make_shared<Segment>(segment_of({-100, 5, -100}, {{2, 40, SlotSource::kPrefix}})));
+  row.segments.push_back(
+      std::make_shared<Segment>(segment_of({-100, -100, 6, 7}, {{1, 999, SlotSource::kAppend}})));
   const RowSupervision supervision = RowSupervision::from(row);
   ASSERT_EQ(supervision.by_kind.size(), 2u);
-  const KindTargets &ce = supervision.by_kind.at(kLabels), &coord = supervision.by_kind.at(kCoordSlots);
+  const KindTargets &ce = supervision.by_kind.at(kLabels),
+                    &coord = supervision.by_kind.at(kCoordSlots);
   EXPECT_EQ(ce.positions, (std::vector<int64_t>{1, 5, 6}));
   EXPECT_EQ(ce.values, (std::vector<int64_t>{5, 6, 7}));
   EXPECT_EQ(coord.positions, (std::vector<int64_t>{2, 4}));
@@ -56,7 +62,8 @@ TEST(RowSupervision, MovesPositionsBehindTheSegmentsBefore) {
 TEST(RowSupervision, RefusesALabelWithoutAPositionBefore) {
   PackedRow row;
   row.segments.push_back(std::make_shared<Segment>(segment_of({-100, 5}, {})));
-  row.segments.push_back(std::make_shared<Segment>(segment_of({5, 5}, {})));  // its logits would be those of the segment before
+  // its logits would be those of the segment before
+  row.segments.push_back(std::make_shared<Segment>(segment_of({5, 5}, {})));
   EXPECT_THROW(RowSupervision::from(row), InternalError);
 }
 
@@ -67,7 +74,8 @@ TEST(CoordTargets, AreCutAtTheEdgesWithoutWrapping) {
   EXPECT_EQ(targets_KB.scalar_type(), at::kDouble);
   EXPECT_TRUE(at::allclose(targets_KB.sum(1), at::ones({3}, at::kDouble), 0, 1e-12));
   EXPECT_LT(targets_KB[0][999].item<double>(), 1e-300);
-  EXPECT_NEAR(targets_KB[0][0].item<double>() / targets_KB[1][500].item<double>(), 2.0 / (1.0 + targets_KB[1][500].item<double>()), 1e-9);
+  EXPECT_NEAR(targets_KB[0][0].item<double>() / targets_KB[1][500].item<double>(),
+              2.0 / (1.0 + targets_KB[1][500].item<double>()), 1e-9);
   EXPECT_TRUE(at::equal(targets_KB[0].flip({0}), targets_KB[2]));
 }
 
@@ -81,7 +89,8 @@ TEST(CoordTargets, AreZeroBeyondTheTruncation) {
 }
 
 TEST(RowLoss, WithoutSupervisionIsZeroAndMayBeDifferentiated) {
-  at::Tensor hidden_TH = at::full({4, kVocab}, std::numeric_limits<float>::quiet_NaN()).requires_grad_();
+  at::Tensor hidden_TH =
+      at::full({4, kVocab}, std::numeric_limits<float>::quiet_NaN()).requires_grad_();
   const RowLoss loss = row_loss(hidden_TH, {}, test::identity(), options_with_ids(), {});
   EXPECT_EQ(loss.total.item<float>(), 0.0f);
   EXPECT_TRUE(loss.by_kind.empty());
@@ -91,10 +100,12 @@ TEST(RowLoss, WithoutSupervisionIsZeroAndMayBeDifferentiated) {
 
 TEST(RowLoss, KeepsANaNOfCrossEntropyAndSanitisesThatOfASlot) {
   const at::Tensor nan_TV = at::full({3, kVocab}, std::numeric_limits<float>::quiet_NaN());
-  const RowLoss ce = row_loss(nan_TV, {{test::labels({1}, {2})}}, test::identity(), options_with_ids(), {});
+  const RowLoss ce =
+      row_loss(nan_TV, {{test::labels({1}, {2})}}, test::identity(), options_with_ids(), {});
   EXPECT_TRUE(std::isnan(ce.by_kind.of("ce").sum));
   EXPECT_TRUE(ce.total.isnan().item<bool>());
-  const RowLoss slot = row_loss(nan_TV, {{test::coord_slots({1}, {2}, {true})}}, test::identity(), options_with_ids(), {});
+  const RowLoss slot = row_loss(nan_TV, {{test::coord_slots({1}, {2}, {true})}}, test::identity(),
+                                options_with_ids(), {});
   EXPECT_NEAR(slot.details.of("soft_ce").sum, std::log(1000.0), 1e-9);
   EXPECT_NEAR(slot.details.of("gate").sum, std::log(kVocab / 1000.0), 1e-7);
   EXPECT_EQ(slot.details.of("coord_tail").sum, 0.0);
@@ -105,7 +116,10 @@ TEST(RowLoss, ReadsTheLogitsOneBeforeTheToken) {
   at::Tensor logits_TV = at::zeros({4, kVocab});
   logits_TV[2][9] = 30.0f;
   const auto loss_at = [&](int64_t position) {
-    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(), options_with_ids(), {}).by_kind.of("ce").sum;
+    return row_loss(logits_TV, {{test::labels({position}, {9})}}, test::identity(),
+                    options_with_ids(), {})
+        .by_kind.of("ce")
+        .sum;
   };
   EXPECT_LT(loss_at(3), 1e-6);
   EXPECT_GT(loss_at(2), 1.0);
@@ -115,7 +129,8 @@ TEST(RowLoss, CountsArgmaxHits) {
   at::Tensor logits_TV = at::zeros({4, kVocab});
   logits_TV[0][9] = 1.0f;
   logits_TV[1][8] = 1.0f;
-  const RowSupervision supervision{{test::labels({1, 2, 3}, {9, 9, 0})}};  // the last row is a tie: the first id wins
+  // the last row is a tie: the first id wins
+  const RowSupervision supervision{{test::labels({1, 2, 3}, {9, 9, 0})}};
   const RowLoss loss = row_loss(logits_TV, supervision, test::identity(), options_with_ids(), {});
   EXPECT_EQ(loss.details.of(kCorrectTokens).sum, 2);
 }
@@ -138,9 +153,10 @@ TEST(RowLoss, DoesNotDependOnTheChunksAndTrainsAHeadOnFrozenHiddenStates) {
     LossOptions options = options_with_ids();
     options.chunk_positions = chunk_positions;
     const at::Tensor leaf_TH = hidden_TH.clone().requires_grad_(hidden_needs_grad);
-    const RowLoss loss =
-        row_loss(leaf_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabels, 0.3}, {kCoordSlots, 0.2}});
-    EXPECT_NEAR(loss.total.item<double>(), 0.3 * loss.by_kind.of("ce").sum + 0.2 * loss.by_kind.of("coord").sum, 1e-5);
+    const RowLoss loss = row_loss(leaf_TH, mixed_supervision(), test::product_with(weight_VH),
+                                  options, {{kLabels, 0.3}, {kCoordSlots, 0.2}});
+    EXPECT_NEAR(loss.total.item<double>(),
+                0.3 * loss.by_kind.of("ce").sum + 0.2 * loss.by_kind.of("coord").sum, 1e-5);
     torch::autograd::backward({loss.total}, {});
     return weight_VH.grad();
   };
@@ -156,7 +172,8 @@ TEST(RowLoss, GradientEqualsFiniteDifferences) {
   LossOptions options = options_with_ids();
   options.settings = {{"temperature_coord", 1.3}, {"target_sigma", 20.0}, {"w1_weight", 3.0}};
   const auto loss_of = [&](const at::Tensor& h_TH) {
-    return row_loss(h_TH, mixed_supervision(), test::product_with(weight_VH), options, {{kLabels, 0.5}, {kCoordSlots, 0.25}});
+    return row_loss(h_TH, mixed_supervision(), test::product_with(weight_VH), options,
+                    {{kLabels, 0.5}, {kCoordSlots, 0.25}});
   };
   const auto value_of = [&](const at::Tensor& h_TH) {  // the sums are float64, the scalar is not
     const RowLoss loss = loss_of(h_TH);
@@ -169,17 +186,22 @@ TEST(RowLoss, GradientEqualsFiniteDifferences) {
     at::Tensor up = hidden_TH.clone(), down = hidden_TH.clone();
     up.view(-1)[i] += h;
     down.view(-1)[i] -= h;
-    EXPECT_NEAR(hidden_TH.grad().view(-1)[i].item<double>(), (value_of(up) - value_of(down)) / (2 * h), 1e-3) << i;
+    EXPECT_NEAR(hidden_TH.grad().view(-1)[i].item<double>(),
+                (value_of(up) - value_of(down)) / (2 * h), 1e-3)
+        << i;
   }
 }
 
 TEST(RowLoss, ComputesInFloat32WhateverTheModelsType) {
   const at::Tensor hidden_TH = random_tensor({8, kVocab}, 6).to(at::kBFloat16);
   at::Tensor leaf_TH = hidden_TH.clone().requires_grad_();
-  const RowLoss half = row_loss(leaf_TH, mixed_supervision(), test::identity(), options_with_ids(), {});
-  const RowLoss single = row_loss(hidden_TH.to(at::kFloat), mixed_supervision(), test::identity(), options_with_ids(), {});
+  const RowLoss half =
+      row_loss(leaf_TH, mixed_supervision(), test::identity(), options_with_ids(), {});
+  const RowLoss single = row_loss(hidden_TH.to(at::kFloat), mixed_supervision(), test::identity(),
+                                  options_with_ids(), {});
   EXPECT_EQ(half.total.scalar_type(), at::kFloat);
-  for (const char* kind : {"ce", "coord"}) EXPECT_EQ(half.by_kind.of(kind).sum, single.by_kind.of(kind).sum) << kind;
+  for (const char* kind : {"ce", "coord"})
+    EXPECT_EQ(half.by_kind.of(kind).sum, single.by_kind.of(kind).sum) << kind;
   torch::autograd::backward({half.total}, {});
   EXPECT_EQ(leaf_TH.grad().scalar_type(), at::kBFloat16);
 }
@@ -187,7 +209,9 @@ TEST(RowLoss, ComputesInFloat32WhateverTheModelsType) {
 TEST(RowLoss, RefusesPositionsOutsideTheRow) {
   const at::Tensor hidden_TH = at::zeros({3, kVocab});
   for (const int64_t position : {0, 3}) {
-    EXPECT_THROW(row_loss(hidden_TH, {{test::labels({position}, {1})}}, test::identity(), options_with_ids(), {}), InternalError);
+    EXPECT_THROW(row_loss(hidden_TH, {{test::labels({position}, {1})}}, test::identity(),
+                          options_with_ids(), {}),
+                 InternalError);
   }
 }
 

@@ -31,7 +31,8 @@ struct Toy {
                 [this](const PackedRow& row) {
                   ++num_forwards;
                   std::vector<int64_t> ids;
-                  for (const auto& segment : row.segments) ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
+                  for (const auto& segment : row.segments)
+                    ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
                   return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
                 },
             .head = test::product_with(head_VH)};
@@ -74,8 +75,8 @@ double metric(const MetricsBag& bag, const char* name) {
 }
 
 // Gradient of a step: Adam's first moment after one update is (1 − beta1) times it.
-std::vector<at::Tensor> gradients(const Window& window, const MStep::Options& options, MetricsBag& metrics,
-                                  at::ScalarType dtype = at::kFloat) {
+std::vector<at::Tensor> gradients(const Window& window, const MStep::Options& options,
+                                  MetricsBag& metrics, at::ScalarType dtype = at::kFloat) {
   Toy toy(dtype);
   MStep step(toy.model(), toy.groups(), {.beta1 = 0.0}, constant(), options);
   step.run(window, metrics);
@@ -88,7 +89,8 @@ std::vector<at::Tensor> gradients(const Window& window, const MStep::Options& op
 
 double relative_difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   double worst = 0;
-  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, (a[i] - b[i]).norm().item<double>() / b[i].norm().item<double>());
+  for (size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, (a[i] - b[i]).norm().item<double>() / b[i].norm().item<double>());
   return worst;
 }
 
@@ -98,15 +100,19 @@ TEST(MStep, TheGradientOfAWindowDoesNotDependOnItsSplitIntoRows) {
   MetricsBag one_bag, other_bag;
   const auto one = gradients(window_of({{0, 1, 2, 3}}), step_options(), one_bag);
   ASSERT_EQ(one.size(), 2u);
-  for (const auto& rows : std::vector<std::vector<std::vector<int64_t>>>{{{0}, {1}, {2}, {3}}, {{0, 1}, {2, 3}}, {{3}, {0, 2, 1}}}) {
+  for (const auto& rows : std::vector<std::vector<std::vector<int64_t>>>{
+           {{0}, {1}, {2}, {3}}, {{0, 1}, {2, 3}}, {{3}, {0, 2, 1}}}) {
     MetricsBag bag;
     EXPECT_LE(relative_difference(gradients(window_of(rows), step_options(), bag), one), 1e-6);
-    for (const char* name : {"loss", "loss/ce", "loss/coord", "loss/coord_prefix", "loss/coord_tail", "grad_norm"}) {
+    for (const char* name :
+         {"loss", "loss/ce", "loss/coord", "loss/coord_prefix", "loss/coord_tail", "grad_norm"}) {
       EXPECT_NEAR(metric(bag, name), metric(one_bag, name), 1e-6 * metric(one_bag, name)) << name;
     }
   }
   // Only the sum is the same: a window with another sample is not.
-  EXPECT_GT(relative_difference(gradients(window_of({{0, 1, 2, 4}}), step_options(), other_bag), one), 1e-3);
+  EXPECT_GT(
+      relative_difference(gradients(window_of({{0, 1, 2, 4}}), step_options(), other_bag), one),
+      1e-3);
 }
 
 TEST(MStep, RowNormalisationAveragesTheMeansOfTheRows) {
@@ -117,17 +123,24 @@ TEST(MStep, RowNormalisationAveragesTheMeansOfTheRows) {
   const auto gradient_first = gradients(window_of({{0}}), options, first);
   const auto gradient_second = gradients(window_of({{2, 3}}), options, second);
   for (const char* name : {"loss", "loss/ce", "loss/coord"}) {
-    EXPECT_NEAR(metric(both, name), (metric(first, name) + metric(second, name)) / 2, 1e-6 * metric(both, name)) << name;
+    EXPECT_NEAR(metric(both, name), (metric(first, name) + metric(second, name)) / 2,
+                1e-6 * metric(both, name))
+        << name;
   }
   std::vector<at::Tensor> mean;
-  for (size_t i = 0; i < gradient.size(); ++i) mean.push_back((gradient_first[i] + gradient_second[i]) / 2);
+  for (size_t i = 0; i < gradient.size(); ++i)
+    mean.push_back((gradient_first[i] + gradient_second[i]) / 2);
   EXPECT_LE(relative_difference(gradient, mean), 1e-6);
-  EXPECT_GT(relative_difference(gradient, gradients(window_of({{0}, {2, 3}}), step_options(), first)), 1e-3);  // window weighs tokens
+  // window weighs tokens
+  EXPECT_GT(
+      relative_difference(gradient, gradients(window_of({{0}, {2, 3}}), step_options(), first)),
+      1e-3);
 }
 
 TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
-  const std::vector<RowSupervision> rows = {{{test::labels({1, 2}, {1, 1})}},
-                                            {{test::labels({1, 2, 3}, {1, 1, 1}), test::coord_slots({4}, {0}, {true})}}};
+  const std::vector<RowSupervision> rows = {
+      {{test::labels({1, 2}, {1, 1})}},
+      {{test::labels({1, 2, 3}, {1, 1, 1}), test::coord_slots({4}, {0}, {true})}}};
   const auto by_window = loss_scales(rows, LossNormalization::kWindow);
   EXPECT_DOUBLE_EQ(by_window[0].at("ce"), 1.0 / 5);
   EXPECT_DOUBLE_EQ(by_window[1].at("ce"), 1.0 / 5);
@@ -137,7 +150,8 @@ TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
   EXPECT_DOUBLE_EQ(by_row[1].at("ce"), 1.0 / 6);
   EXPECT_EQ(by_row[0].at("coord"), 0.0);
   EXPECT_DOUBLE_EQ(by_row[1].at("coord"), 1.0 / 2);
-  const std::vector<LossScale> of_nothing = loss_scales({RowSupervision{}}, LossNormalization::kWindow);
+  const std::vector<LossScale> of_nothing =
+      loss_scales({RowSupervision{}}, LossNormalization::kWindow);
   for (const auto& [kind, scale] : of_nothing.at(0)) EXPECT_EQ(scale, 0.0) << kind;
 }
 
@@ -164,7 +178,8 @@ TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {
 
 TEST(MStep, LossIsTheSumOfItsTermsAndFallsWhenAWindowIsUsedAgain) {
   Toy toy;
-  MStep step(toy.model(), toy.groups(0.05), {}, Schedule({.type = ScheduleType::kLinear}, 0.01, 100), step_options());
+  MStep step(toy.model(), toy.groups(0.05), {},
+             Schedule({.type = ScheduleType::kLinear}, 0.01, 100), step_options());
   const Window window = window_of({{1, 2}, {3}});
   double first = 0, last = 0;
   for (int i = 0; i < 20; ++i) {
@@ -175,7 +190,8 @@ TEST(MStep, LossIsTheSumOfItsTermsAndFallsWhenAWindowIsUsedAgain) {
     EXPECT_NEAR(last, metric(metrics, "loss/ce") + metric(metrics, "loss/coord"), 1e-12);
     EXPECT_NEAR(metric(metrics, "learning_rate"), 0.01 * (100 - i) / 100, 1e-15);
     EXPECT_EQ(metrics.values("time/forward_s").size(), 2u);
-    EXPECT_EQ(metrics.values("time/backward_s").size(), 3u);  // two rows, and the wait for their sums
+    // two rows, and the wait for their sums
+    EXPECT_EQ(metrics.values("time/backward_s").size(), 3u);
     EXPECT_EQ(metrics.values("time/optimizer_s").size(), 1u);
   }
   EXPECT_EQ(step.num_steps(), 20);
@@ -189,7 +205,8 @@ TEST(MStep, ClipsTheGradientOnceOverAllParameters) {
   const auto free = gradients(window_of({{0, 1}}), options, free_bag);
   options.max_grad_norm = metric(free_bag, "grad_norm") / 4;
   auto clipped = gradients(window_of({{0, 1}}), options, clipped_bag);
-  EXPECT_EQ(metric(clipped_bag, "grad_norm"), metric(free_bag, "grad_norm"));  // the norm before clipping
+  // the norm before clipping
+  EXPECT_EQ(metric(clipped_bag, "grad_norm"), metric(free_bag, "grad_norm"));
   for (at::Tensor& gradient : clipped) gradient = gradient * 4;
   EXPECT_LE(relative_difference(clipped, free), 1e-5);
 }
@@ -199,7 +216,8 @@ TEST(MStep, AFrozenParameterHasNoGradientAndStaysAsItIs) {
   toy.embedding_VH.set_requires_grad(false);
   const at::Tensor before = toy.embedding_VH.clone();
   const at::Tensor head_before = toy.head_VH.detach().clone();
-  MStep step(toy.model(), {{"llm", 0.01, 0.0, {"head"}, {toy.head_VH}}}, {}, constant(), step_options());
+  MStep step(toy.model(), {{"llm", 0.01, 0.0, {"head"}, {toy.head_VH}}}, {}, constant(),
+             step_options());
   MetricsBag metrics;
   step.run(window_of({{0}, {1}}), metrics);
   EXPECT_FALSE(toy.embedding_VH.grad().defined());
@@ -247,14 +265,19 @@ TEST(MStep, Bfloat16GradientsOfManyRowsAreSummedInFloat32) {
   std::vector<std::vector<int64_t>> split(64, std::vector<int64_t>{1});
   MetricsBag once_bag, split_bag;
   const auto once = gradients(window_of({{1}}), step_options(), once_bag, at::kBFloat16);
-  // 64 equal rows: each share is the same bfloat16 number, and so is their mean when nothing is rounded on the way.
-  EXPECT_LE(relative_difference(gradients(window_of(split), step_options(), split_bag, at::kBFloat16), once), 1e-5);
+  // 64 equal rows: each share is the same bfloat16 number, and so is their mean when nothing is
+  // rounded on the way.
+  EXPECT_LE(relative_difference(
+                gradients(window_of(split), step_options(), split_bag, at::kBFloat16), once),
+            1e-5);
 }
 
 TEST(MStep, TwoRunsGiveTheSameBits) {
   MetricsBag a, b;
   const Window window = window_of({{0, 1}, {2}, {3}});
-  EXPECT_EQ(relative_difference(gradients(window, step_options(), a), gradients(window, step_options(), b)), 0.0);
+  EXPECT_EQ(relative_difference(gradients(window, step_options(), a),
+                                gradients(window, step_options(), b)),
+            0.0);
   EXPECT_EQ(metric(a, "loss"), metric(b, "loss"));
 }
 

@@ -24,15 +24,22 @@ struct PackedStep {
 PackedStep step_of(const Rows& rows, LossNormalization normalization) {
   const auto model = Model::load(test::source_path("tests/golden/model/tiny_tied"), {});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const NamedParameter& parameter : model->parameters()) parameters.emplace_back(parameter.name, parameter.tensor);
+  for (const NamedParameter& parameter : model->parameters())
+    parameters.emplace_back(parameter.name, parameter.tensor);
   MStep::Options options;
   options.normalization = normalization;
   options.max_grad_norm = 0;
-  for (size_t bin = 0; bin < 1000; ++bin) options.loss.coord_token_ids[bin] = test::kFirstCoord + static_cast<int>(bin);
-  const RowModel row_model{.hidden_TH = [&](const PackedRow& row) { return forward_row(*model, make_row(row, test::noise_pixels)); },
+  for (size_t bin = 0; bin < 1000; ++bin)
+    options.loss.coord_token_ids[bin] = test::kFirstCoord + static_cast<int>(bin);
+  const RowModel row_model{.hidden_TH =
+                               [&](const PackedRow& row) {
+                                 return forward_row(*model, make_row(row, test::noise_pixels));
+                               },
                            .head = Head::of(model->head())};
-  MStep step(row_model, make_groups(parameters, model->description().part_of, {.learning_rate = 0, .weight_decay = 0}), {.beta1 = 0.0},
-             Schedule({.type = ScheduleType::kConstant}), options);
+  MStep step(row_model,
+             make_groups(parameters, model->description().part_of,
+                         {.learning_rate = 0, .weight_decay = 0}),
+             {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}), options);
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);
   const auto value = [&](const char* name) { return metrics.values(name).at(0); };
@@ -50,7 +57,8 @@ void expect_same(const PackedStep& found, const PackedStep& wanted, double toler
   EXPECT_NEAR(found.coord, wanted.coord, tolerance * wanted.coord);
   ASSERT_EQ(found.gradients.size(), wanted.gradients.size());
   double norm = 0, difference = 0;
-  for (const auto& [name, gradient] : wanted.gradients) norm += std::pow(gradient.norm().item<double>(), 2);
+  for (const auto& [name, gradient] : wanted.gradients)
+    norm += std::pow(gradient.norm().item<double>(), 2);
   norm = std::sqrt(norm);
   ASSERT_GT(norm, 1e-3);
   for (const auto& [name, gradient] : wanted.gradients) {
@@ -65,7 +73,8 @@ PackedRow row_of(uint64_t seed, const std::vector<int64_t>& sample_ids) {
   PackedRow row;
   for (const int64_t id : sample_ids) {
     // Some have no image; one in seven is not supervised at all.
-    row.segments.push_back(test::random_segment(seed, id, {.max_images = id % 4 == 3 ? 0 : 2, .supervised = id % 7 != 6}));
+    row.segments.push_back(test::random_segment(
+        seed, id, {.max_images = id % 4 == 3 ? 0 : 2, .supervised = id % 7 != 6}));
   }
   return row;
 }
@@ -81,7 +90,8 @@ Rows random_partition(uint64_t seed, int64_t count, uint64_t draw) {
   const uint64_t key = random_key({seed, draw, 3});
   std::vector<std::vector<int64_t>> ids(1);
   for (const int64_t id : random_permutation(key, count)) {
-    if (!ids.back().empty() && random_uniform(key, 1000 + static_cast<uint64_t>(id)) < 0.4) ids.emplace_back();
+    if (!ids.back().empty() && random_uniform(key, 1000 + static_cast<uint64_t>(id)) < 0.4)
+      ids.emplace_back();
     ids.back().push_back(id);
   }
   Rows rows;

@@ -1,4 +1,5 @@
-// One window over one, two, three and four ranks: the same weights, losses and optimizer state, to the bit.
+// One window over one, two, three and four ranks: the same weights, losses and optimizer state, to
+// the bit.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -36,8 +37,10 @@ struct Toy {
     return {.hidden_TH =
                 [this](const PackedRow& row) {
                   std::vector<int64_t> ids;
-                  for (const auto& segment : row.segments) ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
-                  const at::Tensor hidden = embedding_VH.index_select(0, at::tensor(ids, at::kLong));
+                  for (const auto& segment : row.segments)
+                    ids.insert(ids.end(), segment->token_ids.begin(), segment->token_ids.end());
+                  const at::Tensor hidden =
+                      embedding_VH.index_select(0, at::tensor(ids, at::kLong));
                   return row.segments[0]->sample_id == 5 ? hidden + rare_H.to(dtype) : hidden;
                 },
             .head = test::product_with(head_VH),
@@ -48,14 +51,16 @@ struct Toy {
                 }};
   }
   std::vector<ParameterGroup> groups() const {
-    return {{"vit", 0.02, 0.1, {"embedding", "rare"}, {embedding_VH, rare_H}}, {"llm", 0.01, 0.0, {"head", "unused"}, {head_VH, unused_H}}};
+    return {{"vit", 0.02, 0.1, {"embedding", "rare"}, {embedding_VH, rare_H}},
+            {"llm", 0.01, 0.0, {"head", "unused"}, {head_VH, unused_H}}};
   }
 };
 
 /// What a rank takes of a window of `num_rows` rows.
 Window share_of(int64_t num_rows, const Group& group) {
   Window window;
-  for (int64_t row = group.rank(); row < num_rows; row += group.size()) window.rows.push_back({{segment(row)}});
+  for (int64_t row = group.rank(); row < num_rows; row += group.size())
+    window.rows.push_back({{segment(row)}});
   return window;
 }
 
@@ -84,17 +89,22 @@ Outcome train(int size, const Case& one) {
                            .group = &group,
                            .zero_stage = one.zero_stage,
                            .bucket_bytes = one.bucket_bytes};
-    for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = i + 10;
-    MStep mstep(toy.model(), toy.groups(), {}, Schedule({.type = ScheduleType::kConstant}), options);
+    for (int i = 0; i < kNumBins; ++i)
+      options.loss.coord_token_ids[static_cast<size_t>(i)] = i + 10;
+    MStep mstep(toy.model(), toy.groups(), {}, Schedule({.type = ScheduleType::kConstant}),
+                options);
     MetricsBag metrics;
     for (const int64_t num_rows : {7, 7, 2}) mstep.run(share_of(num_rows, group), metrics);
     const std::lock_guard<std::mutex> lock(mutex);
-    const std::vector<at::Tensor> weights{toy.embedding_VH.detach(), toy.head_VH.detach(), toy.rare_H.detach(), toy.unused_H.detach()};
+    const std::vector<at::Tensor> weights{toy.embedding_VH.detach(), toy.head_VH.detach(),
+                                          toy.rare_H.detach(), toy.unused_H.detach()};
     if (!outcome.weights.empty()) {
-      for (size_t i = 0; i < weights.size(); ++i) EXPECT_TRUE(weights[i].equal(outcome.weights[i])) << "the ranks differ in tensor " << i;
+      for (size_t i = 0; i < weights.size(); ++i)
+        EXPECT_TRUE(weights[i].equal(outcome.weights[i])) << "the ranks differ in tensor " << i;
     }
     outcome.weights = weights;
-    for (const auto& [name, tensor] : mstep.state_to_save()) EXPECT_TRUE(outcome.state.emplace(name, tensor.clone()).second) << name;
+    for (const auto& [name, tensor] : mstep.state_to_save())
+      EXPECT_TRUE(outcome.state.emplace(name, tensor.clone()).second) << name;
     if (group.rank() == 0) outcome.metrics = metrics;
     outcome.keys.insert(outcome.keys.end(), toy.keys.begin(), toy.keys.end());
   };
@@ -109,10 +119,13 @@ Outcome train(int size, const Case& one) {
 }
 
 void expect_same(const Outcome& found, const Outcome& expected, const std::string& what) {
-  for (size_t i = 0; i < expected.weights.size(); ++i) EXPECT_TRUE(found.weights[i].equal(expected.weights[i])) << what << ", tensor " << i;
-  EXPECT_EQ(found.keys, expected.keys) << what << ": rows are known by their place in the window of all ranks";
+  for (size_t i = 0; i < expected.weights.size(); ++i)
+    EXPECT_TRUE(found.weights[i].equal(expected.weights[i])) << what << ", tensor " << i;
+  EXPECT_EQ(found.keys, expected.keys)
+      << what << ": rows are known by their place in the window of all ranks";
   ASSERT_EQ(found.state.size(), expected.state.size()) << what;
-  for (const auto& [name, tensor] : expected.state) EXPECT_TRUE(found.state.at(name).equal(tensor)) << what << ", " << name;
+  for (const auto& [name, tensor] : expected.state)
+    EXPECT_TRUE(found.state.at(name).equal(tensor)) << what << ", " << name;
   for (const auto& [name, values] : expected.metrics.all()) {
     if (name.rfind("time/", 0) == 0) continue;
     EXPECT_EQ(found.metrics.values(name), values) << what << ", " << name;
@@ -137,10 +150,11 @@ TEST(MStepOverRanks, GivesTheBitsOfOneProcess) {
 TEST(MStepOverRanks, GivesTheSameBitsInBucketsOfAnySize) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const Outcome one = train(1, {.dtype = dtype});
-    for (const int64_t bytes : {1, 64, 33000}) {  // each parameter in a message of its own; the two biases in one; one matrix with a bias
+    // each parameter in a message of its own; the two biases in one; one matrix with a bias
+    for (const int64_t bytes : {1, 64, 33000}) {
       for (const int zero_stage : {0, 1}) {
-        expect_same(train(3, {.zero_stage = zero_stage, .dtype = dtype, .bucket_bytes = bytes}), one,
-                    std::to_string(bytes) + " bytes, zero " + std::to_string(zero_stage));
+        expect_same(train(3, {.zero_stage = zero_stage, .dtype = dtype, .bucket_bytes = bytes}),
+                    one, std::to_string(bytes) + " bytes, zero " + std::to_string(zero_stage));
       }
     }
   }
@@ -156,10 +170,12 @@ TEST(MStepOverRanks, ARowThatFailsOnOneRankEndsAllWithoutAStep) {
     RowModel model = toy.model();
     model.hidden_TH = [&, inner = model.hidden_TH](const PackedRow& row) {
       const at::Tensor hidden = inner(row);
-      return row.segments[0]->sample_id == 4 ? hidden * std::numeric_limits<double>::quiet_NaN() : hidden;
+      return row.segments[0]->sample_id == 4 ? hidden * std::numeric_limits<double>::quiet_NaN()
+                                             : hidden;
     };
     MStep::Options options{.group = &group, .zero_stage = 1};
-    for (int i = 0; i < kNumBins; ++i) options.loss.coord_token_ids[static_cast<size_t>(i)] = i + 10;
+    for (int i = 0; i < kNumBins; ++i)
+      options.loss.coord_token_ids[static_cast<size_t>(i)] = i + 10;
     MStep mstep(model, toy.groups(), {}, Schedule({.type = ScheduleType::kConstant}), options);
     MetricsBag metrics;
     if (group.rank() == 1) {

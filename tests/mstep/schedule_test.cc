@@ -41,7 +41,9 @@ TEST(Schedule, EqualsTransformersAtEveryStepAndBeyondTheEnd) {
     SCOPED_TRACE(value["type"].get<std::string>() + value["kwargs"].dump());
     const Schedule schedule = schedule_of(value);
     for (size_t step = 0; step < value["factors"].size(); ++step) {
-      EXPECT_NEAR(schedule.factor(static_cast<int64_t>(step)), value["factors"][step].get<double>(), 1e-12) << "step " << step;
+      EXPECT_NEAR(schedule.factor(static_cast<int64_t>(step)), value["factors"][step].get<double>(),
+                  1e-12)
+          << "step " << step;
     }
     seen.insert(value["type"].get<std::string>());
   }
@@ -50,19 +52,33 @@ TEST(Schedule, EqualsTransformersAtEveryStepAndBeyondTheEnd) {
 }
 
 TEST(Schedule, AFloorNeedsExactlyOneOfItsTwoKeywords) {
-  for (const ScheduleType type : {ScheduleType::kCosineWithMinLr, ScheduleType::kCosineWarmupWithMinLr}) {
+  for (const ScheduleType type :
+       {ScheduleType::kCosineWithMinLr, ScheduleType::kCosineWarmupWithMinLr}) {
     EXPECT_NE(error_of({.type = type}).problems()[0].error.find("needs min_lr"), std::string::npos);
-    EXPECT_NE(error_of({.type = type, .min_lr = 0.1, .min_lr_rate = 0.1}, 1).problems()[0].error.find("both"), std::string::npos);
-    EXPECT_NE(error_of({.type = type, .min_lr = 0.1}, 0).problems()[0].error.find("positive"), std::string::npos);
+    EXPECT_NE(error_of({.type = type, .min_lr = 0.1, .min_lr_rate = 0.1}, 1)
+                  .problems()[0]
+                  .error.find("both"),
+              std::string::npos);
+    EXPECT_NE(error_of({.type = type, .min_lr = 0.1}, 0).problems()[0].error.find("positive"),
+              std::string::npos);
   }
 }
 
 TEST(Schedule, RefusesKeywordsItDoesNotTakeWhereTransformersDoes) {
-  EXPECT_NE(error_of({.type = ScheduleType::kLinear, .num_cycles = 1.0}).problems()[0].error.find("linear takes no num_cycles"),
+  EXPECT_NE(error_of({.type = ScheduleType::kLinear, .num_cycles = 1.0})
+                .problems()[0]
+                .error.find("linear takes no num_cycles"),
             std::string::npos);
-  EXPECT_NE(error_of({.type = ScheduleType::kCosine, .min_lr_rate = 0.1}).problems()[0].what.find("num_cycles"), std::string::npos);
-  EXPECT_EQ(error_of({.type = ScheduleType::kCosineWithMinLr, .min_lr_rate = 0.1, .warmup_lr_rate = 0.1}).kind(), ErrorKind::kConfig);
-  EXPECT_EQ(Schedule({.type = ScheduleType::kConstant, .min_lr_rate = 0.1}).factor(3), 1.0);  // dropped there, so files with it must load
+  EXPECT_NE(error_of({.type = ScheduleType::kCosine, .min_lr_rate = 0.1})
+                .problems()[0]
+                .what.find("num_cycles"),
+            std::string::npos);
+  EXPECT_EQ(
+      error_of({.type = ScheduleType::kCosineWithMinLr, .min_lr_rate = 0.1, .warmup_lr_rate = 0.1})
+          .kind(),
+      ErrorKind::kConfig);
+  // dropped there, so files with it must load
+  EXPECT_EQ(Schedule({.type = ScheduleType::kConstant, .min_lr_rate = 0.1}).factor(3), 1.0);
 }
 
 TEST(NumWarmupSteps, StepsBeatTheRatioWhichRoundsUp) {

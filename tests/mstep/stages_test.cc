@@ -30,7 +30,8 @@ Answered answer(Stage& stage, const std::vector<Json>& inputs) {
   Answered answered;
   answered.exit_code = run_stage(stage, 1, in, out);
   std::istringstream lines(out.str());
-  for (std::string line; std::getline(lines, line);) answered.lines.push_back(parse_json(line, "answer"));
+  for (std::string line; std::getline(lines, line);)
+    answered.lines.push_back(parse_json(line, "answer"));
   return answered;
 }
 
@@ -47,18 +48,24 @@ std::string write_logits(const test::TempDir& directory, const at::Tensor& logit
 }
 
 Json loss_input(const std::string& path) {
-  return {
-      {"id", "a"}, {"logits", path}, {"labels", {-100, 5, -100}}, {"coord_slots", {{2, 999, "append"}}}, {"coord_token_ids", coord_ids()}};
+  return {{"id", "a"},
+          {"logits", path},
+          {"labels", {-100, 5, -100}},
+          {"coord_slots", {{2, 999, "append"}}},
+          {"coord_token_ids", coord_ids()}};
 }
 
-std::string error_kind(const Json& line) { return line.contains("error") ? line["error"]["kind"].get<std::string>() : "none"; }
+std::string error_kind(const Json& line) {
+  return line.contains("error") ? line["error"]["kind"].get<std::string>() : "none";
+}
 
 }  // namespace
 
 TEST(LossStage, GivesTheMeansOfUniformLogits) {
   const test::TempDir directory;
   const auto stage = make_loss_stage({});
-  const Answered answered = answer(*stage, {loss_input(write_logits(directory, at::zeros({3, kVocab})))});
+  const Answered answered =
+      answer(*stage, {loss_input(write_logits(directory, at::zeros({3, kVocab})))});
   ASSERT_EQ(answered.exit_code, 0);
   const Json& line = answered.lines[0];
   EXPECT_EQ(line["id"], "a");
@@ -67,8 +74,11 @@ TEST(LossStage, GivesTheMeansOfUniformLogits) {
   EXPECT_NEAR(line["ce"].get<double>(), std::log(kVocab), 1e-6);
   EXPECT_NEAR(line["soft_ce"].get<double>(), std::log(1000.0), 1e-6);
   EXPECT_NEAR(line["gate"].get<double>(), std::log(1.1), 1e-6);
-  EXPECT_NEAR(line["coord"].get<double>(), line["soft_ce"].get<double>() + line["w1"].get<double>() + line["gate"].get<double>(), 1e-12);
-  EXPECT_NEAR(line["loss"].get<double>(), line["ce"].get<double>() + line["coord"].get<double>(), 1e-12);
+  EXPECT_NEAR(line["coord"].get<double>(),
+              line["soft_ce"].get<double>() + line["w1"].get<double>() + line["gate"].get<double>(),
+              1e-12);
+  EXPECT_NEAR(line["loss"].get<double>(), line["ce"].get<double>() + line["coord"].get<double>(),
+              1e-12);
 }
 
 TEST(LossStage, TakesTheOptionsAndNoSupervisionIsZero) {
@@ -76,9 +86,13 @@ TEST(LossStage, TakesTheOptionsAndNoSupervisionIsZero) {
   const auto stage = make_loss_stage({});
   const std::string path = write_logits(directory, at::zeros({3, kVocab}));
   Json weighted = loss_input(path);
-  weighted["options"] = {{"soft_ce_weight", 0},      {"w1_weight", 0},    {"gate_weight", 2},
-                         {"temperature_coord", 0.5}, {"target_sigma", 3}, {"target_truncate", nullptr}};
-  const Json masked = {{"logits", path}, {"labels", {-100, -100, -100}}, {"coord_slots", Json::array()}, {"coord_token_ids", coord_ids()}};
+  weighted["options"] = {{"soft_ce_weight", 0}, {"w1_weight", 0},
+                         {"gate_weight", 2},    {"temperature_coord", 0.5},
+                         {"target_sigma", 3},   {"target_truncate", nullptr}};
+  const Json masked = {{"logits", path},
+                       {"labels", {-100, -100, -100}},
+                       {"coord_slots", Json::array()},
+                       {"coord_token_ids", coord_ids()}};
   const Answered answered = answer(*stage, {weighted, masked});
   ASSERT_EQ(answered.exit_code, 0);
   EXPECT_NEAR(answered.lines[0]["coord"].get<double>(), 2 * std::log(1.1), 1e-6);
@@ -89,9 +103,11 @@ TEST(LossStage, TakesTheOptionsAndNoSupervisionIsZero) {
 TEST(LossStage, ShowsANonFiniteLossAsNull) {
   const test::TempDir directory;
   const auto stage = make_loss_stage({});
-  const Answered answered = answer(*stage, {loss_input(write_logits(directory, at::full({3, kVocab}, std::nan(""))))});
+  const Answered answered =
+      answer(*stage, {loss_input(write_logits(directory, at::full({3, kVocab}, std::nan(""))))});
   EXPECT_TRUE(answered.lines[0]["ce"].is_null());
-  EXPECT_NEAR(answered.lines[0]["soft_ce"].get<double>(), std::log(1000.0), 1e-6);  // slots are sanitised
+  // slots are sanitised
+  EXPECT_NEAR(answered.lines[0]["soft_ce"].get<double>(), std::log(1000.0), 1e-6);
 }
 
 TEST(LossStage, RefusesWrongLinesAndGoesOn) {
@@ -136,9 +152,11 @@ TEST(LossStage, RefusesWrongLinesAndGoesOn) {
   }
   const test::TempDir other;
   write_safetensors(other.file("other.safetensors"), {{"hidden", at::zeros({3, kVocab})}});
-  EXPECT_EQ(error_kind(answer(*stage, {with("logits", other.file("other.safetensors"))}).lines[0]), "data");
+  EXPECT_EQ(error_kind(answer(*stage, {with("logits", other.file("other.safetensors"))}).lines[0]),
+            "data");
   write_safetensors(other.file("flat.safetensors"), {{"logits", at::zeros({kVocab})}});
-  EXPECT_EQ(error_kind(answer(*stage, {with("logits", other.file("flat.safetensors"))}).lines[0]), "data");
+  EXPECT_EQ(error_kind(answer(*stage, {with("logits", other.file("flat.safetensors"))}).lines[0]),
+            "data");
 }
 
 TEST(GradStage, WritesAGradientForEveryParameterAndRepeatsItself) {
@@ -148,11 +166,13 @@ TEST(GradStage, WritesAGradientForEveryParameterAndRepeatsItself) {
   options.output_dir = directory.path();
   const auto stage = make_grad_stage(options);
   const auto segment = [](std::vector<int> ids, std::vector<int> labels, Json slots) {
-    return Json{{"token_ids", ids}, {"images", Json::array()}, {"labels", labels}, {"coord_slots", slots}};
+    return Json{
+        {"token_ids", ids}, {"images", Json::array()}, {"labels", labels}, {"coord_slots", slots}};
   };
   const Json one = segment({3, 4, 5, 6}, {-100, -100, 5, -100}, {{3, 12, "prefix"}});
   const Json two = segment({7, 8, 9}, {-100, 8, 9}, Json::array());
-  const Answered answered = answer(*stage, {{{"id", "x"}, {"segments", {one, two}}}, {{"id", "y"}, {"segments", {two, one}}}});
+  const Answered answered = answer(
+      *stage, {{{"id", "x"}, {"segments", {one, two}}}, {{"id", "y"}, {"segments", {two, one}}}});
   ASSERT_EQ(answered.exit_code, 0) << answered.lines[0].dump();
   const Json& x = answered.lines[0];
   EXPECT_NEAR(x["loss"].get<double>(), x["ce"].get<double>() + x["coord"].get<double>(), 1e-12);
@@ -167,10 +187,13 @@ TEST(GradStage, WritesAGradientForEveryParameterAndRepeatsItself) {
     EXPECT_EQ(gradients->dtype(name), at::kFloat);
     const at::Tensor gradient = gradients->tensor(name);
     norm += gradient.norm().item<double>();
-    EXPECT_TRUE(at::allclose(gradient, swapped->tensor(name), 1e-3, 1e-6)) << name;  // a line leaves nothing behind for the next
+    // a line leaves nothing behind for the next
+    EXPECT_TRUE(at::allclose(gradient, swapped->tensor(name), 1e-3, 1e-6)) << name;
   }
   EXPECT_GT(norm, 0.0);
-  EXPECT_EQ(gradients->tensor("model.visual.patch_embed.proj.weight").count_nonzero().item<int64_t>(), 0);  // text only
+  // text only
+  EXPECT_EQ(
+      gradients->tensor("model.visual.patch_embed.proj.weight").count_nonzero().item<int64_t>(), 0);
 }
 
 TEST(GradStage, RefusesSegmentsThatDoNotFit) {
@@ -190,7 +213,8 @@ TEST(GradStage, RefusesSegmentsThatDoNotFit) {
       {{"segments", {{{"token_ids", {1, 366}}, {"labels", {-100, 1}}}}}},  // a pad without an image
       {{"segments", {{{"token_ids", {1, 2}}, {"labels", {-100, 1}}, {"mask", 1}}}}},
   };
-  for (const Json& input : bad) EXPECT_NE(error_kind(answer(*stage, {input}).lines.at(0)), "none") << input.dump();
+  for (const Json& input : bad)
+    EXPECT_NE(error_kind(answer(*stage, {input}).lines.at(0)), "none") << input.dump();
 }
 
 }  // namespace rematch

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-int64_t blocks(const std::vector<int64_t>& prompt_lens, int64_t max_new_tokens, const NativeSettings& options,
-               int64_t free_bytes = 100 * kGib, int64_t block_bytes = 1024) {
+int64_t blocks(const std::vector<int64_t>& prompt_lens, int64_t max_new_tokens,
+               const NativeSettings& options, int64_t free_bytes = 100 * kGib,
+               int64_t block_bytes = 1024) {
   return num_cache_blocks({prompt_lens, max_new_tokens, block_bytes}, options, free_bytes);
 }
 
@@ -26,7 +27,8 @@ TEST(CacheSize, HoldsTheLongestThatRunTogether) {
 
 TEST(CacheSize, StaysWithinWhatTheUserOrTheMachineGives) {
   EXPECT_EQ(blocks({1000}, 1000000, {.kv_cache_gib = 0.5}, 100 * kGib, 1 << 20), 512);
-  EXPECT_EQ(blocks({1000}, 1000000, {.kv_cache_gib = 0.5}, /*free_bytes=*/0, 1 << 20), 512) << "what the user says counts";
+  EXPECT_EQ(blocks({1000}, 1000000, {.kv_cache_gib = 0.5}, /*free_bytes=*/0, 1 << 20), 512)
+      << "what the user says counts";
   EXPECT_EQ(blocks({1000}, 1000000, {}, 16 << 20), 4 << 10) << "a quarter of what is free";
   EXPECT_EQ(blocks({1}, 1, {.kv_cache_gib = 1e-9}), 0);
   EXPECT_EQ(blocks({1}, 1, {}, 0), 0);
@@ -34,7 +36,8 @@ TEST(CacheSize, StaysWithinWhatTheUserOrTheMachineGives) {
 
 TEST(CacheSize, TakesAnyLength) {
   const std::vector<int64_t> many(1000, std::numeric_limits<int32_t>::max());
-  EXPECT_EQ(blocks(many, std::numeric_limits<int32_t>::max(), {.max_num_seqs = 1000, .kv_cache_gib = 1e30, .block_len = 1}, 0, 1),
+  EXPECT_EQ(blocks(many, std::numeric_limits<int32_t>::max(),
+                   {.max_num_seqs = 1000, .kv_cache_gib = 1e30, .block_len = 1}, 0, 1),
             std::numeric_limits<int32_t>::max());
 }
 

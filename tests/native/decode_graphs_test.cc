@@ -15,11 +15,14 @@ namespace {
 
 using test::responses;
 
-// What stands in for a device's graphs: the work is done again, on the tensors it was recorded with.
+// What stands in for a device's graphs: the work is done again, on the tensors it was recorded
+// with.
 struct Recorder {
   int num_captures = 0, num_replays = 0;
   std::function<void()> in_capture = [] {};
-  std::function<void(const std::function<void()>& work)> in_replay = [](const auto& work) { work(); };
+  std::function<void(const std::function<void()>& work)> in_replay = [](const auto& work) {
+    work();
+  };
 
   StepGraphMaker maker() {
     return [this] { return std::make_unique<Graph>(*this); };
@@ -46,7 +49,8 @@ struct Recorder {
 };
 
 const test::GenerateGolden& greedy_golden() {
-  static const test::GenerateGolden loaded = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
+  static const test::GenerateGolden loaded =
+      test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
   return loaded;
 }
 
@@ -64,11 +68,12 @@ NativeEngine engine_with(Recorder& recorder, const NativeSettings& native = {}) 
 
 TEST(DecodeGraphs, AnswersWithReplaysAreThoseWithout) {
   // All answers side by side; fewer, so that steps are filled up; pieces of prompts beside answers.
-  for (const NativeSettings& native :
-       {NativeSettings{}, NativeSettings{.max_num_seqs = 3}, NativeSettings{.max_num_seqs = 5, .max_step_rows = 7}}) {
+  for (const NativeSettings& native : {NativeSettings{}, NativeSettings{.max_num_seqs = 3},
+                                       NativeSettings{.max_num_seqs = 5, .max_step_rows = 7}}) {
     Recorder recorder;
     NativeEngine engine = engine_with(recorder, native);
-    EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain) << native.max_num_seqs;
+    EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain)
+        << native.max_num_seqs;
     EXPECT_GT(recorder.num_captures, 0);
     EXPECT_GT(recorder.num_replays, 2 * recorder.num_captures) << "a recording is worth it";
   }
@@ -86,12 +91,15 @@ TEST(DecodeGraphs, AreRecordedAnewWhenTheCacheHasMoved) {
 
 TEST(DecodeGraphs, GiveUpWhereADeviceRefusesToRecord) {
   Recorder recorder;
-  recorder.in_capture = [] { TORCH_CHECK(false, "operation not permitted when stream is capturing"); };
+  recorder.in_capture = [] {
+    TORCH_CHECK(false, "operation not permitted when stream is capturing");
+  };
   NativeEngine engine = engine_with(recorder);
   testing::internal::CaptureStderr();
   EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("operation not permitted when stream is capturing"), std::string::npos) << said;
+  EXPECT_NE(said.find("operation not permitted when stream is capturing"), std::string::npos)
+      << said;
   EXPECT_EQ(said.find("kernel by kernel"), said.rfind("kernel by kernel")) << "said once";
   EXPECT_EQ(recorder.num_replays, 0);
 }

@@ -30,10 +30,14 @@ int watch(DraftTable& table, const std::vector<int32_t>& token_ids) {
   return num_right;
 }
 
-// An object as an answer has it: key, name, key, four coordinates (ids from 1000 on) with commas between them.
+// An object as an answer has it: key, name, key, four coordinates (ids from 1000 on) with commas
+// between them.
 void add_object(std::vector<int32_t>& answer, uint64_t seed) {
-  const auto coord = [&](uint64_t i) { return 1000 + static_cast<int32_t>(random_below(random_key({seed}), i, 1000)); };
-  for (const int32_t id : {10, 11, 12, 100 + static_cast<int32_t>(seed % 5), 13, 14, 15}) answer.push_back(id);
+  const auto coord = [&](uint64_t i) {
+    return 1000 + static_cast<int32_t>(random_below(random_key({seed}), i, 1000));
+  };
+  for (const int32_t id : {10, 11, 12, 100 + static_cast<int32_t>(seed % 5), 13, 14, 15})
+    answer.push_back(id);
   for (uint64_t i = 0; i < 4; ++i) {
     answer.push_back(coord(i));
     answer.push_back(i < 3 ? 16 : 17);
@@ -53,8 +57,9 @@ struct Decoding {
       : blocks({.num_blocks = 1000, .block_len = 4, .prefix_cache = false}), scheduler({}, blocks) {
     for (int64_t i = 0; i < num; ++i) {
       sequences.emplace_back(
-          Sequence::Start{
-              .arrival = i, .prompt_token_ids = {1, 2, 3, 4, 5, static_cast<int32_t>(20 + i)}, .max_new_tokens = max_new_tokens},
+          Sequence::Start{.arrival = i,
+                          .prompt_token_ids = {1, 2, 3, 4, 5, static_cast<int32_t>(20 + i)},
+                          .max_new_tokens = max_new_tokens},
           4);
       scheduler.add(sequences.back());
     }
@@ -84,8 +89,10 @@ struct Limits {
   double rows_per_reading = 16;
 };
 
-// What is drafted for one answer once `token_ids` have often followed what it holds. Every draft is a row of the step.
-std::vector<int32_t> drafts_after(const std::vector<int32_t>& token_ids, const Limits& limits = {}) {
+// What is drafted for one answer once `token_ids` have often followed what it holds. Every draft is
+// a row of the step.
+std::vector<int32_t> drafts_after(const std::vector<int32_t>& token_ids,
+                                  const Limits& limits = {}) {
   Decoding decoding(1, limits.max_new_tokens);
   const std::vector<int> stop_ids{kStop};
   Drafter drafter({}, stop_ids);
@@ -124,7 +131,8 @@ TEST(DraftTable, KnowsTheShapeOfAnObjectWhateverItsCoordinates) {
   for (uint64_t i = 50; i < 70; ++i) add_object(later, i);
   // Sixteen tokens an object, of which four coordinates and a name are news.
   EXPECT_GE(watch(table, later), 20 * 11 - 10);
-  // The third comma is followed by another coordinate, the fourth by the end: the place in the object decides.
+  // The third comma is followed by another coordinate, the fourth by the end: the place in the
+  // object decides.
   EXPECT_EQ(table.guess(context_of({13, 14, 15, 1999, 16, 1998, 16, 1997})).token_id, 16);
   EXPECT_EQ(table.guess(context_of({15, 1999, 16, 1998, 16, 1997, 16, 1996})).token_id, 17);
 }
@@ -136,7 +144,8 @@ TEST(DraftTable, BelievesWhatCameTrueBefore) {
   for (uint64_t i = 0; i < 60; ++i) add_object(answer, i);
   watch(table, answer);
   EXPECT_GT(table.guess(context_of({13, 14, 15, 1999, 16, 1998, 16, 1997})).probability, 0.9);
-  EXPECT_LT(table.guess(context_of({18, 10, 11, 12, 100, 13, 14, 15})).probability, 0.3) << "a coordinate";
+  EXPECT_LT(table.guess(context_of({18, 10, 11, 12, 100, 13, 14, 15})).probability, 0.3)
+      << "a coordinate";
   for (int i = 0; i < 100000; ++i) {
     table.learn(context_of({1, 2, static_cast<int32_t>(i % 3000), 5}),
                 static_cast<int32_t>(random_below(5, static_cast<uint64_t>(i), 1000)));
@@ -146,9 +155,13 @@ TEST(DraftTable, BelievesWhatCameTrueBefore) {
   EXPECT_LE(guess.probability, 0.2);
 }
 
-TEST(Drafter, DraftsWhatItKnowsAndStopsBeforeTheEnd) { EXPECT_EQ(drafts_after({61, 62, 63, kStop}), (std::vector<int32_t>{61, 62, 63})); }
+TEST(Drafter, DraftsWhatItKnowsAndStopsBeforeTheEnd) {
+  EXPECT_EQ(drafts_after({61, 62, 63, kStop}), (std::vector<int32_t>{61, 62, 63}));
+}
 
-TEST(Drafter, DraftsNothingWhereEveryRowCosts) { EXPECT_EQ(drafts_after({61, 62, 63}, {.rows_per_reading = 0}), std::vector<int32_t>{}); }
+TEST(Drafter, DraftsNothingWhereEveryRowCosts) {
+  EXPECT_EQ(drafts_after({61, 62, 63}, {.rows_per_reading = 0}), std::vector<int32_t>{});
+}
 
 TEST(Drafter, KeepsToTheLimitOfTheAnswer) {
   EXPECT_EQ(drafts_after({61, 62, 63, 64}, {.max_new_tokens = 3}), std::vector<int32_t>{61})
@@ -164,14 +177,16 @@ TEST(Drafter, TakesTheMostProbableAndFewerTheMoreRowsThereAre) {
     for (size_t i = 1; i < decoding.sequences.size(); ++i) {
       for (int round = 0; round < 30; ++round) {
         Sequence sequence({.prompt_token_ids = decoding.sequences[i].token_ids()}, 4);
-        drafter.learn(sequence, 70 + static_cast<int32_t>(random_below(3, static_cast<uint64_t>(round), 2)));
+        drafter.learn(sequence,
+                      70 + static_cast<int32_t>(random_below(3, static_cast<uint64_t>(round), 2)));
       }
     }
     StepPlan plan = decoding.scheduler.next();
     drafter.draft(decoding.scheduler, plan, 16);
     EXPECT_EQ(decoding.sequences[0].drafts().size(), 6u) << num_sequences;
     int64_t num_others = 0;
-    for (size_t i = 1; i < decoding.sequences.size(); ++i) num_others += static_cast<int64_t>(decoding.sequences[i].drafts().size());
+    for (size_t i = 1; i < decoding.sequences.size(); ++i)
+      num_others += static_cast<int64_t>(decoding.sequences[i].drafts().size());
     return num_others;
   };
   EXPECT_EQ(num_drafts(2), 1) << "reading the weights once more would cost more";

@@ -8,10 +8,12 @@ namespace rematch::test {
 namespace {
 
 // What token `idx` leaves in the cache, given what the one before it left.
-uint64_t state_after(uint64_t before, int32_t token_id, const std::vector<ImageSpan>& images, int64_t idx) {
+uint64_t state_after(uint64_t before, int32_t token_id, const std::vector<ImageSpan>& images,
+                     int64_t idx) {
   uint64_t shown = 0;
   for (const ImageSpan& image : images) {
-    if (idx >= image.first_token && idx < image.first_token + image.num_tokens) shown = image.content.low + image.content.high + 1;
+    if (idx >= image.first_token && idx < image.first_token + image.num_tokens)
+      shown = image.content.low + image.content.high + 1;
   }
   return random_key({before, static_cast<uint64_t>(token_id), shown});
 }
@@ -26,29 +28,37 @@ int32_t next_token(uint64_t state) {
 
 uint64_t& FakeCache::slot(const std::vector<int32_t>& block_table, int64_t token_idx) {
   const int64_t block_len = blocks_.block_len();
-  const auto block = static_cast<size_t>(block_table.at(static_cast<size_t>(token_idx / block_len)));
-  const size_t index = block * static_cast<size_t>(block_len) + static_cast<size_t>(token_idx % block_len);
+  const auto block =
+      static_cast<size_t>(block_table.at(static_cast<size_t>(token_idx / block_len)));
+  const size_t index =
+      block * static_cast<size_t>(block_len) + static_cast<size_t>(token_idx % block_len);
   if (index >= slots_.size()) slots_.resize(index + 1);
   return slots_[index];
 }
 
-std::vector<int32_t> FakeCache::run(const StepPlan& plan, const std::vector<std::vector<ImageSpan>>& images_by_arrival) {
+std::vector<int32_t> FakeCache::run(const StepPlan& plan,
+                                    const std::vector<std::vector<ImageSpan>>& images_by_arrival) {
   for (const BlockCopy& copy : plan.copies) {
     for (int64_t i = 0; i < copy.num_tokens; ++i) slot({copy.to}, i) = slot({copy.from}, i);
   }
   std::vector<int32_t> next;
   for (const StepPlan::Item& item : plan.items) {
     const Sequence& sequence = *item.sequence;
-    const std::vector<ImageSpan>& images = images_by_arrival.at(static_cast<size_t>(sequence.arrival()));
+    const std::vector<ImageSpan>& images =
+        images_by_arrival.at(static_cast<size_t>(sequence.arrival()));
     uint64_t state = weights_;
     for (int64_t i = 0; i < sequence.num_computed + item.num_rows; ++i) {
       state = state_after(state, sequence.token_at(i), images, i);
       if (i >= sequence.len() - 1 && item.num_logits > 0) next.push_back(next_token(state));
       if (i < sequence.num_computed) {
-        EXPECT_EQ(slot(sequence.block_table, i), state) << "token " << i << " of sequence " << sequence.arrival();
+        EXPECT_EQ(slot(sequence.block_table, i), state)
+            << "token " << i << " of sequence " << sequence.arrival();
         continue;
       }
-      EXPECT_EQ(blocks_.num_holders(sequence.block_table.at(static_cast<size_t>(i / blocks_.block_len()))), 1) << "written while shared";
+      EXPECT_EQ(blocks_.num_holders(
+                    sequence.block_table.at(static_cast<size_t>(i / blocks_.block_len()))),
+                1)
+          << "written while shared";
       slot(sequence.block_table, i) = state;
       ++num_rows_computed_;
     }
@@ -56,7 +66,8 @@ std::vector<int32_t> FakeCache::run(const StepPlan& plan, const std::vector<std:
   return next;
 }
 
-std::vector<int32_t> FakeCache::answer(const std::vector<int32_t>& prompt, const std::vector<ImageSpan>& images, uint64_t weights,
+std::vector<int32_t> FakeCache::answer(const std::vector<int32_t>& prompt,
+                                       const std::vector<ImageSpan>& images, uint64_t weights,
                                        int64_t max_new_tokens) {
   std::vector<int32_t> token_ids = prompt;
   uint64_t state = weights;

@@ -6,17 +6,20 @@
 
 namespace rematch::test {
 
-/// Plays the model behind a scheduler: what a slot of the cache "holds" is a hash of its token and of all before it, of the images shown
-/// and of the weights. Reading anything but what the sequence's own past would have written is caught at once.
+/// Plays the model behind a scheduler: what a slot of the cache "holds" is a hash of its token and
+/// of all before it, of the images shown and of the weights. Reading anything but what the
+/// sequence's own past would have written is caught at once.
 class FakeCache {
  public:
   FakeCache(const KvBlocks& blocks, uint64_t weights) : blocks_(blocks), weights_(weights) {}
 
   /// Runs a step. @return for each row that wants logits, the next token id, 0 to 99
-  std::vector<int32_t> run(const StepPlan& plan, const std::vector<std::vector<ImageSpan>>& images_by_arrival);
+  std::vector<int32_t> run(const StepPlan& plan,
+                           const std::vector<std::vector<ImageSpan>>& images_by_arrival);
 
   /// The answer to a prompt with an endless cache: what every schedule must give.
-  static std::vector<int32_t> answer(const std::vector<int32_t>& prompt, const std::vector<ImageSpan>& images, uint64_t weights,
+  static std::vector<int32_t> answer(const std::vector<int32_t>& prompt,
+                                     const std::vector<ImageSpan>& images, uint64_t weights,
                                      int64_t max_new_tokens);
 
   /// New weights: what slots hold stays what it was.

@@ -15,23 +15,31 @@ ContentKey key(uint64_t number) { return {number, ~number}; }
 
 KvBlocks four_blocks() { return KvBlocks({.num_blocks = 4, .block_len = 2}); }
 
-ContentKey key_of(const std::vector<int32_t>& ids, const std::vector<ImageSpan>& images = {}, const ContentKey& parent = {}) {
+ContentKey key_of(const std::vector<int32_t>& ids, const std::vector<ImageSpan>& images = {},
+                  const ContentKey& parent = {}) {
   return chain_key(parent, ids, 10, images);
 }
 
 }  // namespace
 
 TEST(ChainKey, DependsOnTokensTheirNumberAndTheParent) {
-  const std::vector<ContentKey> keys{
-      key_of({1, 2}), key_of({2, 1}), key_of({1}), key_of({1, 2, 0}), key_of({1, 2}, {}, key(1)), key_of({1, 2}, {}, {0, 1})};
+  const std::vector<ContentKey> keys{key_of({1, 2}),
+                                     key_of({2, 1}),
+                                     key_of({1}),
+                                     key_of({1, 2, 0}),
+                                     key_of({1, 2}, {}, key(1)),
+                                     key_of({1, 2}, {}, {0, 1})};
   EXPECT_EQ(std::set<ContentKey>(keys.begin(), keys.end()).size(), keys.size());
   EXPECT_EQ(key_of({1, 2}), key_of({1, 2}));
 }
 
 TEST(ChainKey, TellsImagesApartByContentAndPlace) {
   const std::vector<int32_t> pads{7, 7, 7};
-  const auto with = [&](int64_t first, int64_t num, uint64_t content) { return key_of(pads, {{first, num, key(content)}}); };
-  const std::vector<ContentKey> keys{key_of(pads), with(10, 3, 1), with(10, 3, 2), with(11, 2, 1), with(10, 2, 1)};
+  const auto with = [&](int64_t first, int64_t num, uint64_t content) {
+    return key_of(pads, {{first, num, key(content)}});
+  };
+  const std::vector<ContentKey> keys{key_of(pads), with(10, 3, 1), with(10, 3, 2), with(11, 2, 1),
+                                     with(10, 2, 1)};
   EXPECT_EQ(std::set<ContentKey>(keys.begin(), keys.end()).size(), keys.size());
   // An image elsewhere is none of this block's business; one that goes on beyond it is.
   EXPECT_EQ(with(13, 5, 1), key_of(pads));
@@ -161,7 +169,8 @@ TEST(KvBlocks, CountsBlocksOfAnyNumberOfTokens) {
   EXPECT_EQ(blocks.blocks_for(INT64_MAX), INT64_MAX / 2 + 1);
 }
 
-// Any order of calls: every block is used, kept or empty, once; content is found where it was put or not at all.
+// Any order of calls: every block is used, kept or empty, once; content is found where it was put
+// or not at all.
 RC_GTEST_PROP(KvBlocks, NeverLosesABlock, ()) {
   const int64_t num_blocks = *rc::gen::inRange<int64_t>(1, 12);
   KvBlocks blocks({.num_blocks = num_blocks, .block_len = 4});
@@ -200,7 +209,8 @@ RC_GTEST_PROP(KvBlocks, NeverLosesABlock, ()) {
     RC_ASSERT(blocks.num_used() == static_cast<int64_t>(used.size()));
     RC_ASSERT(blocks.num_available() + blocks.num_used() == num_blocks);
     RC_ASSERT(blocks.num_kept() + blocks.num_used() <= blocks.num_touched());
-    for (const int32_t block : used) RC_ASSERT(blocks.num_holders(block) == std::count(held.begin(), held.end(), block));
+    for (const int32_t block : used)
+      RC_ASSERT(blocks.num_holders(block) == std::count(held.begin(), held.end(), block));
   }
   for (const int32_t block : held) blocks.release(block);
   for (int64_t i = 0; i < num_blocks; ++i) blocks.allocate();

@@ -24,40 +24,51 @@ namespace {
 using test::responses;
 
 const test::GenerateGolden& golden() {
-  static const test::GenerateGolden loaded = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
+  static const test::GenerateGolden loaded =
+      test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
   return loaded;
 }
 
-std::shared_ptr<Model> fresh_model() { return Model::load(test::source_path("tests/golden/rollout_model"), {}); }
+std::shared_ptr<Model> fresh_model() {
+  return Model::load(test::source_path("tests/golden/rollout_model"), {});
+}
 
 // The whole engine on each of the two runners.
 enum class Runner { kAten, kCpu };
 
-NativeEngine engine_on(Runner runner, const std::shared_ptr<const Model>& model, const GenerateOptions& options,
+NativeEngine engine_on(Runner runner, const std::shared_ptr<const Model>& model,
+                       const GenerateOptions& options,
                        const PixelGetter& pixels = test::synthetic_pixels) {
-  return NativeEngine({.model = model,
-                       .tokenizer = test::rollout_model().tokenizer,
-                       .pixels = pixels,
-                       .runner = runner == Runner::kAten ? make_aten_runner(model) : make_cpu_runner(model),
-                       .encoder = runner == Runner::kAten ? make_aten_encoder(model) : make_cpu_encoder(model)},
-                      options);
+  return NativeEngine(
+      {.model = model,
+       .tokenizer = test::rollout_model().tokenizer,
+       .pixels = pixels,
+       .runner = runner == Runner::kAten ? make_aten_runner(model) : make_cpu_runner(model),
+       .encoder = runner == Runner::kAten ? make_aten_encoder(model) : make_cpu_encoder(model)},
+      options);
 }
 
 GenerateOptions greedy(const NativeSettings& native = {}, double repetition_penalty = 1.0) {
-  return {{.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .native = native}};
+  return {{.max_new_tokens = golden().new_tokens,
+           .repetition_penalty = repetition_penalty,
+           .native = native}};
 }
 
-// `native.kv_cache_gib` that gives this many blocks: 3 layers, keys and values, 2 heads of 16 floats.
+// `native.kv_cache_gib` that gives this many blocks: 3 layers, keys and values, 2 heads of 16
+// floats.
 double gib_of(int64_t num_blocks, int64_t block_len) {
-  return (static_cast<double>(num_blocks) + 0.5) * static_cast<double>(block_len * 3 * 2 * 2 * 16 * 4) / (1 << 30);
+  return (static_cast<double>(num_blocks) + 0.5) *
+         static_cast<double>(block_len * 3 * 2 * 2 * 16 * 4) / (1 << 30);
 }
 
 class NativeEngineOn : public testing::TestWithParam<Runner> {
  protected:
-  NativeEngine engine(const GenerateOptions& options, const PixelGetter& pixels = test::synthetic_pixels) const {
+  NativeEngine engine(const GenerateOptions& options,
+                      const PixelGetter& pixels = test::synthetic_pixels) const {
     return engine_on(GetParam(), test::rollout_model().model, options, pixels);
   }
-  std::vector<Rollout> answer(const GenerateOptions& options, const std::vector<Prompt>& prompts = golden().prompts) const {
+  std::vector<Rollout> answer(const GenerateOptions& options,
+                              const std::vector<Prompt>& prompts = golden().prompts) const {
     return engine(options).generate(prompts, {});
   }
 };
@@ -65,15 +76,19 @@ class NativeEngineOn : public testing::TestWithParam<Runner> {
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Runners, NativeEngineOn, testing::Values(Runner::kAten, Runner::kCpu),
-                         [](const auto& info) { return info.param == Runner::kAten ? "Aten" : "Cpu"; });
+                         [](const auto& info) {
+                           return info.param == Runner::kAten ? "Aten" : "Cpu";
+                         });
 
 TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
-  for (const NativeSettings& native :
-       {NativeSettings{}, NativeSettings{.max_num_seqs = 1}, NativeSettings{.max_num_seqs = 3, .max_step_rows = 5},
-        NativeSettings{.block_len = 1, .max_step_rows = 17}, NativeSettings{.block_len = 7, .prefix_cache = false}}) {
+  for (const NativeSettings& native : {NativeSettings{}, NativeSettings{.max_num_seqs = 1},
+                                       NativeSettings{.max_num_seqs = 3, .max_step_rows = 5},
+                                       NativeSettings{.block_len = 1, .max_step_rows = 17},
+                                       NativeSettings{.block_len = 7, .prefix_cache = false}}) {
     NativeEngine native_engine = engine(greedy(native));
     const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
-    EXPECT_EQ(responses(rollouts), golden().plain) << native.max_num_seqs << " " << native.block_len;
+    EXPECT_EQ(responses(rollouts), golden().plain)
+        << native.max_num_seqs << " " << native.block_len;
     EXPECT_EQ(native_engine.num_near_ties(), 0) << "the golden was chosen without";
     EXPECT_EQ(native_engine.blocks()->num_used(), 0);
     for (size_t i = 0; i < rollouts.size(); ++i) {
@@ -84,7 +99,9 @@ TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
   }
 }
 
-TEST_P(NativeEngineOn, GivesThemWithARepetitionPenalty) { EXPECT_EQ(responses(answer(greedy({}, 1.3))), golden().penalised); }
+TEST_P(NativeEngineOn, GivesThemWithARepetitionPenalty) {
+  EXPECT_EQ(responses(answer(greedy({}, 1.3))), golden().penalised);
+}
 
 TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {
   // The longest prompt and its answer take 168 tokens; the cache holds that and little more.
@@ -92,7 +109,8 @@ TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {
     NativeSettings native{.block_len = block_len};
     native.kv_cache_gib = gib_of((168 + block_len - 1) / block_len + 1, block_len);
     NativeEngine native_engine = engine(greedy(native));
-    EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain) << "blocks of " << block_len;
+    EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain)
+        << "blocks of " << block_len;
     EXPECT_GT(native_engine.stats().num_preemptions, 0) << "blocks of " << block_len;
   }
 }
@@ -114,11 +132,18 @@ TEST_P(NativeEngineOn, AnswersInOrderWhateverTheOrder) {
 
 TEST_P(NativeEngineOn, EndsAnswersAsTheOracleDoes) {
   GenerateOptions options = greedy({.max_num_seqs = 3});
-  options.stop_ids = {
-      golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9], golden().plain[1][0], 1 << 30, -5};
-  options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
+  options.stop_ids = {golden().plain[0][3],
+                      golden().plain[2][40],
+                      golden().plain[5][70],
+                      golden().plain[6][9],
+                      golden().plain[1][0],
+                      1 << 30,
+                      -5};
+  options.repeat_terminate = {
+      .enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
   options.max_new_tokens = 60;
-  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
+  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer,
+                  test::synthetic_pixels, options);
   const std::vector<Rollout> expected = oracle.generate(golden().prompts, {});
   std::map<FinishReason, int> reasons;
   NativeEngine native_engine = engine(options);
@@ -139,7 +164,9 @@ TEST_P(NativeEngineOn, HonoursMaxNewTokens) {
     options.max_new_tokens = max_new_tokens;
     const std::vector<Rollout> rollouts = answer(options);
     for (size_t i = 0; i < rollouts.size(); ++i) {
-      EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(golden().plain[i].begin(), golden().plain[i].begin() + max_new_tokens));
+      EXPECT_EQ(
+          rollouts[i].response_token_ids,
+          std::vector<int>(golden().plain[i].begin(), golden().plain[i].begin() + max_new_tokens));
     }
   }
 }
@@ -149,7 +176,8 @@ TEST_P(NativeEngineOn, SamplesWhatTheOracleSamples) {
   options.temperature = 1.0;
   options.top_p = 0.95;
   options.seed = 17;
-  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
+  HfEngine oracle(test::rollout_model().model, test::rollout_model().tokenizer,
+                  test::synthetic_pixels, options);
   const auto expected = responses(oracle.generate(golden().prompts, {}));
   EXPECT_EQ(responses(answer(options)), expected);
   options.native = {.max_num_seqs = 2, .block_len = 4};
@@ -168,22 +196,27 @@ TEST_P(NativeEngineOn, ComputesEqualPromptsAndTheirImagesOnce) {
   NativeEngine native_engine = engine(options, counting);
   const std::vector<Prompt> prompts(6, golden().prompts[4]);  // 34 tokens, two images
   const auto rollouts = responses(native_engine.generate(prompts, {}));
-  for (const std::vector<int>& ids : rollouts) EXPECT_TRUE(std::equal(ids.begin(), ids.end(), golden().plain[4].begin()));
+  for (const std::vector<int>& ids : rollouts)
+    EXPECT_TRUE(std::equal(ids.begin(), ids.end(), golden().plain[4].begin()));
   EXPECT_EQ(num_loads, 2);
   EXPECT_EQ(native_engine.stats().num_images, 2);
   // Once all but its last token are known, a prompt costs that token alone.
   EXPECT_EQ(native_engine.stats().num_rows, 34 + 5 * 1 + 6 * 4);
   // A later call finds them too, and needs the tower no more.
-  EXPECT_EQ(responses(native_engine.generate({golden().prompts[4]}, {})), std::vector<std::vector<int>>{rollouts[0]});
+  EXPECT_EQ(responses(native_engine.generate({golden().prompts[4]}, {})),
+            std::vector<std::vector<int>>{rollouts[0]});
   EXPECT_EQ(native_engine.stats().num_images, 2);
 }
 
 TEST_P(NativeEngineOn, KnowsAnImageAgainUnderAnotherName) {
-  const auto same = [](const ImageRef& image) { return test::synthetic_pixels({.path = "7", .grid_thw = image.grid_thw}); };
+  const auto same = [](const ImageRef& image) {
+    return test::synthetic_pixels({.path = "7", .grid_thw = image.grid_thw});
+  };
   GenerateOptions options = greedy({.max_num_seqs = 1, .block_len = 4});
   options.max_new_tokens = 3;
   std::vector<Prompt> prompts(3, golden().prompts[0]);
-  for (size_t i = 0; i < prompts.size(); ++i) prompts[i].images[0].path = "copy " + std::to_string(i);
+  for (size_t i = 0; i < prompts.size(); ++i)
+    prompts[i].images[0].path = "copy " + std::to_string(i);
   NativeEngine native_engine = engine(options, same);
   const auto rollouts = responses(native_engine.generate(prompts, {}));
   EXPECT_EQ(rollouts, (std::vector<std::vector<int>>(3, rollouts[0])));
@@ -193,7 +226,8 @@ TEST_P(NativeEngineOn, KnowsAnImageAgainUnderAnotherName) {
 TEST_P(NativeEngineOn, TellsImagesApartByWhatTheyShow) {
   int64_t shift = 0;
   const auto shifting = [&](const ImageRef& image) {
-    return test::synthetic_pixels({.path = std::to_string(std::stoll(image.path) + shift), .grid_thw = image.grid_thw});
+    return test::synthetic_pixels(
+        {.path = std::to_string(std::stoll(image.path) + shift), .grid_thw = image.grid_thw});
   };
   GenerateOptions options = greedy({.block_len = 1});
   options.max_new_tokens = 20;
@@ -250,14 +284,16 @@ TEST_P(NativeEngineOn, RollsOutWithTheMergedWeightsOfAnAdapter) {
     const auto model = fresh_model();
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter =
-        Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {{.rank = 3, .use_dora = use_dora}}});
+    const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
+                                         {.lora = {{.rank = 3, .use_dora = use_dora}}});
     {
       const at::NoGradGuard no_grad;
       uint64_t key = 1;
-      for (const NamedParameter& parameter : adapter->parameters()) {  // B starts at zero, which would show nothing
+      // B starts at zero, which would show nothing
+      for (const NamedParameter& parameter : adapter->parameters()) {
         float* const values = parameter.tensor.data_ptr<float>();
-        for (int64_t i = 0; i < parameter.tensor.numel(); ++i) values[i] += 0.05F * (static_cast<float>(random_uniform(key, i)) - 0.5F);
+        for (int64_t i = 0; i < parameter.tensor.numel(); ++i)
+          values[i] += 0.05F * (static_cast<float>(random_uniform(key, i)) - 0.5F);
         ++key;
       }
     }
@@ -266,8 +302,11 @@ TEST_P(NativeEngineOn, RollsOutWithTheMergedWeightsOfAnAdapter) {
     HfEngine oracle(model, test::rollout_model().tokenizer, test::synthetic_pixels, options);
     const auto expected = responses(oracle.generate(golden().prompts, {}));
     NativeEngine native_engine = engine_on(GetParam(), model, options);
-    EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), expected) << (use_dora ? "DoRA" : "LoRA");
-    EXPECT_NE(expected[4], std::vector<int>(golden().plain[4].begin(), golden().plain[4].begin() + 40)) << "the adapter does something";
+    EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), expected)
+        << (use_dora ? "DoRA" : "LoRA");
+    EXPECT_NE(expected[4],
+              std::vector<int>(golden().plain[4].begin(), golden().plain[4].begin() + 40))
+        << "the adapter does something";
   }
 }
 
@@ -305,12 +344,15 @@ TEST_P(NativeEngineOn, StopsBetweenStepsWhenInterruptedAndLosesNoBlock) {
   EXPECT_GE(num_rows, 100);
   EXPECT_LT(num_rows, 120);
   EXPECT_EQ(native_engine.blocks()->num_used(), 0);
-  EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain) << "and works afterwards";
+  EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain)
+      << "and works afterwards";
 }
 
 TEST_P(NativeEngineOn, RefusesPromptsThatDoNotFitTheirImages) {
-  const auto refused = [&](const Prompt& prompt, const PixelGetter& pixels = test::synthetic_pixels) {
-    const UserError error = test::catch_user_error([&] { engine(greedy(), pixels).generate({golden().prompts[1], prompt}, {}); });
+  const auto refused = [&](const Prompt& prompt,
+                           const PixelGetter& pixels = test::synthetic_pixels) {
+    const UserError error = test::catch_user_error(
+        [&] { engine(greedy(), pixels).generate({golden().prompts[1], prompt}, {}); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_EQ(error.problems().front().where, "sample 0 (golden)");
     return error.problems().front().what;
@@ -328,7 +370,9 @@ TEST_P(NativeEngineOn, RefusesPromptsThatDoNotFitTheirImages) {
   refused(prompt);
   prompt.token_ids.clear();
   refused(prompt);
-  const auto other_size = [](const ImageRef& image) { return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}}); };
+  const auto other_size = [](const ImageRef& image) {
+    return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}});
+  };
   EXPECT_NE(refused(golden().prompts[0], other_size).find("6x4"), std::string::npos);
 }
 
@@ -337,14 +381,17 @@ TEST_P(NativeEngineOn, RefusesWhatDoesNotFitTheCacheBeforeAnythingIsComputed) {
     NativeEngine native_engine = engine(options);
     int num_rows = 0;
     native_engine.observe_logits([&](size_t, size_t, std::span<const float>) { ++num_rows; });
-    const UserError error = test::catch_user_error([&] { native_engine.generate(golden().prompts, {}); });
+    const UserError error =
+        test::catch_user_error([&] { native_engine.generate(golden().prompts, {}); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     EXPECT_EQ(num_rows, 0);
     EXPECT_NE(error.problems().front().fix.find("kv_cache_gib"), std::string::npos);
     return error.problems().front();
   };
-  EXPECT_NE(refused(greedy({.kv_cache_gib = 1e-9})).what.find("the cache has 0"), std::string::npos);
-  EXPECT_EQ(refused(greedy({.kv_cache_gib = gib_of(10, 16)})).where, "sample 4 (golden)") << "34 + 127 tokens";
+  EXPECT_NE(refused(greedy({.kv_cache_gib = 1e-9})).what.find("the cache has 0"),
+            std::string::npos);
+  EXPECT_EQ(refused(greedy({.kv_cache_gib = gib_of(10, 16)})).where, "sample 4 (golden)")
+      << "34 + 127 tokens";
   GenerateOptions endless = greedy({.kv_cache_gib = gib_of(100, 16)});
   endless.max_new_tokens = std::numeric_limits<int>::max();
   EXPECT_NE(refused(endless).what.find("2147483647"), std::string::npos);
@@ -360,7 +407,8 @@ TEST_P(NativeEngineOn, NamesTheSampleWhoseLogitsAreNotFinite) {
   const auto broken = fresh_model();
   broken->parameter("lm_head.weight").fill_(std::numeric_limits<float>::quiet_NaN());
   NativeEngine native_engine = engine_on(GetParam(), broken, greedy());
-  const UserError error = test::catch_user_error([&] { native_engine.generate({golden().prompts[1], golden().prompts[2]}, {}); });
+  const UserError error = test::catch_user_error(
+      [&] { native_engine.generate({golden().prompts[1], golden().prompts[2]}, {}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems().front().where, "sample 1 (golden)");
   EXPECT_EQ(native_engine.blocks()->num_used(), 0);
@@ -382,13 +430,15 @@ TEST_P(NativeEngineOn, DecodesInBfloat16) {
 
 TEST(NativeEngine, ChecksItsOptions) {
   const auto refused = [](const NativeSettings& native) {
-    const UserError error = test::catch_user_error([&] { engine_on(Runner::kAten, test::rollout_model().model, {{.native = native}}); });
+    const UserError error = test::catch_user_error(
+        [&] { engine_on(Runner::kAten, test::rollout_model().model, {{.native = native}}); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     return error.problems().front().where;
   };
   EXPECT_EQ(refused({.max_num_seqs = 0}), "native.max_num_seqs");
   EXPECT_EQ(refused({.kv_cache_gib = -1}), "native.kv_cache_gib");
-  EXPECT_EQ(refused({.kv_cache_gib = std::numeric_limits<double>::quiet_NaN()}), "native.kv_cache_gib");
+  EXPECT_EQ(refused({.kv_cache_gib = std::numeric_limits<double>::quiet_NaN()}),
+            "native.kv_cache_gib");
 }
 
 }  // namespace rematch

@@ -13,7 +13,8 @@
 
 namespace rematch::test {
 
-// Whole runs of the scheduler over a cache that computes nothing, and the random requests and settings they are tried with.
+// Whole runs of the scheduler over a cache that computes nothing, and the random requests and
+// settings they are tried with.
 
 inline constexpr uint64_t kWeights = 4711;
 
@@ -30,11 +31,14 @@ struct Setting {
 
 // A whole run: requests in, answers out, as the engine does it.
 struct Play {
-  explicit Play(const Setting& setting) : setting(setting), blocks(setting.blocks), cache(blocks, kWeights) {}
+  explicit Play(const Setting& setting)
+      : setting(setting), blocks(setting.blocks), cache(blocks, kWeights) {}
 
-  // @param cancel  called before every step with the arrivals that are not finished; those it returns are given up
-  std::vector<std::vector<int32_t>> answer(const std::vector<Request>& requests,
-                                           const std::function<std::set<int64_t>(const std::set<int64_t>&)>& cancel = {}) {
+  // @param cancel  called before every step with the arrivals that are not finished; those it
+  // returns are given up
+  std::vector<std::vector<int32_t>> answer(
+      const std::vector<Request>& requests,
+      const std::function<std::set<int64_t>(const std::set<int64_t>&)>& cancel = {}) {
     std::set<int64_t> open;
     std::deque<Sequence> sequences;
     std::vector<std::vector<ImageSpan>> images;
@@ -66,11 +70,13 @@ struct Play {
       for (const StepPlan::Item& item : plan.items) {
         Sequence& sequence = *item.sequence;
         std::vector<int32_t>& answer = answers[static_cast<size_t>(sequence.arrival())];
-        const int64_t max_new_tokens = requests[static_cast<size_t>(sequence.arrival())].max_new_tokens;
+        const int64_t max_new_tokens =
+            requests[static_cast<size_t>(sequence.arrival())].max_new_tokens;
         for (int64_t i = 0; i < item.num_logits; ++i) {
           const int32_t token_id = next[first_of_item + static_cast<size_t>(i)];
           if (token_id != FakeCache::kStop) answer.push_back(token_id);
-          if (token_id == FakeCache::kStop || static_cast<int64_t>(answer.size()) == max_new_tokens) {
+          if (token_id == FakeCache::kStop ||
+              static_cast<int64_t>(answer.size()) == max_new_tokens) {
             open.erase(sequence.arrival());
             finished.push_back(sequence.arrival());
             scheduler.remove(sequence);
@@ -108,7 +114,8 @@ struct Play {
       const int64_t end = item.sequence->num_computed + item.num_rows;
       const auto drafts = static_cast<int64_t>(item.sequence->drafts().size());
       EXPECT_EQ(item.num_logits, end == item.sequence->len() + drafts ? 1 + drafts : 0);
-      EXPECT_LT(end - item.sequence->prompt_len(), item.sequence->max_new_tokens()) << "the last token of an answer is never fed back";
+      EXPECT_LT(end - item.sequence->prompt_len(), item.sequence->max_new_tokens())
+          << "the last token of an answer is never fed back";
       EXPECT_GE(static_cast<int64_t>(item.sequence->block_table.size()), blocks.blocks_for(end));
     }
     EXPECT_EQ(num_rows, plan.num_rows);
@@ -120,7 +127,8 @@ struct Play {
   KvBlocks blocks;
   FakeCache cache;
   std::vector<int64_t> finished;  ///< arrivals in the order they ended
-  int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0, num_drafts = 0, num_right_drafts = 0;
+  int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0, num_drafts = 0,
+          num_right_drafts = 0;
   /// The next draft of a sequence, or none; empty = nobody guesses.
   std::function<std::optional<int32_t>(const Sequence&)> guess;
 };
@@ -128,7 +136,8 @@ struct Play {
 inline std::vector<std::vector<int32_t>> expected(const std::vector<Request>& requests) {
   std::vector<std::vector<int32_t>> answers;
   for (const Request& request : requests) {
-    answers.push_back(FakeCache::answer(request.prompt, request.images, kWeights, request.max_new_tokens));
+    answers.push_back(
+        FakeCache::answer(request.prompt, request.images, kWeights, request.max_new_tokens));
   }
   return answers;
 }
@@ -136,12 +145,14 @@ inline std::vector<std::vector<int32_t>> expected(const std::vector<Request>& re
 // Numbers 1 to 99 from a seed; prompts of equal seeds share their start.
 inline std::vector<int32_t> tokens(uint64_t seed, int64_t num) {
   std::vector<int32_t> ids;
-  for (int64_t i = 0; i < num; ++i) ids.push_back(1 + static_cast<int32_t>(random_below(seed, static_cast<uint64_t>(i), 99)));
+  for (int64_t i = 0; i < num; ++i)
+    ids.push_back(1 + static_cast<int32_t>(random_below(seed, static_cast<uint64_t>(i), 99)));
   return ids;
 }
 
 inline int64_t draw(uint64_t seed, uint64_t what, int64_t from, int64_t to) {
-  return from + static_cast<int64_t>(random_below(random_key({seed}), what, static_cast<uint64_t>(to - from + 1)));
+  return from + static_cast<int64_t>(
+                    random_below(random_key({seed}), what, static_cast<uint64_t>(to - from + 1)));
 }
 
 inline std::vector<Request> draw_requests(uint64_t seed) {
@@ -150,14 +161,16 @@ inline std::vector<Request> draw_requests(uint64_t seed) {
   for (int64_t i = 0; i < num; ++i) {
     const uint64_t one = random_key({seed, static_cast<uint64_t>(i)});
     const auto start = static_cast<uint64_t>(draw(one, 2, 0, 3));
-    Request request{.prompt = tokens(start, draw(one, 3, 1, 40)), .max_new_tokens = draw(one, 4, 1, 30)};
+    Request request{.prompt = tokens(start, draw(one, 3, 1, 40)),
+                    .max_new_tokens = draw(one, 4, 1, 30)};
     if (draw(one, 5, 0, 1) == 1) {  // pads look alike, images do not
       const auto len = static_cast<int64_t>(request.prompt.size());
       const int64_t first = draw(one, 6, 0, len - 1), num_pads = draw(one, 7, 1, len - first);
       std::fill_n(request.prompt.begin() + first, num_pads, 50);
       request.images.push_back({first, num_pads, {static_cast<uint64_t>(draw(one, 8, 1, 2)), 0}});
     }
-    if (i > 0 && draw(one, 9, 0, 3) == 0) request = requests[static_cast<size_t>(draw(one, 10, 0, i - 1))];
+    if (i > 0 && draw(one, 9, 0, 3) == 0)
+      request = requests[static_cast<size_t>(draw(one, 10, 0, i - 1))];
     requests.push_back(request);
   }
   return requests;
@@ -172,7 +185,8 @@ inline Setting draw_setting(uint64_t seed, const std::vector<Request>& requests)
   setting.schedule.max_step_rows = draw(seed, 23, 1, 64);
   int64_t least = 1;
   for (const Request& request : requests) {
-    const int64_t num_tokens = static_cast<int64_t>(request.prompt.size()) + request.max_new_tokens - 1;
+    const int64_t num_tokens =
+        static_cast<int64_t>(request.prompt.size()) + request.max_new_tokens - 1;
     least = std::max(least, (num_tokens + setting.blocks.block_len - 1) / setting.blocks.block_len);
   }
   setting.blocks.num_blocks = least + draw(seed, 24, 0, 3) * draw(seed, 25, 0, 10);
@@ -180,7 +194,8 @@ inline Setting draw_setting(uint64_t seed, const std::vector<Request>& requests)
 }
 
 inline Setting roomy(int64_t block_len = 4) {
-  return {.schedule = {.max_num_seqs = 8, .max_step_rows = 64}, .blocks = {.num_blocks = 200, .block_len = block_len}};
+  return {.schedule = {.max_num_seqs = 8, .max_step_rows = 64},
+          .blocks = {.num_blocks = 200, .block_len = block_len}};
 }
 
 }  // namespace rematch::test

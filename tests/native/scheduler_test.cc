@@ -36,13 +36,15 @@ TEST(Scheduler, DraftsRightAndWrongGiveTheSameIds) {
       const uint64_t one = random_key({seed, ++num_asked});
       if (draw(one, 40, 0, 3) == 0) return std::nullopt;
       const std::vector<int32_t>& answer = wanted[static_cast<size_t>(sequence.arrival())];
-      const auto next = static_cast<size_t>(sequence.len() - sequence.prompt_len()) + sequence.drafts().size();
+      const auto next =
+          static_cast<size_t>(sequence.len() - sequence.prompt_len()) + sequence.drafts().size();
       const bool knows = next < answer.size() && draw(one, 41, 0, 3) > 0;
       return knows ? answer[next] : static_cast<int32_t>(draw(one, 42, 0, 99));
     };
     ASSERT_EQ(without.answer(requests), wanted) << "seed " << seed;
     ASSERT_EQ(play.answer(requests), wanted) << "seed " << seed;
-    ASSERT_EQ(play.answer(requests), wanted) << "seed " << seed << ": what drafts left in the cache is sound";
+    ASSERT_EQ(play.answer(requests), wanted)
+        << "seed " << seed << ": what drafts left in the cache is sound";
     num_drafts += play.num_drafts;
     num_right += play.num_right_drafts;
     num_preemptions += play.num_preemptions;
@@ -61,7 +63,10 @@ TEST(Scheduler, ADraftTakesNothingFromAnybody) {
   Scheduler scheduler({.max_num_seqs = 2, .max_step_rows = 8}, blocks);
   std::deque<Sequence> sequences;
   for (int64_t i = 0; i < 2; ++i) {
-    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = tokens(static_cast<uint64_t>(i), 2), .max_new_tokens = 4}, 2);
+    sequences.emplace_back(Sequence::Start{.arrival = i,
+                                           .prompt_token_ids = tokens(static_cast<uint64_t>(i), 2),
+                                           .max_new_tokens = 4},
+                           2);
     scheduler.add(sequences.back());
   }
   StepPlan plan = scheduler.next();  // two prompts, a block each
@@ -69,7 +74,8 @@ TEST(Scheduler, ADraftTakesNothingFromAnybody) {
   EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 1));
   EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 2)) << "in the block of the first";
   EXPECT_TRUE(scheduler.add_draft(plan, plan.items[0], 3)) << "the last block";
-  EXPECT_FALSE(scheduler.add_draft(plan, plan.items[0], 4)) << "the last of four tokens is never fed back";
+  EXPECT_FALSE(scheduler.add_draft(plan, plan.items[0], 4))
+      << "the last of four tokens is never fed back";
   EXPECT_FALSE(scheduler.add_draft(plan, plan.items[1], 1)) << "no block is left";
   EXPECT_EQ(plan.num_rows, 7);
   EXPECT_EQ(plan.items[0].num_logits, 4);
@@ -109,7 +115,8 @@ TEST(Scheduler, SequencesThatAreGivenUpLeaveTheOthersAlone) {
       if (given_up.count(static_cast<int64_t>(i)) > 0) continue;
       ASSERT_EQ(answers[i], wanted[i]) << "seed " << seed;
     }
-    ASSERT_EQ(play.answer(requests), wanted) << "seed " << seed << ": what they left in the cache is sound";
+    ASSERT_EQ(play.answer(requests), wanted)
+        << "seed " << seed << ": what they left in the cache is sound";
     num_cancelled += static_cast<int64_t>(given_up.size());
   }
   EXPECT_GT(num_cancelled, 200);
@@ -118,7 +125,8 @@ TEST(Scheduler, SequencesThatAreGivenUpLeaveTheOthersAlone) {
 TEST(Scheduler, EveryBlockLengthPreemptsAndStillGivesTheSameIds) {
   for (int64_t block_len = 1; block_len <= 32; ++block_len) {
     std::vector<Request> requests;
-    for (uint64_t i = 0; i < 12; ++i) requests.push_back({.prompt = tokens(i, 40), .max_new_tokens = 60});
+    for (uint64_t i = 0; i < 12; ++i)
+      requests.push_back({.prompt = tokens(i, 40), .max_new_tokens = 60});
     Setting setting = roomy(block_len);
     setting.blocks.num_blocks = (99 + block_len - 1) / block_len + 1;
     Play play(setting);
@@ -134,13 +142,17 @@ TEST(Scheduler, DecodesAllTogetherAndPrefillsInChunks) {
   std::deque<Sequence> sequences;
   Scheduler scheduler(setting.schedule, blocks);
   for (int64_t i = 0; i < 2; ++i) {
-    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = tokens(static_cast<uint64_t>(i), 13), .max_new_tokens = 5}, 4);
+    sequences.emplace_back(Sequence::Start{.arrival = i,
+                                           .prompt_token_ids = tokens(static_cast<uint64_t>(i), 13),
+                                           .max_new_tokens = 5},
+                           4);
     scheduler.add(sequences.back());
   }
   const auto step = [&] {
     std::vector<std::pair<int64_t, int64_t>> rows;
     const StepPlan plan = scheduler.next();
-    for (const StepPlan::Item& item : plan.items) rows.emplace_back(item.sequence->arrival(), item.num_rows);
+    for (const StepPlan::Item& item : plan.items)
+      rows.emplace_back(item.sequence->arrival(), item.num_rows);
     scheduler.computed(plan);
     for (const StepPlan::Item& item : plan.items) {
       if (item.num_logits > 0) item.sequence->append(1);
@@ -158,7 +170,8 @@ TEST(Scheduler, LetsNobodyInBeyondMaxNumSeqsAndTheLongestWaitingFirst) {
   Setting setting = roomy();
   setting.schedule.max_num_seqs = 2;
   std::vector<Request> requests;
-  for (uint64_t i = 0; i < 6; ++i) requests.push_back({.prompt = tokens(100 + i, 5), .max_new_tokens = 1});
+  for (uint64_t i = 0; i < 6; ++i)
+    requests.push_back({.prompt = tokens(100 + i, 5), .max_new_tokens = 1});
   Play play(setting);
   EXPECT_EQ(play.answer(requests), expected(requests));
   EXPECT_EQ(play.finished, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
@@ -172,7 +185,10 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
   std::deque<Sequence> sequences;
   Scheduler scheduler(setting.schedule, blocks);
   for (int64_t i = 0; i < 3; ++i) {
-    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = tokens(static_cast<uint64_t>(i), 6), .max_new_tokens = 14}, 2);
+    sequences.emplace_back(Sequence::Start{.arrival = i,
+                                           .prompt_token_ids = tokens(static_cast<uint64_t>(i), 6),
+                                           .max_new_tokens = 14},
+                           2);
     scheduler.add(sequences.back());
   }
   std::vector<int64_t> decoded_by(3);
@@ -180,8 +196,9 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
     const StepPlan plan = scheduler.next();
     int64_t oldest = 0;
     while (decoded_by[static_cast<size_t>(oldest)] == 14) ++oldest;
-    EXPECT_TRUE(std::any_of(plan.items.begin(), plan.items.end(), [&](const auto& item) { return item.sequence->arrival() == oldest; }))
-        << "the oldest goes on in every step";
+    EXPECT_TRUE(std::any_of(plan.items.begin(), plan.items.end(), [&](const auto& item) {
+      return item.sequence->arrival() == oldest;
+    })) << "the oldest goes on in every step";
     scheduler.computed(plan);
     for (const StepPlan::Item& item : plan.items) {
       if (item.num_logits == 0) continue;
@@ -194,26 +211,31 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
     }
   }
   EXPECT_GT(scheduler.num_preemptions(), 0);
-  EXPECT_EQ(decoded_by, (std::vector<int64_t>{14, 14, 14})) << "what was generated is not generated again";
+  EXPECT_EQ(decoded_by, (std::vector<int64_t>{14, 14, 14}))
+      << "what was generated is not generated again";
   EXPECT_EQ(blocks.num_used(), 0);
 }
 
 TEST(Scheduler, EqualPromptsAreComputedOnce) {
   for (const int64_t prompt_len : {1, 2, 4, 5, 17, 20, 21, 24, 40}) {
-    const std::vector<Request> requests(5, Request{.prompt = tokens(9, prompt_len), .max_new_tokens = 1});
+    const std::vector<Request> requests(
+        5, Request{.prompt = tokens(9, prompt_len), .max_new_tokens = 1});
     Play play(roomy());
     EXPECT_EQ(play.answer(requests), expected(requests));
     // Without a whole block before their last token nobody waits for the first.
     const int64_t computed_each = prompt_len < 5 ? prompt_len : 1;
-    EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each) << "prompts of " << prompt_len;
+    EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each)
+        << "prompts of " << prompt_len;
     // And later ones find the whole prompt, wherever it ends in a block.
     play.answer({requests.front()});
-    EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each + 1) << "prompts of " << prompt_len;
+    EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each + 1)
+        << "prompts of " << prompt_len;
   }
 }
 
 TEST(Scheduler, WritesToACopyOfASharedBlock) {
-  // Equal prompts that end inside a block and then go different ways: their owner goes on writing behind the prompt meanwhile.
+  // Equal prompts that end inside a block and then go different ways: their owner goes on writing
+  // behind the prompt meanwhile.
   Play play(roomy(8));
   const Request request{.prompt = tokens(3, 13), .max_new_tokens = 20};
   Request longer = request;
@@ -227,7 +249,8 @@ TEST(Scheduler, WritesToACopyOfASharedBlock) {
 TEST(Scheduler, SharesTheStartOfPromptsWithOtherImagesUpToTheImage) {
   std::vector<Request> requests;
   for (uint64_t i = 0; i < 4; ++i) {
-    requests.push_back({.prompt = tokens(5, 32), .images = {{16, 8, {i % 2, 0}}}, .max_new_tokens = 1});
+    requests.push_back(
+        {.prompt = tokens(5, 32), .images = {{16, 8, {i % 2, 0}}}, .max_new_tokens = 1});
     std::fill_n(requests.back().prompt.begin() + 16, 8, 50);
   }
   Play play(roomy(4));
@@ -249,7 +272,8 @@ TEST(Scheduler, ForgottenSequencesGiveTheirBlocksBack) {
   KvBlocks blocks({.num_blocks = 40, .block_len = 4});
   const std::vector<int32_t> prompt = tokens(1, 20);
   std::deque<Sequence> sequences;
-  for (int64_t i = 0; i < 4; ++i) sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = prompt}, 4);
+  for (int64_t i = 0; i < 4; ++i)
+    sequences.emplace_back(Sequence::Start{.arrival = i, .prompt_token_ids = prompt}, 4);
   {
     Scheduler scheduler({.max_num_seqs = 2, .max_step_rows = 30}, blocks);
     for (Sequence& sequence : sequences) scheduler.add(sequence);
@@ -267,7 +291,10 @@ TEST(Scheduler, RefusesWhatCanNeverFit) {
   const auto refused = [](int64_t num_blocks, int64_t prompt_len, int64_t max_new_tokens) {
     KvBlocks blocks({.num_blocks = num_blocks, .block_len = 4});
     Scheduler scheduler({}, blocks);
-    Sequence sequence({.prompt_token_ids = tokens(1, prompt_len), .max_new_tokens = max_new_tokens, .who = "sample 7 (x.jsonl:8)"}, 4);
+    Sequence sequence({.prompt_token_ids = tokens(1, prompt_len),
+                       .max_new_tokens = max_new_tokens,
+                       .who = "sample 7 (x.jsonl:8)"},
+                      4);
     const UserError error = test::catch_user_error([&] { scheduler.add(sequence); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
     EXPECT_EQ(error.problems().front().where, "sample 7 (x.jsonl:8)");

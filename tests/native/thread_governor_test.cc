@@ -6,11 +6,13 @@ namespace rematch {
 namespace {
 
 // Steps of one row on a machine of two threads. @return how many of them ran on one thread
-int on_one_thread(ThreadGovernor& governor, int num_steps, double ms_on_all, double ms_on_one, int64_t num_switches_on_all) {
+int on_one_thread(ThreadGovernor& governor, int num_steps, double ms_on_all, double ms_on_one,
+                  int64_t num_switches_on_all) {
   int num_single = 0;
   for (int i = 0; i < num_steps; ++i) {
     const bool single = governor.num_threads(2) == 1;
-    governor.observe({.seconds = 1e-3 * (single ? ms_on_one : ms_on_all), .num_switches = single ? 1 : num_switches_on_all});
+    governor.observe({.seconds = 1e-3 * (single ? ms_on_one : ms_on_all),
+                      .num_switches = single ? 1 : num_switches_on_all});
     num_single += single ? 1 : 0;
   }
   return num_single;
@@ -42,7 +44,8 @@ TEST(ThreadGovernor, ComesBackWhenTheMachineIsQuietAgain) {
 
 TEST(ThreadGovernor, TakesNoHeedOfOneCrowdedStep) {
   ThreadGovernor governor;
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(on_one_thread(governor, 1, 20.0, 1.0, i % 2 == 0 ? 30 : 0), 0);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(on_one_thread(governor, 1, 20.0, 1.0, i % 2 == 0 ? 30 : 0), 0);
 }
 
 TEST(ThreadGovernor, KnowsThatLongStepsAreDisturbedMoreOften) {

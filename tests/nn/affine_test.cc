@@ -13,7 +13,9 @@ struct Case {
   bool biased;
 };
 
-at::Tensor leaf(const std::vector<int64_t>& sizes, bool requires_grad = true) { return at::randn(sizes).set_requires_grad(requires_grad); }
+at::Tensor leaf(const std::vector<int64_t>& sizes, bool requires_grad = true) {
+  return at::randn(sizes).set_requires_grad(requires_grad);
+}
 
 double relative_error(const at::Tensor& value, const at::Tensor& reference) {
   return ((value.to(at::kDouble) - reference).abs().max() / reference.abs().max()).item<double>();
@@ -23,8 +25,9 @@ double relative_error(const at::Tensor& value, const at::Tensor& reference) {
 
 TEST(Affine, EqualsTheProductInDoublesForwardAndBackward) {
   at::manual_seed(1);
-  for (const Case& c : {Case{{200, 96}, 40, true}, Case{{3, 70, 33}, 65, false}, Case{{64, 16}, 1, true}, Case{{1500, 256}, 512, true},
-                        Case{{5, 24}, 7, true}, Case{{24}, 7, false}}) {
+  for (const Case& c :
+       {Case{{200, 96}, 40, true}, Case{{3, 70, 33}, 65, false}, Case{{64, 16}, 1, true},
+        Case{{1500, 256}, 512, true}, Case{{5, 24}, 7, true}, Case{{24}, 7, false}}) {
     const at::Tensor x = leaf(c.x_sizes), weight = leaf({c.num_outputs, c.x_sizes.back()});
     const at::Tensor bias = c.biased ? leaf({c.num_outputs}) : at::Tensor();
     const at::Tensor y = affine(x, weight, bias);
@@ -33,7 +36,8 @@ TEST(Affine, EqualsTheProductInDoublesForwardAndBackward) {
     if (c.biased) inputs.push_back(bias);
     const auto gradients = torch::autograd::grad({y}, inputs, {g});
     const auto wide = [](const at::Tensor& tensor) { return tensor.detach().to(at::kDouble); };
-    const at::Tensor x_MK = wide(x).reshape({-1, x.size(-1)}), g_MN = wide(g).reshape({-1, c.num_outputs});
+    const at::Tensor x_MK = wide(x).reshape({-1, x.size(-1)}),
+                     g_MN = wide(g).reshape({-1, c.num_outputs});
     at::Tensor reference = x_MK.mm(wide(weight).t());
     if (c.biased) reference += wide(bias);
     EXPECT_LT(relative_error(y, reference.view(y.sizes())), 2e-6);

@@ -1,4 +1,5 @@
-// What attention over a packed row costs: it grows with the sum of squared segment lengths, never with the square of the row.
+// What attention over a packed row costs: it grows with the sum of squared segment lengths, never
+// with the square of the row.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -15,29 +16,37 @@ namespace {
 
 constexpr int64_t kMaxTokens = 16000;
 
-int64_t sum_of(const std::vector<int64_t>& lens) { return std::accumulate(lens.begin(), lens.end(), int64_t{0}); }
+int64_t sum_of(const std::vector<int64_t>& lens) {
+  return std::accumulate(lens.begin(), lens.end(), int64_t{0});
+}
 
-// Scores that the kernel computes for one head when it looks at whole squares; causal blocks halve that at best.
+// Scores that the kernel computes for one head when it looks at whole squares; causal blocks halve
+// that at best.
 int64_t num_scores(const std::vector<int64_t>& lens) {
   const SegmentPlan plan(lens, {.may_pad = true}, at::kCPU);
   int64_t total = 0;
-  for (const SegmentPlan::Group& group : plan.groups()) total += group.num_segments * group.len * group.len;
+  for (const SegmentPlan::Group& group : plan.groups())
+    total += group.num_segments * group.len * group.len;
   return total;
 }
 
-// 1/0.85² = 1.384 for what padding to 85 % may add, and a 64-square for each segment so short that a call of its own would cost more.
+// 1/0.85² = 1.384 for what padding to 85 % may add, and a 64-square for each segment so short that
+// a call of its own would cost more.
 int64_t score_bound(const std::vector<int64_t>& lens) {
   double bound = 0;
-  for (const int64_t len : lens) bound += len <= 64 ? 64.0 * 64.0 : static_cast<double>(len * len) / (0.85 * 0.85);
+  for (const int64_t len : lens)
+    bound += len <= 64 ? 64.0 * 64.0 : static_cast<double>(len * len) / (0.85 * 0.85);
   return static_cast<int64_t>(bound);
 }
 
-// Lengths spread evenly over the orders of magnitude between `shortest` and `longest`, until a row of 16 000 tokens is full.
+// Lengths spread evenly over the orders of magnitude between `shortest` and `longest`, until a row
+// of 16 000 tokens is full.
 std::vector<int64_t> random_mix(uint64_t seed, double shortest, double longest) {
   const uint64_t key = random_key({seed, 77});
   std::vector<int64_t> lens;
   for (uint64_t i = 0;; ++i) {
-    const auto len = static_cast<int64_t>(shortest * std::pow(longest / shortest, random_uniform(key, i)));
+    const auto len =
+        static_cast<int64_t>(shortest * std::pow(longest / shortest, random_uniform(key, i)));
     if (sum_of(lens) + len > kMaxTokens) return lens;
     lens.push_back(len);
   }
@@ -50,7 +59,9 @@ struct Cost {
 // Forward and backward of one layer's attention with grouped heads.
 Cost memory_of(const std::vector<int64_t>& lens) {
   constexpr int64_t kHeads = 2, kKvHeads = 1, kHeadDim = 16;
-  const auto make = [&](int64_t heads) { return at::rand({sum_of(lens), heads, kHeadDim}).requires_grad_(true); };
+  const auto make = [&](int64_t heads) {
+    return at::rand({sum_of(lens), heads, kHeadDim}).requires_grad_(true);
+  };
   const at::Tensor q = make(kHeads), k = make(kKvHeads), v = make(kKvHeads);
   const test::MemoryMeter meter;
   VarlenCausalAttention attention(lens);
@@ -75,9 +86,16 @@ TEST(AttentionCost, RandomMixesOfSixteenThousandTokensStayWithinAConstantOfTheSu
 
 TEST(AttentionCost, LengthsMadeToHurtStayWithinTheConstant) {
   std::vector<int64_t> stairs, short_ones(2000, 1);
-  for (int64_t len = 3000; len > 64; len = static_cast<int64_t>(std::ceil(static_cast<double>(len) * 0.851))) stairs.push_back(len);
+  for (int64_t len = 3000; len > 64;
+       len = static_cast<int64_t>(std::ceil(static_cast<double>(len) * 0.851)))
+    stairs.push_back(len);
   short_ones.push_back(64);
-  for (const auto& lens : {stairs, short_ones, std::vector<int64_t>{8000, 6799, 1000}, {65, 55, 54, 64, 1}, {16000}, {}}) {
+  for (const auto& lens : {stairs,
+                           short_ones,
+                           std::vector<int64_t>{8000, 6799, 1000},
+                           {65, 55, 54, 64, 1},
+                           {16000},
+                           {}}) {
     EXPECT_LE(num_scores(lens), score_bound(lens));
   }
 }
@@ -85,7 +103,8 @@ TEST(AttentionCost, LengthsMadeToHurtStayWithinTheConstant) {
 RC_GTEST_PROP(AttentionCostProperty, AnyMixStaysWithinTheConstant, ()) {
   const auto lens = *rc::gen::container<std::vector<int64_t>>(rc::gen::inRange<int64_t>(0, 700));
   RC_ASSERT(num_scores(lens) <= score_bound(lens));
-  RC_ASSERT(num_scores(lens) >= std::inner_product(lens.begin(), lens.end(), lens.begin(), int64_t{0}));
+  RC_ASSERT(num_scores(lens) >=
+            std::inner_product(lens.begin(), lens.end(), lens.begin(), int64_t{0}));
 }
 
 TEST(AttentionCost, MemoryOfARowGrowsWithItsTokensNotWithTheirSquare) {

@@ -22,7 +22,8 @@ at::Tensor ramp(std::vector<int64_t> shape, double phase, at::ScalarType dtype) 
 }
 
 Qkv make_qkv(int64_t num_tokens, int64_t nq, int64_t nkv, at::ScalarType dtype = at::kFloat) {
-  return {ramp({num_tokens, nq, 8}, 0.1, dtype).requires_grad_(true), ramp({num_tokens, nkv, 8}, 1.7, dtype).requires_grad_(true),
+  return {ramp({num_tokens, nq, 8}, 0.1, dtype).requires_grad_(true),
+          ramp({num_tokens, nkv, 8}, 1.7, dtype).requires_grad_(true),
           ramp({num_tokens, nkv, 8}, 2.9, dtype).requires_grad_(true)};
 }
 
@@ -34,9 +35,13 @@ at::Tensor by_definition(const Qkv& x, const std::vector<int64_t>& lens, bool is
   for (const int64_t len : lens) {
     std::vector<at::Tensor> heads;
     for (int64_t h = 0; h < x.q.size(1); ++h) {
-      const auto rows = [&](const at::Tensor& t, int64_t head) { return t.narrow(0, begin, len).select(1, head).to(at::kDouble); };
+      const auto rows = [&](const at::Tensor& t, int64_t head) {
+        return t.narrow(0, begin, len).select(1, head).to(at::kDouble);
+      };
       at::Tensor scores = at::matmul(rows(x.q, h), rows(x.k, h / group).t()) / std::sqrt(8.0);
-      if (is_causal) scores = scores.masked_fill(at::ones({len, len}, at::kBool).triu(1), -std::numeric_limits<double>::infinity());
+      if (is_causal)
+        scores = scores.masked_fill(at::ones({len, len}, at::kBool).triu(1),
+                                    -std::numeric_limits<double>::infinity());
       heads.push_back(at::matmul(scores.softmax(-1), rows(x.v, h / group)));
     }
     outputs.push_back(at::stack(heads, 1));
@@ -59,7 +64,8 @@ void expect_same(const at::Tensor& found, const at::Tensor& wanted, const Qkv& x
     return found_gradients;
   };
   const auto ours = gradients(found), reference = gradients(wanted);
-  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LT((ours[i] - reference[i]).abs().max().item<double>(), 1e-5) << "input " << i;
+  for (size_t i = 0; i < ours.size(); ++i)
+    EXPECT_LT((ours[i] - reference[i]).abs().max().item<double>(), 1e-5) << "input " << i;
 }
 
 void check_causal(const std::vector<int64_t>& lens, int64_t nq, int64_t nkv) {
@@ -72,8 +78,12 @@ void check_causal(const std::vector<int64_t>& lens, int64_t nq, int64_t nkv) {
 
 TEST(VarlenCausalAttention, EqualsTheDefinitionForOneSegment) { check_causal({13}, 4, 2); }
 TEST(VarlenCausalAttention, EqualsTheDefinitionForEqualSegments) { check_causal({7, 7, 7}, 4, 4); }
-TEST(VarlenCausalAttention, EqualsTheDefinitionForMixedSegments) { check_causal({3, 17, 1, 17, 9, 3}, 6, 2); }
-TEST(VarlenCausalAttention, EqualsTheDefinitionBeyondTheGroupingLimit) { check_causal({300, 5, 290, 40}, 2, 1); }
+TEST(VarlenCausalAttention, EqualsTheDefinitionForMixedSegments) {
+  check_causal({3, 17, 1, 17, 9, 3}, 6, 2);
+}
+TEST(VarlenCausalAttention, EqualsTheDefinitionBeyondTheGroupingLimit) {
+  check_causal({300, 5, 290, 40}, 2, 1);
+}
 
 TEST(VarlenCausalAttention, NaNInOneSegmentStaysThere) {
   Qkv x = make_qkv(20, 2, 2);
@@ -94,16 +104,19 @@ TEST(SegmentAttention, EqualsTheDefinitionForEqualAndMixedBlocks) {
     int64_t num_rows = 0;
     for (const int64_t len : lens) num_rows += len;
     const Qkv x = make_qkv(num_rows, 3, 3);
-    expect_same(SegmentAttention(lens, /*is_causal=*/false).attend(x.q, x.k, x.v), by_definition(x, lens, false), x);
+    expect_same(SegmentAttention(lens, /*is_causal=*/false).attend(x.q, x.k, x.v),
+                by_definition(x, lens, false), x);
   }
 }
 
 TEST(MaskedAttention, LooksOnlyWhereTheMaskAllows) {
-  const at::Tensor q = ramp({1, 4, 1, 8}, 0, at::kFloat), k = ramp({1, 2, 5, 8}, 1, at::kFloat), v = ramp({1, 2, 5, 8}, 2, at::kFloat);
+  const at::Tensor q = ramp({1, 4, 1, 8}, 0, at::kFloat), k = ramp({1, 2, 5, 8}, 1, at::kFloat),
+                   v = ramp({1, 2, 5, 8}, 2, at::kFloat);
   at::Tensor mask = at::zeros({1, 1, 1, 5});
   mask.narrow(3, 3, 2).fill_(-std::numeric_limits<float>::infinity());
   const at::Tensor masked = masked_attention(q, k, v, mask);
-  const at::Tensor shorter = masked_attention(q, k.narrow(2, 0, 3), v.narrow(2, 0, 3), at::zeros({1, 1, 1, 3}));
+  const at::Tensor shorter =
+      masked_attention(q, k.narrow(2, 0, 3), v.narrow(2, 0, 3), at::zeros({1, 1, 1, 3}));
   EXPECT_LT((masked - shorter).abs().max().item<double>(), 1e-6);
 }
 
@@ -125,7 +138,8 @@ RC_GTEST_PROP(SegmentPlanProperty, TheWayBackUndoesTheWayThere, ()) {
   const bool may_pad = *rc::gen::arbitrary<bool>();
   int64_t num_rows = 0;
   for (const int64_t len : lens) num_rows += len;
-  const SegmentPlan plan(lens, {.may_pad = may_pad, .always_group_len = 8, .min_fill = 0.5}, at::kCPU);
+  const SegmentPlan plan(lens, {.may_pad = may_pad, .always_group_len = 8, .min_fill = 0.5},
+                         at::kCPU);
   const at::Tensor rows = at::arange(num_rows * 2, at::kFloat).view({num_rows, 2});
   RC_ASSERT(at::equal(plan.from_groups(plan.to_groups(rows)), rows));
 }

@@ -21,7 +21,8 @@ struct Stack {
   explicit Stack(int num_layers) {
     for (int i = 0; i < num_layers; ++i) {
       const auto seed = static_cast<uint64_t>(10 * i);
-      layers.push_back({random_leaf({kWidth}, seed), random_leaf({kInner, kWidth}, seed + 1), random_leaf({kWidth, kInner}, seed + 2)});
+      layers.push_back({random_leaf({kWidth}, seed), random_leaf({kInner, kWidth}, seed + 1),
+                        random_leaf({kWidth, kInner}, seed + 2)});
     }
   }
   at::Tensor forward(at::Tensor hidden, bool checkpointing) const {
@@ -39,7 +40,8 @@ struct Stack {
     torch::autograd::backward({forward(input, checkpointing).square().sum()}, {});
     std::vector<at::Tensor> found{std::exchange(input.mutable_grad(), {})};
     for (const std::vector<at::Tensor>& layer : layers) {
-      for (const at::Tensor& parameter : layer) found.push_back(std::exchange(parameter.mutable_grad(), {}));
+      for (const at::Tensor& parameter : layer)
+        found.push_back(std::exchange(parameter.mutable_grad(), {}));
     }
     return found;
   }
@@ -99,7 +101,8 @@ TEST(Checkpointed, HalvesTheActivationsOfSixteenLayersAtLeast) {
   // Gradients are not activations: there before the meter starts.
   const auto peak_of = [&](bool checkpointing) {
     for (const std::vector<at::Tensor>& layer : stack.layers) {
-      for (const at::Tensor& parameter : layer) parameter.mutable_grad() = at::zeros_like(parameter);
+      for (const at::Tensor& parameter : layer)
+        parameter.mutable_grad() = at::zeros_like(parameter);
     }
     const test::MemoryMeter meter;
     torch::autograd::backward({stack.forward(input, checkpointing).square().sum()}, {});

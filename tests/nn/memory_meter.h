@@ -8,10 +8,13 @@
 
 namespace rematch::test {
 
-/// Counts the bytes that ATen's CPU allocator hands to this thread while the meter lives. Scratch memory inside MKL is not seen.
+/// Counts the bytes that ATen's CPU allocator hands to this thread while the meter lives. Scratch
+/// memory inside MKL is not seen.
 class MemoryMeter {
  public:
-  MemoryMeter() : counter_(std::make_shared<Counter>()), guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
+  MemoryMeter()
+      : counter_(std::make_shared<Counter>()),
+        guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
 
   /// Most bytes alive at once since construction or the last reset, without what was alive before.
   int64_t peak_bytes() const { return counter_->peak; }

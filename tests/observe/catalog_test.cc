@@ -16,7 +16,8 @@
 namespace rematch {
 namespace {
 
-double value_of(const std::vector<std::pair<std::string, double>>& reduced, const std::string& name) {
+double value_of(const std::vector<std::pair<std::string, double>>& reduced,
+                const std::string& name) {
   for (const auto& [key, value] : reduced) {
     if (key == name) return value;
   }
@@ -38,7 +39,8 @@ std::vector<std::string> expand(const std::string& pattern) {
       continue;
     }
     std::istringstream members(word.substr(open + 1, word.find('}') - open - 1));
-    for (std::string member; std::getline(members, member, ',');) names.push_back(word.substr(0, open) + member);
+    for (std::string member; std::getline(members, member, ',');)
+      names.push_back(word.substr(0, open) + member);
   }
   return names;
 }
@@ -48,24 +50,37 @@ std::vector<std::string> expand(const std::string& pattern) {
 TEST(MetricTable, HoldsEveryNameOfTheContract) {
   const char* contract =
       "loss grad_norm learning_rate epoch loss/{ce,coord,coord_prefix,coord_tail} "
-      "rollout/{precision,recall,f1,gt_objects,valid_pred_objects,fp,fn,fn_appended,gating_rejections,gating_rejection_rate,"
-      "matched_for_supervision,excluded_from_supervision,matched_maskiou_mean,parse_truncated_rate,parse_malformed_rate,"
-      "parse_dropped_invalid,sample_valid_pred_rate,sample_any_match_rate,prompt_len_mean,rollout_len_mean,rollout_len_p90,"
-      "prefix_len_mean,append_len_mean,encoded_len_mean,encoded_len_p90,gen_new_tokens_total,gen_new_tokens_mean,gen_new_tokens_p90,"
-      "gen_new_tokens_p99,gen_tokens_per_s,label_accuracy,f1_labels,precision_labels,recall_labels,duplicates,pred_per_gt,deduplicated,is_"
+      "rollout/"
+      "{precision,recall,f1,gt_objects,valid_pred_objects,fp,fn,fn_appended,gating_rejections,"
+      "gating_rejection_rate,"
+      "matched_for_supervision,excluded_from_supervision,matched_maskiou_mean,parse_truncated_rate,"
+      "parse_malformed_rate,"
+      "parse_dropped_invalid,sample_valid_pred_rate,sample_any_match_rate,prompt_len_mean,rollout_"
+      "len_mean,rollout_len_p90,"
+      "prefix_len_mean,append_len_mean,encoded_len_mean,encoded_len_p90,gen_new_tokens_total,gen_"
+      "new_tokens_mean,gen_new_tokens_p90,"
+      "gen_new_tokens_p99,gen_tokens_per_s,label_accuracy,f1_labels,precision_labels,recall_labels,"
+      "duplicates,pred_per_gt,deduplicated,is_"
       "rollout,buffer_reuse,buffer_window_step0,buffer_completed_steps} "
-      "packing/{post_rollout_fill,post_rollout_selected_total_len,post_rollout_segments,post_rollout_buffer} "
+      "packing/"
+      "{post_rollout_fill,post_rollout_selected_total_len,post_rollout_segments,post_rollout_"
+      "buffer} "
       "data/skipped_samples time/rank_wait_s time/"
-      "{rollout_generate_s,rollout_parse_match_s,rollout_teacher_encode_s,post_rollout_pack_s,forward_s,backward_s,optimizer_s,step_s} "
+      "{rollout_generate_s,rollout_parse_match_s,rollout_teacher_encode_s,post_rollout_pack_s,"
+      "forward_s,backward_s,optimizer_s,step_s} "
       "eval_loss eval_token_acc eval_runtime eval_samples_per_second "
-      "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,parse_dropped_invalid,"
-      "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,matched_maskiou_mean,label_accuracy,f1_"
+      "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,"
+      "parse_dropped_invalid,"
+      "parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,sample_any_match_rate,"
+      "matched_maskiou_mean,label_accuracy,f1_"
       "labels,"
       "precision_labels,recall_labels,duplicates,pred_per_gt} "
       "health/{worse,precision,label_accuracy,duplicates,truncated,malformed,pred_per_gt} "
-      "coco_{ap,ap50,ap75,ap_small,ap_medium,ap_large,ar_1,ar_10,ar_100,ar_small,ar_medium,ar_large}";
+      "coco_{ap,ap50,ap75,ap_small,ap_medium,ap_large,ar_1,ar_10,ar_100,ar_small,ar_medium,ar_"
+      "large}";
   std::set<std::string> table;
-  for (const MetricRow& row : metric_table()) EXPECT_TRUE(table.insert(row.name).second) << row.name << " appears twice";
+  for (const MetricRow& row : metric_table())
+    EXPECT_TRUE(table.insert(row.name).second) << row.name << " appears twice";
   for (const std::string& name : expand(contract)) EXPECT_EQ(table.count(name), 1u) << name;
   EXPECT_EQ(table.size(), expand(contract).size());
 }
@@ -80,7 +95,8 @@ TEST(MetricTable, RatiosHaveADenominatorAndNothingElseHas) {
 
 TEST(ReduceMetrics, DividesSumsNotMeans) {
   MetricsBag bag;
-  // Two samples: 1 of 1 and 0 of 3 predictions matched. The mean of the two precisions would be 1/2.
+  // Two samples: 1 of 1 and 0 of 3 predictions matched. The mean of the two precisions would be
+  // 1/2.
   for (const auto& [matched, predicted, truths] : {std::tuple{1, 1, 2}, std::tuple{0, 3, 4}}) {
     bag.add("rollout/matched", matched);
     bag.add("rollout/valid_pred_objects", predicted);
@@ -95,15 +111,18 @@ TEST(ReduceMetrics, DividesSumsNotMeans) {
 
 TEST(ReduceMetrics, GivesZeroForAnUndefinedRatio) {
   MetricsBag bag;
-  for (const char* name : {"rollout/matched", "rollout/valid_pred_objects", "rollout/gt_objects"}) bag.add(name, 0);
+  for (const char* name : {"rollout/matched", "rollout/valid_pred_objects", "rollout/gt_objects"})
+    bag.add(name, 0);
   EXPECT_EQ(value_of(reduce_metrics(bag), "rollout/f1"), 0.0);
 }
 
 TEST(ReduceMetrics, TakesPercentilesAsNumpyDoes) {
   MetricsBag bag;
-  for (const double tokens : {40.0, 10.0, 30.0, 20.0, 50.0}) bag.add("rollout/gen_new_tokens", tokens);
+  for (const double tokens : {40.0, 10.0, 30.0, 20.0, 50.0})
+    bag.add("rollout/gen_new_tokens", tokens);
   const auto reduced = reduce_metrics(bag);
-  EXPECT_DOUBLE_EQ(value_of(reduced, "rollout/gen_new_tokens_p90"), 46.0);  // numpy.percentile([10, …, 50], 90)
+  // numpy.percentile([10, …, 50], 90)
+  EXPECT_DOUBLE_EQ(value_of(reduced, "rollout/gen_new_tokens_p90"), 46.0);
   EXPECT_DOUBLE_EQ(value_of(reduced, "rollout/gen_new_tokens_p99"), 49.6);
   EXPECT_DOUBLE_EQ(value_of(reduced, "rollout/rollout_len_mean"), 30.0);
   EXPECT_DOUBLE_EQ(value_of(reduced, "rollout/gen_new_tokens_total"), 150.0);
@@ -135,12 +154,15 @@ TEST(ReduceMetrics, KeepsTheOrderOfTheTable) {
 TEST(ReduceMetrics, GivesAnEvaluationTheSameObservationsUnderItsOwnNames) {
   MetricsBag bag;
   for (const auto& [name, value] :
-       {std::pair{"rollout/matched", 3.0}, std::pair{"rollout/matched_labels", 2.0}, std::pair{"rollout/valid_pred_objects", 4.0},
-        std::pair{"rollout/gt_objects", 6.0}, std::pair{"rollout/repeated_objects", 1.0}, std::pair{"rollout/matched_maskiou_sum", 2.4}}) {
+       {std::pair{"rollout/matched", 3.0}, std::pair{"rollout/matched_labels", 2.0},
+        std::pair{"rollout/valid_pred_objects", 4.0}, std::pair{"rollout/gt_objects", 6.0},
+        std::pair{"rollout/repeated_objects", 1.0},
+        std::pair{"rollout/matched_maskiou_sum", 2.4}}) {
     bag.add(name, value);
   }
   for (const std::string prefix : {"rollout/", "eval_rollout_"}) {
-    const auto reduced = reduce_metrics(bag, prefix == "rollout/" ? MetricScope::kStep : MetricScope::kEvaluation);
+    const auto reduced =
+        reduce_metrics(bag, prefix == "rollout/" ? MetricScope::kStep : MetricScope::kEvaluation);
     EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "f1"), 0.6);
     EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "f1_labels"), 0.4);
     EXPECT_DOUBLE_EQ(value_of(reduced, prefix + "label_accuracy"), 2.0 / 3.0);
@@ -152,9 +174,11 @@ TEST(ReduceMetrics, GivesAnEvaluationTheSameObservationsUnderItsOwnNames) {
   }
   std::set<std::string> at_gate;
   for (const auto& [name, value] : reduce_metrics(bag, MetricScope::kGate)) at_gate.insert(name);
-  EXPECT_EQ(at_gate, (std::set<std::string>{"eval_rollout_precision", "eval_rollout_recall", "eval_rollout_f1",
-                                            "eval_rollout_label_accuracy", "eval_rollout_precision_labels", "eval_rollout_recall_labels",
-                                            "eval_rollout_f1_labels", "eval_rollout_matched_maskiou_mean"}));
+  EXPECT_EQ(at_gate,
+            (std::set<std::string>{"eval_rollout_precision", "eval_rollout_recall",
+                                   "eval_rollout_f1", "eval_rollout_label_accuracy",
+                                   "eval_rollout_precision_labels", "eval_rollout_recall_labels",
+                                   "eval_rollout_f1_labels", "eval_rollout_matched_maskiou_mean"}));
 }
 
 TEST(EvaluationMetrics, AreThoseThatTheKindOfEvaluationMeasures) {
@@ -162,7 +186,8 @@ TEST(EvaluationMetrics, AreThoseThatTheKindOfEvaluationMeasures) {
     const std::vector<std::string> list = evaluation_metrics(teacher_forced, rollouts);
     return std::set<std::string>(list.begin(), list.end());
   };
-  EXPECT_EQ(names(true, false), (std::set<std::string>{"eval_loss", "eval_token_acc", "eval_runtime", "eval_samples_per_second"}));
+  EXPECT_EQ(names(true, false), (std::set<std::string>{"eval_loss", "eval_token_acc",
+                                                       "eval_runtime", "eval_samples_per_second"}));
   EXPECT_EQ(names(false, true).count("eval_rollout_f1_labels"), 1u);
   EXPECT_EQ(names(false, true).count("eval_loss"), 0u);
   EXPECT_EQ(names(true, true).size(), names(false, true).size() + 2);
@@ -174,7 +199,8 @@ TEST(ReduceMetrics, CallsAnUncataloguedNameABug) {
   EXPECT_THROW(reduce_metrics(bag), InternalError);
 }
 
-RC_GTEST_PROP(ReduceMetrics, DoesNotDependOnHowSamplesAreSplitIntoMicroBatches, (const std::vector<uint16_t>& lengths)) {
+RC_GTEST_PROP(ReduceMetrics, DoesNotDependOnHowSamplesAreSplitIntoMicroBatches,
+              (const std::vector<uint16_t>& lengths)) {
   const size_t cut = lengths.empty() ? 0 : *rc::gen::inRange<size_t>(0, lengths.size());
   MetricsBag whole, first, second;
   for (size_t i = 0; i < lengths.size(); ++i) {

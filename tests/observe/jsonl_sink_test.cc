@@ -21,12 +21,15 @@ TEST(JsonlSink, WritesOneObjectALineInTheOrderGiven) {
   const auto sink = make_jsonl_sink(path);
   sink->write(5, {{"loss", 1.25}, {"learning_rate", 1e-4}, {"rollout/gt_objects", 12}});
   // Readable while the sink is alive: a killed run loses nothing.
-  EXPECT_EQ(read_file(path), "{\"step\": 5, \"loss\": 1.25, \"learning_rate\": 0.0001, \"rollout/gt_objects\": 12}\n");
+  EXPECT_EQ(
+      read_file(path),
+      "{\"step\": 5, \"loss\": 1.25, \"learning_rate\": 0.0001, \"rollout/gt_objects\": 12}\n");
 }
 
 TEST(JsonlSink, KeepsEveryBitOfAValue) {
   const test::TempDir dir;
-  const std::vector<double> values = {0.1, 1.0 / 3, 5e-324, -1.7976931348623157e308, 123456789012345678.0};
+  const std::vector<double> values = {0.1, 1.0 / 3, 5e-324, -1.7976931348623157e308,
+                                      123456789012345678.0};
   const auto sink = make_jsonl_sink(dir.file("log"));
   for (const double value : values) sink->write(1, {{"loss", value}});
   const std::string content = read_file(dir.file("log"));
@@ -40,7 +43,8 @@ TEST(JsonlSink, KeepsEveryBitOfAValue) {
 
 TEST(JsonlSink, WritesNullForWhatJsonCannotSay) {
   const test::TempDir dir;
-  make_jsonl_sink(dir.file("log"))->write(1, {{"a", std::nan("")}, {"b", std::numeric_limits<double>::infinity()}});
+  make_jsonl_sink(dir.file("log"))
+      ->write(1, {{"a", std::nan("")}, {"b", std::numeric_limits<double>::infinity()}});
   EXPECT_EQ(read_file(dir.file("log")), "{\"step\": 1, \"a\": null, \"b\": null}\n");
 }
 
@@ -80,16 +84,19 @@ TEST(JsonlSink, TakesHalfALineBackWhenTheDiskFillsUp) {
 TEST(JsonlSink, NamesADirectoryItCannotCreate) {
   const test::TempDir dir;
   dir.write("file", "");
-  const UserError error = test::catch_user_error([&] { make_jsonl_sink(dir.file("file/run/logging.jsonl")); });
+  const UserError error =
+      test::catch_user_error([&] { make_jsonl_sink(dir.file("file/run/logging.jsonl")); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
 }
 
 TEST(TruncateJsonl, DropsWhatCameAfterTheCheckpoint) {
   const test::TempDir dir;
-  const std::string path =
-      dir.write("log", "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, \"eval_loss\": 1}\n{\"step\": 3}\n{\"st");
+  const std::string path = dir.write("log",
+                                     "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, "
+                                     "\"eval_loss\": 1}\n{\"step\": 3}\n{\"st");
   truncate_jsonl_after(path, 2);
-  EXPECT_EQ(read_file(path), "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, \"eval_loss\": 1}\n");
+  EXPECT_EQ(read_file(path),
+            "{\"step\": 1, \"loss\": 2}\n{\"step\": 2}\n{\"step\": 2, \"eval_loss\": 1}\n");
   truncate_jsonl_after(path, 0);
   EXPECT_EQ(read_file(path), "");
 }
@@ -98,13 +105,15 @@ TEST(TruncateJsonl, DropsTheZerosThatALossOfPowerLeaves) {
   const test::TempDir dir;
   const std::string lines = "{\"step\": 1}\n{\"step\": 2}\n";
   for (const std::string& zeros :
-       {std::string(40, '\0'), std::string("{\"step\": 3, \"lo") + std::string(9, '\0') + "}\n{\"step\": 4}\n"}) {
+       {std::string(40, '\0'),
+        std::string("{\"step\": 3, \"lo") + std::string(9, '\0') + "}\n{\"step\": 4}\n"}) {
     const std::string path = dir.write("log", lines + zeros);
     truncate_jsonl_after(path, 2);
     EXPECT_EQ(read_file(path), lines);
     dir.write("log", lines + zeros);
     make_jsonl_sink(path)->write(3, {});
-    EXPECT_EQ(read_file(path), lines + "{\"step\": 3}\n") << "a run that continues the log without resuming";
+    EXPECT_EQ(read_file(path), lines + "{\"step\": 3}\n")
+        << "a run that continues the log without resuming";
   }
 }
 
@@ -117,10 +126,12 @@ TEST(TruncateJsonl, IsContentWithoutALog) {
 TEST(TruncateJsonl, NamesALineThatIsNoLogEntry) {
   const test::TempDir dir;
   for (const char* line : {"nonsense", "{\"loss\": 1}", "[]", "{\"step\": \"3\"}"}) {
-    const std::string path = dir.write("log", std::string("{\"step\": 1}\n") + line + "\n{\"step\": 3}\n");
+    const std::string path =
+        dir.write("log", std::string("{\"step\": 1}\n") + line + "\n{\"step\": 3}\n");
     const UserError error = test::catch_user_error([&] { truncate_jsonl_after(path, 2); });
     EXPECT_EQ(error.kind(), ErrorKind::kData) << line;
-    EXPECT_NE(error.problems()[0].where.find(path + ":2"), std::string::npos) << error.problems()[0].where;
+    EXPECT_NE(error.problems()[0].where.find(path + ":2"), std::string::npos)
+        << error.problems()[0].where;
   }
 }
 

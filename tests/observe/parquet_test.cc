@@ -9,7 +9,8 @@
 namespace rematch {
 
 TEST(Parquet, StoresPlainValuesBetweenItsMagicBytes) {
-  const std::string file = parquet_file({{"name", std::vector<std::string>{"a", "größe"}}, {"score", std::vector<double>{0.5, -1}}});
+  const std::string file = parquet_file(
+      {{"name", std::vector<std::string>{"a", "größe"}}, {"score", std::vector<double>{0.5, -1}}});
   EXPECT_EQ(file.substr(0, 4), "PAR1");
   EXPECT_EQ(file.substr(file.size() - 4), "PAR1");
   EXPECT_NE(file.find(std::string("\1\0\0\0a\7\0\0\0größe", 16)), std::string::npos);
@@ -20,7 +21,8 @@ TEST(Parquet, StoresPlainValuesBetweenItsMagicBytes) {
 }
 
 TEST(Parquet, ColumnsOfDifferentLengthsAreABug) {
-  EXPECT_THROW(parquet_file({{"a", std::vector<double>{1}}, {"b", std::vector<double>{}}}), InternalError);
+  EXPECT_THROW(parquet_file({{"a", std::vector<double>{1}}, {"b", std::vector<double>{}}}),
+               InternalError);
   EXPECT_THROW(parquet_file({}), InternalError);
 }
 

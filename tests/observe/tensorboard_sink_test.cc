@@ -115,7 +115,8 @@ std::vector<Event> read_events(const std::string& path) {
 
 std::string only_file(const std::string& directory) {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) files.push_back(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files.push_back(entry.path().string());
   EXPECT_EQ(files.size(), 1u);
   return files.at(0);
 }
@@ -135,7 +136,8 @@ TEST(TensorboardSink, WritesEventsThatAReaderUnderstands) {
   EXPECT_EQ(events[0].file_version, "brain.Event:2");
   EXPECT_GT(events[0].wall_time, 1.5e9);
   EXPECT_EQ(events[1].step, 10u);
-  EXPECT_EQ(events[1].scalars, (std::vector<std::pair<std::string, float>>{{"loss", 1.5f}, {"rollout/f1", 0.25f}}));
+  EXPECT_EQ(events[1].scalars,
+            (std::vector<std::pair<std::string, float>>{{"loss", 1.5f}, {"rollout/f1", 0.25f}}));
   EXPECT_EQ(events[2].step, 300u);
   EXPECT_EQ(events[2].scalars, (std::vector<std::pair<std::string, float>>{{"loss", -2.0f}}));
   EXPECT_GE(events[2].wall_time, events[0].wall_time);
@@ -145,7 +147,8 @@ TEST(TensorboardSink, FramesLongSummaries) {
   const test::TempDir dir;
   const auto sink = make_tensorboard_sink(dir.path());
   MetricValues values;
-  for (int i = 0; i < 100; ++i) values.emplace_back("rollout/some_long_metric_name_" + std::to_string(i), i);
+  for (int i = 0; i < 100; ++i)
+    values.emplace_back("rollout/some_long_metric_name_" + std::to_string(i), i);
   sink->write(1, values);
   const std::vector<Event> events = read_events(only_file(dir.path()));
   ASSERT_EQ(events.size(), 2u);
@@ -161,7 +164,8 @@ TEST(TensorboardSink, AResumedRunAnnouncesWhereItStarts) {
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0].file_version, "brain.Event:2");
   EXPECT_EQ(events[1].step, 301u);
-  EXPECT_EQ(events[1].session_log, std::string("\x08\x01"));  // SessionLog{status = START}, as protobuf writes it
+  // SessionLog{status = START}, as protobuf writes it
+  EXPECT_EQ(events[1].session_log, std::string("\x08\x01"));
   EXPECT_EQ(events[2].step, 301u);
   EXPECT_EQ(events[2].scalars.size(), 1u);
 }
@@ -177,7 +181,8 @@ TEST(TensorboardSink, AFreshRunHidesNothing) {
 TEST(TensorboardSink, NamesADirectoryItCannotCreate) {
   const test::TempDir dir;
   dir.write("file", "");
-  const UserError error = test::catch_user_error([&] { make_tensorboard_sink(dir.file("file/tb")); });
+  const UserError error =
+      test::catch_user_error([&] { make_tensorboard_sink(dir.file("file/tb")); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
 }
 

@@ -24,7 +24,8 @@ size_t count(const std::string& text, const std::string& part) {
 TEST(Terminal, WritesPlainLinesNowAndThenWithoutATty) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = false});
-  for (int step = 1; step <= 100; ++step) terminal.progress({.phase = "train", .done = step, .total = 100, .fields = {{"loss", "1.5"}}});
+  for (int step = 1; step <= 100; ++step)
+    terminal.progress({.phase = "train", .done = step, .total = 100, .fields = {{"loss", "1.5"}}});
   terminal.finish_progress();
   // The first state and the last; ten seconds lie between any others.
   EXPECT_EQ(count(screen.err.str(), "\n"), 2u) << screen.err.str();
@@ -37,7 +38,8 @@ TEST(Terminal, WritesPlainLinesNowAndThenWithoutATty) {
 TEST(Terminal, ShowsEveryPlainStateWhenAskedTo) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = false, .plain_interval_s = 0});
-  for (int step = 1; step <= 5; ++step) terminal.progress({.phase = "train", .done = step, .total = 100});
+  for (int step = 1; step <= 5; ++step)
+    terminal.progress({.phase = "train", .done = step, .total = 100});
   EXPECT_EQ(count(screen.err.str(), "\n"), 5u);
 }
 
@@ -54,22 +56,29 @@ TEST(Terminal, ShowsTheLastStateOfAnUnfinishedBar) {
 TEST(Terminal, RedrawsOneLineOnATty) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = true});
-  for (int step = 1; step <= 1000; ++step) terminal.progress({.phase = "train", .done = step, .total = 1000});
+  for (int step = 1; step <= 1000; ++step)
+    terminal.progress({.phase = "train", .done = step, .total = 1000});
   EXPECT_EQ(count(screen.err.str(), "\n"), 0u);
   EXPECT_LT(count(screen.err.str(), "\r"), 100u) << "at most ten redraws a second";
   terminal.finish_progress();
   const std::string shown = screen.err.str();
-  EXPECT_NE(shown.find("train [########################] 1000/1000 100%"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("train [########################] 1000/1000 100%"), std::string::npos)
+      << shown;
   EXPECT_EQ(shown.back(), '\n');
 }
 
 TEST(Terminal, NeverWritesALineWiderThanTheScreen) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = true, .width = 40});
-  terminal.progress({.phase = "train", .done = 1, .total = 3, .fields = {{"a long field", std::string(100, 'x')}}});
-  EXPECT_EQ(screen.err.str(), "\r\033[Ktrain 1/3 0:00") << "a field that does not fit is left out whole";
+  terminal.progress({.phase = "train",
+                     .done = 1,
+                     .total = 3,
+                     .fields = {{"a long field", std::string(100, 'x')}}});
+  EXPECT_EQ(screen.err.str(), "\r\033[Ktrain 1/3 0:00")
+      << "a field that does not fit is left out whole";
   Screen narrow;
-  Terminal(narrow.out, narrow.err, {.is_tty = true, .width = 10}).progress({.phase = "evaluate", .done = 1, .total = 3});
+  Terminal(narrow.out, narrow.err, {.is_tty = true, .width = 10})
+      .progress({.phase = "evaluate", .done = 1, .total = 3});
   EXPECT_EQ(narrow.err.str().substr(0, 13), "\r\033[Kevaluate ");
 }
 
@@ -77,12 +86,14 @@ TEST(Terminal, FitsTheWholeStateOfATrainingIntoEightyColumns) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = true, .width = 80});
   const std::vector<std::pair<std::string, std::string>> fields{
-      {"loss", "1.23"}, {"f1", "0.812"}, {"label f1", "0.321"}, {"tok/s", "12345"}, {"GiB", "21.4"}, {"lr", "1e-05"}, {"s/step", "3.61"}};
+      {"loss", "1.23"}, {"f1", "0.812"}, {"label f1", "0.321"}, {"tok/s", "12345"},
+      {"GiB", "21.4"},  {"lr", "1e-05"}, {"s/step", "3.61"}};
   terminal.progress({.phase = "train", .done = 998, .total = 2000, .fields = fields});
   terminal.progress({.phase = "train", .done = 999, .total = 2000, .fields = fields});
   terminal.finish_progress();
   const std::string shown = screen.err.str().substr(screen.err.str().rfind('\r') + 4);
-  EXPECT_EQ(shown, "train 999/2000 loss 1.23 f1 0.812 label f1 0.321 tok/s 12345 GiB 21.4 0:00<0:00\n");
+  EXPECT_EQ(shown,
+            "train 999/2000 loss 1.23 f1 0.812 label f1 0.321 tok/s 12345 GiB 21.4 0:00<0:00\n");
   EXPECT_LE(shown.size() - 1, 79u);
 }
 
@@ -138,7 +149,8 @@ TEST(Terminal, WritesMessagesAboveTheBar) {
 TEST(Terminal, PrintsTablesWithNumbersUnderTheirHeaders) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {});
-  terminal.table({{"metric", "before", "after"}, {"F1 at IoU 0.5", "0.351", "0.48"}, {"größe", "-1", "n/a"}});
+  terminal.table(
+      {{"metric", "before", "after"}, {"F1 at IoU 0.5", "0.351", "0.48"}, {"größe", "-1", "n/a"}});
   EXPECT_EQ(screen.out.str(),
             "metric         before  after\n"
             "----------------------------\n"

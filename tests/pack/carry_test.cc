@@ -40,7 +40,8 @@ TEST(CarryBuffer, IsFullAtItsLimitAndRefusesOneMoreWithoutChanging) {
   EXPECT_NO_THROW(carry.insert(segments_of(3, {9})));
   const UserError error = test::catch_user_error([&] { carry.insert(segments_of(4, {1, 1})); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-  EXPECT_THAT(error.problems()[0].what, HasSubstr("4 segments waiting and 2 new: 6 exceed packing_buffer 4"));
+  EXPECT_THAT(error.problems()[0].what,
+              HasSubstr("4 segments waiting and 2 new: 6 exceed packing_buffer 4"));
   EXPECT_THAT(error.problems()[0].fix, HasSubstr("training.packing_buffer"));
   EXPECT_THAT(ids_of(carry.waiting()), ElementsAre(0, 1, 2, 3));
 }

@@ -37,26 +37,33 @@ TEST(Packer, MakesEachMicroBatchARowWithoutPackingAndSaysNothingOfIt) {
 }
 
 TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
-  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry}, .packing_length = 10});
+  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
+                 .packing_length = 10});
   MetricsBag metrics;
-  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
-              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_THAT(
+      ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
+      ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(4));
   // The next window goes on with what waits.
-  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(5, {9})}, metrics)), ElementsAre(ElementsAre(4)));
+  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(5, {9})}, metrics)),
+              ElementsAre(ElementsAre(4)));
   EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(5));
 }
 
 TEST(Packer, WindowScopeLeavesNothingWaitingWhateverTheBuffer) {
-  Packer packer({.pack = {.buffer = 1, .selector = PackingSelector::kFifo, .scope = PackScope::kWindow}, .packing_length = 10});
+  Packer packer(
+      {.pack = {.buffer = 1, .selector = PackingSelector::kFifo, .scope = PackScope::kWindow},
+       .packing_length = 10});
   MetricsBag metrics;
-  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
-              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4)));
+  EXPECT_THAT(
+      ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
+      ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4)));
   EXPECT_TRUE(packer.waiting().empty());
 }
 
 TEST(Packer, CountsEveryRowInTheMetrics) {
-  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry}, .packing_length = 10});
+  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
+                 .packing_length = 10});
   MetricsBag metrics;
   packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics);
   EXPECT_THAT(metrics.values("packing/post_rollout_fill"), ElementsAre(1.0, 1.0));
@@ -67,36 +74,44 @@ TEST(Packer, CountsEveryRowInTheMetrics) {
 
 TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
   std::vector<std::string> warnings;
-  Packer packer({.pack = {.min_fill_ratio = 0.7, .scope = PackScope::kCarry}, .packing_length = 10, .warn = [&](const std::string& text) {
-                   warnings.push_back(text);
-                 }});
+  Packer packer({.pack = {.min_fill_ratio = 0.7, .scope = PackScope::kCarry},
+                 .packing_length = 10,
+                 .warn = [&](const std::string& text) { warnings.push_back(text); }});
   MetricsBag metrics;
   packer.rows_of({segments_of(0, {7})}, metrics);
   EXPECT_TRUE(warnings.empty()) << "at the target is not below it";
   packer.rows_of({segments_of(1, {6, 8})}, metrics);
   ASSERT_EQ(warnings.size(), 1u);
-  for (const char* part : {"fill 0.600", "target 0.7", "1 segments", "1 waiting"}) EXPECT_THAT(warnings[0], HasSubstr(part));
+  for (const char* part : {"fill 0.600", "target 0.7", "1 segments", "1 waiting"})
+    EXPECT_THAT(warnings[0], HasSubstr(part));
 }
 
 TEST(Packer, TellsTheRunInOneLine) {
-  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry}, .packing_length = 10});
+  Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
+                 .packing_length = 10});
   MetricsBag metrics;
   packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {1, 5})}, metrics);
   EXPECT_EQ(packer.summary_text(),
-            "packing: 2 rows of up to 10 tokens, mean fill 0.900, 4 segments, 18 tokens; as padded batches 26 (31 % padding avoided); "
+            "packing: 2 rows of up to 10 tokens, mean fill 0.900, 4 segments, 18 tokens; as padded "
+            "batches 26 (31 % padding avoided); "
             "1 segments were still waiting and not trained");
 }
 
 // Each segment is trained exactly once or still waits, whole and in insertion order within its row.
 RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
   const auto scope = *rc::gen::element(PackScope::kCarry, PackScope::kWindow);
-  const auto selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo);
-  Packer packer({.pack = {.buffer = 100000, .selector = selector, .scope = scope}, .packing_length = 50});
+  const auto selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal,
+                                          PackingSelector::kFifo);
+  Packer packer(
+      {.pack = {.buffer = 100000, .selector = selector, .scope = scope}, .packing_length = 50});
   std::map<int64_t, int> times_seen;
   int64_t next_id = 0;
-  const auto micro_batch = rc::gen::resize(12, rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 51)));
-  const auto window = rc::gen::resize(4, rc::gen::container<std::vector<std::vector<int>>>(micro_batch));
-  const auto windows = *rc::gen::resize(6, rc::gen::container<std::vector<std::vector<std::vector<int>>>>(window));
+  const auto micro_batch =
+      rc::gen::resize(12, rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 51)));
+  const auto window =
+      rc::gen::resize(4, rc::gen::container<std::vector<std::vector<int>>>(micro_batch));
+  const auto windows =
+      *rc::gen::resize(6, rc::gen::container<std::vector<std::vector<std::vector<int>>>>(window));
   for (const auto& window : windows) {
     std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches;
     for (const auto& lens : window) {

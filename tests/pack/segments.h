@@ -15,7 +15,8 @@ inline std::shared_ptr<const Segment> segment_of(int64_t id, int len) {
 }
 
 /// Segments with ids `first_id`, `first_id` + 1, ….
-inline std::vector<std::shared_ptr<const Segment>> segments_of(int64_t first_id, const std::vector<int>& lens) {
+inline std::vector<std::shared_ptr<const Segment>> segments_of(int64_t first_id,
+                                                               const std::vector<int>& lens) {
   std::vector<std::shared_ptr<const Segment>> segments;
   for (const int len : lens) segments.push_back(segment_of(first_id++, len));
   return segments;

@@ -1,4 +1,5 @@
-// The rule `binpacking` against the Python package on 20 000 random buffers (dev/goldens/pack_binpacking.py draws the same ones).
+// The rule `binpacking` against the Python package on 20 000 random buffers
+// (dev/goldens/pack_binpacking.py draws the same ones).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ GoldenBuffer draw_buffer(int number) {
   const int count = number % 100 == 99 ? 512 : 1 + draw.below(64);
   const int shape = draw.below(6);
   for (int i = 0; i < count; ++i) {
-    buffer.encoded_lens.push_back(std::clamp(draw_len(draw, shape, buffer.packing_length), 1, buffer.packing_length));
+    buffer.encoded_lens.push_back(
+        std::clamp(draw_len(draw, shape, buffer.packing_length), 1, buffer.packing_length));
   }
   return buffer;
 }
@@ -63,7 +65,8 @@ Selection binpacking_of(const GoldenBuffer& buffer) {
 class Fnv1a64 {
  public:
   void add(uint32_t value) {
-    for (int shift = 0; shift < 32; shift += 8) state_ = (state_ ^ (value >> shift & 255)) * 0x100000001B3ULL;
+    for (int shift = 0; shift < 32; shift += 8)
+      state_ = (state_ ^ (value >> shift & 255)) * 0x100000001B3ULL;
   }
   std::string hex() const {
     std::ostringstream text;
@@ -81,7 +84,8 @@ class Fnv1a64 {
 std::vector<Json> golden_rows() {
   std::istringstream lines(read_file(test::source_path("tests/golden/pack_binpacking.jsonl")));
   std::vector<Json> rows;
-  for (std::string line; std::getline(lines, line);) rows.push_back(parse_json(line, "pack_binpacking.jsonl"));
+  for (std::string line; std::getline(lines, line);)
+    rows.push_back(parse_json(line, "pack_binpacking.jsonl"));
   return rows;
 }
 
@@ -112,7 +116,8 @@ TEST(BinpackingGolden, TwentyThousandBuffersAgreeByTheirHashes) {
       hash.add(static_cast<uint32_t>(selection.indices.size()));
       for (const int i : selection.indices) hash.add(static_cast<uint32_t>(i));
     }
-    EXPECT_EQ(hash.hex(), row["fnv1a64"].get<std::string>()) << "buffers " << from << " to " << from + 99;
+    EXPECT_EQ(hash.hex(), row["fnv1a64"].get<std::string>())
+        << "buffers " << from << " to " << from + 99;
   }
   EXPECT_EQ(count, 20000);
 }

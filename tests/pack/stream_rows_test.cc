@@ -32,11 +32,13 @@ std::vector<int> any_lens(int packing_length) {
 }
 
 StreamOptions any_options() {
-  return {.pack = {.buffer = *rc::gen::inRange(1, 20),
-                   .min_fill_ratio = *rc::gen::element(0.01, 0.5, 0.65, 1.0),
-                   .drop_last = *rc::gen::arbitrary<bool>(),
-                   .selector = *rc::gen::element(PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo)},
-          .packing_length = *rc::gen::inRange(1, 60)};
+  return {
+      .pack = {.buffer = *rc::gen::inRange(1, 20),
+               .min_fill_ratio = *rc::gen::element(0.01, 0.5, 0.65, 1.0),
+               .drop_last = *rc::gen::arbitrary<bool>(),
+               .selector = *rc::gen::element(PackingSelector::kBinpacking,
+                                             PackingSelector::kOptimal, PackingSelector::kFifo)},
+      .packing_length = *rc::gen::inRange(1, 60)};
 }
 
 int64_t total_of(const std::vector<int64_t>& row, const std::vector<int>& encoded_lens) {
@@ -48,8 +50,11 @@ int64_t total_of(const std::vector<int64_t>& row, const std::vector<int>& encode
 }  // namespace
 
 TEST(PackStream, RefillsTheBufferAfterEachRow) {
-  // fifo, rows of 10, three samples wait: {6, 5, 4} gives 6+4; then {5, 3, 7} gives 5+3; then {7, 2} gives both.
-  const StreamRows packed = pack({6, 5, 4, 3, 7, 2}, {.pack = {.buffer = 3, .selector = PackingSelector::kFifo}, .packing_length = 10});
+  // fifo, rows of 10, three samples wait: {6, 5, 4} gives 6+4; then {5, 3, 7} gives 5+3; then {7,
+  // 2} gives both.
+  const StreamRows packed =
+      pack({6, 5, 4, 3, 7, 2},
+           {.pack = {.buffer = 3, .selector = PackingSelector::kFifo}, .packing_length = 10});
   EXPECT_EQ(packed.rows, (Rows{{0, 2}, {1, 3}, {4, 5}}));
   EXPECT_EQ(packed.num_dropped_samples, 0);
 }
@@ -57,17 +62,20 @@ TEST(PackStream, RefillsTheBufferAfterEachRow) {
 TEST(PackStream, FollowsTheOrderOfTheEpoch) {
   const std::vector<int64_t> order{2, 0, 3, 1};
   const StreamRows packed =
-      pack_stream(order, std::vector<int>{4, 9, 5, 1}, {.pack = {.selector = PackingSelector::kFifo}, .packing_length = 10});
+      pack_stream(order, std::vector<int>{4, 9, 5, 1},
+                  {.pack = {.selector = PackingSelector::kFifo}, .packing_length = 10});
   EXPECT_EQ(packed.rows, (Rows{{2, 0, 3}, {1}}));
 }
 
 TEST(PackStream, ABufferOfOneTrainsEachSampleAlone) {
-  EXPECT_EQ(pack({1, 1, 1}, {.pack = {.buffer = 1, .drop_last = false}, .packing_length = 10}).rows, (Rows{{0}, {1}, {2}}));
+  EXPECT_EQ(pack({1, 1, 1}, {.pack = {.buffer = 1, .drop_last = false}, .packing_length = 10}).rows,
+            (Rows{{0}, {1}, {2}}));
 }
 
 TEST(PackStream, DropsAnUnderfilledLastRowAndCountsItsSamples) {
-  const StreamOptions options{.pack = {.min_fill_ratio = 0.65, .drop_last = true, .selector = PackingSelector::kFifo},
-                              .packing_length = 10};
+  const StreamOptions options{
+      .pack = {.min_fill_ratio = 0.65, .drop_last = true, .selector = PackingSelector::kFifo},
+      .packing_length = 10};
   const StreamRows packed = pack({9, 8, 2, 4}, options);  // 9, 8+2, and 4 at the end
   EXPECT_EQ(packed.rows, (Rows{{0}, {1, 2}}));
   EXPECT_EQ(packed.num_dropped_samples, 1);
@@ -75,13 +83,16 @@ TEST(PackStream, DropsAnUnderfilledLastRowAndCountsItsSamples) {
 }
 
 TEST(PackStream, KeepsALastRowThatIsFullEnough) {
-  const StreamOptions options{.pack = {.min_fill_ratio = 0.4, .drop_last = true, .selector = PackingSelector::kFifo}, .packing_length = 10};
+  const StreamOptions options{
+      .pack = {.min_fill_ratio = 0.4, .drop_last = true, .selector = PackingSelector::kFifo},
+      .packing_length = 10};
   EXPECT_EQ(pack({9, 8, 2, 4}, options).rows, (Rows{{0}, {1, 2}, {3}}));
 }
 
 TEST(PackStream, FlushesTheLastRowWithoutDropLast) {
-  const StreamOptions options{.pack = {.min_fill_ratio = 1.0, .drop_last = false, .selector = PackingSelector::kFifo},
-                              .packing_length = 10};
+  const StreamOptions options{
+      .pack = {.min_fill_ratio = 1.0, .drop_last = false, .selector = PackingSelector::kFifo},
+      .packing_length = 10};
   const StreamRows packed = pack({9, 8, 2, 4}, options);
   EXPECT_EQ(packed.rows, (Rows{{0}, {1, 2}, {3}}));
   EXPECT_EQ(packed.num_dropped_samples, 0);
@@ -89,32 +100,39 @@ TEST(PackStream, FlushesTheLastRowWithoutDropLast) {
 
 TEST(PackStream, DropsNoRowButTheLast) {
   // The first row holds 6 of 10 only; it is underfilled and trained all the same.
-  EXPECT_EQ(pack({6, 5, 5}, {.pack = {.min_fill_ratio = 0.65}, .packing_length = 10}).rows, (Rows{{0}, {1, 2}}));
+  EXPECT_EQ(pack({6, 5, 5}, {.pack = {.min_fill_ratio = 0.65}, .packing_length = 10}).rows,
+            (Rows{{0}, {1, 2}}));
 }
 
 TEST(PackStream, KeepsTheOnlyRowOfAnEpoch) {
-  const StreamRows packed = pack({1, 2}, {.pack = {.min_fill_ratio = 0.65, .drop_last = true}, .packing_length = 100});
+  const StreamRows packed =
+      pack({1, 2}, {.pack = {.min_fill_ratio = 0.65, .drop_last = true}, .packing_length = 100});
   EXPECT_EQ(packed.rows, (Rows{{0, 1}}));
   EXPECT_EQ(packed.num_dropped_samples, 0);
 }
 
-TEST(PackStream, AnEpochOfNothingHasNoRow) { EXPECT_TRUE(pack({}, {.packing_length = 10}).rows.empty()); }
+TEST(PackStream, AnEpochOfNothingHasNoRow) {
+  EXPECT_TRUE(pack({}, {.packing_length = 10}).rows.empty());
+}
 
 TEST(PackStream, TakesASampleOfTheFullLength) {
-  EXPECT_EQ(pack({10, 3, 10}, {.pack = {.drop_last = false}, .packing_length = 10}).rows.size(), 3u);
+  EXPECT_EQ(pack({10, 3, 10}, {.pack = {.drop_last = false}, .packing_length = 10}).rows.size(),
+            3u);
 }
 
 TEST(PackStream, RefusesOptionsAndIndicesThatCannotBe) {
   EXPECT_THROW(pack({1}, {.packing_length = 0}), InternalError);
   EXPECT_THROW(pack({1}, {.pack = {.buffer = 0}, .packing_length = 10}), InternalError);
   EXPECT_THROW(pack({11}, {.packing_length = 10}), InternalError);
-  EXPECT_THROW(pack_stream(std::vector<int64_t>{1}, std::vector<int>{5}, {.packing_length = 10}), InternalError);
+  EXPECT_THROW(pack_stream(std::vector<int64_t>{1}, std::vector<int>{5}, {.packing_length = 10}),
+               InternalError);
 }
 
 RC_GTEST_PROP(PackStream, TrainsEverySampleOnceOrCountsItAsDropped, ()) {
   const StreamOptions options = any_options();
   const std::vector<int> encoded_lens = any_lens(options.packing_length);
-  const std::vector<int64_t> order = random_permutation(*rc::gen::arbitrary<uint64_t>(), static_cast<int64_t>(encoded_lens.size()));
+  const std::vector<int64_t> order = random_permutation(*rc::gen::arbitrary<uint64_t>(),
+                                                        static_cast<int64_t>(encoded_lens.size()));
   const StreamRows packed = pack_stream(order, encoded_lens, options);
   std::vector<int64_t> seen;
   for (const auto& row : packed.rows) seen.insert(seen.end(), row.begin(), row.end());
@@ -137,7 +155,8 @@ RC_GTEST_PROP(PackStream, RowsKeepTheCapAndTheOrderOfTheStreamAndHoldTheOldest, 
     RC_ASSERT(std::is_sorted(row.begin(), row.end()));
     RC_ASSERT(row.front() == oldest);
     for (const int64_t sample_idx : row) trained[static_cast<size_t>(sample_idx)] = true;
-    while (static_cast<size_t>(oldest) < trained.size() && trained[static_cast<size_t>(oldest)]) ++oldest;
+    while (static_cast<size_t>(oldest) < trained.size() && trained[static_cast<size_t>(oldest)])
+      ++oldest;
   }
 }
 

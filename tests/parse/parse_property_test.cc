@@ -12,14 +12,22 @@ namespace {
 
 using test::vocab;
 
-int pick(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high)); }
+int pick(int low, int high) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high));
+}
 
 std::string any_entry(int index) {
   const std::string key = "object_" + std::to_string(index);
-  const std::string desc = *rc::gen::element<std::string>("cat", "飞机", "😀 sticker", "a \\\"b\\\"", "\\ud83d\\ude00", " ", "e\\u0301");
+  const std::string desc = *rc::gen::element<std::string>(
+      "cat", "飞机", "😀 sticker", "a \\\"b\\\"", "\\ud83d\\ude00", " ", "e\\u0301");
   switch (pick(0, 6)) {
-    case 0: return "\"" + key + "\": " + *rc::gen::element<std::string>("1", "-0.5e3", "true", "null", "[]", "{\"a\": [1]}", "\"x\"");
-    case 1: return "\"" + key + "\": {\"desc\": \"" + desc + "\", \"poly\": [" + test::coords({1, 2, 3, 4, 5, pick(0, 1000)}) + "]}";
+    case 0:
+      return "\"" + key + "\": " +
+             *rc::gen::element<std::string>("1", "-0.5e3", "true", "null", "[]", "{\"a\": [1]}",
+                                            "\"x\"");
+    case 1:
+      return "\"" + key + "\": {\"desc\": \"" + desc + "\", \"poly\": [" +
+             test::coords({1, 2, 3, 4, 5, pick(0, 1000)}) + "]}";
     case 2: return "\"obj\": {\"desc\": \"" + desc + "\"}";
     default: return test::box_entry(key, desc);
   }
@@ -28,7 +36,8 @@ std::string any_entry(int index) {
 std::vector<int> any_answer() {
   std::string text = *rc::gen::element<std::string>("{", "{", "{", " {", "{\n");
   const int num_entries = pick(0, 5);
-  for (int i = 0; i < num_entries; ++i) text += (i > 0 ? *rc::gen::element<std::string>(", ", ",", " , ") : "") + any_entry(i + 1);
+  for (int i = 0; i < num_entries; ++i)
+    text += (i > 0 ? *rc::gen::element<std::string>(", ", ",", " , ") : "") + any_entry(i + 1);
   return vocab().encode(text + "}");
 }
 
@@ -38,8 +47,9 @@ std::vector<int> any_broken_answer() {
   const int num_edits = pick(0, 4);
   for (int i = 0; i < num_edits && !ids.empty(); ++i) {
     const auto at = ids.begin() + pick(0, static_cast<int>(ids.size()));
-    const int id = pick(0, 3) == 0 ? vocab().tokenizer->byte_token(static_cast<unsigned char>(pick(0, 256)))
-                                   : pick(-1, vocab().tokenizer->num_ids() + 3);
+    const int id = pick(0, 3) == 0
+                       ? vocab().tokenizer->byte_token(static_cast<unsigned char>(pick(0, 256)))
+                       : pick(-1, vocab().tokenizer->num_ids() + 3);
     switch (pick(0, 3)) {
       case 0: ids.insert(at, id); break;
       case 1: ids.erase(at); break;
@@ -67,10 +77,13 @@ void check_invariants(const ParsedRollout& parsed) {
 
 }  // namespace
 
-RC_GTEST_PROP(ParseRollout, HoldsItsPromisesOnBrokenAnswers, ()) { check_invariants(vocab().parse(any_broken_answer())); }
+RC_GTEST_PROP(ParseRollout, HoldsItsPromisesOnBrokenAnswers, ()) {
+  check_invariants(vocab().parse(any_broken_answer()));
+}
 
 RC_GTEST_PROP(ParseRollout, HoldsItsPromisesOnArbitraryIds, ()) {
-  const auto ids = *rc::gen::container<std::vector<int>>(rc::gen::resize(rc::kNominalSize, rc::gen::inRange(-3, 1400)));
+  const auto ids = *rc::gen::container<std::vector<int>>(
+      rc::gen::resize(rc::kNominalSize, rc::gen::inRange(-3, 1400)));
   check_invariants(vocab().parse(ids));
 }
 
@@ -82,11 +95,14 @@ RC_GTEST_PROP(ParseRollout, OfABeginningKeepsTheObjectsReadSoFar, ()) {
   const std::vector<int> ids = any_broken_answer();
   const ParsedRollout whole = vocab().parse(ids);
   for (size_t length = 0; length <= ids.size(); ++length) {
-    const ParsedRollout part = vocab().parse(std::vector<int>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length)));
+    const ParsedRollout part = vocab().parse(
+        std::vector<int>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length)));
     RC_ASSERT(part.objects.size() <= whole.objects.size());
-    for (size_t i = 0; i < part.objects.size(); ++i) RC_ASSERT(part.objects[i].coord_token_indices == whole.objects[i].coord_token_indices);
+    for (size_t i = 0; i < part.objects.size(); ++i)
+      RC_ASSERT(part.objects[i].coord_token_indices == whole.objects[i].coord_token_indices);
     // (Before the opening brace is read, the prefix is a brace of our own.)
-    if (part.prefix_text != "{") RC_ASSERT(whole.prefix_text.substr(0, part.prefix_text.size()) == part.prefix_text);
+    if (part.prefix_text != "{")
+      RC_ASSERT(whole.prefix_text.substr(0, part.prefix_text.size()) == part.prefix_text);
     if (part.status == ParseStatus::kMalformed) RC_ASSERT(whole.status == ParseStatus::kMalformed);
   }
 }

@@ -19,7 +19,8 @@ void expect_prefix(const ParsedRollout& parsed, const std::string& text) {
 
 TEST(Prefix, EndsWithTheLastCompleteEntry) {
   const std::string kept = "{" + box_entry("object_1");
-  for (const char* tail : {"", "}", " }", ", ", "\n,\n\"obj", ", \"object_2\": {\"desc\": \"b\"", "x", "]"})
+  for (const char* tail :
+       {"", "}", " }", ", ", "\n,\n\"obj", ", \"object_2\": {\"desc\": \"b\"", "x", "]"})
     expect_prefix(vocab().parse(kept + tail), kept);
 }
 
@@ -71,11 +72,13 @@ TEST(CutTokenIds, SpellsKeptBytesThatAreNotUtf8) {
   const TokenBytes tokens{"\xC3\xA9\"}", {1, 4}};  // the second token is A9 22 7D
   const int first = vocab().tokenizer->byte_token(0xC3);
   const std::vector<int> kept = cut_token_ids({first, 12345}, tokens, 3, *vocab().tokenizer);
-  EXPECT_EQ(kept, (std::vector<int>{first, vocab().tokenizer->byte_token(0xA9), vocab().tokenizer->byte_token('"')}));
+  EXPECT_EQ(kept, (std::vector<int>{first, vocab().tokenizer->byte_token(0xA9),
+                                    vocab().tokenizer->byte_token('"')}));
 }
 
 TEST(CutTokenIds, SpellsKeptBytesThatTheTokenizerWouldChange) {
-  const TokenBytes tokens{"e\xCC\x81\"}", {5}};  // e + combining acute: NFC would make it one character
+  const TokenBytes tokens{"e\xCC\x81\"}",
+                          {5}};  // e + combining acute: NFC would make it one character
   EXPECT_EQ(cut_token_ids({7}, tokens, 4, *vocab().tokenizer), vocab().spell("e\xCC\x81\""));
 }
 

@@ -23,7 +23,8 @@ std::vector<int> operator+(std::vector<int> a, const std::vector<int>& b) {
 TEST(ParseRollout, CutsAtTheFirstStopId) {
   const std::vector<int> answer = vocab().encode("{" + box_entry("object_1") + "}");
   for (const char* stop : {"<|im_end|>", "<|endoftext|>"}) {
-    const ParsedRollout parsed = vocab().parse(answer + std::vector<int>{vocab().id(stop)} + answer);
+    const ParsedRollout parsed =
+        vocab().parse(answer + std::vector<int>{vocab().id(stop)} + answer);
     EXPECT_EQ(parsed.response_token_ids, answer) << stop;
     EXPECT_EQ(parsed.status, kComplete) << stop;
   }
@@ -40,9 +41,11 @@ TEST(ParseRollout, ReadsOtherSpecialTokensAsTheirText) {
 }
 
 TEST(ParseRollout, TreatsAnIdWithoutATokenAsAViolationWhereItStands) {
-  const std::vector<int> head = vocab().encode("{" + box_entry("object_1") + ", \"object_2\": {\"desc\": \"b");
+  const std::vector<int> head =
+      vocab().encode("{" + box_entry("object_1") + ", \"object_2\": {\"desc\": \"b");
   for (const int id : {kNoToken, -1, -2147483647}) {
-    const ParsedRollout parsed = vocab().parse(head + std::vector<int>{id} + vocab().encode("\"}}"));
+    const ParsedRollout parsed =
+        vocab().parse(head + std::vector<int>{id} + vocab().encode("\"}}"));
     EXPECT_EQ(parsed.status, kMalformed);
     EXPECT_EQ(parsed.objects.size(), 1u);
     EXPECT_EQ(parsed.dropped_invalid, 1);
@@ -54,27 +57,33 @@ TEST(ParseRollout, TreatsAnIdWithoutATokenAsAViolationWhereItStands) {
 }
 
 TEST(ParseRollout, IgnoresAnIdWithoutATokenBehindTheClosingBrace) {
-  const ParsedRollout parsed = vocab().parse(vocab().encode("{" + box_entry("object_1") + "}") + std::vector<int>{kNoToken, -5});
+  const ParsedRollout parsed = vocab().parse(vocab().encode("{" + box_entry("object_1") + "}") +
+                                             std::vector<int>{kNoToken, -5});
   EXPECT_EQ(parsed.status, kComplete);
   EXPECT_EQ(parsed.objects.size(), 1u);
 }
 
 TEST(ParseRollout, DoesNotCompleteANumberAtAnIdWithoutAToken) {
-  const ParsedRollout parsed = vocab().parse(vocab().encode("{\"a\": 1") + std::vector<int>{kNoToken});
+  const ParsedRollout parsed =
+      vocab().parse(vocab().encode("{\"a\": 1") + std::vector<int>{kNoToken});
   EXPECT_EQ(parsed.prefix_text, "{");
   EXPECT_EQ(parsed.dropped_invalid, 1);
 }
 
 TEST(ParseRollout, JoinsCharactersAcrossTokens) {
-  const ParsedRollout parsed =
-      vocab().parse(vocab().spell("{\"object_1\": {\"desc\": \"\xF0\x9F\x98\x80\", \"bbox_2d\": [\"") +
-                    std::vector<int>{vocab().coord.id_of(0)} + vocab().encode("\", " + test::coords({1, 2, 3}) + "]}}"));
+  const ParsedRollout parsed = vocab().parse(
+      vocab().spell("{\"object_1\": {\"desc\": \"\xF0\x9F\x98\x80\", \"bbox_2d\": [\"") +
+      std::vector<int>{vocab().coord.id_of(0)} +
+      vocab().encode("\", " + test::coords({1, 2, 3}) + "]}}"));
   ASSERT_EQ(parsed.objects.size(), 1u);
   EXPECT_EQ(parsed.objects[0].desc, "😀");
 }
 
 TEST(ParseRollout, CountsCompleteEntriesThatAreNotValid) {
-  EXPECT_EQ(vocab().parse("{\"a\": 1, \"object_1\": {}, " + box_entry("object_2") + ", \"b\": [1]}").dropped_invalid, 3);
+  EXPECT_EQ(vocab()
+                .parse("{\"a\": 1, \"object_1\": {}, " + box_entry("object_2") + ", \"b\": [1]}")
+                .dropped_invalid,
+            3);
   EXPECT_EQ(vocab().parse("{" + box_entry("object_1") + "}").dropped_invalid, 0);
 }
 
@@ -91,24 +100,32 @@ TEST(ParseRollout, CountsOneMoreForAnEntryThatWasBegun) {
 }
 
 TEST(ParseRollout, TakesTheLargestIndexOfEveryKeptKeyValidOrNot) {
-  EXPECT_EQ(vocab().parse("{" + box_entry("object_2") + ", \"object_7\": 3, " + box_entry("object_4") + "}").max_object_index, 7);
+  EXPECT_EQ(
+      vocab()
+          .parse("{" + box_entry("object_2") + ", \"object_7\": 3, " + box_entry("object_4") + "}")
+          .max_object_index,
+      7);
   EXPECT_EQ(vocab().parse("{\"object_0\": 1}").max_object_index, 0);
   EXPECT_EQ(vocab().parse("{\"object_0012\": 1}").max_object_index, 12);
   EXPECT_EQ(vocab().parse("{\"foo\": 1}").max_object_index, std::nullopt);
-  EXPECT_EQ(vocab().parse("{\"object_5\": {\"object_9\": 1}, \"x\": \"object_11\"}").max_object_index, 5);
-  EXPECT_EQ(vocab().parse("{" + box_entry("object_1") + ", \"object_2\": {").max_object_index, 1);  // not complete
+  EXPECT_EQ(
+      vocab().parse("{\"object_5\": {\"object_9\": 1}, \"x\": \"object_11\"}").max_object_index, 5);
+  // not complete
+  EXPECT_EQ(vocab().parse("{" + box_entry("object_1") + ", \"object_2\": {").max_object_index, 1);
   EXPECT_EQ(vocab().parse("{\"object_1000000000\": 1}").max_object_index, std::nullopt);
 }
 
 TEST(ParseRollout, KeepsObjectsWithTheSameKeyBoth) {
-  const ParsedRollout parsed = vocab().parse("{" + box_entry("object_1", "a") + ", " + box_entry("object_1", "b") + "}");
+  const ParsedRollout parsed =
+      vocab().parse("{" + box_entry("object_1", "a") + ", " + box_entry("object_1", "b") + "}");
   ASSERT_EQ(parsed.objects.size(), 2u);
   EXPECT_EQ(parsed.objects[1].desc, "b");
   EXPECT_EQ(parsed.dropped_invalid, 0);
 }
 
 TEST(ParseRollout, KeepsTheEntriesBeforeAViolation) {
-  const ParsedRollout parsed = vocab().parse("{" + box_entry("object_1") + ", " + box_entry("object_2") + ", oops");
+  const ParsedRollout parsed =
+      vocab().parse("{" + box_entry("object_1") + ", " + box_entry("object_2") + ", oops");
   EXPECT_EQ(parsed.status, kMalformed);
   EXPECT_EQ(parsed.objects.size(), 2u);
   EXPECT_EQ(parsed.prefix_text, "{" + box_entry("object_1") + ", " + box_entry("object_2"));

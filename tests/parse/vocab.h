@@ -12,7 +12,8 @@ namespace rematch::test {
 
 /// The contract's small tokenizer and shorthands around it.
 struct Vocab {
-  std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(source_path("tests/golden/tokenizer"));
+  std::shared_ptr<const Tokenizer> tokenizer =
+      Tokenizer::load(source_path("tests/golden/tokenizer"));
   CoordVocab coord = CoordVocab::from(*tokenizer, "tests/golden/tokenizer");
   std::vector<int> stop_ids = read_stop_ids(source_path("tests/golden/tokenizer"), *tokenizer);
 
@@ -24,7 +25,9 @@ struct Vocab {
     return ids;
   }
   int id(const std::string& content) const { return tokenizer->token_id(content).value(); }
-  ParsedRollout parse(const std::vector<int>& ids) const { return parse_rollout(ids, *tokenizer, coord, stop_ids); }
+  ParsedRollout parse(const std::vector<int>& ids) const {
+    return parse_rollout(ids, *tokenizer, coord, stop_ids);
+  }
   ParsedRollout parse(const std::string& text) const { return parse(encode(text)); }
 };
 
@@ -36,13 +39,15 @@ inline const Vocab& vocab() {
 /// `"<|coord_1|>", "<|coord_2|>", …`
 inline std::string coords(std::vector<int> bins) {
   std::string text;
-  for (size_t i = 0; i < bins.size(); ++i) text += (i > 0 ? ", " : "") + ("\"<|coord_" + std::to_string(bins[i]) + "|>\"");
+  for (size_t i = 0; i < bins.size(); ++i)
+    text += (i > 0 ? ", " : "") + ("\"<|coord_" + std::to_string(bins[i]) + "|>\"");
   return text;
 }
 
 /// A valid entry: `"object_N": {"desc": "a", "bbox_2d": […]}`.
 inline std::string box_entry(const std::string& key, const std::string& desc = "a") {
-  return "\"" + key + "\": {\"desc\": \"" + desc + "\", \"bbox_2d\": [" + coords({1, 2, 3, 4}) + "]}";
+  return "\"" + key + "\": {\"desc\": \"" + desc + "\", \"bbox_2d\": [" + coords({1, 2, 3, 4}) +
+         "]}";
 }
 
 }  // namespace rematch::test

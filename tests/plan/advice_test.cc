@@ -51,7 +51,8 @@ TEST(PlanReport, FitsEightyColumns) {
       request.device.num_ranks = ranks;
       request.backend = "vllm";
       request.offload = {.enabled = true, .model = true, .optimizer = true};
-      for (const std::string& line : split(plan_text(request, make_plan(request), "model"), '\n')) EXPECT_LE(line.size(), 80u) << line;
+      for (const std::string& line : split(plan_text(request, make_plan(request), "model"), '\n'))
+        EXPECT_LE(line.size(), 80u) << line;
     }
   }
 }
@@ -60,7 +61,10 @@ TEST(PlanReport, JsonHasTheFieldsOfItsContract) {
   const PlanRequest request = test::request_of(test::kPublicModels[2], 80);
   const MemoryPlan plan = make_plan(request);
   const Json json = plan_json(request, plan);
-  EXPECT_EQ(json["parameters"], (Json{{"total", 8767123696}, {"text", 8190735360}, {"vision", 576388336}, {"trainable", 8767123696}}));
+  EXPECT_EQ(json["parameters"], (Json{{"total", 8767123696},
+                                      {"text", 8190735360},
+                                      {"vision", 576388336},
+                                      {"trainable", 8767123696}}));
   int64_t peak = 0;
   for (const Json& phase : json["phases"]) {
     int64_t sum = 0;

@@ -21,9 +21,11 @@ struct PlannedRun {
 
   explicit PlannedRun(const test::PublicModel& model) {
     dir.write("config.json", test::config_of(model));
-    config = dir.write("run.yaml", "model: {model: " + dir.path() + "}\nglobal_max_length: 4096\n" +
-                                       "training: {output_dir: out, run_name: run, gradient_checkpointing: true}\n" +
-                                       "custom: {train_jsonl: train.jsonl}\n");
+    config =
+        dir.write("run.yaml",
+                  "model: {model: " + dir.path() + "}\nglobal_max_length: 4096\n" +
+                      "training: {output_dir: out, run_name: run, gradient_checkpointing: true}\n" +
+                      "custom: {train_jsonl: train.jsonl}\n");
   }
 };
 
@@ -38,13 +40,17 @@ TEST(PlanCommand, NeedsNothingButConfigJson) {
   const Json json = plan_of({.path = run.dir.path(), .gpu_memory_gib = 80, .json = true});
   EXPECT_EQ(json["parameters"]["total"], 4437815808);
   EXPECT_EQ(json["device"]["kind"], "gpu");
-  EXPECT_EQ(plan_of({.path = run.dir.file("config.json"), .gpu_memory_gib = 80, .json = true}), json);
+  EXPECT_EQ(plan_of({.path = run.dir.file("config.json"), .gpu_memory_gib = 80, .json = true}),
+            json);
 }
 
 TEST(PlanCommand, FollowsAConfigurationAndItsOverrides) {
   const PlannedRun run(test::kPublicModels[1]);
   const Json full = plan_of({.path = run.config, .gpu_memory_gib = 80, .json = true});
-  const Json lora = plan_of({.path = run.config, .overrides = {"tuner.train_type=lora"}, .gpu_memory_gib = 80, .json = true});
+  const Json lora = plan_of({.path = run.config,
+                             .overrides = {"tuner.train_type=lora"},
+                             .gpu_memory_gib = 80,
+                             .json = true});
   EXPECT_EQ(full["row"]["tokens"], 4096);
   EXPECT_EQ(full["parameters"]["trainable"], 4437815808);
   EXPECT_LT(lora["parameters"]["trainable"], 40'000'000);
@@ -68,13 +74,15 @@ TEST(PlanCommand, ADirectoryWithoutConfigJsonIsRefused) {
 
 TEST(PlanCommand, OverridesWithoutAConfigurationAreRefused) {
   std::ostringstream out;
-  const UserError error = test::catch_user_error([&] { run_plan({.path = test::tiny_dir(), .overrides = {"training.seed=1"}}, out); });
+  const UserError error = test::catch_user_error(
+      [&] { run_plan({.path = test::tiny_dir(), .overrides = {"training.seed=1"}}, out); });
   EXPECT_THAT(error.what(), HasSubstr("--set needs a configuration"));
 }
 
 TEST(CheckMemory, RefusesWhatCannotFitTheGpuThatWasAskedFor) {
   const PlannedRun run(test::kPublicModels[2]);
-  const UserError error = test::catch_user_error([&] { check_memory({.path = run.config, .gpu_memory_gib = 80}); });
+  const UserError error =
+      test::catch_user_error([&] { check_memory({.path = run.config, .gpu_memory_gib = 80}); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_THAT(error.what(), HasSubstr("147.0 GiB of 80.0 GiB"));
 }
@@ -88,9 +96,10 @@ TEST(CheckMemory, WarnsWhereOnlyTheEstimateIsTooLarge) {
 TEST(CheckMemory, NeverRefusesForThisMachineOrWithoutAModel) {
   const PlannedRun run(test::kPublicModels[3]);
   EXPECT_NO_THROW(check_memory({.path = run.config}));
-  const std::string other = run.dir.write("other.yaml",
-                                          "model: {model: nowhere}\ntraining: {output_dir: out, run_name: run}\n"
-                                          "custom: {train_jsonl: train.jsonl}\n");
+  const std::string other =
+      run.dir.write("other.yaml",
+                    "model: {model: nowhere}\ntraining: {output_dir: out, run_name: run}\n"
+                    "custom: {train_jsonl: train.jsonl}\n");
   EXPECT_EQ(check_memory({.path = other, .gpu_memory_gib = 1}), "");
 }
 

@@ -13,15 +13,16 @@ std::string config_of(const PublicModel& model) {
 "num_key_value_heads": 8, "head_dim": 128}},
 "vision_config": {{"depth": {}, "hidden_size": {}, "intermediate_size": {}, "num_heads": 16, "out_hidden_size": {},
 "deepstack_visual_indexes": {}}}}})",
-      model.is_tied, model.hidden, model.intermediate, model.num_layers, model.num_heads, model.vision_depth, model.vision_hidden,
-      model.vision_intermediate, model.hidden, model.taps);
+      model.is_tied, model.hidden, model.intermediate, model.num_layers, model.num_heads,
+      model.vision_depth, model.vision_hidden, model.vision_intermediate, model.hidden, model.taps);
 }
 
 PlanRequest request_of(const PublicModel& model, double gpu_gib) {
   TempDir dir;
   dir.write("config.json", config_of(model));
   PlanRequest request{.model = describe_model(dir.path())};
-  request.device = {.on_gpu = true, .memory_bytes = static_cast<int64_t>(gpu_gib * 1024 * 1024 * 1024)};
+  request.device = {.on_gpu = true,
+                    .memory_bytes = static_cast<int64_t>(gpu_gib * 1024 * 1024 * 1024)};
   request.batches.gradient_accumulation_steps = 16;
   request.backend = "native";
   return request;

@@ -8,7 +8,9 @@
 
 namespace rematch::test {
 
-inline std::string tiny_dir(const std::string& name = "tiny_tied") { return source_path("tests/golden/model/" + name); }
+inline std::string tiny_dir(const std::string& name = "tiny_tied") {
+  return source_path("tests/golden/model/" + name);
+}
 
 /// Sizes of a public checkpoint of the family, as its config.json gives them.
 struct PublicModel {
@@ -17,7 +19,8 @@ struct PublicModel {
   bool is_tied;
   int64_t vision_depth, vision_hidden, vision_intermediate;
   const char* taps;
-  int64_t total, vision;  ///< transformers' num_parameters() on the meta device: of the model, of its `visual`
+  /// transformers' num_parameters() on the meta device: of the model, of its `visual`
+  int64_t total, vision;
 };
 
 inline constexpr PublicModel kPublicModels[] = {
@@ -30,7 +33,8 @@ inline constexpr PublicModel kPublicModels[] = {
 /// config.json of such a checkpoint.
 std::string config_of(const PublicModel& model);
 
-/// Full fine-tuning of a public model on a GPU of this many GiB: one sample of 4096 tokens a row, 16 rows a step, native rollouts.
+/// Full fine-tuning of a public model on a GPU of this many GiB: one sample of 4096 tokens a row,
+/// 16 rows a step, native rollouts.
 PlanRequest request_of(const PublicModel& model, double gpu_gib);
 
 }  // namespace rematch::test

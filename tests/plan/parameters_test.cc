@@ -32,7 +32,8 @@ TEST(PlanParameters, AreThoseOfTheFilesByNameAndSize) {
     SCOPED_TRACE(name);
     const MappedFile file(test::tiny_dir(name) + "/model.safetensors");
     std::map<std::string, int64_t> stored, found;
-    for (const SafetensorsEntry& entry : parse_safetensors_header(file.bytes(), file.path()).entries) {
+    for (const SafetensorsEntry& entry :
+         parse_safetensors_header(file.bytes(), file.path()).entries) {
       int64_t count = 1;
       for (const int64_t size : entry.shape) count *= size;
       stored[entry.name] = count;
@@ -81,7 +82,8 @@ TEST(PlanParameters, RowsOfTokensAreTrainedWithAnAdapter) {
 TEST(PlanParameters, TargetsThatMatchNothingAreRefused) {
   TunerSettings tuner{.train_type = TrainType::kLora};
   tuner.targets.target_modules = {"gate_prj"};
-  const UserError error = test::catch_user_error([&] { trained_parameters(describe_model(test::tiny_dir()), tuner); });
+  const UserError error =
+      test::catch_user_error([&] { trained_parameters(describe_model(test::tiny_dir()), tuner); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
 }
 

@@ -50,8 +50,8 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
   EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
 }
 
-// The rows of ranks are added by the owners of the gradients: each holds its share of the sums, one row's gradients (bfloat16) and, in host
-// memory, those that come and go (float32).
+// The rows of ranks are added by the owners of the gradients: each holds its share of the sums, one
+// row's gradients (bfloat16) and, in host memory, those that come and go (float32).
 TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   const int64_t count = test::kPublicModels[2].total;
   PlanRequest request = eight_b();
@@ -63,7 +63,8 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   for (const int zero_stage : {0, 1, 2}) {
     request.device.zero_stage = zero_stage;
     const MemoryPlan plan = make_plan(request);
-    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count) << "the sums; rows of 64 tokens are fullest in the forward pass";
+    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count)
+        << "the sums; rows of 64 tokens are fullest in the forward pass";
     EXPECT_EQ(bytes_of(plan, "m-step", "messages"), 0);
     EXPECT_EQ(plan.phase("m-step").host_bytes, (NamedBytes{{"messages", 7 * count}}));
     EXPECT_EQ(plan.phase("update").host_bytes, (NamedBytes{{"messages", 7 * count}}));
@@ -73,8 +74,9 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
 }
 
-// By hand for the tiny model, a token of a layer in float32: input 32, normed 32, heads before their norms 64 + 32, rotated 64 + 32, values
-// 32, attended 64, second input 32, normed 32, gate, its activation, up and their product 4 · 64; statistics 1 + 6 + 4 + 1.
+// By hand for the tiny model, a token of a layer in float32: input 32, normed 32, heads before
+// their norms 64 + 32, rotated 64 + 32, values 32, attended 64, second input 32, normed 32, gate,
+// its activation, up and their product 4 · 64; statistics 1 + 6 + 4 + 1.
 TEST(Plan, ActivationsOfALayerAreTheInputsOfItsOperators) {
   ModelDescription model = describe_model(test::tiny_dir());
   const TrainedParameters trained = trained_parameters(model, {});
@@ -100,7 +102,10 @@ TEST(Plan, AFrozenTowerKeepsNothing) {
   PlanRequest request = eight_b();
   request.tuner.freeze = {.vit = true, .aligner = true};
   const TrainedParameters trained = trained_parameters(request.model, request.tuner);
-  EXPECT_EQ(row_memory(request.model, trained, {.value_bytes = 2}, {.num_tokens = 100, .num_visual_tokens = 50}).vision, 0);
+  EXPECT_EQ(row_memory(request.model, trained, {.value_bytes = 2},
+                       {.num_tokens = 100, .num_visual_tokens = 50})
+                .vision,
+            0);
 }
 
 TEST(Plan, LongerRowsTakeMore) {
@@ -163,8 +168,10 @@ TEST(Plan, OnTheHostASavedFileComesOnTopOfTheFullestMoment) {
   request.device.on_gpu = false;
   const MemoryPlan plan = make_plan(request);
   EXPECT_EQ(plan.peak_phase, "save");
-  EXPECT_EQ(bytes_of(plan, "save", "checkpoint pages"), 12 * test::kPublicModels[2].total);  // masters and moments
-  EXPECT_EQ(plan.peak_bytes, plan.phase("m-step").total() + bytes_of(plan, "save", "checkpoint pages"));
+  // masters and moments
+  EXPECT_EQ(bytes_of(plan, "save", "checkpoint pages"), 12 * test::kPublicModels[2].total);
+  EXPECT_EQ(plan.peak_bytes,
+            plan.phase("m-step").total() + bytes_of(plan, "save", "checkpoint pages"));
   request.saves_state = false;
   EXPECT_LT(make_plan(request).peak_bytes, plan.peak_bytes);
   EXPECT_EQ(bytes_of(make_plan(eight_b()), "save", "checkpoint pages"), 0);

@@ -47,16 +47,19 @@ TEST(Agreement, EveryRankThrowsWithTheMessageOfTheOneThatFails) {
     const auto fails = [&] {
       if (group.rank() == 1) throw UserError(ErrorKind::kData, kProblem);
     };
-    EXPECT_EQ(outcome(group, fails), group.rank() == 1 ? "own, it broke" : "lost, rank 1: it broke");
+    EXPECT_EQ(outcome(group, fails),
+              group.rank() == 1 ? "own, it broke" : "lost, rank 1: it broke");
     const auto bug = [&] {
       if (group.rank() == 2) throw std::runtime_error("bad luck");
     };
-    EXPECT_EQ(outcome(group, bug), group.rank() == 2 ? "own, bad luck" : "lost, rank 2: Rematch hit a bug");
+    EXPECT_EQ(outcome(group, bug),
+              group.rank() == 2 ? "own, bad luck" : "lost, rank 2: Rematch hit a bug");
     const auto refused = [&] {
       if (group.rank() == 0) std::filesystem::directory_iterator("/no/such/directory");
     };
-    EXPECT_THAT(outcome(group, refused), group.rank() == 0 ? ::testing::HasSubstr("/no/such/directory")
-                                                           : ::testing::HasSubstr("rank 0: cannot use /no/such/directory"));
+    EXPECT_THAT(outcome(group, refused),
+                group.rank() == 0 ? ::testing::HasSubstr("/no/such/directory")
+                                  : ::testing::HasSubstr("rank 0: cannot use /no/such/directory"));
     EXPECT_EQ(outcome(group, [] {}), "went well") << "and the group is as good as before";
   });
 }
@@ -66,7 +69,8 @@ TEST(Agreement, AllKeepTheStateOrNone) {
     const auto keeps = [&] {
       if (group.rank() == 2) throw Keeping(ErrorKind::kData, kProblem);
     };
-    EXPECT_EQ(outcome(group, keeps), group.rank() == 2 ? "own, it broke" : "kept, rank 2: it broke");
+    EXPECT_EQ(outcome(group, keeps),
+              group.rank() == 2 ? "own, it broke" : "kept, rank 2: it broke");
     const auto both = [&] {
       if (group.rank() == 0) throw Interrupted{};
       if (group.rank() == 2) throw UserError(ErrorKind::kData, kProblem);
@@ -85,7 +89,8 @@ TEST(Agreement, AFailureReportedByAnotherRankGivesWayToThatRanksOwnError) {
       if (group.rank() == 0) throw PeerFailure(ErrorKind::kEnvironment, kProblem);
       if (group.rank() == 1) throw Keeping(ErrorKind::kData, {.error = "the cause"});
     };
-    EXPECT_EQ(outcome(group, part), group.rank() == 1 ? "own, the cause" : "kept, rank 1: the cause");
+    EXPECT_EQ(outcome(group, part),
+              group.rank() == 1 ? "own, the cause" : "kept, rank 1: the cause");
   });
 }
 

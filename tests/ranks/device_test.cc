@@ -22,11 +22,15 @@ TEST(MissingDevice, SaysWhatKeepsItAway) {
       {{.built_for = 13000, .driver = "535.104.05"},
        "driver 535.104.05 is too old: torch is built for CUDA 13.0, which needs 580",
        "update the driver"},
-      {{.built_for = 12080, .driver = "535.104.05", .visible = ""}, "CUDA_VISIBLE_DEVICES=\"\"", "unset CUDA_VISIBLE_DEVICES"},
+      {{.built_for = 12080, .driver = "535.104.05", .visible = ""},
+       "CUDA_VISIBLE_DEVICES=\"\"",
+       "unset CUDA_VISIBLE_DEVICES"},
       {{.built_for = 13000, .driver = "580.65", .visible = "7"},
        "no device is found; CUDA_VISIBLE_DEVICES=\"7\"",
        "name devices that exist"},
-      {{.built_for = 13000, .num_devices = 2, .driver = "580.65"}, "CUDA devices found: 2, the last is cuda:1", "name one of them"},
+      {{.built_for = 13000, .num_devices = 2, .driver = "580.65"},
+       "CUDA devices found: 2, the last is cuda:1",
+       "name one of them"},
       {{.built_for = 13000, .driver = "580.65"}, "CUDA 13.0, the driver is 580.65", "nvidia-smi"},
   };
   for (const auto& [state, what, fix] : cases) {

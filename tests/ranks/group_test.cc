@@ -24,7 +24,8 @@ TEST(Group, OfOneLeavesEveryValueAsItIs) {
   group.all_reduce(counts);
   EXPECT_EQ(values, (std::array<double, 2>{0.1, -3}));
   EXPECT_EQ(counts[0], 7);
-  EXPECT_EQ(group.all_gather(std::string("a\0b", 3)), (std::vector<std::string>{std::string("a\0b", 3)}));
+  EXPECT_EQ(group.all_gather(std::string("a\0b", 3)),
+            (std::vector<std::string>{std::string("a\0b", 3)}));
   EXPECT_EQ(group.broadcast("text"), "text");
   group.barrier();
 }
@@ -65,19 +66,23 @@ TEST(Group, ExchangesUnequalSharesWhileTheRankGoesOn) {
     // Rank r sends r + 1 values "10 r + to" to every rank.
     const int rank = group.rank();
     std::vector<float> values;
-    for (int to = 0; to < 3; ++to) values.insert(values.end(), static_cast<size_t>(rank + 1), static_cast<float>(10 * rank + to));
+    for (int to = 0; to < 3; ++to)
+      values.insert(values.end(), static_cast<size_t>(rank + 1),
+                    static_cast<float>(10 * rank + to));
     const at::Tensor send = at::tensor(values), receive = at::zeros({6}, at::kFloat);
     const auto wait = group.exchange(send, std::vector<int64_t>(3, rank + 1), receive, {1, 2, 3});
     wait();
     const auto r = static_cast<float>(rank);
-    EXPECT_TRUE(receive.equal(at::tensor(std::vector<float>{r, 10 + r, 10 + r, 20 + r, 20 + r, 20 + r})));
+    EXPECT_TRUE(
+        receive.equal(at::tensor(std::vector<float>{r, 10 + r, 10 + r, 20 + r, 20 + r, 20 + r})));
   });
 }
 
 TEST(OwnGpus, TwoRanksOnOneAreRefusedByName) {
   test::run_ranks(3, [](Group& group) {
     require_own_gpus(group, std::to_string(group.rank()));
-    const UserError error = test::catch_user_error([&] { require_own_gpus(group, group.rank() == 0 ? "GPU-7" : "GPU-8f"); });
+    const UserError error = test::catch_user_error(
+        [&] { require_own_gpus(group, group.rank() == 0 ? "GPU-7" : "GPU-8f"); });
     EXPECT_EQ(error.problems()[0].where, "ranks 1 and 2");
     EXPECT_NE(error.problems()[0].what.find("GPU-8f on " + host_name()), std::string::npos);
   });
@@ -92,18 +97,23 @@ TEST(OwnGpus, AreOfTheLocalRank) {
   ::setenv("CUDA_VISIBLE_DEVICES", "5", 1);
   const UserError error = test::catch_user_error([&] { device_of_rank("auto", world, 1); });
   EXPECT_EQ(error.problems()[0].error, "this host has fewer GPUs than ranks");
-  EXPECT_NE(error.problems()[0].what.find("1 GPU found, CUDA_VISIBLE_DEVICES=5, 2 ranks on this host"), std::string::npos);
+  EXPECT_NE(
+      error.problems()[0].what.find("1 GPU found, CUDA_VISIBLE_DEVICES=5, 2 ranks on this host"),
+      std::string::npos);
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST(Meeting, NamesTheStrangerAndWhatDiffers) {
   test::run_ranks(3, [](Group& group) {
     meet(group, {{"training.seed", "42"}});
-    const auto differ = [&] { meet(group, {{"training.seed", group.rank() == 2 ? "43" : "42"}, {"the build", "one"}}); };
+    const auto differ = [&] {
+      meet(group, {{"training.seed", group.rank() == 2 ? "43" : "42"}, {"the build", "one"}});
+    };
     const UserError error = test::catch_user_error(differ);
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
     ASSERT_EQ(error.problems().size(), 1u);
-    EXPECT_NE(error.problems()[0].error.find("rank 2 is a stranger: training.seed"), std::string::npos);
+    EXPECT_NE(error.problems()[0].error.find("rank 2 is a stranger: training.seed"),
+              std::string::npos);
     EXPECT_NE(error.problems()[0].what.find("there: 43"), std::string::npos);
   });
 }

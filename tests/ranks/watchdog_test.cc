@@ -15,7 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Two watchdogs on one store, and the warnings of rank 0. Tests that expect none make them `slower`: a crowded machine delays threads.
+/// Two watchdogs on one store, and the warnings of rank 0. Tests that expect none make them
+/// `slower`: a crowded machine delays threads.
 struct Pair {
   explicit Pair(int slower = 1) : slower(slower) {}
 
@@ -28,18 +29,22 @@ struct Pair {
     const auto note = [rank](std::promise<std::string>& promise, const std::string& text) {
       if (rank == 0) promise.set_value(text);
     };
-    return std::make_unique<Watchdog>(store, Watchdog::Options{.rank = rank,
-                                                               .size = 2,
-                                                               .interval = milliseconds(20 * slower),
-                                                               .warn_after = milliseconds(200 * slower),
-                                                               .give_up_after = milliseconds(400 * slower),
-                                                               .phase = [] { return "rollout"; },
-                                                               .warn = [this, note](const std::string& text) { note(warned, text); },
-                                                               .give_up = [this, note](const std::string& text) { note(gave_up, text); }});
+    return std::make_unique<Watchdog>(
+        store, Watchdog::Options{
+                   .rank = rank,
+                   .size = 2,
+                   .interval = milliseconds(20 * slower),
+                   .warn_after = milliseconds(200 * slower),
+                   .give_up_after = milliseconds(400 * slower),
+                   .phase = [] { return "rollout"; },
+                   .warn = [this, note](const std::string& text) { note(warned, text); },
+                   .give_up = [this, note](const std::string& text) { note(gave_up, text); }});
   }
 };
 
-bool has(std::future<std::string>& future, milliseconds patience) { return future.wait_for(patience) == std::future_status::ready; }
+bool has(std::future<std::string>& future, milliseconds patience) {
+  return future.wait_for(patience) == std::future_status::ready;
+}
 
 }  // namespace
 
@@ -74,12 +79,17 @@ TEST(Watchdog, NamesAStalledRankThatOthersWaitFor) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> warned, gave_up;
   std::atomic<int64_t> num_moves = 0;
-  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .warn_when_stuck = milliseconds(2000)};
+  Watchdog::Options options{
+      .size = 2, .interval = milliseconds(20), .warn_when_stuck = milliseconds(2000)};
   options.give_up_when_stuck = milliseconds(4000);
   options.phase = [] { return "update"; };
   std::once_flag once, once_warned;
-  options.warn = [&](const std::string& text) { std::call_once(once_warned, [&] { warned.set_value(text); }); };
-  options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
+  options.warn = [&](const std::string& text) {
+    std::call_once(once_warned, [&] { warned.set_value(text); });
+  };
+  options.give_up = [&](const std::string& text) {
+    std::call_once(once, [&] { gave_up.set_value(text); });
+  };
   Watchdog::Options of_first = options, of_second = options;
   of_first.progress = [] { return Watchdog::Progress{.is_waiting = true}; };
   of_second.rank = 1;
@@ -105,7 +115,8 @@ TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> gave_up;
   std::atomic<int64_t> num_moves = 0;
-  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .give_up_when_stuck = milliseconds(2000)};
+  Watchdog::Options options{
+      .size = 2, .interval = milliseconds(20), .give_up_when_stuck = milliseconds(2000)};
   options.phase = [] { return "update"; };
   options.progress = [&] { return Watchdog::Progress{.num_moves = num_moves, .is_waiting = true}; };
   options.warn = [](const std::string&) {};
@@ -113,7 +124,9 @@ TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
   Watchdog::Options of_second = options;
   of_second.rank = 1;
   of_second.give_up = options.warn;
-  options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
+  options.give_up = [&](const std::string& text) {
+    std::call_once(once, [&] { gave_up.set_value(text); });
+  };
   Watchdog first(store, options), second(store, of_second);
   first.start();
   second.start();
@@ -133,10 +146,13 @@ TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
 TEST(Watchdog, DoesNotWaitForARankThatHasLeft) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::promise<std::string> gave_up;
-  Watchdog::Options options{.size = 2, .interval = milliseconds(20), .warn_after = milliseconds(200)};
+  Watchdog::Options options{
+      .size = 2, .interval = milliseconds(20), .warn_after = milliseconds(200)};
   options.progress = [] { return Watchdog::Progress{.is_waiting = true}; };
   std::once_flag once;
-  options.give_up = [&](const std::string& text) { std::call_once(once, [&] { gave_up.set_value(text); }); };
+  options.give_up = [&](const std::string& text) {
+    std::call_once(once, [&] { gave_up.set_value(text); });
+  };
   Watchdog::Options of_second = options;
   of_second.rank = 1;
   Watchdog first(store, options), second(store, of_second);
@@ -152,7 +168,8 @@ TEST(Watchdog, DoesNotWaitForARankThatHasLeft) {
 TEST(Watchdog, NamesTheRanksThatHaveNotConnected) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   Watchdog only(store, {.rank = 0, .size = 3});
-  const UserError error = test::catch_user_error([&] { only.wait_for_first_beats(milliseconds(50)); });
+  const UserError error =
+      test::catch_user_error([&] { only.wait_for_first_beats(milliseconds(50)); });
   EXPECT_NE(std::string(error.what()).find("rank 1, 2"), std::string::npos) << error.what();
 }
 

@@ -52,7 +52,8 @@ std::string error_of(const std::map<std::string, std::string>& variables) {
 TEST(World, IsAloneWithoutALauncher) {
   EXPECT_EQ(world_of({}), World{});
   EXPECT_EQ(world_of({{"WORLD_SIZE", "1"}, {"RANK", "0"}}), World{});
-  EXPECT_EQ(world_of({{"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}}), World{}) << "a batch script is no step";
+  EXPECT_EQ(world_of({{"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}}), World{})
+      << "a batch script is no step";
 }
 
 TEST(World, ReadsTorchrunsVariables) {
@@ -88,11 +89,13 @@ TEST(World, FindsTheFirstHostOfANodeList) {
 }
 
 TEST(World, RefusesContradictionsByTheVariablesName) {
-  const std::map<std::string, std::string> good{{"WORLD_SIZE", "2"}, {"RANK", "1"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
+  const std::map<std::string, std::string> good{
+      {"WORLD_SIZE", "2"}, {"RANK", "1"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
   EXPECT_EQ(world_of(good).rank, 1);
-  const std::pair<const char*, const char*> bad[] = {{"WORLD_SIZE", "two"}, {"WORLD_SIZE", "0"},      {"RANK", "2"},
-                                                     {"RANK", ""},          {"RANK", "-1"},           {"MASTER_ADDR", ""},
-                                                     {"MASTER_PORT", ""},   {"MASTER_PORT", "65536"}, {"LOCAL_WORLD_SIZE", "3"}};
+  const std::pair<const char*, const char*> bad[] = {
+      {"WORLD_SIZE", "two"}, {"WORLD_SIZE", "0"},      {"RANK", "2"},
+      {"RANK", ""},          {"RANK", "-1"},           {"MASTER_ADDR", ""},
+      {"MASTER_PORT", ""},   {"MASTER_PORT", "65536"}, {"LOCAL_WORLD_SIZE", "3"}};
   for (const auto& [name, value] : bad) {
     auto variables = good;
     variables[name] = value;

@@ -28,23 +28,30 @@ class ReportTest : public testing::Test {
     directory_.write("after/args.json", R"({"model": {"model": "base"}, "training": {"seed": 7}})");
     directory_.write("after/effective_config.txt", "training.seed  7  run.yaml:3:9\n");
     directory_.write("after/logging.jsonl",
-                     "{\"step\": 1, \"loss\": 3.0, \"rollout/f1\": 0.4, \"time/step_s\": 2.0, \"time/forward_s\": 0.5}\n"
-                     "{\"step\": 2, \"loss\": 2.0, \"rollout/f1\": 0.5, \"time/step_s\": 2.0, \"time/forward_s\": 0.5}\n");
+                     "{\"step\": 1, \"loss\": 3.0, \"rollout/f1\": 0.4, \"time/step_s\": 2.0, "
+                     "\"time/forward_s\": 0.5}\n"
+                     "{\"step\": 2, \"loss\": 2.0, \"rollout/f1\": 0.5, \"time/step_s\": 2.0, "
+                     "\"time/forward_s\": 0.5}\n");
   }
 
   std::string sample(const std::string& truth, const std::string& answer) const {
     return fmt::format(
-        "{{\"sample_id\": 0, \"images\": [\"{}\"], \"width\": 200, \"height\": 100, \"status\": \"complete\", \"predictions\": "
+        "{{\"sample_id\": 0, \"images\": [\"{}\"], \"width\": 200, \"height\": 100, \"status\": "
+        "\"complete\", \"predictions\": "
         "[{{\"desc\": \"{}\", "
-        "\"bbox_2d\": [1, 2, 300, 400]}}], \"ground_truth\": [{{\"desc\": \"{}\", \"bbox_2d\": [1, 2, 300, 400]}}], \"pairs\": [[0, 0]], "
+        "\"bbox_2d\": [1, 2, 300, 400]}}], \"ground_truth\": [{{\"desc\": \"{}\", \"bbox_2d\": [1, "
+        "2, 300, 400]}}], \"pairs\": [[0, 0]], "
         "\"named_right\": [{}]}}\n",
         image_, answer, truth, truth == answer);
   }
-  void write_run(const std::string& name, double f1, double label_accuracy, const std::string& samples) const {
+  void write_run(const std::string& name, double f1, double label_accuracy,
+                 const std::string& samples) const {
     const std::string json = fmt::format(
-        "{{\"eval_rollout_f1\": {}, \"eval_rollout_label_accuracy\": {}, \"eval_rollout_duplicates\": 0.3, \"eval_rollout_pred_per_gt\": "
+        "{{\"eval_rollout_f1\": {}, \"eval_rollout_label_accuracy\": {}, "
+        "\"eval_rollout_duplicates\": 0.3, \"eval_rollout_pred_per_gt\": "
         "3.5, "
-        "\"eval_rollout_parse_truncated_rate\": 0.5, \"coco_ap\": -1, \"model\": \"<base>\", \"num_samples\": 1, \"per_class\": "
+        "\"eval_rollout_parse_truncated_rate\": 0.5, \"coco_ap\": -1, \"model\": \"<base>\", "
+        "\"num_samples\": 1, \"per_class\": "
         "[{{\"name\": \"cat\", "
         "\"truths\": 1, \"f1_labels\": 0.5}}]}}",
         f1, label_accuracy);
@@ -54,21 +61,27 @@ class ReportTest : public testing::Test {
     directory_.write(name + "/eval/model.predictions.json", "[]");
     directory_.write(name + "/eval/model.truth.json", "{}");
   }
-  std::vector<RunData> runs() const { return read_runs({directory_.file("before"), directory_.file("after/")}); }
+  std::vector<RunData> runs() const {
+    return read_runs({directory_.file("before"), directory_.file("after/")});
+  }
 
   test::TempDir directory_;
   std::string image_;
 };
 
 TEST_F(ReportTest, NamesTheTargetPolicyOnlyOfARunThatRollsOut) {
-  const std::string rest = R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", "rollout_backend": "native"}}}})";
+  const std::string rest =
+      R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", "rollout_backend": "native"}}}})";
   directory_.write("after/args.json", R"({"custom": {"trainer_variant": "sft")" + rest);
   EXPECT_EQ(report_html(runs(), {}).find("target policy"), std::string::npos);
-  directory_.write("after/args.json", R"({"custom": {"trainer_variant": "rollout_matching_sft")" + rest);
+  directory_.write("after/args.json",
+                   R"({"custom": {"trainer_variant": "rollout_matching_sft")" + rest);
   EXPECT_NE(report_html(runs(), {}).find("target policy"), std::string::npos);
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -85,17 +98,22 @@ TEST_F(ReportTest, ReadsTheFilesOfARun) {
 
 TEST_F(ReportTest, RunsOfTheSameNameAreDistinguishedByTheirPaths) {
   std::filesystem::create_directories(directory_.file("other"));
-  std::filesystem::copy(directory_.file("after"), directory_.file("other/after"), std::filesystem::copy_options::recursive);
-  const std::vector<RunData> all = read_runs({directory_.file("after"), directory_.file("other/after")});
+  std::filesystem::copy(directory_.file("after"), directory_.file("other/after"),
+                        std::filesystem::copy_options::recursive);
+  const std::vector<RunData> all =
+      read_runs({directory_.file("after"), directory_.file("other/after")});
   EXPECT_NE(all[0].name, all[1].name);
 }
 
 TEST_F(ReportTest, ADirectoryThatIsNoRunIsAnError) {
-  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("none")); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("none")); }).kind(),
+            ErrorKind::kEnvironment);
   std::filesystem::create_directories(directory_.file("empty"));
-  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("empty")); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("empty")); }).kind(),
+            ErrorKind::kData);
   directory_.write("before/eval/model.json", "{]");
-  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("before")); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("before")); }).kind(),
+            ErrorKind::kData);
 }
 
 TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
@@ -114,18 +132,21 @@ TEST_F(ReportTest, ReportsARunThatGotWorse) {
     if (!item.good) bad.push_back(item.name);
     EXPECT_EQ(item.good, item.advice.empty()) << item.name;
   }
-  EXPECT_EQ(bad, (std::vector<std::string>{"answers that did not end", "predictions that repeat an earlier one", "predictions per truth",
-                                           "label accuracy, before → after"}));
+  EXPECT_EQ(bad, (std::vector<std::string>{
+                     "answers that did not end", "predictions that repeat an earlier one",
+                     "predictions per truth", "label accuracy, before → after"}));
   EXPECT_TRUE(judge_health({}, nullptr).empty());
 }
 
 TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
-  directory_.write("alone/logging.jsonl",
-                   "{\"step\": 0, \"eval_rollout_f1\": 0.5, \"eval_rollout_label_accuracy\": 0.9}\n"
-                   "{\"step\": 5, \"loss\": 1.5}\n"
-                   "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_rollout_label_accuracy\": 0.1}\n");
+  directory_.write(
+      "alone/logging.jsonl",
+      "{\"step\": 0, \"eval_rollout_f1\": 0.5, \"eval_rollout_label_accuracy\": 0.9}\n"
+      "{\"step\": 5, \"loss\": 1.5}\n"
+      "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_rollout_label_accuracy\": 0.1}\n");
   const std::vector<RunData> alone{read_run(directory_.file("alone"))};
-  EXPECT_EQ(score_table(evaluations_of(alone))[0], (std::vector<std::string>{"score", "alone/step 0", "alone/step 10", "last - first"}));
+  EXPECT_EQ(score_table(evaluations_of(alone))[0],
+            (std::vector<std::string>{"score", "alone/step 0", "alone/step 10", "last - first"}));
   EXPECT_TRUE(has(report_html(alone, {}), "Labels are being forgotten"));
   std::vector<RunData> several = runs();
   several.push_back(alone[0]);
@@ -135,9 +156,12 @@ TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
 TEST_F(ReportTest, ThePageIsSelfContained) {
   const std::string html = report_html(runs(), {});
   EXPECT_LT(html.size(), size_t{5} * 1024 * 1024);
-  for (const char* outside : {"http://", "https://", "<link", "src=\"/"}) EXPECT_FALSE(has(html, outside)) << outside;
-  for (const char* part : {"Scores", "Health of after", "Labels are being forgotten", "<polyline", "Where the time went", "forward 25.0 %",
-                           "By class", "data:image/jpeg;base64,", "type=\"range\"", "run.yaml:3:9", "prefers-color-scheme"})
+  for (const char* outside : {"http://", "https://", "<link", "src=\"/"})
+    EXPECT_FALSE(has(html, outside)) << outside;
+  for (const char* part :
+       {"Scores", "Health of after", "Labels are being forgotten", "<polyline",
+        "Where the time went", "forward 25.0 %", "By class", "data:image/jpeg;base64,",
+        "type=\"range\"", "run.yaml:3:9", "prefers-color-scheme"})
     EXPECT_TRUE(has(html, part)) << part;
   EXPECT_TRUE(has(html, "&lt;base&gt;"));
   EXPECT_FALSE(has(html, "<base>"));
@@ -155,7 +179,9 @@ TEST_F(ReportTest, ASecondStartInTheSameDirectoryIsALineOfItsOwn) {
                    "{\"step\": 1, \"loss\": 3.5}\n{\"step\": 4, \"loss\": 2.5}\n");
   const std::string html = curves_html({read_run(directory_.file("twice"))});
   size_t num_lines = 0;
-  for (size_t at = html.find("<polyline"); at != std::string::npos; at = html.find("<polyline", at + 1)) ++num_lines;
+  for (size_t at = html.find("<polyline"); at != std::string::npos;
+       at = html.find("<polyline", at + 1))
+    ++num_lines;
   EXPECT_EQ(num_lines, 2u) << html;
 }
 
@@ -167,12 +193,16 @@ TEST_F(ReportTest, AHeadingStandsOverPicturesOnly) {
 }
 
 TEST_F(ReportTest, AShareOfNothingIsADash) {
-  directory_.write("after/eval/model.json",
-                   R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0, "predictions": 2, "recall": 0.0,
+  directory_.write(
+      "after/eval/model.json",
+      R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0, "predictions": 2, "recall": 0.0,
                       "precision_labels": 0.0, "recall_labels": 0.0, "f1_labels": 0.0}]})");
   const std::string html = report_html(runs(), {});
-  const std::string row = html.substr(html.find("ghost"), html.find("</tr>", html.find("ghost")) - html.find("ghost"));
-  EXPECT_EQ(row, "ghost</td><td>1</td><td>0</td><td>2</td><td>-</td><td>0.000</td><td>-</td><td>0.000</td><td>-</td>");
+  const std::string row =
+      html.substr(html.find("ghost"), html.find("</tr>", html.find("ghost")) - html.find("ghost"));
+  EXPECT_EQ(row,
+            "ghost</td><td>1</td><td>0</td><td>2</td><td>-</td><td>0.000</td><td>-</td><td>0.000</"
+            "td><td>-</td>");
 }
 
 TEST_F(ReportTest, AFileWithoutScoresIsAnError) {
@@ -185,9 +215,13 @@ TEST_F(ReportTest, AFileWithoutScoresIsAnError) {
 }
 
 TEST_F(ReportTest, TimesOfSeveralRanksFillTheBarOnce) {
-  directory_.write("ranks/logging.jsonl", "{\"step\": 1, \"time/step_s\": 8, \"time/forward_s\": 6, \"time/backward_s\": 4}\n");
+  directory_.write(
+      "ranks/logging.jsonl",
+      "{\"step\": 1, \"time/step_s\": 8, \"time/forward_s\": 6, \"time/backward_s\": 4}\n");
   const std::string html = time_split_html({read_run(directory_.file("ranks"))});
-  EXPECT_TRUE(has(html, "forward 60.0 %") && has(html, "backward 40.0 %") && has(html, "8 s a step")) << html;
+  EXPECT_TRUE(has(html, "forward 60.0 %") && has(html, "backward 40.0 %") &&
+              has(html, "8 s a step"))
+      << html;
 }
 
 TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {

@@ -17,8 +17,11 @@ namespace {
 class ReviewTest : public testing::Test {
  protected:
   ReviewTest() { directory_.write("a.png", encode_png(Canvas(200, 100, kWhite).image())); }
-  static std::string record(const std::string& objects, const std::string& image = "a.png", int width = 200) {
-    return fmt::format("{{\"images\": [\"{}\"], \"width\": {}, \"height\": 100, \"objects\": [{}]}}\n", image, width, objects);
+  static std::string record(const std::string& objects, const std::string& image = "a.png",
+                            int width = 200) {
+    return fmt::format(
+        "{{\"images\": [\"{}\"], \"width\": {}, \"height\": 100, \"objects\": [{}]}}\n", image,
+        width, objects);
   }
   static std::string box(const std::string& sides, const std::string& key = "bbox_2d") {
     return fmt::format("{{\"desc\": \"cat\", \"{}\": [{}]}}", key, sides);
@@ -26,16 +29,21 @@ class ReviewTest : public testing::Test {
   // A record of b.png, 640 x 480.
   std::string large(const std::string& objects) {
     directory_.write("b.png", encode_png(Canvas(640, 480, kWhite).image()));
-    return fmt::format("{{\"images\": [\"b.png\"], \"width\": 640, \"height\": 480, \"objects\": [{}]}}\n", objects);
+    return fmt::format(
+        "{{\"images\": [\"b.png\"], \"width\": 640, \"height\": 480, \"objects\": [{}]}}\n",
+        objects);
   }
   std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
-  Repairs repair(const std::string& lines) { return write_repaired(write(lines), directory_.file("fixed.jsonl")); }
+  Repairs repair(const std::string& lines) {
+    return write_repaired(write(lines), directory_.file("fixed.jsonl"));
+  }
   // The boxes of the repaired copy, line by line.
   std::string fixed_boxes() const {
     std::string boxes;
     const Dataset fixed = Dataset::load(directory_.file("fixed.jsonl"), {});
     for (const Sample& sample : fixed.samples()) {
-      for (const SceneObject& object : sample.objects) boxes += fmt::format("[{}]", fmt::join(object.geometry.bins, ", "));
+      for (const SceneObject& object : sample.objects)
+        boxes += fmt::format("[{}]", fmt::join(object.geometry.bins, ", "));
       boxes += "\n";
     }
     return boxes;
@@ -44,19 +52,26 @@ class ReviewTest : public testing::Test {
   test::TempDir directory_;
 };
 
-int64_t line_of(const Review& review, FindingKind kind) { return review.of(kind).size() == 1 ? review.of(kind)[0].line : -1; }
+int64_t line_of(const Review& review, FindingKind kind) {
+  return review.of(kind).size() == 1 ? review.of(kind)[0].line : -1;
+}
 
 }  // namespace
 
 TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
-  const Review review = review_jsonl(write(record(box("1, 2, 999, 4")) +                                       //
-                                           record(box("500, 0, 10, 999")) +                                    // swapped corners
-                                           record(box("5, 5, 5, 900") + ", " + box("1, 1, 9, 9")) +            // no area; 1.6 x 0.8 px
-                                           record(box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +      // twice
-                                           record("", "gone.png") +                                            //
-                                           record("", "a.png", 201) +                                          //
-                                           record(box("1, 2, 3000, 4")) + record(box("1, 2, 3, 4", "bbox"))),  // refused
-                                     true);
+  const Review review =
+      review_jsonl(write(record(box("1, 2, 999, 4")) +  //
+                                                        // swapped corners
+                         record(box("500, 0, 10, 999")) +
+                         // no area; 1.6 x 0.8 px
+                         record(box("5, 5, 5, 900") + ", " + box("1, 1, 9, 9")) +
+                         // twice
+                         record(box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
+                         record("", "gone.png") +    //
+                         record("", "a.png", 201) +  //
+                         // refused
+                         record(box("1, 2, 3000, 4")) + record(box("1, 2, 3, 4", "bbox"))),
+                   true);
   EXPECT_EQ(review.num_records, 8);
   EXPECT_EQ(line_of(review, FindingKind::kInverted), 2);
   EXPECT_EQ(line_of(review, FindingKind::kNoArea), 3);
@@ -74,22 +89,30 @@ TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
 
 TEST_F(ReviewTest, FindsAnObjectThatIsThereTwiceWithSlightlyDifferentSides) {
   const std::string dog = R"({"desc": "dog", "bbox_2d": [101, 101, 501, 501]})";
-  const Review review = review_jsonl(write(record(box("100, 100, 500, 500") + ", " + dog + ", " + box("300, 100, 500, 500")) +
-                                           record(box("100, 100, 500, 500") + ", " + dog + ", " + box("110, 100, 500, 490"))),
-                                     false);
+  const Review review = review_jsonl(
+      write(record(box("100, 100, 500, 500") + ", " + dog + ", " + box("300, 100, 500, 500")) +
+            record(box("100, 100, 500, 500") + ", " + dog + ", " + box("110, 100, 500, 490"))),
+      false);
   EXPECT_EQ(line_of(review, FindingKind::kNearRepeat), 2);
-  EXPECT_NE(review.of(FindingKind::kNearRepeat)[0].what.find("objects[2] \"cat\" [110, 100, 500, 490]"), std::string::npos);
+  EXPECT_NE(
+      review.of(FindingKind::kNearRepeat)[0].what.find("objects[2] \"cat\" [110, 100, 500, 490]"),
+      std::string::npos);
   EXPECT_TRUE(review.of(FindingKind::kRepeatedObject).empty());
 }
 
 TEST_F(ReviewTest, FindsImagesOfSixteenBitGrey) {
-  directory_.write("deep.png", read_file(test::source_path("tests/golden/vision_images/grey16.png")));
-  EXPECT_EQ(line_of(review_jsonl(write(record("") + record("", "deep.png")), true), FindingKind::kDeepGrey), 2);
+  directory_.write("deep.png",
+                   read_file(test::source_path("tests/golden/vision_images/grey16.png")));
+  EXPECT_EQ(line_of(review_jsonl(write(record("") + record("", "deep.png")), true),
+                    FindingKind::kDeepGrey),
+            2);
 }
 
 TEST_F(ReviewTest, TellsOnceHowRotatedImagesAreTurned) {
-  directory_.write("turned.jpg", read_file(test::source_path("tests/golden/vision_images/rotated.jpg")));
-  const Review review = review_jsonl(write(record("", "turned.jpg") + record("") + record("", "turned.jpg")), false);
+  directory_.write("turned.jpg",
+                   read_file(test::source_path("tests/golden/vision_images/rotated.jpg")));
+  const Review review =
+      review_jsonl(write(record("", "turned.jpg") + record("") + record("", "turned.jpg")), false);
   const std::vector<Finding>& found = review.of(FindingKind::kUnreadableImage);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].line, 3);
@@ -105,15 +128,18 @@ TEST_F(ReviewTest, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
 }
 
 TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
-  const std::string path =
-      write(record(box("500, 0, 10, 999")) + record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
-            record("", "gone.png") + record("", "a.png", 201) + record(box("20.5, 10, 120, 60", "bbox")) + "{]\n");
+  const std::string path = write(
+      record(box("500, 0, 10, 999")) +
+      record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
+      record("", "gone.png") + record("", "a.png", 201) + record(box("20.5, 10, 120, 60", "bbox")) +
+      "{]\n");
   const std::string out = directory_.file("fixed/data.jsonl");
   const Repairs repairs = write_repaired(path, out);
   const Review review = review_jsonl(out, true);
   EXPECT_EQ(review.num_records, 4);
-  for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize, FindingKind::kInverted,
-                                 FindingKind::kNoArea, FindingKind::kRepeatedObject})
+  for (const FindingKind kind :
+       {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
+        FindingKind::kInverted, FindingKind::kNoArea, FindingKind::kRepeatedObject})
     EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
   EXPECT_EQ(repairs.at("swapped corners put in order"), 1);
   EXPECT_EQ(repairs.at("records whose pixels became bins"), 1);
@@ -122,15 +148,17 @@ TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
 }
 
 TEST_F(ReviewTest, CoordinatesUpToAThousandAreThousandthsAndStayInTheirPlaces) {
-  const Repairs repairs = repair(large(box("0, 0, 500, 1000")) + large(box("500, 500, 1000, 1000")) + large(box("200, 200, 400, 400")));
+  const Repairs repairs =
+      repair(large(box("0, 0, 500, 1000")) + large(box("500, 500, 1000, 1000")) +
+             large(box("200, 200, 400, 400")));
   EXPECT_EQ(fixed_boxes(), "[0, 0, 500, 999]\n[500, 500, 999, 999]\n[200, 200, 400, 400]\n");
   EXPECT_EQ(repairs.at("coordinates of 1000 became 999"), 3);
   EXPECT_EQ(repairs.count("records whose pixels became bins"), 0u);
 }
 
 TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
-  const Repairs repairs = repair(large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) + record(box("0.5, 10, 300, 50")) +
-                                 record(box("0.1, 0.2, 0.5, 1")));
+  const Repairs repairs = repair(large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) +
+                                 record(box("0.5, 10, 300, 50")) + record(box("0.1, 0.2, 0.5, 1")));
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
   EXPECT_EQ(repairs.at("left out: records, because a coordinate is out of range"), 1);
   EXPECT_EQ(repairs.at("left out: records, because a coordinate is not an integer"), 2);
@@ -155,8 +183,8 @@ TEST_F(ReviewTest, WhatTheCensusSuspectsIsConvertedAlsoUnderForeignNames) {
 }
 
 TEST_F(ReviewTest, BoxesThatMayBeWidthAndHeightAreNotRenamed) {
-  const Repairs repairs =
-      repair(large(box("400, 300, 50, 60", "bbox")) + large(box("10, 20, 300, 400", "bbox")) + large(box("1, 2, 3, 4")));
+  const Repairs repairs = repair(large(box("400, 300, 50, 60", "bbox")) +
+                                 large(box("10, 20, 300, 400", "bbox")) + large(box("1, 2, 3, 4")));
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
   ASSERT_EQ(repairs.size(), 1u);
   EXPECT_NE(repairs.begin()->first.find("x, y, width, height"), std::string::npos);
@@ -172,15 +200,16 @@ TEST_F(ReviewTest, ACopyWithoutRecordsIsAnErrorAndIsNotWritten) {
 
 TEST_F(ReviewTest, TheOriginalIsNeverReplaced) {
   const std::string path = write(record(box("1, 2, 3, 4")));
-  const UserError error = test::catch_user_error([&] { write_repaired(path, directory_.path() + "/./data.jsonl"); });
+  const UserError error =
+      test::catch_user_error([&] { write_repaired(path, directory_.path() + "/./data.jsonl"); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
 }
 
 TEST_F(ReviewTest, FindsTextsOfAddedTokensAndImagesThatAreTooLongAndThin) {
   directory_.write("thin.png", encode_png(Canvas(402, 2, kWhite).image()));
   const std::string thin = R"({"images": ["thin.png"], "width": 402, "height": 2, "objects": []})";
-  const std::string lines = record(R"({"desc": "a<|im_end|>b", "bbox_2d": [1, 2, 3, 4]})") + thin + "\n" +
-                            record(R"({"desc": "a<own>b", "bbox_2d": [1, 2, 3, 4]})");
+  const std::string lines = record(R"({"desc": "a<|im_end|>b", "bbox_2d": [1, 2, 3, 4]})") + thin +
+                            "\n" + record(R"({"desc": "a<own>b", "bbox_2d": [1, 2, 3, 4]})");
   EXPECT_EQ(review_jsonl(write(lines), false).of(FindingKind::kRefused).size(), 2u);
   EXPECT_EQ(review_jsonl(write(lines), false, {"<own>"}).of(FindingKind::kRefused).size(), 3u);
   repair(lines);
@@ -195,7 +224,9 @@ TEST_F(ReviewTest, TellsTheColumnOfWhatIsNoJson) {
 }
 
 TEST_F(ReviewTest, AMissingFileAndAForeignOneAreErrors) {
-  EXPECT_EQ(test::catch_user_error([&] { review_jsonl(directory_.file("none.jsonl"), false); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(
+      test::catch_user_error([&] { review_jsonl(directory_.file("none.jsonl"), false); }).kind(),
+      ErrorKind::kEnvironment);
   const std::string path = write("{\"images\": [], \"annotations\": [], \"categories\": []}");
   EXPECT_EQ(test::catch_user_error([&] { review_jsonl(path, false); }).kind(), ErrorKind::kData);
 }

@@ -16,7 +16,8 @@ struct Taken {
 Taken take_all(const std::vector<TokenId>& written, const GenerateOptions& options) {
   Taken taken;
   RepeatGuard guard(options.repeat_terminate, nullptr);
-  for (size_t i = 0; i < written.size() && !taken.reason; ++i) taken.reason = take_token(written[i], options, guard, taken.response);
+  for (size_t i = 0; i < written.size() && !taken.reason; ++i)
+    taken.reason = take_token(written[i], options, guard, taken.response);
   return taken;
 }
 
@@ -26,7 +27,8 @@ TEST(TakeToken, AStopIdEndsTheAnswerAndIsNotKept) {
   const Taken taken = take_all({5, 6, 9, 7}, {{}, 0, {8, 9}});
   EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 6}));
   EXPECT_EQ(taken.reason, FinishReason::kStop);
-  EXPECT_EQ(cut_at_stop_id(std::vector<TokenId>{5, 6, 9, 7}, std::vector<TokenId>{8, 9}), taken.response);
+  EXPECT_EQ(cut_at_stop_id(std::vector<TokenId>{5, 6, 9, 7}, std::vector<TokenId>{8, 9}),
+            taken.response);
 }
 
 TEST(TakeToken, TheLastAllowedTokenIsKept) {
@@ -37,7 +39,8 @@ TEST(TakeToken, TheLastAllowedTokenIsKept) {
 }
 
 TEST(TakeToken, AnAnswerThatRepeatsItselfSaysSoEvenAtItsLastToken) {
-  const RepeatGuardSettings guard{.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 3};
+  const RepeatGuardSettings guard{
+      .enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 3};
   const Taken taken = take_all({5, 5, 5, 5}, {{.max_new_tokens = 3, .repeat_terminate = guard}});
   EXPECT_EQ(taken.response, (std::vector<TokenId>{5, 5, 5}));
   EXPECT_EQ(taken.reason, FinishReason::kRepeat);

@@ -23,20 +23,24 @@ struct StepPrompt {
     for (int64_t i = 0; i < num_text; ++i) row.token_ids.push_back(text());
     if (grid[0] > 0) {
       const int64_t patches = grid[0] * grid[1] * grid[2], merge = config.vision.spatial_merge_size;
-      const std::vector<int64_t> pads(static_cast<size_t>(patches / (merge * merge)), config.image_token_id);
+      const std::vector<int64_t> pads(static_cast<size_t>(patches / (merge * merge)),
+                                      config.image_token_id);
       row.token_ids.insert(row.token_ids.begin() + num_text / 2, pads.begin(), pads.end());
       row.grids = {{grid}};
       images.grid_thw = {grid};
       images.pixel_values_NC =
-          at::randn({patches, 3 * config.vision.temporal_patch_size * config.vision.patch_size * config.vision.patch_size});
+          at::randn({patches, 3 * config.vision.temporal_patch_size * config.vision.patch_size *
+                                  config.vision.patch_size});
       features = model.encode_images(images);
       features.embeds_MH = features.embeds_MH.to(at::kFloat).contiguous();
-      for (at::Tensor& deepstack : features.deepstack_MH) deepstack = deepstack.to(at::kFloat).contiguous();
+      for (at::Tensor& deepstack : features.deepstack_MH)
+        deepstack = deepstack.to(at::kFloat).contiguous();
     }
     row.segment_lens = {length()};
     positions_3T = model.positions_3T(row);
     int64_t next = 0;
-    for (const int64_t id : row.token_ids) visual.push_back(id == config.image_token_id ? next++ : -1);
+    for (const int64_t id : row.token_ids)
+      visual.push_back(id == config.image_token_id ? next++ : -1);
   }
 
   int64_t length() const { return static_cast<int64_t>(row.token_ids.size()); }
@@ -65,17 +69,21 @@ inline Step make_step(const std::vector<StepShare>& shares) {
   step.positions_3T.resize(static_cast<size_t>(3 * num_rows));
   for (const StepShare& share : shares) {
     const auto first_row = static_cast<int64_t>(step.token_ids.size());
-    step.sequences.push_back({first_row, share.end - share.begin, share.begin, share.block_table, share.num_logits});
+    step.sequences.push_back(
+        {first_row, share.end - share.begin, share.begin, share.block_table, share.num_logits});
     for (int64_t t = share.begin; t < share.end; ++t) {
       const auto row = static_cast<int64_t>(step.token_ids.size());
       for (int64_t axis = 0; axis < 3; ++axis) {
-        step.positions_3T[static_cast<size_t>(axis * num_rows + row)] = share.prompt->positions_3T[axis][t].item<int64_t>();
+        step.positions_3T[static_cast<size_t>(axis * num_rows + row)] =
+            share.prompt->positions_3T[axis][t].item<int64_t>();
       }
-      step.token_ids.push_back(static_cast<int32_t>(share.prompt->row.token_ids[static_cast<size_t>(t)]));
+      step.token_ids.push_back(
+          static_cast<int32_t>(share.prompt->row.token_ids[static_cast<size_t>(t)]));
       const int64_t feature = share.prompt->visual[static_cast<size_t>(t)];
       if (feature < 0) continue;
       const int64_t width = share.prompt->features.embeds_MH.size(1);
-      VisualRow visual{row, share.prompt->features.embeds_MH.const_data_ptr<float>() + feature * width, {}};
+      VisualRow visual{
+          row, share.prompt->features.embeds_MH.const_data_ptr<float>() + feature * width, {}};
       for (const at::Tensor& deepstack : share.prompt->features.deepstack_MH) {
         visual.deepstack_H.push_back(deepstack.const_data_ptr<float>() + feature * width);
       }
@@ -88,7 +96,8 @@ inline Step make_step(const std::vector<StepShare>& shares) {
 using Logits = std::vector<float>;
 
 /// Logits of one prompt taken alone in chunks, by position of the last token of a chunk.
-inline std::map<int64_t, Logits> run_alone(StepRunner& runner, const StepPrompt& prompt, int64_t chunk, int64_t block_len) {
+inline std::map<int64_t, Logits> run_alone(StepRunner& runner, const StepPrompt& prompt,
+                                           int64_t chunk, int64_t block_len) {
   const int64_t num_blocks = (prompt.length() + block_len - 1) / block_len;
   runner.reserve({num_blocks, block_len}, std::max(chunk, int64_t{1}));
   std::vector<int32_t> table(static_cast<size_t>(num_blocks));

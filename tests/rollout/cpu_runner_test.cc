@@ -49,25 +49,31 @@ struct Threads {
   int before = at::get_num_threads();
 };
 
-void expect_the_models_logits(const Model& model, const StepPrompt& prompt, const std::map<int64_t, Logits>& found, double tolerance) {
+void expect_the_models_logits(const Model& model, const StepPrompt& prompt,
+                              const std::map<int64_t, Logits>& found, double tolerance) {
   const at::NoGradGuard no_grad;
-  const at::Tensor logits_TV = model.head_KV(model.forward_TH(prompt.row, prompt.features)).to(at::kFloat);
+  const at::Tensor logits_TV =
+      model.head_KV(model.forward_TH(prompt.row, prompt.features)).to(at::kFloat);
   for (const auto& [position, values] : found) {
     const at::Tensor row = logits_TV[position];
     const at::Tensor mine = at::tensor(values);
     ASSERT_EQ(mine.sizes(), row.sizes());
-    EXPECT_LE((mine - row).abs().max().item<float>(), tolerance * row.abs().max().item<float>()) << "position " << position;
+    EXPECT_LE((mine - row).abs().max().item<float>(), tolerance * row.abs().max().item<float>())
+        << "position " << position;
   }
 }
 
-void expect_same_bits(const std::map<int64_t, Logits>& found, const std::map<int64_t, Logits>& wanted, const std::string& what) {
-  for (const auto& [position, values] : found) EXPECT_TRUE(values == wanted.at(position)) << what << ", position " << position;
+void expect_same_bits(const std::map<int64_t, Logits>& found,
+                      const std::map<int64_t, Logits>& wanted, const std::string& what) {
+  for (const auto& [position, values] : found)
+    EXPECT_TRUE(values == wanted.at(position)) << what << ", position " << position;
 }
 
 }  // namespace
 
 TEST(CpuRunner, GivesTheModelsLogits) {
-  for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
+  for (const std::string& directory :
+       {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
     const std::shared_ptr<Model> model = load(directory);
     const auto runner = make_cpu_runner(model);
     for (const auto& grid : {kNoImage, kImage}) {
@@ -81,7 +87,8 @@ TEST(CpuRunner, GivesTheModelsLogits) {
 
 TEST(CpuRunner, GivesTheModelsLogitsInALongContext) {
   const StepPrompt prompt(*tiny(), 700, kImage, 2);
-  expect_the_models_logits(*tiny(), prompt, run_alone(*make_cpu_runner(tiny()), prompt, 100, 16), 1e-5);
+  expect_the_models_logits(*tiny(), prompt, run_alone(*make_cpu_runner(tiny()), prompt, 100, 16),
+                           1e-5);
 }
 
 TEST(CpuRunner, GivesTheSameBitsForAnyCutOfThePrompt) {
@@ -89,7 +96,8 @@ TEST(CpuRunner, GivesTheSameBitsForAnyCutOfThePrompt) {
   const auto runner = make_cpu_runner(tiny());
   const auto wanted = run_alone(*runner, prompt, 1, 16);
   for (const int64_t chunk : {2, 3, 7, 16, 33, 64, 250, 1000}) {
-    expect_same_bits(run_alone(*runner, prompt, chunk, 16), wanted, fmt::format("chunks of {}", chunk));
+    expect_same_bits(run_alone(*runner, prompt, chunk, 16), wanted,
+                     fmt::format("chunks of {}", chunk));
   }
 }
 
@@ -98,7 +106,8 @@ TEST(CpuRunner, GivesTheSameBitsForAnyBlockLength) {
   const auto runner = make_cpu_runner(tiny());
   const auto wanted = run_alone(*runner, prompt, 13, 16);
   for (const int64_t block_len : {1, 2, 5, 8, 31, 32}) {
-    expect_same_bits(run_alone(*runner, prompt, 13, block_len), wanted, fmt::format("blocks of {}", block_len));
+    expect_same_bits(run_alone(*runner, prompt, 13, block_len), wanted,
+                     fmt::format("blocks of {}", block_len));
   }
 }
 
@@ -114,7 +123,8 @@ TEST(CpuRunner, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(CpuRunner, GivesTheSameBitsInAnyCompany) {
-  const StepPrompt first(*tiny(), 50, kImage, 6), second(*tiny(), 290, kNoImage, 7), third(*tiny(), 9, kImage, 8);
+  const StepPrompt first(*tiny(), 50, kImage, 6), second(*tiny(), 290, kNoImage, 7),
+      third(*tiny(), 9, kImage, 8);
   const auto runner = make_cpu_runner(tiny());
   const std::vector<const StepPrompt*> prompts{&first, &second, &third};
   std::vector<std::map<int64_t, Logits>> wanted;
@@ -131,8 +141,10 @@ TEST(CpuRunner, GivesTheSameBitsInAnyCompany) {
       std::vector<test::StepShare> shares;
       std::vector<size_t> who;
       for (size_t i = 0; i < 3; ++i) {
-        // Now a chunk, now a token, so that prefill and decoding meet in every combination; the last one joins late.
-        const int64_t length = prompts[i]->length(), take = (round + static_cast<int>(i)) % 4 == 0 ? 17 : 1;
+        // Now a chunk, now a token, so that prefill and decoding meet in every combination; the
+        // last one joins late.
+        const int64_t length = prompts[i]->length(),
+                      take = (round + static_cast<int>(i)) % 4 == 0 ? 17 : 1;
         if (done[i] == length || (i == 2 && round < 5)) continue;
         shares.push_back({prompts[i], done[i], std::min(length, done[i] + take), tables[i]});
         who.push_back(i);
@@ -142,8 +154,10 @@ TEST(CpuRunner, GivesTheSameBitsInAnyCompany) {
       const std::span<float> logits = runner->forward(test::make_step(shares));
       const size_t width = logits.size() / shares.size();
       for (size_t s = 0; s < shares.size(); ++s) {
-        const Logits row(logits.begin() + static_cast<int64_t>(s * width), logits.begin() + static_cast<int64_t>((s + 1) * width));
-        EXPECT_TRUE(row == wanted[who[s]].at(shares[s].end - 1)) << "prompt " << who[s] << ", position " << shares[s].end - 1;
+        const Logits row(logits.begin() + static_cast<int64_t>(s * width),
+                         logits.begin() + static_cast<int64_t>((s + 1) * width));
+        EXPECT_TRUE(row == wanted[who[s]].at(shares[s].end - 1))
+            << "prompt " << who[s] << ", position " << shares[s].end - 1;
       }
     }
   }
@@ -155,7 +169,8 @@ TEST(CpuRunner, GivesLogitsOnlyToThoseThatWantThem) {
   const auto wanted = run_alone(*runner, prompt, 20, 16);
   const std::vector<int32_t> tables{0, 1, 2, 3};
   runner->reserve({4, 16}, 40);
-  Step step = test::make_step({{&prompt, 0, 20, std::span(tables).first(2)}, {&prompt, 0, 20, std::span(tables).last(2)}});
+  Step step = test::make_step(
+      {{&prompt, 0, 20, std::span(tables).first(2)}, {&prompt, 0, 20, std::span(tables).last(2)}});
   step.sequences[0].num_logits = 0;
   const std::span<float> one = runner->forward(step);
   EXPECT_TRUE(Logits(one.begin(), one.end()) == wanted.at(19));
@@ -164,25 +179,33 @@ TEST(CpuRunner, GivesLogitsOnlyToThoseThatWantThem) {
 }
 
 TEST(CpuRunner, GivesSeveralRowsOfASequenceTheLogitsTheyHaveAlone) {
-  // As with drafts: some sequences want the logits of their last rows, beside others that want one or none, in every order.
+  // As with drafts: some sequences want the logits of their last rows, beside others that want one
+  // or none, in every order.
   const StepPrompt first(*tiny(), 30, kNoImage, 11), second(*tiny(), 25, {1, 4, 4}, 12);
   const auto runner = make_cpu_runner(tiny());
-  const auto wanted_first = run_alone(*runner, first, 1, 8), wanted_second = run_alone(*runner, second, 1, 8);
+  const auto wanted_first = run_alone(*runner, first, 1, 8),
+             wanted_second = run_alone(*runner, second, 1, 8);
   const std::vector<int32_t> tables{0, 1, 2, 3, 4, 5, 6, 7};
   const auto table = [&](size_t i) { return std::span(tables).subspan(4 * i, 4); };
   for (const int count : {1, 2}) {
     const Threads threads(count);
-    for (const auto& [num_first, num_second] : std::vector<std::pair<int64_t, int64_t>>{{3, 1}, {1, 5}, {4, 4}, {10, 0}, {0, 6}}) {
+    for (const auto& [num_first, num_second] :
+         std::vector<std::pair<int64_t, int64_t>>{{3, 1}, {1, 5}, {4, 4}, {10, 0}, {0, 6}}) {
       runner->reserve({8, 8}, 64);
       const int64_t begin = 20, end = 30, all = second.length();
-      runner->forward(test::make_step({{&first, 0, begin, table(0)}, {&second, 0, all - 8, table(1)}}));
+      runner->forward(
+          test::make_step({{&first, 0, begin, table(0)}, {&second, 0, all - 8, table(1)}}));
       const std::span<float> logits =
-          runner->forward(test::make_step({{&first, begin, end, table(0), num_first}, {&second, all - 8, all, table(1), num_second}}));
+          runner->forward(test::make_step({{&first, begin, end, table(0), num_first},
+                                           {&second, all - 8, all, table(1), num_second}}));
       const size_t width = logits.size() / static_cast<size_t>(num_first + num_second);
       for (int64_t i = 0; i < num_first + num_second; ++i) {
-        const Logits row(logits.begin() + i * static_cast<int64_t>(width), logits.begin() + (i + 1) * static_cast<int64_t>(width));
-        const int64_t position = i < num_first ? end - num_first + i : all - num_second + i - num_first;
-        EXPECT_TRUE(row == (i < num_first ? wanted_first : wanted_second).at(position)) << num_first << ", " << num_second << ": row " << i;
+        const Logits row(logits.begin() + i * static_cast<int64_t>(width),
+                         logits.begin() + (i + 1) * static_cast<int64_t>(width));
+        const int64_t position =
+            i < num_first ? end - num_first + i : all - num_second + i - num_first;
+        EXPECT_TRUE(row == (i < num_first ? wanted_first : wanted_second).at(position))
+            << num_first << ", " << num_second << ": row " << i;
       }
     }
   }
@@ -209,7 +232,8 @@ TEST(CpuRunner, ReadsTheTrainingWeightsInPlace) {
   const auto before = run_alone(*runner, prompt, 25, 16);
   {
     const at::NoGradGuard no_grad;
-    for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).mul_(1.1);
+    for (const NamedParameter& parameter : model->parameters())
+      at::Tensor(parameter.tensor).mul_(1.1);
   }
   runner->refresh();
   const auto after = run_alone(*runner, prompt, 25, 16);
@@ -222,8 +246,8 @@ TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
     const std::shared_ptr<Model> model = load(test::tiny_untied());
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter =
-        Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {{.rank = 2, .alpha = 4, .use_dora = use_dora}}});
+    const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
+                                         {.lora = {{.rank = 2, .alpha = 4, .use_dora = use_dora}}});
     const auto runner = make_cpu_runner(model);
     const StepPrompt prompt(*model, 25, kImage, 12);
     for (int change = 0; change < 2; ++change) {
@@ -241,7 +265,8 @@ TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
 }
 
 TEST(CpuRunner, ComputesBfloat16WeightsInFloat32) {
-  // The checkpoint is stored as bfloat16, so both models have the same weights; only cached keys and values are rounded.
+  // The checkpoint is stored as bfloat16, so both models have the same weights; only cached keys
+  // and values are rounded.
   const std::shared_ptr<Model> half = load(test::tiny_untied(), at::kBFloat16);
   const std::shared_ptr<Model> single = load(test::tiny_untied());
   const StepPrompt prompt(*single, 60, kImage, 13);

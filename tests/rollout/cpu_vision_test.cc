@@ -15,7 +15,8 @@ constexpr GridThw kGrids[] = {{1, 2, 2}, {1, 4, 6}, {1, 16, 16}, {1, 18, 34}, {2
 at::Tensor pixels_of(const Model& model, const GridThw& grid) {
   const VisionDescription& config = model.description().vision;
   at::manual_seed(3);
-  return at::randn({grid[0] * grid[1] * grid[2], config.in_channels * config.temporal_patch_size * config.patch_size * config.patch_size});
+  return at::randn({grid[0] * grid[1] * grid[2], config.in_channels * config.temporal_patch_size *
+                                                     config.patch_size * config.patch_size});
 }
 
 VisionFeatures encode(CpuVision& vision, const at::Tensor& pixels, const GridThw& grid) {
@@ -34,20 +35,22 @@ void expect_near(const VisionFeatures& found, const VisionFeatures& wanted, doub
   for (size_t i = 0; i < all(found).size(); ++i) {
     const at::Tensor a = all(found)[i], b = all(wanted)[i].to(at::kFloat);
     ASSERT_EQ(a.sizes(), b.sizes());
-    EXPECT_LE((a - b).abs().max().item<float>(), tolerance * b.abs().max().item<float>()) << "feature " << i;
+    EXPECT_LE((a - b).abs().max().item<float>(), tolerance * b.abs().max().item<float>())
+        << "feature " << i;
   }
 }
 
 void expect_same(const VisionFeatures& found, const VisionFeatures& wanted) {
-  for (size_t i = 0; i < all(wanted).size(); ++i) EXPECT_TRUE(at::equal(all(found)[i], all(wanted)[i])) << "feature " << i;
+  for (size_t i = 0; i < all(wanted).size(); ++i)
+    EXPECT_TRUE(at::equal(all(found)[i], all(wanted)[i])) << "feature " << i;
 }
 
 }  // namespace
 
 TEST(CpuVision, GivesTheTowersFeatures) {
   const at::NoGradGuard no_grad;
-  for (const std::string& directory :
-       {test::tiny_tied(), test::tiny_untied(), test::windows_tied(), test::windows_untied(), test::source_path("demo/model")}) {
+  for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::windows_tied(),
+                                       test::windows_untied(), test::source_path("demo/model")}) {
     const std::shared_ptr<Model> model = Model::load(directory, {});
     CpuVision vision(model);
     for (const auto& grid : kGrids) {
@@ -108,9 +111,12 @@ TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
   const VisionFeatures before = encode(vision, pixels, grid);
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}), {.lora = {{.rank = 2, .alpha = 4}}});
-  for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
-  for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).mul_(1.1);
+  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
+                                       {.lora = {{.rank = 2, .alpha = 4}}});
+  for (const NamedParameter& parameter : adapter->parameters())
+    at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
+  for (const NamedParameter& parameter : model->parameters())
+    at::Tensor(parameter.tensor).mul_(1.1);
   vision.refresh();
   const VisionFeatures after = encode(vision, pixels, grid);
   EXPECT_FALSE(at::equal(before.embeds_MH, after.embeds_MH));
@@ -122,11 +128,13 @@ TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
 TEST(CpuVision, ComputesBfloat16WeightsInFloat32) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Model> half = Model::load(test::tiny_untied(), {.dtype = at::kBFloat16});
-  const std::shared_ptr<Model> single = Model::load(test::tiny_untied(), {});  // stored as bfloat16: the same weights
+  // stored as bfloat16: the same weights
+  const std::shared_ptr<Model> single = Model::load(test::tiny_untied(), {});
   const GridThw grid{1, 4, 6};
   const at::Tensor pixels = pixels_of(*single, grid);
   CpuVision vision(half);
-  expect_near(encode(vision, pixels, grid), single->encode_images({pixels, {grid}}), 1e-2);  // positions are rounded
+  // positions are rounded
+  expect_near(encode(vision, pixels, grid), single->encode_images({pixels, {grid}}), 1e-2);
 }
 
 }  // namespace rematch

@@ -28,13 +28,15 @@ TEST(EngineFactory, MakesTheEnginesThatNeedNothingElse) {
 
 TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
   const auto refusal = [](const std::string& backend, ErrorKind kind) {
-    const UserError early = test::catch_user_error([&] { check_backend_available(backend, parts().vllm); });
+    const UserError early =
+        test::catch_user_error([&] { check_backend_available(backend, parts().vllm); });
     const UserError late = test::catch_user_error([&] { make_engine(backend, parts(), {}); });
     EXPECT_EQ(early.kind(), kind) << backend;
     EXPECT_EQ(early.problems().front().error, late.problems().front().error);
     return early.problems().front().fix;
   };
-  EXPECT_NE(refusal("vllm", ErrorKind::kEnvironment).find("rollout_backend: hf"), std::string::npos);
+  EXPECT_NE(refusal("vllm", ErrorKind::kEnvironment).find("rollout_backend: hf"),
+            std::string::npos);
   EXPECT_NE(refusal("nativ", ErrorKind::kConfig).find("\"native\""), std::string::npos);
   EXPECT_NE(refusal("hg", ErrorKind::kConfig).find("\"hf\""), std::string::npos);
   EXPECT_NE(refusal("", ErrorKind::kConfig).find("hf"), std::string::npos);
@@ -44,14 +46,21 @@ TEST(EngineFactory, ChecksTheOptions) {
   GenerateOptions options;
   options.repeat_terminate.enabled = true;
   options.repeat_terminate.ngram_size = 0;
-  EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(),
+            ErrorKind::kConfig);
   options = {};
   options.top_p = 2;
-  EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(), ErrorKind::kConfig);
-  EXPECT_EQ(test::catch_user_error([&] { make_engine("native", parts(), options); }).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("hf", parts(), options); }).kind(),
+            ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("native", parts(), options); }).kind(),
+            ErrorKind::kConfig);
   options = {};
   options.native.max_num_seqs = 0;
-  EXPECT_EQ(test::catch_user_error([&] { make_engine("native", parts(), options); }).problems().front().where, "native.max_num_seqs");
+  EXPECT_EQ(test::catch_user_error([&] { make_engine("native", parts(), options); })
+                .problems()
+                .front()
+                .where,
+            "native.max_num_seqs");
 }
 
 }  // namespace rematch

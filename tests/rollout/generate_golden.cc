@@ -35,7 +35,8 @@ std::shared_ptr<const Patches> synthetic_pixels(const ImageRef& image) {
   patches->row_width = 3 * 2 * 16 * 16;
   for (int64_t i = first_row; i < first_row + patches->num_rows(); ++i) {
     for (int64_t k = 0; k < patches->row_width; ++k) {
-      patches->pixel_values.push_back((static_cast<float>((i * 7919 + k * 104729 + (i * k) % 251) % 256) - 127.5f) / 127.5f);
+      patches->pixel_values.push_back(
+          (static_cast<float>((i * 7919 + k * 104729 + (i * k) % 251) % 256) - 127.5f) / 127.5f);
     }
   }
   return patches;
@@ -48,7 +49,8 @@ std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts) {
 }
 
 const LoadedModel& rollout_model() {
-  // Two threads on so small a model mostly wait for each other; beside other work they wait for minutes.
+  // Two threads on so small a model mostly wait for each other; beside other work they wait for
+  // minutes.
   at::set_num_threads(1);
   static const LoadedModel loaded{Model::load(source_path("tests/golden/rollout_model"), {}),
                                   Tokenizer::load(source_path("tests/golden/rollout_model"))};

@@ -22,11 +22,13 @@ namespace {
 void expect_transformers_ids(const std::string& script_name) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no " << python;
-  const bool has_oracle = test::run_command(python + " -c 'import transformers, torch, safetensors'").exit_code == 0;
+  const bool has_oracle =
+      test::run_command(python + " -c 'import transformers, torch, safetensors'").exit_code == 0;
   if (!has_oracle) GTEST_SKIP() << "transformers is not installed";
   test::TempDir dir;
   const std::string script = test::source_path("dev/goldens/" + script_name);
-  const auto made = test::run_command("OMP_NUM_THREADS=1 " + python + " " + script + " live " + dir.path() + " 7");
+  const auto made = test::run_command("OMP_NUM_THREADS=1 " + python + " " + script + " live " +
+                                      dir.path() + " 7");
   ASSERT_EQ(made.exit_code, 0) << made.err;
 
   const test::GenerateGolden golden = test::load_generate_golden(dir.file("generate.json"));
@@ -40,8 +42,8 @@ void expect_transformers_ids(const std::string& script_name) {
       int num_different = 0;
       for (size_t i = 0; i < got.size(); ++i) num_different += got[i] == expected[i] ? 0 : 1;
       EXPECT_LE(num_different, engine.num_near_ties()) << name << ", penalty " << penalty;
-      std::cout << name << ", penalty " << penalty << ": " << num_different << " answers differ, " << engine.num_near_ties()
-                << " near ties\n";
+      std::cout << name << ", penalty " << penalty << ": " << num_different << " answers differ, "
+                << engine.num_near_ties() << " near ties\n";
     };
     GenerateOptions options{{.max_new_tokens = golden.new_tokens, .repetition_penalty = penalty}};
     for (const int batch_size : {1, 8}) {
@@ -68,8 +70,12 @@ void expect_transformers_ids(const std::string& script_name) {
 
 }  // namespace
 
-TEST(GenerateOracle, GreedyIdsEqualTransformersLive) { expect_transformers_ids("rollout_generate.py"); }
+TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
+  expect_transformers_ids("rollout_generate.py");
+}
 
-TEST(GenerateOracle, GreedyIdsOfATowerWithWindowsEqualTransformersLive) { expect_transformers_ids("model_qwen2_5vl.py"); }
+TEST(GenerateOracle, GreedyIdsOfATowerWithWindowsEqualTransformersLive) {
+  expect_transformers_ids("model_qwen2_5vl.py");
+}
 
 }  // namespace rematch

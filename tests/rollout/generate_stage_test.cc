@@ -24,7 +24,8 @@ struct StageAnswer {
   std::vector<Json> lines;
 };
 
-StageAnswer generate(const std::vector<std::string>& inputs, int batch_size = 1, const std::string& backend = "hf") {
+StageAnswer generate(const std::vector<std::string>& inputs, int batch_size = 1,
+                     const std::string& backend = "hf") {
   StageOptions options;
   options.backend = backend;
   options.model_dir = model_dir();
@@ -42,7 +43,8 @@ StageAnswer generate(const std::vector<std::string>& inputs, int batch_size = 1,
 }
 
 std::string line(const std::string& id, const std::string& text, const std::string& more = "") {
-  return R"({"id": ")" + id + R"(", "messages": [{"role": "user", "content": ")" + text + R"("}], "max_new_tokens": 12)" + more + "}";
+  return R"({"id": ")" + id + R"(", "messages": [{"role": "user", "content": ")" + text +
+         R"("}], "max_new_tokens": 12)" + more + "}";
 }
 
 }  // namespace
@@ -65,9 +67,11 @@ TEST(GenerateStage, AnswersEachLineAlikeWhateverTheBatch) {
     EXPECT_LE(answer["response_token_ids"].size(), 12u);
     EXPECT_FALSE(answer["prompt_token_ids"].empty());
     EXPECT_TRUE(answer["text"].is_string());
-    EXPECT_TRUE(answer["finish_reason"] == "stop" || answer["response_token_ids"].size() == 12u) << answer.dump();
+    EXPECT_TRUE(answer["finish_reason"] == "stop" || answer["response_token_ids"].size() == 12u)
+        << answer.dump();
   }
-  EXPECT_NE(alone.lines[3]["response_token_ids"], alone.lines[4]["response_token_ids"]) << "the seed is the line's own";
+  EXPECT_NE(alone.lines[3]["response_token_ids"], alone.lines[4]["response_token_ids"])
+      << "the seed is the line's own";
   EXPECT_EQ(generate(inputs, 1, "native").lines, alone.lines);
   EXPECT_EQ(generate(inputs, 4, "native").lines, alone.lines);
 }
@@ -86,7 +90,8 @@ TEST(GenerateStage, ABadLineFailsAlone) {
   EXPECT_EQ(answer.code, 3);
   ASSERT_EQ(answer.lines.size(), 6u);
   EXPECT_FALSE(answer.lines[0].contains("error"));
-  EXPECT_NE(answer.lines[1]["error"]["fix"].get<std::string>().find("temperature"), std::string::npos);
+  EXPECT_NE(answer.lines[1]["error"]["fix"].get<std::string>().find("temperature"),
+            std::string::npos);
   EXPECT_EQ(answer.lines[2]["error"]["kind"], "config");
   EXPECT_EQ(answer.lines[3]["error"]["kind"], "environment");
   EXPECT_TRUE(answer.lines[4].contains("error"));
@@ -97,9 +102,10 @@ TEST(GenerateStage, GuardsAgainstRepetition) {
   const auto with_guard = [](const std::string& id, const std::string& members) {
     return line(id, "x", R"(, "repeat_terminate": {"enabled": true, )" + members + "}");
   };
-  const StageAnswer answer = generate({with_guard("a", R"("min_new_tokens": 5, "max_consecutive_token_repeats": 1)"),
-                                       with_guard("b", R"("ngram": 5)"), with_guard("c", R"("max_object_keys": null)")},
-                                      3);
+  const StageAnswer answer =
+      generate({with_guard("a", R"("min_new_tokens": 5, "max_consecutive_token_repeats": 1)"),
+                with_guard("b", R"("ngram": 5)"), with_guard("c", R"("max_object_keys": null)")},
+               3);
   EXPECT_EQ(answer.lines[0]["finish_reason"], "repeat");
   EXPECT_EQ(answer.lines[0]["response_token_ids"].size(), 5u);
   EXPECT_TRUE(answer.lines[1].contains("error"));
@@ -110,13 +116,16 @@ TEST(GenerateStage, RefusesBackendsAndDtypesBeforeLoadingAnything) {
   StageOptions options;
   options.model_dir = "/nowhere";
   options.backend = "vllm";
-  EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(),
+            ErrorKind::kEnvironment);
   options.backend = "nativ";
-  EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(),
+            ErrorKind::kConfig);
   options = {};
   options.model_dir = model_dir();
   options.dtype = "float16";
-  EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(), ErrorKind::kConfig);
+  EXPECT_EQ(test::catch_user_error([&] { make_generate_stage(options); }).kind(),
+            ErrorKind::kConfig);
 }
 
 }  // namespace rematch

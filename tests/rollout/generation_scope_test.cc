@@ -15,13 +15,15 @@ using testing::ElementsAre;
 /// An engine that writes down what it is asked for.
 class RecordingEngine : public RolloutEngine {
  public:
-  RecordingEngine(test::Recording& recording, bool holds_own_weights) : recording_(recording), holds_own_weights_(holds_own_weights) {}
+  RecordingEngine(test::Recording& recording, bool holds_own_weights)
+      : recording_(recording), holds_own_weights_(holds_own_weights) {}
   bool holds_own_weights() const override { return holds_own_weights_; }
   void sync_weights(int64_t version) override {
     if (version == kRefused) throw std::runtime_error("refused");
     recording_.push("sync " + std::to_string(version));
   }
-  std::vector<Rollout> generate(const std::vector<Prompt>&, const std::function<void(int)>&) override {
+  std::vector<Rollout> generate(const std::vector<Prompt>&,
+                                const std::function<void(int)>&) override {
     recording_.push("generate");
     return {};
   }
@@ -71,7 +73,8 @@ TEST(GenerationScope, BringsStateBackAfterAnException) {
       },
       std::runtime_error);
   EXPECT_THAT(scene.recording->events, ElementsAre("out", "sync 7", "back"));
-  EXPECT_THROW(GenerationScope(scene.engine, &scene.offload, RecordingEngine::kRefused), std::runtime_error);
+  EXPECT_THROW(GenerationScope(scene.engine, &scene.offload, RecordingEngine::kRefused),
+               std::runtime_error);
   EXPECT_EQ(scene.offload.num_offloaded(), 0);
 }
 

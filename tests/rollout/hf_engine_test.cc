@@ -18,19 +18,24 @@ namespace {
 using test::responses;
 
 const test::GenerateGolden& golden() {
-  static const test::GenerateGolden loaded = test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
+  static const test::GenerateGolden loaded =
+      test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
   return loaded;
 }
 
-HfEngine engine_with(const GenerateOptions& options, const PixelGetter& pixels = test::synthetic_pixels) {
+HfEngine engine_with(const GenerateOptions& options,
+                     const PixelGetter& pixels = test::synthetic_pixels) {
   return HfEngine(test::rollout_model().model, test::rollout_model().tokenizer, pixels, options);
 }
 
 GenerateOptions greedy(int batch_size, double repetition_penalty = 1.0) {
-  return {{.max_new_tokens = golden().new_tokens, .repetition_penalty = repetition_penalty, .batch_size = batch_size}};
+  return {{.max_new_tokens = golden().new_tokens,
+           .repetition_penalty = repetition_penalty,
+           .batch_size = batch_size}};
 }
 
-std::vector<Rollout> answer(const GenerateOptions& options, const std::vector<Prompt>& prompts = golden().prompts) {
+std::vector<Rollout> answer(const GenerateOptions& options,
+                            const std::vector<Prompt>& prompts = golden().prompts) {
   return engine_with(options).generate(prompts, {});
 }
 
@@ -39,14 +44,16 @@ std::vector<Rollout> answer(const GenerateOptions& options, const std::vector<Pr
 TEST(HfEngine, GivesTheGreedyIdsOfTransformers) {
   for (const int batch_size : {1, 8}) {
     HfEngine engine = engine_with(greedy(batch_size));
-    EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain) << "batch " << batch_size;
+    EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain)
+        << "batch " << batch_size;
     EXPECT_EQ(engine.num_near_ties(), 0) << "the golden was chosen without";
   }
 }
 
 TEST(HfEngine, GivesTheGreedyIdsOfTransformersWithARepetitionPenalty) {
   for (const int batch_size : {1, 8}) {
-    EXPECT_EQ(responses(answer(greedy(batch_size, 1.3))), golden().penalised) << "batch " << batch_size;
+    EXPECT_EQ(responses(answer(greedy(batch_size, 1.3))), golden().penalised)
+        << "batch " << batch_size;
   }
 }
 
@@ -67,9 +74,11 @@ TEST(HfEngine, AnswersInOrderWhateverTheBatch) {
 }
 
 TEST(HfEngine, RowsThatStopLeaveTheOthersAlone) {
-  // Ids from the middle of some answers as stop ids: rows end at different steps, so the cache is compacted more than once.
+  // Ids from the middle of some answers as stop ids: rows end at different steps, so the cache is
+  // compacted more than once.
   GenerateOptions options = greedy(8);
-  options.stop_ids = {golden().plain[0][3], golden().plain[2][40], golden().plain[5][70], golden().plain[6][9]};
+  options.stop_ids = {golden().plain[0][3], golden().plain[2][40], golden().plain[5][70],
+                      golden().plain[6][9]};
   int num_stopped = 0;
   std::set<size_t> lengths;
   for (const int batch_size : {1, 4, 8}) {
@@ -77,9 +86,12 @@ TEST(HfEngine, RowsThatStopLeaveTheOthersAlone) {
     const std::vector<Rollout> rollouts = answer(options);
     for (size_t i = 0; i < rollouts.size(); ++i) {
       const std::vector<int>& full = golden().plain[i];
-      const auto stop = std::find_first_of(full.begin(), full.end(), options.stop_ids.begin(), options.stop_ids.end());
-      EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(full.begin(), stop)) << "row " << i << " batch " << batch_size;
-      EXPECT_EQ(rollouts[i].finish_reason, stop == full.end() ? FinishReason::kLength : FinishReason::kStop);
+      const auto stop = std::find_first_of(full.begin(), full.end(), options.stop_ids.begin(),
+                                           options.stop_ids.end());
+      EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(full.begin(), stop))
+          << "row " << i << " batch " << batch_size;
+      EXPECT_EQ(rollouts[i].finish_reason,
+                stop == full.end() ? FinishReason::kLength : FinishReason::kStop);
       num_stopped += stop == full.end() ? 0 : 1;
       lengths.insert(rollouts[i].response_token_ids.size());
     }
@@ -102,7 +114,9 @@ TEST(HfEngine, HonoursMaxNewTokens) {
     options.max_new_tokens = max_new_tokens;
     const std::vector<Rollout> rollouts = answer(options);
     for (size_t i = 0; i < rollouts.size(); ++i) {
-      EXPECT_EQ(rollouts[i].response_token_ids, std::vector<int>(golden().plain[i].begin(), golden().plain[i].begin() + max_new_tokens));
+      EXPECT_EQ(
+          rollouts[i].response_token_ids,
+          std::vector<int>(golden().plain[i].begin(), golden().plain[i].begin() + max_new_tokens));
       EXPECT_EQ(rollouts[i].finish_reason, FinishReason::kLength);
     }
   }
@@ -117,7 +131,8 @@ TEST(HfEngine, GrowsItsCacheBeyondTheFirstReservation) {
   const auto alone = responses(answer(options, prompts));
   for (size_t i = 0; i < prompts.size(); ++i) {
     ASSERT_EQ(together[i].size(), 400u);
-    EXPECT_TRUE(std::equal(golden().plain[i].begin(), golden().plain[i].end(), together[i].begin()));
+    EXPECT_TRUE(
+        std::equal(golden().plain[i].begin(), golden().plain[i].end(), together[i].begin()));
     EXPECT_EQ(together[i], alone[i]);
   }
 }
@@ -144,7 +159,8 @@ TEST(HfEngine, SamplesTheSameWhateverTheBatch) {
 
 TEST(HfEngine, TheRepeatGuardEndsItsRowOnly) {
   GenerateOptions options = greedy(8);
-  options.repeat_terminate = {.enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
+  options.repeat_terminate = {
+      .enabled = true, .min_new_tokens = 20, .max_consecutive_token_repeats = 2};
   const std::vector<Rollout> rollouts = answer(options);
   int num_ended = 0;
   for (size_t i = 0; i < rollouts.size(); ++i) {
@@ -191,12 +207,15 @@ TEST(HfEngine, StopsBetweenTokensWhenInterrupted) {
   set_interrupt_requested(true);
   EXPECT_THROW(engine.generate(golden().prompts, {}), Interrupted);
   set_interrupt_requested(false);
-  EXPECT_EQ(engine.generate({golden().prompts[1]}, {})[0].response_token_ids, golden().plain[1]) << "and works afterwards";
+  EXPECT_EQ(engine.generate({golden().prompts[1]}, {})[0].response_token_ids, golden().plain[1])
+      << "and works afterwards";
 }
 
 TEST(HfEngine, RefusesPromptsThatDoNotFitTheirImages) {
-  const auto refused = [](const Prompt& prompt, const PixelGetter& pixels = test::synthetic_pixels) {
-    const UserError error = test::catch_user_error([&] { engine_with(greedy(1), pixels).generate({prompt}, {}); });
+  const auto refused = [](const Prompt& prompt,
+                          const PixelGetter& pixels = test::synthetic_pixels) {
+    const UserError error =
+        test::catch_user_error([&] { engine_with(greedy(1), pixels).generate({prompt}, {}); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_EQ(error.problems().front().where, "sample 0 (golden)");
     return error.problems().front().what;
@@ -214,7 +233,9 @@ TEST(HfEngine, RefusesPromptsThatDoNotFitTheirImages) {
   refused(prompt);
   prompt.token_ids.clear();
   refused(prompt);
-  const auto other_size = [](const ImageRef& image) { return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}}); };
+  const auto other_size = [](const ImageRef& image) {
+    return test::synthetic_pixels({.path = image.path, .grid_thw = {1, 6, 4}});
+  };
   EXPECT_NE(refused(golden().prompts[0], other_size).find("6x4"), std::string::npos);
 }
 
@@ -222,7 +243,8 @@ TEST(HfEngine, NamesTheSampleWhoseLogitsAreNotFinite) {
   const auto broken = Model::load(test::source_path("tests/golden/rollout_model"), {});
   broken->parameter("lm_head.weight").fill_(std::numeric_limits<float>::quiet_NaN());
   HfEngine engine(broken, test::rollout_model().tokenizer, test::synthetic_pixels, greedy(2));
-  const UserError error = test::catch_user_error([&] { engine.generate({golden().prompts[1]}, {}); });
+  const UserError error =
+      test::catch_user_error([&] { engine.generate({golden().prompts[1]}, {}); });
   EXPECT_EQ(error.problems().front().where, "sample 1 (golden)");
 }
 

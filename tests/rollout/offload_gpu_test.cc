@@ -19,15 +19,28 @@ int64_t bytes_in_use() {
 struct Training {
   Training() {
     const at::TensorOptions device = at::TensorOptions().device(at::kCUDA, 0);
-    wide = at::arange(512 * 512, device).to(at::kFloat).mul(1e-6).reshape({512, 512}).clone().requires_grad_();
-    narrow = at::arange(512 * 256, device).to(at::kFloat).mul(1e-5).reshape({512, 256}).to(at::kBFloat16).requires_grad_();
-    optimizer = std::make_unique<AdamW>(
-        std::vector<ParameterGroup>{{.name = "llm", .learning_rate = 0.01, .names = {"wide", "narrow"}, .parameters = {wide, narrow}}},
-        AdamWSettings{});
+    wide = at::arange(512 * 512, device)
+               .to(at::kFloat)
+               .mul(1e-6)
+               .reshape({512, 512})
+               .clone()
+               .requires_grad_();
+    narrow = at::arange(512 * 256, device)
+                 .to(at::kFloat)
+                 .mul(1e-5)
+                 .reshape({512, 256})
+                 .to(at::kBFloat16)
+                 .requires_grad_();
+    optimizer = std::make_unique<AdamW>(std::vector<ParameterGroup>{{.name = "llm",
+                                                                     .learning_rate = 0.01,
+                                                                     .names = {"wide", "narrow"},
+                                                                     .parameters = {wide, narrow}}},
+                                        AdamWSettings{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
     offload = std::make_unique<Offload>(
         Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}},
-        [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover(), [this] { return optimizer->tensors(); });
+        [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover(),
+        [this] { return optimizer->tensors(); });
   }
   at::Tensor loss() const { return at::matmul(wide, narrow.to(at::kFloat)).tanh().sum(); }
   void step() {
@@ -49,7 +62,8 @@ TEST(OffloadOnAGpu, FreesTheDeviceAndTrainsOnWithEveryBit) {
   if (!cuda_is_available()) GTEST_SKIP() << "no CUDA device, or a libtorch without CUDA";
   Training with, without;
   for (int i = 0; i < 3; ++i) {
-    // A graph that is still alive keeps a gradient accumulator, which knows the device of its parameter.
+    // A graph that is still alive keeps a gradient accumulator, which knows the device of its
+    // parameter.
     const at::Tensor alive = with.loss();
     const int64_t before = bytes_in_use();
     {
@@ -64,8 +78,10 @@ TEST(OffloadOnAGpu, FreesTheDeviceAndTrainsOnWithEveryBit) {
     without.step();
     EXPECT_TRUE(at::equal(with.wide, without.wide) && at::equal(with.narrow, without.narrow)) << i;
   }
-  const std::vector<at::Tensor> left = with.optimizer->tensors(), right = without.optimizer->tensors();
-  for (size_t i = 0; i < left.size(); ++i) EXPECT_TRUE(left[i].is_cuda() && at::equal(left[i], right[i])) << i;
+  const std::vector<at::Tensor> left = with.optimizer->tensors(),
+                                right = without.optimizer->tensors();
+  for (size_t i = 0; i < left.size(); ++i)
+    EXPECT_TRUE(left[i].is_cuda() && at::equal(left[i], right[i])) << i;
 }
 
 TEST(OffloadOnAGpu, GivesTheMemoryOfTheWholeTrainingStateBack) {
@@ -73,7 +89,8 @@ TEST(OffloadOnAGpu, GivesTheMemoryOfTheWholeTrainingStateBack) {
   Training training;
   training.step();
   int64_t held = static_cast<int64_t>(training.wide.nbytes() + training.narrow.nbytes());
-  for (const at::Tensor& tensor : training.optimizer->tensors()) held += static_cast<int64_t>(tensor.nbytes());
+  for (const at::Tensor& tensor : training.optimizer->tensors())
+    held += static_cast<int64_t>(tensor.nbytes());
   const int64_t before = bytes_in_use();
   OffloadScope scope(training.offload.get());
   EXPECT_LE(bytes_in_use(), before - held);

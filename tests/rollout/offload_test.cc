@@ -19,23 +19,26 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A model of a float32, a bfloat16, a frozen and a tied parameter with its optimizer, and an offload of both.
+/// A model of a float32, a bfloat16, a frozen and a tied parameter with its optimizer, and an
+/// offload of both.
 struct Training {
-  explicit Training(Offload::Options options = Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}}) {
+  explicit Training(Offload::Options options = Offload::Options{
+                        .settings = {.enabled = true, .model = true, .optimizer = true}}) {
     options.warn = [this](const std::string& text) { warnings.push_back(text); };
     at::Tensor* all[] = {&wide, &narrow, &frozen, &tied};
     for (at::Tensor* parameter : all) parameters.push_back(*parameter);
     parameters.push_back(tied);  // a head that is the embedding, listed once more
-    optimizer = std::make_unique<AdamW>(std::vector<ParameterGroup>{{.name = "llm",
-                                                                     .learning_rate = 0.1,
-                                                                     .weight_decay = 0.01,
-                                                                     .names = {"wide", "narrow", "tied"},
-                                                                     .parameters = {wide, narrow, tied}}},
-                                        AdamWSettings{});
+    optimizer =
+        std::make_unique<AdamW>(std::vector<ParameterGroup>{{.name = "llm",
+                                                             .learning_rate = 0.1,
+                                                             .weight_decay = 0.01,
+                                                             .names = {"wide", "narrow", "tied"},
+                                                             .parameters = {wide, narrow, tied}}},
+                                AdamWSettings{});
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
     offload = std::make_unique<Offload>(
-        std::move(options), [this] { return parameters; }, std::make_unique<test::RecordingMover>(recording),
-        [this] { return optimizer->tensors(); });
+        std::move(options), [this] { return parameters; },
+        std::make_unique<test::RecordingMover>(recording), [this] { return optimizer->tensors(); });
   }
 
   at::Tensor loss() const {
@@ -92,7 +95,8 @@ TEST(Offload, MovesEveryTensorOnceAndBringsEveryBitBack) {
     OffloadScope scope(training.offload.get());
     EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer);
     EXPECT_EQ(training.recording->num_cache_releases, 1) << "the engine finds the memory";
-    expect_same(training.values(), before);  // readable meanwhile, by the same handles: the sync takes the weights from here
+    // readable meanwhile, by the same handles: the sync takes the weights from here
+    expect_same(training.values(), before);
     training.recording->push("rollout");
     scope.restore();
   }
@@ -107,8 +111,10 @@ TEST(Offload, KeepsTheIdentityOfParameters) {
   Training training;
   const auto implementations = [&] {
     std::vector<const void*> found;
-    for (const at::Tensor& tensor : training.parameters) found.push_back(tensor.unsafeGetTensorImpl());
-    for (const at::Tensor& tensor : training.optimizer->tensors()) found.push_back(tensor.unsafeGetTensorImpl());
+    for (const at::Tensor& tensor : training.parameters)
+      found.push_back(tensor.unsafeGetTensorImpl());
+    for (const at::Tensor& tensor : training.optimizer->tensors())
+      found.push_back(tensor.unsafeGetTensorImpl());
     return found;
   };
   training.wide.mutable_grad() = at::full({4, 3}, 0.5);
@@ -116,7 +122,8 @@ TEST(Offload, KeepsTheIdentityOfParameters) {
   const std::vector<const void*> before = implementations();
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer + 1) << "a gradient takes memory too";
+    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer + 1)
+        << "a gradient takes memory too";
     EXPECT_EQ(implementations(), before);
     scope.restore();
   }
@@ -124,7 +131,8 @@ TEST(Offload, KeepsTheIdentityOfParameters) {
   EXPECT_TRUE(training.wide.grad().is_same(gradient));
   EXPECT_TRUE(at::equal(gradient, at::full({4, 3}, 0.5)));
   EXPECT_FALSE(training.tied.grad().defined()) << "no gradient stays no gradient";
-  EXPECT_TRUE(training.wide.requires_grad() && training.wide.is_leaf() && !training.frozen.requires_grad());
+  EXPECT_TRUE(training.wide.requires_grad() && training.wide.is_leaf() &&
+              !training.frozen.requires_grad());
   EXPECT_TRUE(training.optimizer->groups().front().parameters.front().is_same(training.wide));
 }
 
@@ -152,7 +160,8 @@ TEST(Offload, WorksWithoutAnOptimizer) {
   auto recording = std::make_shared<test::Recording>();
   const at::Tensor weight = at::ones({3});
   Offload offload(
-      {.settings = {.enabled = true, .model = true, .optimizer = true}}, [&] { return std::vector<at::Tensor>{weight}; },
+      {.settings = {.enabled = true, .model = true, .optimizer = true}},
+      [&] { return std::vector<at::Tensor>{weight}; },
       std::make_unique<test::RecordingMover>(recording));
   OffloadScope scope(&offload);
   EXPECT_EQ(offload.num_offloaded(), 1);
@@ -172,7 +181,8 @@ TEST(Offload, NestedScopesAreOne) {
     throw Interrupted{};
   } catch (const Interrupted&) {
   }
-  EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer) << "still away: the outer scope is open";
+  EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer)
+      << "still away: the outer scope is open";
   outer.restore();
   EXPECT_THAT(training.recording->events, ElementsAre("out", "inner", "back"));
   EXPECT_EQ(training.recording->num_out, kNumParameters + kNumOptimizer);
@@ -189,7 +199,8 @@ TEST(Offload, RestoresAfterAnErrorOfAnyKind) {
   EXPECT_THROW(fail(std::bad_alloc()), std::bad_alloc);
   EXPECT_THROW(fail(Interrupted{}), Interrupted);
   EXPECT_EQ(training.offload->num_offloaded(), 0);
-  EXPECT_THAT(training.recording->events, ElementsAre("out", "generate", "back", "out", "generate", "back"));
+  EXPECT_THAT(training.recording->events,
+              ElementsAre("out", "generate", "back", "out", "generate", "back"));
   expect_same(training.values(), before);
 }
 
@@ -197,7 +208,8 @@ TEST(Offload, AFullHostMemoryLeavesEverythingInItsPlaceAndIsTold) {
   Training training;
   const std::vector<at::Tensor> before = training.values();
   training.recording->fail_out_at = 5;
-  const UserError error = test::catch_user_error([&] { OffloadScope scope(training.offload.get()); });
+  const UserError error =
+      test::catch_user_error([&] { OffloadScope scope(training.offload.get()); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   const Problem& problem = error.problems().front();
   EXPECT_THAT(problem.what, HasSubstr("5 of 11 tensors"));
@@ -208,7 +220,8 @@ TEST(Offload, AFullHostMemoryLeavesEverythingInItsPlaceAndIsTold) {
   training.recording->fail_out_at = -1;
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer) << "the scope that failed is not open";
+    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer)
+        << "the scope that failed is not open";
     scope.restore();
   }
   expect_same(training.values(), before);
@@ -268,7 +281,8 @@ TEST(Offload, TrainingGoesOnAsIfNothingHadMoved) {
   EXPECT_EQ(with.offload->num_offloaded(), 0);
 }
 
-// A graph that lives on holds its gradient accumulators, the hooks of bfloat16 gradients among them.
+// A graph that lives on holds its gradient accumulators, the hooks of bfloat16 gradients among
+// them.
 TEST(Offload, AGraphFromBeforeStillFindsItsParameters) {
   Training with, without;
   const at::Tensor loss = with.loss();
@@ -282,7 +296,8 @@ TEST(Offload, AGraphFromBeforeStillFindsItsParameters) {
   with.gradients->publish();
   without.gradients->publish();
   for (const auto& [left, right] :
-       {std::pair{with.wide, without.wide}, std::pair{with.narrow, without.narrow}, std::pair{with.tied, without.tied}}) {
+       {std::pair{with.wide, without.wide}, std::pair{with.narrow, without.narrow},
+        std::pair{with.tied, without.tied}}) {
     ASSERT_TRUE(left.grad().defined());
     EXPECT_TRUE(at::equal(left.grad(), right.grad()));
   }
@@ -297,11 +312,13 @@ TEST(Offload, RefusesViewsAsABug) {
       std::make_unique<test::RecordingMover>(std::make_shared<test::Recording>()));
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "a part of a tensor";
   tensors = {lasting.view({2, 3})};
-  EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "another shape of a tensor that lives on";
+  EXPECT_THROW(OffloadScope scope(&offload), InternalError)
+      << "another shape of a tensor that lives on";
   tensors = {whole};
   {
     const at::Tensor alias = whole.detach();
-    EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "somebody else looks at the same memory";
+    EXPECT_THROW(OffloadScope scope(&offload), InternalError)
+        << "somebody else looks at the same memory";
   }
   tensors = {whole, whole.detach()};
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "two of the list share memory";
@@ -324,7 +341,9 @@ TEST(Offload, TheRealMoverFindsNothingToDoOnACpu) {
   EXPECT_EQ(back.strides(), turned.strides());
   mover->release_cached(at::kCPU);
   const at::Tensor weight = at::zeros({2});
-  Offload offload({.settings = {.enabled = true, .model = true}}, [&] { return std::vector<at::Tensor>{weight}; }, make_tensor_mover());
+  Offload offload(
+      {.settings = {.enabled = true, .model = true}},
+      [&] { return std::vector<at::Tensor>{weight}; }, make_tensor_mover());
   OffloadScope scope(&offload);
   EXPECT_EQ(offload.num_offloaded(), 0);
 }

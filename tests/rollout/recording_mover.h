@@ -13,7 +13,8 @@
 
 namespace rematch::test {
 
-/// What happened around a rollout, in order: "out" and "back" of training state (a run of moves is one entry) among what others push.
+/// What happened around a rollout, in order: "out" and "back" of training state (a run of moves is
+/// one entry) among what others push.
 struct Recording {
   std::vector<std::string> events;
   int num_out = 0;
@@ -27,13 +28,16 @@ struct Recording {
   }
 };
 
-/// Host memory is memory this class gave; everything else counts as the device. What was left behind is spoilt, as freed memory would be: a
-/// view that still looks there reads NaN.
+/// Host memory is memory this class gave; everything else counts as the device. What was left
+/// behind is spoilt, as freed memory would be: a view that still looks there reads NaN.
 class RecordingMover : public TensorMover {
  public:
-  explicit RecordingMover(std::shared_ptr<Recording> recording) : recording_(std::move(recording)) {}
+  explicit RecordingMover(std::shared_ptr<Recording> recording)
+      : recording_(std::move(recording)) {}
 
-  bool is_on_device(const at::Tensor& tensor) const override { return hosts_.count(tensor.data_ptr()) == 0; }
+  bool is_on_device(const at::Tensor& tensor) const override {
+    return hosts_.count(tensor.data_ptr()) == 0;
+  }
   at::Tensor to_host(const at::Tensor& tensor) override {
     TORCH_CHECK(recording_->num_out != recording_->fail_out_at, "no host memory left");
     recording_->push("out");

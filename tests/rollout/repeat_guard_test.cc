@@ -12,7 +12,12 @@ namespace rematch {
 namespace {
 
 // Every rule out of reach; a test lowers the one it is about.
-RepeatGuardSettings lenient() { return {.enabled = true, .min_new_tokens = 0, .max_consecutive_token_repeats = 1000, .ngram_size = 1000}; }
+RepeatGuardSettings lenient() {
+  return {.enabled = true,
+          .min_new_tokens = 0,
+          .max_consecutive_token_repeats = 1000,
+          .ngram_size = 1000};
+}
 
 std::vector<int> different_ids(int count, int first = 0) {
   std::vector<int> ids(static_cast<size_t>(count));
@@ -26,7 +31,8 @@ std::vector<int> operator+(std::vector<int> a, const std::vector<int>& b) {
 }
 
 // How many ids are kept; -1 when the guard never fires.
-int kept(const std::vector<int>& ids, const RepeatGuardSettings& options, const Tokenizer* tokenizer = nullptr) {
+int kept(const std::vector<int>& ids, const RepeatGuardSettings& options,
+         const Tokenizer* tokenizer = nullptr) {
   const RepeatGuard::Cut cut = RepeatGuard::cut(ids, options, tokenizer);
   EXPECT_TRUE(cut.triggered || cut.num_kept == ids.size());
   return cut.triggered ? static_cast<int>(cut.num_kept) : -1;
@@ -43,7 +49,9 @@ int count_keys(const std::string& text) {
 
 }  // namespace
 
-TEST(RepeatGuard, DoesNothingWhenOff) { EXPECT_EQ(kept(std::vector<int>(2000, 7), RepeatGuardSettings{}), -1); }
+TEST(RepeatGuard, DoesNothingWhenOff) {
+  EXPECT_EQ(kept(std::vector<int>(2000, 7), RepeatGuardSettings{}), -1);
+}
 
 TEST(RepeatGuard, EndsARunOfEqualIdsAtTheLimitAndKeepsTheTriggeringToken) {
   auto options = lenient();
@@ -82,7 +90,8 @@ TEST(RepeatGuard, EndsWhenTheLastBlockEqualsEachOfThePreviousOnes) {
   options.ngram_repeats = 3;
   EXPECT_EQ(kept({1, 2, 3, 1, 2, 3, 1, 2}, options), -1);
   EXPECT_EQ(kept({1, 2, 3, 1, 2, 3, 1, 2, 3}, options), 9);
-  EXPECT_EQ(kept({0, 2, 3, 1, 2, 3, 1, 2, 3}, options), -1) << "the oldest block differs in its first id";
+  EXPECT_EQ(kept({0, 2, 3, 1, 2, 3, 1, 2, 3}, options), -1)
+      << "the oldest block differs in its first id";
 }
 
 TEST(RepeatGuard, SeesBlocksThatDoNotStartAtAMultipleOfTheirSize) {
@@ -111,14 +120,17 @@ TEST(RepeatGuard, AgreesWithADirectReadingOfTheRules) {
       ids.push_back(static_cast<int>((state >> 33) % 2));
       const size_t n = ids.size();
       bool run = n >= static_cast<size_t>(options.max_consecutive_token_repeats);
-      for (size_t k = 0; run && k < static_cast<size_t>(options.max_consecutive_token_repeats); ++k) run = ids[n - 1 - k] == ids[n - 1];
+      for (size_t k = 0; run && k < static_cast<size_t>(options.max_consecutive_token_repeats); ++k)
+        run = ids[n - 1 - k] == ids[n - 1];
       const auto size = static_cast<size_t>(options.ngram_size);
       const auto repeats = static_cast<size_t>(options.ngram_repeats);
       bool blocks = n >= size * repeats;
       for (size_t block = 1; blocks && block < repeats; ++block) {
-        for (size_t k = 0; blocks && k < size; ++k) blocks = ids[n - 1 - k] == ids[n - 1 - k - block * size];
+        for (size_t k = 0; blocks && k < size; ++k)
+          blocks = ids[n - 1 - k] == ids[n - 1 - k - block * size];
       }
-      if (static_cast<int>(n) >= options.min_new_tokens && (run || blocks)) expected = static_cast<int>(n);
+      if (static_cast<int>(n) >= options.min_new_tokens && (run || blocks))
+        expected = static_cast<int>(n);
       ASSERT_EQ(guard.push(ids.back()), expected > 0) << "trial " << trial << " id " << i;
     }
     num_fired += expected > 0 ? 1 : 0;
@@ -131,7 +143,8 @@ TEST(RepeatGuard, CapsTheNumberOfObjectKeysAtTheClosingQuote) {
   const auto tokenizer = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
   auto options = lenient();
   options.max_object_keys = 2;
-  const std::string first = R"({"object_1": {"desc": "cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}, )";
+  const std::string first =
+      R"({"object_1": {"desc": "cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}, )";
   const std::string up_to_quote = first + R"("object_2")";
   const std::vector<int> ids = tokenizer->encode(up_to_quote + R"(: {"desc": "dog"})");
   const int num_kept = kept(ids, options, tokenizer.get());
@@ -144,7 +157,8 @@ TEST(RepeatGuard, CapsTheNumberOfObjectKeysAtTheClosingQuote) {
   EXPECT_EQ(kept(ids, options, tokenizer.get()), -1);
   options.max_object_keys = 1;
   options.min_new_tokens = static_cast<int>(ids.size()) - 1;
-  EXPECT_EQ(kept(ids, options, tokenizer.get()), static_cast<int>(ids.size()) - 1) << "keys before min_new_tokens count too";
+  EXPECT_EQ(kept(ids, options, tokenizer.get()), static_cast<int>(ids.size()) - 1)
+      << "keys before min_new_tokens count too";
 }
 
 TEST(RepeatGuard, IgnoresIdsWithoutAToken) {
@@ -159,19 +173,23 @@ TEST(ObjectKeyCounter, CountsKeysAndNothingElse) {
   EXPECT_EQ(count_keys(R"({"object_1)"), 0);
   EXPECT_EQ(count_keys(R"({"object_12")"), 1);
   EXPECT_EQ(count_keys(R"({"object_1": {"desc": "object_2")"), 1) << "a value is no key";
-  EXPECT_EQ(count_keys(R"({"object_1": {"poly": ["object_2", "object_3"]}, "object_4")"), 2) << "nor is a member of an array";
+  EXPECT_EQ(count_keys(R"({"object_1": {"poly": ["object_2", "object_3"]}, "object_4")"), 2)
+      << "nor is a member of an array";
   EXPECT_EQ(count_keys(R"({"object": 1, "objects_1": 2, "my_object_1": 3)"), 0);
   EXPECT_EQ(count_keys(R"({"object_": 1)"), 1);
   EXPECT_EQ(count_keys(R"({"desc": "say \"object_1\" twice")"), 0) << "quotes inside a string";
-  EXPECT_EQ(count_keys(R"({"object_\"1": 1, "object_2\\": 2)"), 2) << "an escaped quote does not close a key";
+  EXPECT_EQ(count_keys(R"({"object_\"1": 1, "object_2\\": 2)"), 2)
+      << "an escaped quote does not close a key";
   EXPECT_EQ(count_keys(R"("object_1" "object_1" "object_1")"), 3) << "a loop need not be JSON";
   EXPECT_EQ(count_keys(R"(]]}}, "object_1")"), 1);
 }
 
 TEST(RepeatGuardSettings, RefusesLimitsThatWouldEndEveryRow) {
   for (auto change : std::vector<void (*)(RepeatGuardSettings&)>{
-           [](RepeatGuardSettings& o) { o.min_new_tokens = -1; }, [](RepeatGuardSettings& o) { o.max_consecutive_token_repeats = 0; },
-           [](RepeatGuardSettings& o) { o.ngram_size = 0; }, [](RepeatGuardSettings& o) { o.ngram_repeats = 1; },
+           [](RepeatGuardSettings& o) { o.min_new_tokens = -1; },
+           [](RepeatGuardSettings& o) { o.max_consecutive_token_repeats = 0; },
+           [](RepeatGuardSettings& o) { o.ngram_size = 0; },
+           [](RepeatGuardSettings& o) { o.ngram_repeats = 1; },
            [](RepeatGuardSettings& o) { o.max_object_keys = -3; }}) {
     auto options = lenient();
     change(options);

@@ -19,11 +19,16 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 Prompt prompt_of(int64_t sample_id, std::vector<int> token_ids = {0}) {
-  return {.sample_id = sample_id, .epoch = 0, .token_ids = std::move(token_ids), .images = {}, .where = "data.jsonl:3"};
+  return {.sample_id = sample_id,
+          .epoch = 0,
+          .token_ids = std::move(token_ids),
+          .images = {},
+          .where = "data.jsonl:3"};
 }
 
 // The next token of a fresh row.
-int choose(std::vector<float> logits, const GenerateOptions& options, const Prompt& prompt = prompt_of(0)) {
+int choose(std::vector<float> logits, const GenerateOptions& options,
+           const Prompt& prompt = prompt_of(0)) {
   Sampler sampler(options);
   SamplerRow row(prompt, options, static_cast<int64_t>(logits.size()));
   return sampler.next(logits, row);
@@ -54,7 +59,8 @@ TEST(Sampler, CountsNearTiesOfGreedyChoices) {
 
 TEST(Sampler, ProcessesLogitsAsTransformersDoes) {
   int num_cases = 0;
-  for (const std::string& line : split(read_file(test::source_path("tests/golden/rollout_processors.jsonl")), '\n')) {
+  for (const std::string& line :
+       split(read_file(test::source_path("tests/golden/rollout_processors.jsonl")), '\n')) {
     if (line.empty()) continue;
     const Json golden = parse_json(line, "golden");
     const Json& given = golden["options"];
@@ -65,7 +71,8 @@ TEST(Sampler, ProcessesLogitsAsTransformersDoes) {
     options.repetition_penalty = given.value("repetition_penalty", 1.0);
     auto logits = golden["logits"].get<std::vector<float>>();
     Sampler sampler(options);
-    const SamplerRow row(prompt_of(0, golden["seen"].get<std::vector<int>>()), options, static_cast<int64_t>(logits.size()));
+    const SamplerRow row(prompt_of(0, golden["seen"].get<std::vector<int>>()), options,
+                         static_cast<int64_t>(logits.size()));
     sampler.process(logits, row);
     for (size_t i = 0; i < logits.size(); ++i) {
       const Json& expected = golden["scores"][i];
@@ -84,7 +91,8 @@ TEST(Sampler, PenalisesGeneratedIdsTooAndEachOnce) {
   GenerateOptions options;
   options.repetition_penalty = 2.0;
   Sampler sampler(options);
-  SamplerRow row(prompt_of(0, {3, 3, 3, 99}), options, 4);  // 99 is not in the vocabulary: nothing to penalise
+  // 99 is not in the vocabulary: nothing to penalise
+  SamplerRow row(prompt_of(0, {3, 3, 3, 99}), options, 4);
   const auto next = [&](std::vector<float> logits) { return sampler.next(logits, row); };
   EXPECT_EQ(next({1, 3, 2, 5}), 1);         // 5/2 < 3
   EXPECT_EQ(next({1, 3, 2, 5}), 3);         // 3/2, 5/2 = 2.5

@@ -1,4 +1,5 @@
-// A family of two layers that is registered here and nowhere else: what a new family has to write, and that every engine reads it.
+// A family of two layers that is registered here and nowhere else: what a new family has to write,
+// and that every engine reads it.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -22,9 +23,12 @@ namespace {
 
 constexpr int kPad = 7, kVocab = 80;
 
-NormDescription layer_norm_of(const std::string& module, int64_t width) { return {module, width, NormKind::kLayer, 1e-5}; }
+NormDescription layer_norm_of(const std::string& module, int64_t width) {
+  return {module, width, NormKind::kLayer, 1e-5};
+}
 
-// Biases on q, k and v, no norms of heads, positions in sections one after the other, no DeepStack: all that Qwen3-VL is not.
+// Biases on q, k and v, no norms of heads, positions in sections one after the other, no DeepStack:
+// all that Qwen3-VL is not.
 ModelDescription describe_toy(const Json& config, const JsonOrigin& origin) {
   JsonFields root(config, origin);
   const int64_t hidden = 48, inner = 96, heads = 4, kv_heads = 2, head_dim = 16;
@@ -74,8 +78,9 @@ ModelDescription describe_toy(const Json& config, const JsonOrigin& origin) {
                                    .gate = std::nullopt,
                                    .up = {"eye.0.up", 64, 32, true},
                                    .down = {"eye.0.down", 32, 64, true}}});
-  vision.merger = {
-      .norm = layer_norm_of("eye.merge.norm", 32), .fc1 = {"eye.merge.a", 128, 128, true}, .fc2 = {"eye.merge.b", hidden, 128, true}};
+  vision.merger = {.norm = layer_norm_of("eye.merge.norm", 32),
+                   .fc1 = {"eye.merge.a", 128, 128, true},
+                   .fc2 = {"eye.merge.b", hidden, 128, true}};
   return model;
 }
 
@@ -100,7 +105,9 @@ class ToyCheckpoint {
     LayerSource source([&](const std::string& name, const std::vector<int64_t>& shape) {
       const at::Tensor values = at::randn(shape);
       const bool is_weight = shape.size() > 1;
-      tensors.push_back({name, is_weight ? values / std::sqrt(static_cast<double>(values[0].numel())) : 1 + 0.1 * values});
+      tensors.push_back({name, is_weight
+                                   ? values / std::sqrt(static_cast<double>(values[0].numel()))
+                                   : 1 + 0.1 * values});
       return tensors.back().tensor;
     });
     const VisionTower tower(model.vision, source);
@@ -136,7 +143,8 @@ std::vector<Prompt> prompts() {
 
 std::vector<std::vector<int>> answers(RolloutEngine& engine) {
   std::vector<std::vector<int>> ids;
-  for (const Rollout& rollout : engine.generate(prompts(), {})) ids.push_back(rollout.response_token_ids);
+  for (const Rollout& rollout : engine.generate(prompts(), {}))
+    ids.push_back(rollout.response_token_ids);
   return ids;
 }
 
@@ -154,13 +162,19 @@ TEST(ToyFamily, AnswersAlikeOnEveryEngine) {
   ASSERT_EQ(wanted.size(), 2u);
   EXPECT_EQ(wanted[0].size(), 24u);
   EXPECT_NE(wanted[0], wanted[1]);
-  NativeEngine aten(
-      {.model = model, .tokenizer = nullptr, .pixels = pixels_of, .runner = make_aten_runner(model), .encoder = make_aten_encoder(model)},
-      options);
+  NativeEngine aten({.model = model,
+                     .tokenizer = nullptr,
+                     .pixels = pixels_of,
+                     .runner = make_aten_runner(model),
+                     .encoder = make_aten_encoder(model)},
+                    options);
   EXPECT_EQ(answers(aten), wanted);
-  NativeEngine cpu(
-      {.model = model, .tokenizer = nullptr, .pixels = pixels_of, .runner = make_cpu_runner(model), .encoder = make_cpu_encoder(model)},
-      options);
+  NativeEngine cpu({.model = model,
+                    .tokenizer = nullptr,
+                    .pixels = pixels_of,
+                    .runner = make_cpu_runner(model),
+                    .encoder = make_cpu_encoder(model)},
+                   options);
   EXPECT_EQ(answers(cpu), wanted);
 }
 
@@ -170,7 +184,9 @@ TEST(ToyFamily, SaysWhereAnAdapterGoes) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
   AdapterTargets targets;
-  targets.is_frozen = [&](const std::string& parameter) { return model->description().part_of(parameter) != ParameterPart::kLlm; };
+  targets.is_frozen = [&](const std::string& parameter) {
+    return model->description().part_of(parameter) != ParameterPart::kLlm;
+  };
   const AdapterSelection selection = select_targets(model->description(), names, targets);
   EXPECT_EQ(selection.modules.size(), 2u * 7);
   EXPECT_EQ(selection.modules.front(), "mind.0.query");

@@ -7,7 +7,8 @@
 
 namespace rematch {
 
-// "The trainer MUST keep the existing sanity checks: prompt prefix tokenization matches generation."
+// "The trainer MUST keep the existing sanity checks: prompt prefix tokenization matches
+// generation."
 // spec: pack-11
 TEST(StrictAlignment, PromptPrefixTokenizationMatchesGeneration) {
   test::RecordedStage2 stage2;
@@ -37,27 +38,31 @@ TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
   EXPECT_GT(num_slots, 20);
 }
 
-// "The trainer MUST generate rollouts first, then build each sample's teacher-forced Y_train sequence (rollout prefix + mandatory FN
-// append)."
+// "The trainer MUST generate rollouts first, then build each sample's teacher-forced Y_train
+// sequence (rollout prefix + mandatory FN append)."
 // spec: pack-04 select-02
 TEST(TeacherForcedSequence, IsPromptPlusRolloutPrefixPlusMandatoryAppend) {
   test::RecordedStage2 stage2;
   MetricsBag metrics;
-  const std::vector<Examined> examined = stage2.examiner().examine({0, 1, 2, 3, 4, 5, 6, 7}, 0, metrics);
+  const std::vector<Examined> examined =
+      stage2.examiner().examine({0, 1, 2, 3, 4, 5, 6, 7}, 0, metrics);
   const WindowSegments segments = stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}});
   bool any_missing = false;
   for (size_t i = 0; i < examined.size(); ++i) {
     const Segment& segment = *segments[0][i];
     const std::vector<int>& prefix = examined[i].parsed.prefix_token_ids;
     ASSERT_EQ(segment.prompt_len, static_cast<int>(examined[i].prompt.token_ids.size()));
-    EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), segment.token_ids.begin() + segment.prompt_len));
-    EXPECT_EQ(segment.encoded_len(), segment.prompt_len + segment.prefix_len + segment.append_len + 1);
+    EXPECT_TRUE(
+        std::equal(prefix.begin(), prefix.end(), segment.token_ids.begin() + segment.prompt_len));
+    EXPECT_EQ(segment.encoded_len(),
+              segment.prompt_len + segment.prefix_len + segment.append_len + 1);
     any_missing = any_missing || !examined[i].matching.false_negatives.empty();
   }
   EXPECT_TRUE(any_missing);
 }
 
-// "The trainer MUST treat each sample as an atomic segment": a row holds whole segments in sample order.
+// "The trainer MUST treat each sample as an atomic segment": a row holds whole segments in sample
+// order.
 // spec: select-02
 TEST(TeacherForcedSequence, EachSampleIsAnAtomicSegment) {
   test::RecordedStage2 stage2;

@@ -1,4 +1,5 @@
-// The requirement on reusing rollout windows: its sentences and scenarios, on the program's own loop with recorded answers.
+// The requirement on reusing rollout windows: its sentences and scenarios, on the program's own
+// loop with recorded answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,12 +13,16 @@ using test::run_loop;
 using test::sample_ids;
 using testing::HasSubstr;
 
-/// Three micro-batches of one sample a window, over eight samples: windows A and B are full, C has two micro-batches.
-const WindowOptions kWindows{.batches = {.per_device_train_batch_size = 1, .gradient_accumulation_steps = 3}};
+/// Three micro-batches of one sample a window, over eight samples: windows A and B are full, C has
+/// two micro-batches.
+const WindowOptions kWindows{
+    .batches = {.per_device_train_batch_size = 1, .gradient_accumulation_steps = 3}};
 
-RecordedLoop run(int64_t num_steps, RolloutBufferSettings buffer, WindowOptions windows = kWindows, Packer::Options packing = {}) {
+RecordedLoop run(int64_t num_steps, RolloutBufferSettings buffer, WindowOptions windows = kWindows,
+                 Packer::Options packing = {}) {
   test::RecordedStage2 stage2;
-  return run_loop(stage2, {.num_steps = num_steps, .windows = windows, .packing = packing, .buffer = buffer});
+  return run_loop(
+      stage2, {.num_steps = num_steps, .windows = windows, .packing = packing, .buffer = buffer});
 }
 
 std::vector<const Segment*> addresses(const RecordedLoop::Step& step) {
@@ -40,7 +45,8 @@ TEST(BufferSpec, TheRepeatedStreamOfWindowsIsDeterministic) {
   EXPECT_EQ(sample_ids(loop.steps[2].rows), sample_ids(loop.steps[3].rows));
   EXPECT_NE(sample_ids(loop.steps[0].rows), sample_ids(loop.steps[2].rows));
   const RecordedLoop again = run(4, {.enabled = true, .m_steps = 2});
-  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(sample_ids(loop.steps[i].rows), sample_ids(again.steps[i].rows));
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(sample_ids(loop.steps[i].rows), sample_ids(again.steps[i].rows));
   // Without the buffer the same windows come once each.
   const RecordedLoop once = run(2, {});
   EXPECT_EQ(sample_ids(once.steps[0].rows), sample_ids(loop.steps[0].rows));
@@ -51,8 +57,10 @@ TEST(BufferSpec, TheRepeatedStreamOfWindowsIsDeterministic) {
 TEST(BufferSpec, OneEStepFeedsSeveralOptimizerSteps) {
   const RecordedLoop loop = run(6, {.enabled = true, .m_steps = 3});
   EXPECT_EQ(loop.built.size(), 2u) << "E-steps";
-  EXPECT_EQ(addresses(loop.steps[0]), addresses(loop.steps[2])) << "the prepared segments themselves, encoded once";
-  EXPECT_LT(loop.steps[2].metrics.at("loss"), loop.steps[0].metrics.at("loss")) << "each use is an update";
+  EXPECT_EQ(addresses(loop.steps[0]), addresses(loop.steps[2]))
+      << "the prepared segments themselves, encoded once";
+  EXPECT_LT(loop.steps[2].metrics.at("loss"), loop.steps[0].metrics.at("loss"))
+      << "each use is an update";
 }
 
 // spec: buffer-13
@@ -61,20 +69,26 @@ TEST(BufferSpec, BufferingDoesNotChangeTheFirstStepOfAWindow) {
   const RecordedLoop without = run(1, {});
   EXPECT_EQ(sample_ids(with.steps[0].rows), sample_ids(without.steps[0].rows));
   for (size_t row = 0; row < 3; ++row) {
-    EXPECT_EQ(with.steps[0].rows[row].segments[0]->token_ids, without.steps[0].rows[row].segments[0]->token_ids);
-    EXPECT_EQ(with.steps[0].rows[row].segments[0]->labels, without.steps[0].rows[row].segments[0]->labels);
-    EXPECT_EQ(with.steps[0].rows[row].segments[0]->slots, without.steps[0].rows[row].segments[0]->slots);
+    EXPECT_EQ(with.steps[0].rows[row].segments[0]->token_ids,
+              without.steps[0].rows[row].segments[0]->token_ids);
+    EXPECT_EQ(with.steps[0].rows[row].segments[0]->labels,
+              without.steps[0].rows[row].segments[0]->labels);
+    EXPECT_EQ(with.steps[0].rows[row].segments[0]->slots,
+              without.steps[0].rows[row].segments[0]->slots);
   }
   for (const char* name : {"loss", "grad_norm", "loss/ce", "loss/coord"}) {
-    EXPECT_EQ(with.steps[0].metrics.at(name), without.steps[0].metrics.at(name)) << name << ", bit for bit";
+    EXPECT_EQ(with.steps[0].metrics.at(name), without.steps[0].metrics.at(name))
+        << name << ", bit for bit";
   }
 }
 
 // spec: buffer-05 buffer-14
 TEST(BufferSpec, ReuseSurvivesMutationOfItsInputs) {
   // Nothing can be popped or written: an M-step gets a const window of pointers to const segments.
-  static_assert(std::is_same_v<decltype(std::declval<const RolloutBuffer&>().window()), const Window&>);
-  static_assert(std::is_same_v<decltype(PackedRow::segments)::value_type, std::shared_ptr<const Segment>>);
+  static_assert(
+      std::is_same_v<decltype(std::declval<const RolloutBuffer&>().window()), const Window&>);
+  static_assert(
+      std::is_same_v<decltype(PackedRow::segments)::value_type, std::shared_ptr<const Segment>>);
   test::RecordedStage2 stage2;
   RolloutBuffer buffer({.enabled = true, .m_steps = 3});
   MetricsBag metrics;
@@ -124,10 +138,12 @@ TEST(BufferSpec, LogsTellRolloutStepsFromReuse) {
     EXPECT_EQ(metrics.at("rollout/buffer_window_step0"), step0[i]);
     EXPECT_EQ(metrics.at("rollout/buffer_completed_steps"), completed[i]);
     const bool is_reuse = reuse[i] == 1;
-    for (const char* name : {"time/rollout_generate_s", "time/rollout_parse_match_s", "time/rollout_teacher_encode_s"}) {
+    for (const char* name : {"time/rollout_generate_s", "time/rollout_parse_match_s",
+                             "time/rollout_teacher_encode_s"}) {
       EXPECT_EQ(metrics.at(name) == 0, is_reuse) << name;
     }
-    EXPECT_EQ(metrics.count("rollout/f1"), is_reuse ? 0u : 1u) << "statistics of a rollout belong to the step that rolled out";
+    EXPECT_EQ(metrics.count("rollout/f1"), is_reuse ? 0u : 1u)
+        << "statistics of a rollout belong to the step that rolled out";
     EXPECT_EQ(metrics.count("rollout/gen_new_tokens_total"), is_reuse ? 0u : 1u);
   }
 }
@@ -140,7 +156,8 @@ TEST(BufferSpec, AReuseSaysAgainWhetherItsWindowRolledOut) {
     buffer.finish_step(first);
     buffer.finish_step(reuse);
     EXPECT_TRUE(first.values("rollout/is_rollout").empty()) << "the E-step says it";
-    EXPECT_EQ(reuse.values("rollout/is_rollout"), std::vector<double>{rolls_out(window_idx, 0.5) ? 1.0 : 0.0});
+    EXPECT_EQ(reuse.values("rollout/is_rollout"),
+              std::vector<double>{rolls_out(window_idx, 0.5) ? 1.0 : 0.0});
   }
   EXPECT_TRUE(rolls_out(1, 0.5) && !rolls_out(0, 0.5));
 }
@@ -149,16 +166,22 @@ TEST(BufferSpec, TheAdviceOnAPartialWindowNamesTheRanks) {
   const auto told_by = [](int num_ranks) {
     std::ostringstream out, err;
     Terminal terminal(out, err, {});
-    RunLog(terminal, {}, {.memory_bytes = [] { return 0; }, .step_tokens = [] { return 0; }, .num_ranks = num_ranks}).note_partial_window();
+    RunLog(
+        terminal, {},
+        {.memory_bytes = [] { return 0; }, .step_tokens = [] { return 0; }, .num_ranks = num_ranks})
+        .note_partial_window();
     return err.str();
   };
-  EXPECT_THAT(told_by(1), HasSubstr("gradient_accumulation_steps so that it divides the number of samples"));
-  EXPECT_THAT(told_by(2), HasSubstr("gradient_accumulation_steps x the number of ranks (2) so that it divides the number of samples"));
+  EXPECT_THAT(told_by(1),
+              HasSubstr("gradient_accumulation_steps so that it divides the number of samples"));
+  EXPECT_THAT(told_by(2), HasSubstr("gradient_accumulation_steps x the number of ranks (2) so that "
+                                    "it divides the number of samples"));
 }
 
 TEST(BufferSpec, InCarryModeReuseTouchesNeitherBufferNorCarry) {
   const Packer::Options carry{.pack = {.scope = PackScope::kCarry}, .packing_length = 700};
-  const WindowOptions windows{.batches = {.per_device_train_batch_size = 4, .gradient_accumulation_steps = 1}};
+  const WindowOptions windows{
+      .batches = {.per_device_train_batch_size = 4, .gradient_accumulation_steps = 1}};
   const RecordedLoop buffered = run(4, {.enabled = true, .m_steps = 2}, windows, carry);
   const RecordedLoop plain = run(2, {}, windows, carry);
   EXPECT_EQ(sample_ids(buffered.steps[0].rows), sample_ids(plain.steps[0].rows));

@@ -1,5 +1,6 @@
-// The requirement on offloading training state: its sentences and scenarios, with a mover that writes down what it does in the place of a
-// GPU, and an engine with weights of its own in the place of vLLM.
+// The requirement on offloading training state: its sentences and scenarios, with a mover that
+// writes down what it does in the place of a GPU, and an engine with weights of its own in the
+// place of vLLM.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,10 +39,12 @@ class ColocatedEngine : public RolloutEngine {
  public:
   bool holds_own_weights() const override { return true; }
   void sync_weights(int64_t) override { stand_in().recording->push("sync"); }
-  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>&) override {
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
+                                const std::function<void(int)>&) override {
     stand_in().recording->push("generate");
     std::vector<Rollout> rollouts;
-    for (const Prompt& prompt : prompts) rollouts.push_back({.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids});
+    for (const Prompt& prompt : prompts)
+      rollouts.push_back({.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids});
     return rollouts;
   }
   void release() override { stand_in().recording->push("release"); }
@@ -54,20 +57,25 @@ void check_vllm_available(const VllmOptions&) {}
 std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions&) {
   stand_in().recording->push("start");
   if (stand_in().fails_to_start) throw std::runtime_error("the engine does not start");
-  EXPECT_FALSE(at::isnan(parts.model->parameters().front().tensor).any().item<bool>()) << "weights can be read while they are away";
+  EXPECT_FALSE(at::isnan(parts.model->parameters().front().tensor).any().item<bool>())
+      << "weights can be read while they are away";
   return std::make_unique<ColocatedEngine>();
 }
 
 namespace {
 
-/// The rollouts of a configuration on the tiny model, with a recording mover, and what its terminal said.
+/// The rollouts of a configuration on the tiny model, with a recording mover, and what its terminal
+/// said.
 struct RecordedSession {
   explicit RecordedSession(const std::string& rollout_matching) {
     stand_in() = {.recording = recording};
-    result = load_config(program.config("custom: {extra: {rollout_matching: {" + rollout_matching + "}}}\n"), {});
+    result = load_config(
+        program.config("custom: {extra: {rollout_matching: {" + rollout_matching + "}}}\n"), {});
   }
   Rollouts& open(std::unique_ptr<TensorMover> mover, Offload::Tensors optimizer = {}) {
-    session = std::make_unique<Session>(result.settings, "cpu", SessionNeeds{.val_data = true, .rollouts = true}, alone(), terminal);
+    session = std::make_unique<Session>(result.settings, "cpu",
+                                        SessionNeeds{.val_data = true, .rollouts = true}, alone(),
+                                        terminal);
     rollouts = make_rollouts(*session, std::move(optimizer), std::move(mover));
     return rollouts;
   }
@@ -83,15 +91,17 @@ struct RecordedSession {
   Rollouts rollouts;
 };
 
-const std::string kOffloadOn = "offload: {enabled: true, offload_model: true, offload_optimizer: true}";
+const std::string kOffloadOn =
+    "offload: {enabled: true, offload_model: true, offload_optimizer: true}";
 
 /// Recorded stage 2 with a training step on it.
 struct RecordedTraining {
   explicit RecordedTraining(bool offloads) : mstep(&stage2.mstep(1e-2)) {
     if (!offloads) return;
     offload = std::make_unique<Offload>(
-        Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}}, [this] { return stage2.parameters(); },
-        std::make_unique<test::RecordingMover>(recording), [this] { return mstep->optimizer().tensors(); });
+        Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}},
+        [this] { return stage2.parameters(); }, std::make_unique<test::RecordingMover>(recording),
+        [this] { return mstep->optimizer().tensors(); });
   }
   /// E-step and M-step of one window.
   void step(const std::vector<std::vector<int64_t>>& samples) {
@@ -119,13 +129,18 @@ TEST(OffloadSpec, TheKeysAreThoseOfTheSeedsAndOff) {
   const auto parts = [](const std::string& lines) {
     test::Program program;
     const OffloadSettings offload =
-        load_config(program.config(lines.empty() ? "" : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"), {}).settings.offload;
+        load_config(program.config(lines.empty()
+                                       ? ""
+                                       : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"),
+                    {})
+            .settings.offload;
     return std::pair{offload.moves_model(), offload.moves_optimizer()};
   };
   const auto off = std::pair{false, false};
   EXPECT_EQ(parts(""), off);
   EXPECT_EQ(parts("offload: {enabled: true}"), off) << "both parts are off by default";
-  EXPECT_EQ(parts("offload: {offload_model: true, offload_optimizer: true}"), off) << "enabled is off by default";
+  EXPECT_EQ(parts("offload: {offload_model: true, offload_optimizer: true}"), off)
+      << "enabled is off by default";
   EXPECT_EQ(parts("offload: {enabled: true, offload_model: true}"), (std::pair{true, false}));
   EXPECT_EQ(parts("offload: {enabled: true, offload_optimizer: true}"), (std::pair{false, true}));
 }
@@ -133,12 +148,15 @@ TEST(OffloadSpec, TheKeysAreThoseOfTheSeedsAndOff) {
 // spec: offload-02
 TEST(OffloadSpec, TheOffloadIsAContextAroundARollout) {
   RecordedTraining training(true);
-  training.stage2.hold_own_weights(training.offload.get(), [&](const std::string& event) { training.recording->push(event); });
+  training.stage2.hold_own_weights(
+      training.offload.get(), [&](const std::string& event) { training.recording->push(event); });
   training.step({{0, 1}, {2}});
-  EXPECT_THAT(training.recording->events, ElementsAre("out", "sync", "generate", "release", "back", "train"));
+  EXPECT_THAT(training.recording->events,
+              ElementsAre("out", "sync", "generate", "release", "back", "train"));
   EXPECT_EQ(training.recording->num_out, training.recording->num_back);
   EXPECT_EQ(training.recording->num_out,
-            static_cast<int>(training.stage2.parameters().size() + training.mstep->optimizer().tensors().size()));
+            static_cast<int>(training.stage2.parameters().size() +
+                             training.mstep->optimizer().tensors().size()));
 }
 
 // spec: offload-04
@@ -146,20 +164,24 @@ TEST(OffloadSpec, TheStartOfTheEngineAndTheFirstSyncAreCovered) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
   const Rollouts& rollouts = recorded.open();
   EXPECT_THAT(recorded.recording->events, ElementsAre("out", "start", "back"));
-  EXPECT_EQ(recorded.recording->num_out, static_cast<int>(recorded.session->model->parameters().size()));
+  EXPECT_EQ(recorded.recording->num_out,
+            static_cast<int>(recorded.session->model->parameters().size()));
   // The first rollouts, here those of an evaluation: their sync is inside as well.
   recorded.recording->events.clear();
   recorded.evaluate();
-  EXPECT_THAT(recorded.recording->events, ElementsAre("out", "sync", "generate", "release", "back"));
+  EXPECT_THAT(recorded.recording->events,
+              ElementsAre("out", "sync", "generate", "release", "back"));
   EXPECT_EQ(rollouts.offload->num_offloaded(), 0);
 }
 
 TEST(OffloadSpec, TheOptimizerIsAwayWhileTheEngineStarts) {
   const std::vector<at::Tensor> averages{at::ones({3}), at::ones({2})};
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
-  recorded.open(std::make_unique<test::RecordingMover>(recorded.recording), [&] { return averages; });
+  recorded.open(std::make_unique<test::RecordingMover>(recorded.recording),
+                [&] { return averages; });
   EXPECT_THAT(recorded.recording->events, ElementsAre("out", "start", "back"));
-  EXPECT_EQ(recorded.recording->num_out, static_cast<int>(recorded.session->model->parameters().size() + averages.size()));
+  EXPECT_EQ(recorded.recording->num_out,
+            static_cast<int>(recorded.session->model->parameters().size() + averages.size()));
 }
 
 // spec: offload-04 offload-05
@@ -175,7 +197,8 @@ TEST(OffloadSpec, AnEngineThatDoesNotStartLeavesTheModelInItsPlace) {
 TEST(OffloadSpec, OffloadDoesNotBreakATrainingStep) {
   RecordedTraining with(true), without(false);
   with.stage2.hold_own_weights(with.offload.get(), {});
-  for (const auto& samples : std::vector<std::vector<std::vector<int64_t>>>{{{0, 1}, {2, 3}}, {{4}, {5}}, {{6, 7}}}) {
+  for (const auto& samples :
+       std::vector<std::vector<std::vector<int64_t>>>{{{0, 1}, {2, 3}}, {{4}, {5}}, {{6, 7}}}) {
     with.step(samples);
     without.step(samples);
     EXPECT_EQ(with.offload->num_offloaded(), 0);
@@ -214,15 +237,18 @@ TEST(OffloadSpec, OffloadChangesNothingForTheHfBackend) {
   EXPECT_EQ(told.find("offload has no effect", first + 1), std::string::npos) << "said once";
 
   RecordedTraining training(true);
-  training.stage2.share_weights(training.offload.get(), [&](const std::string& event) { training.recording->push(event); });
+  training.stage2.share_weights(training.offload.get(),
+                                [&](const std::string& event) { training.recording->push(event); });
   training.step({{0, 1}, {2}});
-  EXPECT_THAT(training.recording->events, ElementsAre("sync", "generate", "release", "train")) << "a training step moves nothing";
+  EXPECT_THAT(training.recording->events, ElementsAre("sync", "generate", "release", "train"))
+      << "a training step moves nothing";
 }
 
 TEST(OffloadSpec, OnACpuItIsSaidThatNothingMoves) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
   EXPECT_EQ(recorded.open(make_tensor_mover()).offload, nullptr);
-  EXPECT_THAT(recorded.err.str(), HasSubstr("offload has no effect on cpu: training state is already in host memory"));
+  EXPECT_THAT(recorded.err.str(),
+              HasSubstr("offload has no effect on cpu: training state is already in host memory"));
   RecordedSession without("rollout_backend: vllm");
   EXPECT_EQ(without.open(make_tensor_mover()).offload, nullptr);
   EXPECT_THAT(without.err.str(), Not(HasSubstr("offload")));

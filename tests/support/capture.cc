@@ -13,7 +13,8 @@ namespace rematch::test {
 ProcessResult run_command(const std::string& command, const std::string& input) {
   TempDir directory;
   const std::string in = directory.write("in", input);
-  const std::string line = "( " + command + " ) < " + in + " > " + directory.file("out") + " 2> " + directory.file("err");
+  const std::string line = "( " + command + " ) < " + in + " > " + directory.file("out") + " 2> " +
+                           directory.file("err");
   const int status = std::system(line.c_str());
   ProcessResult result;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -16,7 +16,8 @@ struct ProcessResult {
 /// Runs a shell command with `input` on its standard input.
 ProcessResult run_command(const std::string& command, const std::string& input = "");
 
-/// Runs `action` and returns the UserError it throws; fails the test (and returns a dummy) when it throws nothing.
+/// Runs `action` and returns the UserError it throws; fails the test (and returns a dummy) when it
+/// throws nothing.
 UserError catch_user_error(const std::function<void()>& action);
 
 }  // namespace rematch::test

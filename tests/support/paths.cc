@@ -18,7 +18,9 @@ std::string source_path(const std::string& relative) {
   return std::string(moved_root() != nullptr ? moved_root() : REMATCH_SOURCE_DIR) + "/" + relative;
 }
 std::string binary_path(const std::string& relative) {
-  return (moved_root() != nullptr ? std::string(moved_root()) + "/build/release" : std::string(REMATCH_BINARY_DIR)) + "/" + relative;
+  return (moved_root() != nullptr ? std::string(moved_root()) + "/build/release"
+                                  : std::string(REMATCH_BINARY_DIR)) +
+         "/" + relative;
 }
 
 TempDir::TempDir() {

@@ -20,7 +20,9 @@ struct Guard : c10::impl::DeviceGuardImplInterface {
   c10::Device getDevice() const override { return {kPretend, 0}; }
   void setDevice(c10::Device) const override {}
   void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, c10::Device(kPretend, 0)); }
+  c10::Stream getStream(c10::Device) const override {
+    return c10::Stream(c10::Stream::DEFAULT, c10::Device(kPretend, 0));
+  }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   bool queryStream(const c10::Stream&) const override { return true; }
@@ -38,7 +40,9 @@ class PinnedAllocator : public c10::Allocator {
     return {data, data, &forget, at::kCPU};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &forget; }
-  void copy_data(void* to, const void* from, size_t size) const override { default_copy_data(to, from, size); }
+  void copy_data(void* to, const void* from, size_t size) const override {
+    default_copy_data(to, from, size);
+  }
   static bool holds(const void* data) {
     const std::lock_guard lock(mutex());
     auto next = blocks().upper_bound(const_cast<void*>(data));

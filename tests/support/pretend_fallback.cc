@@ -1,4 +1,5 @@
-// Every operator without a kernel of the device's own: the CPU's kernel on the device's memory, in place and without a copy.
+// Every operator without a kernel of the device's own: the CPU's kernel on the device's memory, in
+// place and without a copy.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -18,7 +19,9 @@ struct Lent {
   at::Tensor host;
 };
 
-bool is_ours(const at::Tensor& tensor) { return tensor.defined() && tensor.device().type() == kPretend; }
+bool is_ours(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.device().type() == kPretend;
+}
 
 template <class Look>
 void for_tensors(const c10::IValue& value, const Look& look) {
@@ -33,8 +36,9 @@ void for_tensors(const c10::IValue& value, const Look& look) {
   }
 }
 
-// As on CUDA: a number that became a tensor may stand beside tensors of the device, and in an operator that works element by element so
-// may a scalar of the CPU; everything else must be on the device.
+// As on CUDA: a number that became a tensor may stand beside tensors of the device, and in an
+// operator that works element by element so may a scalar of the CPU; everything else must be on the
+// device.
 void refuse_mixed(const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments) {
   const bool is_pointwise = op.hasTag(at::Tag::pointwise);
   bool ours = false, others = false;
@@ -43,18 +47,21 @@ void refuse_mixed(const c10::OperatorHandle& op, const std::vector<c10::IValue>&
       if (!tensor.defined()) return;
       if (is_ours(tensor)) {
         ours = true;
-      } else if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() && !(is_pointwise && tensor.dim() == 0)) {
+      } else if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
+                 !(is_pointwise && tensor.dim() == 0)) {
         others = true;
       }
     });
   }
-  TORCH_CHECK(!(ours && others), "Expected all tensors to be on the same device: ", op.schema().operator_name());
+  TORCH_CHECK(!(ours && others),
+              "Expected all tensors to be on the same device: ", op.schema().operator_name());
 }
 
 // The size of the result, or the result itself, is for the host: a device has to be waited for.
 bool answers_the_host(std::string_view name) {
-  for (const char* one : {"aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::equal", "aten::is_nonzero",
-                          "aten::_assert_async"}) {
+  for (const char* one :
+       {"aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::equal",
+        "aten::is_nonzero", "aten::_assert_async"}) {
     if (name == one) return true;
   }
   return false;
@@ -69,20 +76,26 @@ class Call {
     const std::vector<c10::IValue> arguments = torch::jit::pop(*stack_, parameters.size());
     refuse_mixed(op_, arguments);
     if (answers_the_host(op_.schema().name())) count_wait(op_.schema().name().c_str());
-    for (size_t i = 0; i < arguments.size(); ++i) stack_->push_back(lent(arguments[i], is_written(parameters[i])));
+    for (size_t i = 0; i < arguments.size(); ++i)
+      stack_->push_back(lent(arguments[i], is_written(parameters[i])));
     op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
     for (const Lent& result : results_) take_back(result);
-    for (size_t i = stack_->size() - op_.schema().returns().size(); i < stack_->size(); ++i) (*stack_)[i] = returned((*stack_)[i]);
+    for (size_t i = stack_->size() - op_.schema().returns().size(); i < stack_->size(); ++i)
+      (*stack_)[i] = returned((*stack_)[i]);
   }
 
  private:
-  static bool is_written(const c10::Argument& parameter) { return parameter.alias_info() != nullptr && parameter.alias_info()->isWrite(); }
+  static bool is_written(const c10::Argument& parameter) {
+    return parameter.alias_info() != nullptr && parameter.alias_info()->isWrite();
+  }
 
   at::Tensor lent(const at::Tensor& tensor, bool is_written) {
     if (!is_ours(tensor)) return tensor;
     // An empty result may be resized by the kernel; memory of the device cannot be.
     const bool may_grow = is_written && tensor.numel() == 0;
-    Lent one{tensor, may_grow ? at::empty({0}, at::TensorOptions(at::kCPU).dtype(tensor.scalar_type())) : seen_by_host(tensor)};
+    Lent one{tensor, may_grow
+                         ? at::empty({0}, at::TensorOptions(at::kCPU).dtype(tensor.scalar_type()))
+                         : seen_by_host(tensor)};
     if (is_written) results_.push_back(one);
     lent_.push_back(one);
     return one.host;
@@ -93,7 +106,8 @@ class Call {
     if (value.isDevice()) return c10::IValue(c10::Device(at::kCPU));
     if (value.isTensorList()) {
       std::vector<at::Tensor> tensors;
-      for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(lent(tensor, is_written));
+      for (const at::Tensor& tensor : value.toTensorVector())
+        tensors.push_back(lent(tensor, is_written));
       return tensors;
     }
     if (value.isOptionalTensorList()) {
@@ -139,7 +153,8 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op
 }  // namespace
 
 void register_pretend_fallback() {
-  static torch::Library all(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static torch::Library all(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__,
+                            __LINE__);
   all.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 

@@ -13,12 +13,19 @@
 namespace rematch::test {
 namespace {
 
-// No address of a process has this bit: a pointer that is followed ends the process, like one to a GPU's memory.
+// No address of a process has this bit: a pointer that is followed ends the process, like one to a
+// GPU's memory.
 constexpr uintptr_t kFarAway = uintptr_t{1} << 62;
 constexpr size_t kAlignment = 64;
 
-void* far_of(void* near) { return near == nullptr ? nullptr : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(near) | kFarAway); }
-void* near_of(const void* far) { return far == nullptr ? nullptr : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(far) & ~kFarAway); }
+void* far_of(void* near) {
+  return near == nullptr ? nullptr
+                         : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(near) | kFarAway);
+}
+void* near_of(const void* far) {
+  return far == nullptr ? nullptr
+                        : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(far) & ~kFarAway);
+}
 
 std::function<bool()> is_full;
 
@@ -27,19 +34,26 @@ class Allocator : public c10::DeviceAllocator {
   c10::DataPtr allocate(size_t size) override {
     if (size > 0 && is_full && is_full()) {
       TORCH_CHECK_WITH(OutOfMemoryError, false, "pretend out of memory. Tried to allocate ", size,
-                       " bytes. Device 0 has a total capacity of ", "1.00 GiB of which 0 bytes is free.");
+                       " bytes. Device 0 has a total capacity of ",
+                       "1.00 GiB of which 0 bytes is free.");
     }
-    void* near = size > 0 ? std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment) : nullptr;
+    void* near =
+        size > 0 ? std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment)
+                 : nullptr;
     return {far_of(near), near, &std::free, c10::Device(kPretend, 0)};
   }
-  void copy_data(void* to, const void* from, size_t size) const override { std::memcpy(near_of(to), near_of(from), size); }
+  void copy_data(void* to, const void* from, size_t size) const override {
+    std::memcpy(near_of(to), near_of(from), size);
+  }
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {}
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override { return {}; }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {}
-  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override { return {size_t{1} << 30, size_t{1} << 30}; }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+    return {size_t{1} << 30, size_t{1} << 30};
+  }
 };
 
 std::atomic<int64_t> num_waits{0}, num_uploads{0};
@@ -55,17 +69,22 @@ at::Tensor seen_by_host(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.device().type() != kPretend) return tensor;
   const auto options = at::TensorOptions(at::kCPU).dtype(tensor.scalar_type());
   if (tensor.numel() == 0) return at::empty_strided(tensor.sizes(), tensor.strides(), options);
-  return at::from_blob(near_of(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(), [storage = tensor.storage()](void*) {}, options);
+  return at::from_blob(
+      near_of(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
+      [storage = tensor.storage()](void*) {}, options);
 }
 
 at::Tensor given_to_device(const at::Tensor& tensor) {
   if (!tensor.defined()) return tensor;
   const auto drop = [](void* kept) { delete static_cast<at::Tensor*>(kept); };
-  c10::DataPtr data(far_of(const_cast<void*>(tensor.storage().data())), new at::Tensor(tensor), drop, c10::Device(kPretend, 0));
-  c10::Storage storage(c10::Storage::use_byte_size_t{}, tensor.storage().nbytes(), std::move(data), &pretend_allocator(), true);
-  at::Tensor given =
-      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), tensor.dtype());
-  given.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  c10::DataPtr data(far_of(const_cast<void*>(tensor.storage().data())), new at::Tensor(tensor),
+                    drop, c10::Device(kPretend, 0));
+  c10::Storage storage(c10::Storage::use_byte_size_t{}, tensor.storage().nbytes(), std::move(data),
+                       &pretend_allocator(), true);
+  at::Tensor given = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), tensor.dtype());
+  given.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
+                                                     tensor.storage_offset());
   return given;
 }
 

@@ -11,9 +11,11 @@ inline constexpr c10::DeviceType kPretend = c10::DeviceType::PrivateUse1;
 /// The allocator of the device; counts nothing, keeps nothing.
 c10::DeviceAllocator& pretend_allocator();
 
-/// The memory of a tensor of the device as a CPU tensor of the same sizes and strides, which keeps it alive. Any other tensor: itself.
+/// The memory of a tensor of the device as a CPU tensor of the same sizes and strides, which keeps
+/// it alive. Any other tensor: itself.
 at::Tensor seen_by_host(const at::Tensor& tensor);
-/// The memory of a CPU tensor, which now belongs to the device; the inverse of seen_by_host. Nothing is copied.
+/// The memory of a CPU tensor, which now belongs to the device; the inverse of seen_by_host.
+/// Nothing is copied.
 at::Tensor given_to_device(const at::Tensor& tensor);
 
 /// The host waits once more. @param why  an operator, for the trace

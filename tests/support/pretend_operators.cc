@@ -1,4 +1,5 @@
-// The operators that a device has to have of its own: memory, copies, views, and the convolution, which torch offers no other device.
+// The operators that a device has to have of its own: memory, copies, views, and the convolution,
+// which torch offers no other device.
 #include <ATen/EmptyTensor.h>
 #include <torch/library.h>
 
@@ -15,14 +16,18 @@ using Sizes = c10::SymIntArrayRef;
 c10::IntArrayRef ints(Sizes sizes) { return C10_AS_INTARRAYREF_SLOW(sizes); }
 const c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
-at::Tensor empty(Sizes size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout>, std::optional<c10::Device>,
-                 std::optional<bool>, std::optional<c10::MemoryFormat> format) {
-  return at::detail::empty_generic(ints(size), &pretend_allocator(), kKeys, c10::dtype_or_default(dtype), format);
+at::Tensor empty(Sizes size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout>,
+                 std::optional<c10::Device>, std::optional<bool>,
+                 std::optional<c10::MemoryFormat> format) {
+  return at::detail::empty_generic(ints(size), &pretend_allocator(), kKeys,
+                                   c10::dtype_or_default(dtype), format);
 }
 
-at::Tensor empty_strided(Sizes size, Sizes stride, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout>,
-                         std::optional<c10::Device>, std::optional<bool>) {
-  return at::detail::empty_strided_generic(ints(size), ints(stride), &pretend_allocator(), kKeys, c10::dtype_or_default(dtype));
+at::Tensor empty_strided(Sizes size, Sizes stride, std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Layout>, std::optional<c10::Device>,
+                         std::optional<bool>) {
+  return at::detail::empty_strided_generic(ints(size), ints(stride), &pretend_allocator(), kKeys,
+                                           c10::dtype_or_default(dtype));
 }
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
@@ -49,15 +54,18 @@ at::Scalar local_scalar(const at::Tensor& tensor) {
   return seen_by_host(tensor).item();
 }
 
-at::Tensor viewed(const at::Tensor& tensor, c10::IntArrayRef size, c10::IntArrayRef stride, int64_t offset) {
-  at::Tensor view =
-      at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(tensor.storage()), tensor.key_set(), tensor.dtype());
+at::Tensor viewed(const at::Tensor& tensor, c10::IntArrayRef size, c10::IntArrayRef stride,
+                  int64_t offset) {
+  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+      c10::TensorImpl::VIEW, c10::Storage(tensor.storage()), tensor.key_set(), tensor.dtype());
   view.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride, offset);
   return view;
 }
 
-at::Tensor as_strided(const at::Tensor& tensor, Sizes size, Sizes stride, std::optional<c10::SymInt> offset) {
-  return viewed(tensor, ints(size), ints(stride), offset ? offset->expect_int() : tensor.storage_offset());
+at::Tensor as_strided(const at::Tensor& tensor, Sizes size, Sizes stride,
+                      std::optional<c10::SymInt> offset) {
+  return viewed(tensor, ints(size), ints(stride),
+                offset ? offset->expect_int() : tensor.storage_offset());
 }
 
 at::Tensor view(const at::Tensor& tensor, Sizes size) {
@@ -75,7 +83,8 @@ const at::Tensor& resize_(const at::Tensor& tensor, Sizes size, std::optional<c1
   c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
   if (storage->nbytes() < bytes) {
     c10::DataPtr data = pretend_allocator().allocate(bytes);
-    if (storage->nbytes() > 0) pretend_allocator().copy_data(data.get(), storage->data(), storage->nbytes());
+    if (storage->nbytes() > 0)
+      pretend_allocator().copy_data(data.get(), storage->data(), storage->nbytes());
     storage->set_data_ptr_noswap(std::move(data));
     storage->set_nbytes(bytes);
   }
@@ -83,31 +92,37 @@ const at::Tensor& resize_(const at::Tensor& tensor, Sizes size, std::optional<c1
   return tensor;
 }
 
-at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias, Sizes stride,
-                       Sizes padding, Sizes dilation, bool transposed, Sizes output_padding, c10::SymInt groups) {
-  const std::optional<at::Tensor> host_bias = bias ? std::optional(seen_by_host(*bias)) : std::nullopt;
-  return given_to_device(at::convolution_symint(seen_by_host(input), seen_by_host(weight), host_bias, stride, padding, dilation, transposed,
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
+                       const std::optional<at::Tensor>& bias, Sizes stride, Sizes padding,
+                       Sizes dilation, bool transposed, Sizes output_padding, c10::SymInt groups) {
+  const std::optional<at::Tensor> host_bias =
+      bias ? std::optional(seen_by_host(*bias)) : std::nullopt;
+  return given_to_device(at::convolution_symint(seen_by_host(input), seen_by_host(weight),
+                                                host_bias, stride, padding, dilation, transposed,
                                                 output_padding, groups));
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& gradient, const at::Tensor& input,
-                                                                    const at::Tensor& weight, Sizes stride, Sizes padding, Sizes dilation,
-                                                                    bool transposed, Sizes output_padding, c10::SymInt groups,
-                                                                    std::array<bool, 3> wanted) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
+    const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight, Sizes stride,
+    Sizes padding, Sizes dilation, bool transposed, Sizes output_padding, c10::SymInt groups,
+    std::array<bool, 3> wanted) {
   const c10::SymInt channels = weight.sym_size(0);
-  const auto [input_gradient, weight_gradient, bias_gradient] =
-      at::convolution_backward_symint(seen_by_host(gradient), seen_by_host(input), seen_by_host(weight), Sizes(&channels, 1), stride,
-                                      padding, dilation, transposed, output_padding, groups, wanted);
-  return {given_to_device(input_gradient), given_to_device(weight_gradient), given_to_device(bias_gradient)};
+  const auto [input_gradient, weight_gradient, bias_gradient] = at::convolution_backward_symint(
+      seen_by_host(gradient), seen_by_host(input), seen_by_host(weight), Sizes(&channels, 1),
+      stride, padding, dilation, transposed, output_padding, groups, wanted);
+  return {given_to_device(input_gradient), given_to_device(weight_gradient),
+          given_to_device(bias_gradient)};
 }
 
-// Whether Tensor::set_data may put memory of one device in the place of another's; torch knows it of its own devices only.
+// Whether Tensor::set_data may put memory of one device in the place of another's; torch knows it
+// of its own devices only.
 bool may_change_places(const at::Tensor&, const at::Tensor&) { return true; }
 
 }  // namespace
 
 void register_pretend_operators() {
-  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__,
+                             __LINE__);
   aten.impl("empty.memory_format", &empty);
   aten.impl("empty_strided", &empty_strided);
   aten.impl("_copy_from", &copy_from);

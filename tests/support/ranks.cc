@@ -21,7 +21,8 @@ void run_ranks(int size, const std::function<void(Group&)>& body) {
     threads.emplace_back([&, rank] {
       at::set_num_threads(1);
       try {
-        const auto group = make_gloo_group(store, rank, size, {.one_host = true, .timeout = std::chrono::seconds(60)});
+        const auto group = make_gloo_group(store, rank, size,
+                                           {.one_host = true, .timeout = std::chrono::seconds(60)});
         try {
           body(*group);
         } catch (...) {

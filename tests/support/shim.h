@@ -1,5 +1,5 @@
-/// What the preloaded libraries that stand between a program and its files share. The including file defines `opened`, defines _GNU_SOURCE
-/// before any header, and is C.
+/// What the preloaded libraries that stand between a program and its files share. The including
+/// file defines `opened`, defines _GNU_SOURCE before any header, and is C.
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -27,9 +27,12 @@ Prompt prompt_without_images() {
 
 TargetSettings rewrite() { return {.policy = "rewrite"}; }
 
-SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth, const TargetSettings& options) {
-  TargetMatching matched = match_deduplicated(scene_of(parsed.objects), truth, {}, options.dedup_iou);
-  SegmentResult result = build_segment({prompt_without_images(), parsed, matched.matching, truth}, answer_vocab(), options);
+SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth,
+                    const TargetSettings& options) {
+  TargetMatching matched =
+      match_deduplicated(scene_of(parsed.objects), truth, {}, options.dedup_iou);
+  SegmentResult result = build_segment({prompt_without_images(), parsed, matched.matching, truth},
+                                       answer_vocab(), options);
   result.deduplicated = matched.deduplicated;
   return result;
 }
@@ -38,29 +41,36 @@ SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>&
 std::string said(const std::vector<SceneObject>& objects) { return answer_text(objects).text; }
 
 std::string answer_without_end(const Segment& segment) {
-  return vocab().tokenizer->decode_bytes(std::vector<int>(segment.token_ids.begin() + segment.prompt_len, segment.token_ids.end() - 1));
+  return vocab().tokenizer->decode_bytes(std::vector<int>(
+      segment.token_ids.begin() + segment.prompt_len, segment.token_ids.end() - 1));
 }
 
 std::vector<std::pair<int, SlotSource>> taught_bins(const Segment& segment) {
   std::vector<std::pair<int, SlotSource>> bins;
-  for (const Slot& slot : segment.slots_of(kCoordSlots)) bins.emplace_back(slot.target, slot.source);
+  for (const Slot& slot : segment.slots_of(kCoordSlots))
+    bins.emplace_back(slot.target, slot.source);
   return bins;
 }
 
-// A rollout that finds some of the truth imprecisely, invents and repeats objects, and may break off.
+// A rollout that finds some of the truth imprecisely, invents and repeats objects, and may break
+// off.
 struct Scene {
   std::vector<SceneObject> truth;
   ParsedRollout parsed;
 };
 
 Scene random_scene() {
-  const auto pick = [](int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high)); };
+  const auto pick = [](int low, int high) {
+    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high));
+  };
   const auto geometry = [&] {
     const int x = pick(10, 800), y = pick(10, 800), w = pick(40, 150), h = pick(40, 150);
     if (pick(0, 3) > 0) return Geometry{GeometryKind::kBbox2d, {x, y, x + w, y + h}};
     return Geometry{GeometryKind::kPoly, {x, y, x + w, y, x + w, y + h, x, y + h}};
   };
-  const auto name = [&] { return *rc::gen::element<std::string>("cat", "飞机", "\"q\" \\", "e\xCC\x81", "red dog"); };
+  const auto name = [&] {
+    return *rc::gen::element<std::string>("cat", "飞机", "\"q\" \\", "e\xCC\x81", "red dog");
+  };
   Scene scene;
   std::vector<SceneObject> rollout;
   for (int i = pick(0, 6); i > 0; --i) {
@@ -91,15 +101,23 @@ TargetSettings random_options() {
 }  // namespace
 
 TEST(RewriteTarget, IsTheTruthWithTheCoordinatesOfMatchedPredictionsShown) {
-  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}), box_object("dog", {500, 500, 600, 600})};
-  const ParsedRollout parsed = vocab().parse(said({box_object("cow", {300, 700, 400, 800}), box_object("hat", {12, 9, 108, 111})}));
+  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}),
+                                          box_object("dog", {500, 500, 600, 600})};
+  const ParsedRollout parsed = vocab().parse(
+      said({box_object("cow", {300, 700, 400, 800}), box_object("hat", {12, 9, 108, 111})}));
   const SegmentResult result = build(parsed, truth, rewrite());
-  EXPECT_EQ(answer_without_end(result.segment), said({box_object("cat", {12, 9, 108, 111}), box_object("dog", {500, 500, 600, 600})}));
+  EXPECT_EQ(answer_without_end(result.segment),
+            said({box_object("cat", {12, 9, 108, 111}), box_object("dog", {500, 500, 600, 600})}));
   EXPECT_EQ(result.append_text, answer_without_end(result.segment));
   const auto prefix = SlotSource::kPrefix, append = SlotSource::kAppend;
-  EXPECT_EQ(taught_bins(result.segment),
-            (std::vector<std::pair<int, SlotSource>>{
-                {10, prefix}, {10, prefix}, {110, prefix}, {110, prefix}, {500, append}, {500, append}, {600, append}, {600, append}}));
+  EXPECT_EQ(taught_bins(result.segment), (std::vector<std::pair<int, SlotSource>>{{10, prefix},
+                                                                                  {10, prefix},
+                                                                                  {110, prefix},
+                                                                                  {110, prefix},
+                                                                                  {500, append},
+                                                                                  {500, append},
+                                                                                  {600, append},
+                                                                                  {600, append}}));
   EXPECT_EQ(
       labelled_text(result.segment),
       R"({"object_1": {"desc": "cat", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "dog", "bbox_2d": ["", "", "", ""]}}<|im_end|>)");
@@ -110,40 +128,50 @@ TEST(RewriteTarget, IsTheTruthWithTheCoordinatesOfMatchedPredictionsShown) {
 }
 
 TEST(RewriteTarget, TakesTheOrderOfTheRolloutOnRequest) {
-  const std::vector<SceneObject> truth = {box_object("a", {0, 0, 100, 100}), box_object("b", {200, 200, 300, 300}),
+  const std::vector<SceneObject> truth = {box_object("a", {0, 0, 100, 100}),
+                                          box_object("b", {200, 200, 300, 300}),
                                           box_object("c", {400, 400, 500, 500})};
-  const ParsedRollout parsed = vocab().parse(said({box_object("c", {400, 400, 500, 500}), box_object("a", {0, 0, 100, 100})}));
+  const ParsedRollout parsed = vocab().parse(
+      said({box_object("c", {400, 400, 500, 500}), box_object("a", {0, 0, 100, 100})}));
   TargetSettings options = rewrite();
   options.rewrite_order = RewriteOrder::kRollout;
-  EXPECT_EQ(answer_without_end(build(parsed, truth, options).segment), said({truth[2], truth[0], truth[1]}));
+  EXPECT_EQ(answer_without_end(build(parsed, truth, options).segment),
+            said({truth[2], truth[0], truth[1]}));
   EXPECT_EQ(answer_without_end(build(parsed, truth, rewrite()).segment), said(truth));
 }
 
 TEST(RewriteTarget, LendsNoCoordinatesToAnotherForm) {
-  const std::vector<SceneObject> truth = {{"a", {GeometryKind::kPoly, {0, 0, 100, 0, 100, 100, 0, 100}}}};
-  const SegmentResult result = build(vocab().parse(said({box_object("a", {0, 0, 100, 100})})), truth, rewrite());
+  const std::vector<SceneObject> truth = {
+      {"a", {GeometryKind::kPoly, {0, 0, 100, 0, 100, 100, 0, 100}}}};
+  const SegmentResult result =
+      build(vocab().parse(said({box_object("a", {0, 0, 100, 100})})), truth, rewrite());
   EXPECT_EQ(answer_without_end(result.segment), said(truth));
   EXPECT_EQ(result.pairs.size(), 1u);
   EXPECT_EQ(result.num_supervised_pairs, 0);
 }
 
 TEST(RewriteTarget, TeachesTransportedVerticesOnRequest) {
-  const std::vector<SceneObject> truth = {{"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
-  const ParsedRollout parsed = vocab().parse(said({{"a", {GeometryKind::kPoly, {100, 100, 300, 100, 200, 300}}}}));
+  const std::vector<SceneObject> truth = {
+      {"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
+  const ParsedRollout parsed =
+      vocab().parse(said({{"a", {GeometryKind::kPoly, {100, 100, 300, 100, 200, 300}}}}));
   TargetSettings options = rewrite();
   options.ot_epsilon = 1.0;
   EXPECT_EQ(taught_bins(build(parsed, truth, options).segment)[0].first, 201);
   options.rewrite_targets = RewriteTargets::kTransport;
   std::vector<int> bins;
-  for (const auto& [bin, source] : taught_bins(build(parsed, truth, options).segment)) bins.push_back(bin);
+  for (const auto& [bin, source] : taught_bins(build(parsed, truth, options).segment))
+    bins.push_back(bin);
   EXPECT_EQ(bins, (std::vector<int>{99, 99, 301, 99, 201, 301}));
 }
 
 TEST(RewriteTarget, LeavesTheTextOfMatchedEntriesOutOnRequest) {
-  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}), box_object("dog", {500, 500, 600, 600})};
+  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}),
+                                          box_object("dog", {500, 500, 600, 600})};
   TargetSettings options = rewrite();
   options.teach_matched_text = false;
-  const std::string text = labelled_text(build(vocab().parse(said({truth[0]})), truth, options).segment);
+  const std::string text =
+      labelled_text(build(vocab().parse(said({truth[0]})), truth, options).segment);
   EXPECT_EQ(text.find("cat"), std::string::npos);
   EXPECT_NE(text.find(R"("object_2": {"desc": "dog")"), std::string::npos);
   EXPECT_TRUE(text.starts_with("{\"")) << "its token reaches out of the entry";
@@ -173,12 +201,15 @@ RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLa
   if (options.rewrite_order == RewriteOrder::kRollout) {
     ordered.clear();
     for (const auto& [p, g] : result.pairs) ordered.push_back(scene.truth[static_cast<size_t>(g)]);
-    for (const int g : result.false_negatives) ordered.push_back(scene.truth[static_cast<size_t>(g)]);
+    for (const int g : result.false_negatives)
+      ordered.push_back(scene.truth[static_cast<size_t>(g)]);
   }
-  const Segment stage_1 = build_ground_truth_segment(prompt_without_images(), ordered, answer_vocab());
+  const Segment stage_1 =
+      build_ground_truth_segment(prompt_without_images(), ordered, answer_vocab());
   Segment& segment = result.segment;
   for (Slot& slot : segment.slots[kCoordSlots]) {
-    segment.token_ids[static_cast<size_t>(slot.position)] = vocab().coord.ids()[static_cast<size_t>(slot.target)];
+    segment.token_ids[static_cast<size_t>(slot.position)] =
+        vocab().coord.ids()[static_cast<size_t>(slot.target)];
     slot.source = SlotSource::kAppend;
   }
   RC_ASSERT(segment.token_ids == stage_1.token_ids);
@@ -193,7 +224,8 @@ RC_GTEST_PROP(RewriteTarget, ShowsNothingOfFalsePositivesAndNumbersFromOne, ()) 
   const Json answer = parse_json(answer_without_end(result.segment), "target");
   RC_ASSERT(answer.size() == scene.truth.size());
   std::multiset<std::string> lent, shown;
-  for (const auto& [p, g] : result.pairs) lent.insert(said({{"", scene.parsed.objects[static_cast<size_t>(p)].geometry}}));
+  for (const auto& [p, g] : result.pairs)
+    lent.insert(said({{"", scene.parsed.objects[static_cast<size_t>(p)].geometry}}));
   for (const SceneObject& object : scene.truth) lent.insert(said({{"", object.geometry}}));
   const ParsedRollout read = vocab().parse(answer_without_end(result.segment));
   RC_ASSERT(read.status == ParseStatus::kComplete);
@@ -210,14 +242,16 @@ TEST(InputNoise, MovesWhatIsShownAndNothingThatIsTaught) {
   for (int i = 0; i < 200; ++i) truth.push_back(box_object("cat", {300, 400, 500, 600}));
   truth.push_back(box_object("edge", {0, 0, 999, 999}));
   const Segment plain = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab());
-  const Segment noisy = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), {.sigma_bins = 12, .seed = 7});
+  const Segment noisy = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(),
+                                                   {.sigma_bins = 12, .seed = 7});
   EXPECT_EQ(noisy.labels, plain.labels);
   EXPECT_EQ(noisy.slots, plain.slots);
   EXPECT_EQ(noisy.encoded_len(), plain.encoded_len());
   double sum = 0, squares = 0;
   for (size_t i = 0; i < 800; ++i) {
     const auto at = static_cast<size_t>(plain.slots_of(kCoordSlots)[i].position);
-    const double moved = vocab().coord.bin_of(noisy.token_ids[at]) - plain.slots_of(kCoordSlots)[i].target;
+    const double moved =
+        vocab().coord.bin_of(noisy.token_ids[at]) - plain.slots_of(kCoordSlots)[i].target;
     sum += moved;
     squares += moved * moved;
   }
@@ -226,9 +260,14 @@ TEST(InputNoise, MovesWhatIsShownAndNothingThatIsTaught) {
   Prompt later = prompt_without_images();
   later.epoch = 1;
   const InputNoise same{.sigma_bins = 12, .seed = 7}, other{.sigma_bins = 12, .seed = 8};
-  EXPECT_EQ(build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), same).token_ids, noisy.token_ids);
-  EXPECT_NE(build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), other).token_ids, noisy.token_ids);
-  EXPECT_NE(build_ground_truth_segment(later, truth, answer_vocab(), same).token_ids, noisy.token_ids);
+  EXPECT_EQ(
+      build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), same).token_ids,
+      noisy.token_ids);
+  EXPECT_NE(
+      build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), other).token_ids,
+      noisy.token_ids);
+  EXPECT_NE(build_ground_truth_segment(later, truth, answer_vocab(), same).token_ids,
+            noisy.token_ids);
 }
 
 }  // namespace rematch

@@ -9,11 +9,14 @@
 namespace rematch::test {
 
 inline const AnswerVocab& answer_vocab() {
-  static const AnswerVocab instance = AnswerVocab::from(*vocab().tokenizer, vocab().coord, "golden");
+  static const AnswerVocab instance =
+      AnswerVocab::from(*vocab().tokenizer, vocab().coord, "golden");
   return instance;
 }
 
-inline SceneObject box_object(const std::string& desc, std::vector<int> bins) { return {desc, {GeometryKind::kBbox2d, std::move(bins)}}; }
+inline SceneObject box_object(const std::string& desc, std::vector<int> bins) {
+  return {desc, {GeometryKind::kBbox2d, std::move(bins)}};
+}
 
 /// The text of all tokens with a label.
 inline std::string labelled_text(const Segment& segment) {

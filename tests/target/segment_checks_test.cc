@@ -32,7 +32,8 @@ void expect_refused(const Segment& segment, const std::string& mention) {
 // spec: pack-11
 TEST(CheckPromptIds, NamesTheFirstDifferingPosition) {
   EXPECT_NO_THROW(check_prompt_ids({1, 2, 3}, {1, 2, 3}, "vllm", "a.jsonl:1"));
-  const UserError error = test::catch_user_error([] { check_prompt_ids({1, 2, 3}, {1, 9, 3}, "vllm", "a.jsonl:1"); });
+  const UserError error =
+      test::catch_user_error([] { check_prompt_ids({1, 2, 3}, {1, 9, 3}, "vllm", "a.jsonl:1"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].error.find("position 1"), std::string::npos);
   EXPECT_EQ(error.problems()[0].where, "a.jsonl:1");
@@ -42,13 +43,17 @@ TEST(CheckPromptIds, NamesTheFirstDifferingPosition) {
 
 TEST(CheckPromptIds, SeesAMissingOrExtraEnd) {
   for (const auto& theirs : {std::vector<int>{1, 2}, std::vector<int>{1, 2, 3, 4}}) {
-    const UserError error = test::catch_user_error([&] { check_prompt_ids({1, 2, 3}, theirs, "vllm", ""); });
-    EXPECT_NE(error.problems()[0].error.find(theirs.size() == 2 ? "position 2" : "position 3"), std::string::npos);
+    const UserError error =
+        test::catch_user_error([&] { check_prompt_ids({1, 2, 3}, theirs, "vllm", ""); });
+    EXPECT_NE(error.problems()[0].error.find(theirs.size() == 2 ? "position 2" : "position 3"),
+              std::string::npos);
     EXPECT_NE(error.problems()[0].what.find("its end"), std::string::npos);
   }
 }
 
-TEST(CheckSupervision, AcceptsTheAssistantSpan) { EXPECT_NO_THROW(check_supervision(small_segment())); }
+TEST(CheckSupervision, AcceptsTheAssistantSpan) {
+  EXPECT_NO_THROW(check_supervision(small_segment()));
+}
 
 TEST(CheckSupervision, RefusesLabelsOutsideTheAssistantSpan) {
   Segment segment = small_segment();

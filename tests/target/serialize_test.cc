@@ -12,11 +12,14 @@ namespace {
 
 using test::vocab;
 
-SceneObject box(const std::string& desc, std::vector<int> bins = {5, 6, 7, 8}) { return {desc, {GeometryKind::kBbox2d, std::move(bins)}}; }
+SceneObject box(const std::string& desc, std::vector<int> bins = {5, 6, 7, 8}) {
+  return {desc, {GeometryKind::kBbox2d, std::move(bins)}};
+}
 
 std::vector<std::string> desc_values(const AnswerText& answer) {
   std::vector<std::string> values;
-  for (const ByteSpan& span : answer.desc_values) values.push_back(answer.text.substr(span.begin, span.end - span.begin));
+  for (const ByteSpan& span : answer.desc_values)
+    values.push_back(answer.text.substr(span.begin, span.end - span.begin));
   return values;
 }
 
@@ -34,11 +37,13 @@ TEST(AnswerText, OfAnEmptySceneIsAnEmptyObject) { EXPECT_EQ(answer_text({}).text
 
 TEST(AnswerText, KeepsNonAsciiRawAndEscapesAsPythonDoes) {
   const AnswerText answer = answer_text({box("é 飞机 😀 \"A\" \\ / \x01\x1f\x7f")});
-  EXPECT_EQ(desc_values(answer), (std::vector<std::string>{"é 飞机 😀 \\\"A\\\" \\\\ / \\u0001\\u001f\x7f"}));
+  EXPECT_EQ(desc_values(answer),
+            (std::vector<std::string>{"é 飞机 😀 \\\"A\\\" \\\\ / \\u0001\\u001f\x7f"}));
 }
 
 TEST(AnswerText, KnowsWhereDescriptionsStand) {
-  EXPECT_EQ(desc_values(answer_text({box("cat"), box("dog"), box("\"")})), (std::vector<std::string>{"cat", "dog", "\\\""}));
+  EXPECT_EQ(desc_values(answer_text({box("cat"), box("dog"), box("\"")})),
+            (std::vector<std::string>{"cat", "dog", "\\\""}));
 }
 
 TEST(AppendText, OnlyClosesWhenNothingIsMissing) {
@@ -47,10 +52,13 @@ TEST(AppendText, OnlyClosesWhenNothingIsMissing) {
 }
 
 TEST(AppendText, StartsWithACommaBehindAnEntryAndCountsOn) {
-  const std::string first = R"("object_7": {"desc": "cat", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", "<|coord_8|>"]})";
+  const std::string first =
+      R"("object_7": {"desc": "cat", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", "<|coord_8|>"]})";
   EXPECT_EQ(append_text({box("cat")}, 7, true).text, ", " + first + "}");
   EXPECT_EQ(append_text({box("cat")}, 7, false).text, first + "}");
-  EXPECT_NE(append_text({box("a"), box("b")}, 1'000'000'000, true).text.find("\"object_1000000001\""), std::string::npos);
+  EXPECT_NE(
+      append_text({box("a"), box("b")}, 1'000'000'000, true).text.find("\"object_1000000001\""),
+      std::string::npos);
 }
 
 TEST(EncodeAnswer, MarksTheTokensThatTouchADescription) {
@@ -69,12 +77,16 @@ TEST(EncodeAnswer, MarksTheTokensThatTouchADescription) {
 
 TEST(EncodeAnswer, FindsDescriptionsThatTheTokenizerComposes) {
   // e + combining acute becomes one character, two bytes shorter than what was written.
-  const EncodedAnswer decomposed = encode_answer(answer_text({box("e\xCC\x81t\xC3\xA9"), box("z")}), *vocab().tokenizer);
-  const EncodedAnswer composed = encode_answer(answer_text({box("\xC3\xA9t\xC3\xA9"), box("z")}), *vocab().tokenizer);
+  const EncodedAnswer decomposed =
+      encode_answer(answer_text({box("e\xCC\x81t\xC3\xA9"), box("z")}), *vocab().tokenizer);
+  const EncodedAnswer composed =
+      encode_answer(answer_text({box("\xC3\xA9t\xC3\xA9"), box("z")}), *vocab().tokenizer);
   EXPECT_EQ(decomposed.token_ids, composed.token_ids);
   EXPECT_EQ(decomposed.in_desc, composed.in_desc);
 }
 
-TEST(AnswerVocab, KnowsTheEndOfAnAnswer) { EXPECT_EQ(AnswerVocab::from(*vocab().tokenizer, vocab().coord, "dir").im_end_id, 362); }
+TEST(AnswerVocab, KnowsTheEndOfAnAnswer) {
+  EXPECT_EQ(AnswerVocab::from(*vocab().tokenizer, vocab().coord, "dir").im_end_id, 362);
+}
 
 }  // namespace rematch

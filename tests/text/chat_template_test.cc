@@ -11,7 +11,9 @@
 namespace rematch {
 namespace {
 
-std::string json_with(const std::string& source) { return Json({{"chat_template", source}}).dump(); }
+std::string json_with(const std::string& source) {
+  return Json({{"chat_template", source}}).dump();
+}
 
 const Json kMessages = Json::parse(R"([{"role": "user", "content": "hi"}])");
 
@@ -19,7 +21,8 @@ const Json kMessages = Json::parse(R"([{"role": "user", "content": "hi"}])");
 
 TEST(ChatTemplate, IsLookedUpInTheProcessorsOrder) {
   test::TempDir dir;
-  EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(),
+            ErrorKind::kData);
   dir.write("tokenizer_config.json", json_with("tokenizer_config"));
   EXPECT_EQ(ChatTemplate::load(dir.path()).render(kMessages, false), "tokenizer_config");
   dir.write("chat_template.jinja", "jinja");
@@ -44,22 +47,30 @@ TEST(ChatTemplate, SaysNothingWhenSourcesAgree) {
 
 TEST(ChatTemplate, TakesTheDefaultOfNamedTemplates) {
   test::TempDir dir;
-  dir.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}]})");
+  dir.write(
+      "tokenizer_config.json",
+      R"({"chat_template": [{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}]})");
   EXPECT_EQ(ChatTemplate::load(dir.path()).render(kMessages, false), "d");
   dir.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "r"}]})");
-  EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(),
+            ErrorKind::kData);
   dir.write("tokenizer_config.json", R"({"chat_template": 5})");
-  EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(),
+            ErrorKind::kData);
 }
 
 TEST(ChatTemplate, KnowsTheSpecialTokensOfTheTokenizer) {
   test::TempDir dir;
-  dir.write("tokenizer_config.json", R"({"eos_token": "<|im_end|>", "pad_token": {"content": "<|pad|>"}, "bos_token": null})");
+  dir.write(
+      "tokenizer_config.json",
+      R"({"eos_token": "<|im_end|>", "pad_token": {"content": "<|pad|>"}, "bos_token": null})");
   dir.write("chat_template.jinja",
-            "{{ eos_token }}{{ pad_token }}{{ bos_token is defined }}{{ tools is none }}{{ enable_thinking is defined }}");
+            "{{ eos_token }}{{ pad_token }}{{ bos_token is defined }}{{ tools is none }}{{ "
+            "enable_thinking is defined }}");
   const ChatTemplate chat = ChatTemplate::load(dir.path());
   EXPECT_EQ(chat.render(kMessages, false), "<|im_end|><|pad|>FalseTrueFalse");
-  EXPECT_EQ(chat.render(kMessages, false, {{"enable_thinking", true}}), "<|im_end|><|pad|>FalseTrueTrue");
+  EXPECT_EQ(chat.render(kMessages, false, {{"enable_thinking", true}}),
+            "<|im_end|><|pad|>FalseTrueTrue");
 }
 
 TEST(ChatTemplate, NamesAnUnknownConstructWithItsLine) {
@@ -73,12 +84,16 @@ TEST(ChatTemplate, NamesAnUnknownConstructWithItsLine) {
 
 TEST(ChatTemplate, RefusesMessagesOfAnotherForm) {
   const ChatTemplate chat = ChatTemplate::from_text("{{ messages[0].role }}", "t");
-  for (const char* messages : {"[]", "{}", "5", "[5]", "[{}]", "[{\"role\": 1}]", "[{\"role\": \"user\", \"content\": 5}]",
-                               "[{\"role\": \"user\", \"content\": [\"x\"]}]"}) {
-    const UserError error = test::catch_user_error([&] { chat.render(Json::parse(messages), true); });
+  for (const char* messages :
+       {"[]", "{}", "5", "[5]", "[{}]", "[{\"role\": 1}]", "[{\"role\": \"user\", \"content\": 5}]",
+        "[{\"role\": \"user\", \"content\": [\"x\"]}]"}) {
+    const UserError error =
+        test::catch_user_error([&] { chat.render(Json::parse(messages), true); });
     EXPECT_EQ(error.kind(), ErrorKind::kData) << messages;
   }
-  EXPECT_EQ(chat.render(Json::parse(R"([{"role": "assistant", "content": null, "tool_calls": []}])"), true), "assistant");
+  EXPECT_EQ(chat.render(
+                Json::parse(R"([{"role": "assistant", "content": null, "tool_calls": []}])"), true),
+            "assistant");
 }
 
 }  // namespace rematch

@@ -26,14 +26,16 @@ UserError render_error(const std::string& source) {
 
 TEST(JinjaTemplate, WritesWhatTransformersWrites) {
   int num_rows = 0;
-  for (const std::string& line : split(read_file(test::source_path("tests/golden/text_jinja.jsonl")), '\n')) {
+  for (const std::string& line :
+       split(read_file(test::source_path("tests/golden/text_jinja.jsonl")), '\n')) {
     if (line.empty()) continue;
     const Json row = parse_json(line, "text_jinja.jsonl");
     const std::string& source = row["template"].get_ref<const std::string&>();
     ++num_rows;
     try {
       const std::string text = render(source, row["variables"]);
-      EXPECT_TRUE(row.contains("expect")) << row["name"] << " should fail: " << row["error"] << "\n" << source << "\ngave " << text;
+      EXPECT_TRUE(row.contains("expect")) << row["name"] << " should fail: " << row["error"] << "\n"
+                                          << source << "\ngave " << text;
       EXPECT_EQ(text, row.value("expect", "")) << row["name"] << "\n" << source;
     } catch (const UserError& error) {
       EXPECT_TRUE(row.contains("error")) << row["name"] << "\n" << source << "\n" << error.what();
@@ -68,7 +70,8 @@ TEST(JinjaTemplate, RefusesUnknownConstructsByName) {
       {"{{ 'é' | upper }}", "upper of text outside ASCII"},
       {"{% for i in [1] %}{{ loop.changed(i) }}{% endfor %}", "the method changed of loop"},
       {"{% for i in [1] %}{{ loop.nope }}{% endfor %}", "loop.nope"},
-      {"{% for i in [1] %}{% macro m() %}{% endmacro %}{% endfor %}", "a macro inside a loop or a macro"},
+      {"{% for i in [1] %}{% macro m() %}{% endmacro %}{% endfor %}",
+       "a macro inside a loop or a macro"},
       {"{{ 0x1F }}", "the number 0x"},
       {"{{ {'a': 1}.items }}", "the method items of dict without a call"},
       {"{{ caller() }}", "the name caller"},
@@ -77,7 +80,8 @@ TEST(JinjaTemplate, RefusesUnknownConstructsByName) {
   for (const auto& [source, name] : cases) {
     const UserError error = render_error("first line\n" + source);
     EXPECT_EQ(error.kind(), ErrorKind::kData);
-    EXPECT_NE(error.problems().front().error.find(name), std::string::npos) << source << ": " << error.what();
+    EXPECT_NE(error.problems().front().error.find(name), std::string::npos)
+        << source << ": " << error.what();
     EXPECT_EQ(error.problems().front().where, "t.jinja:2") << source;
   }
 }
@@ -152,10 +156,14 @@ TEST(JinjaTemplate, StopsHostileTemplates) {
       minus + "1 }}",
       "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
       "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-      "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
-      "{% set ns = namespace(a=[1]) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}{% endfor %}{{ ns.a }}",
-      "{% set ns = namespace(a=[1]) %}{% for i in range(5000) %}{% set ns.a = [ns.a] %}{% endfor %}{{ ns.a }}",
-      "{% set ns = namespace(a=[1]) %}{% for i in range(60) %}{% set ns.a = ns.a + ns.a %}{% endfor %}",
+      "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s "
+      "%}{% endfor %}",
+      "{% set ns = namespace(a=[1]) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}{% "
+      "endfor %}{{ ns.a }}",
+      "{% set ns = namespace(a=[1]) %}{% for i in range(5000) %}{% set ns.a = [ns.a] %}{% endfor "
+      "%}{{ ns.a }}",
+      "{% set ns = namespace(a=[1]) %}{% for i in range(60) %}{% set ns.a = ns.a + ns.a %}{% "
+      "endfor %}",
       "{{ 'x' * 99999999999 }}",
       "{{ 99999999999 * 99999999999 }}",
       "{{ range(999999999) | list }}",
@@ -166,7 +174,8 @@ TEST(JinjaTemplate, StopsHostileTemplates) {
       "{{ [namespace()] }}",
       "{{ 99999999999999999999999 }}",
   };
-  for (const std::string& source : sources) EXPECT_EQ(render_error(source).kind(), ErrorKind::kData) << source.substr(0, 80);
+  for (const std::string& source : sources)
+    EXPECT_EQ(render_error(source).kind(), ErrorKind::kData) << source.substr(0, 80);
   EXPECT_EQ(render_error(std::string(2 << 20, 'x')).kind(), ErrorKind::kData);
 }
 

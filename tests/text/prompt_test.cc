@@ -13,9 +13,11 @@ namespace rematch {
 namespace {
 
 constexpr const char* kTemplate =
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}{% else %}{% for "
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string "
+    "%}{{ message.content }}{% else %}{% for "
     "part in message.content %}"
-    "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif "
+    "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ "
+    "part.text }}{% endif %}{% endfor %}{% endif "
     "%}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
@@ -25,7 +27,9 @@ std::shared_ptr<const Tokenizer> tokenizer() {
 }
 
 PromptEncoder encoder(PromptEncoder::Options options = {}, const char* source = kTemplate) {
-  return PromptEncoder(tokenizer(), std::make_shared<const ChatTemplate>(ChatTemplate::from_text(source, "t.jinja")), std::move(options));
+  return PromptEncoder(
+      tokenizer(), std::make_shared<const ChatTemplate>(ChatTemplate::from_text(source, "t.jinja")),
+      std::move(options));
 }
 
 }  // namespace
@@ -44,15 +48,15 @@ TEST(PromptEncoder, ExpandsEachImagesPad) {
 
 TEST(PromptEncoder, PutsImagesBeforeTheTextAndEndsAtTheAnswer) {
   const std::string text = encoder({.texts = {.system_prompt = "S", .user_prompt = "U"}}).text(1);
-  EXPECT_EQ(
-      text,
-      "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>U<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(text,
+            "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|"
+            "vision_end|>U<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
   const PromptEncoder sorted = encoder(), random = encoder({.ordering = ObjectOrdering::kRandom});
-  for (const char* part :
-       {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token", "999", "top to bottom", "left to right", "{}"}) {
+  for (const char* part : {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token",
+                           "999", "top to bottom", "left to right", "{}"}) {
     EXPECT_NE(sorted.system_prompt().find(part), std::string::npos) << part;
   }
   EXPECT_NE(random.system_prompt().find("any order"), std::string::npos);
@@ -62,10 +66,12 @@ TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
 
 TEST(PromptEncoder, RefusesPromptsThatCannotBeUsed) {
   for (const char* text : {"", " \n", "answer with <|coord_5|>", "end <|im_end|>", "caf\xe9"}) {
-    const UserError system = test::catch_user_error([&] { encoder({.texts = {.system_prompt = text}}); });
+    const UserError system =
+        test::catch_user_error([&] { encoder({.texts = {.system_prompt = text}}); });
     EXPECT_EQ(system.kind(), ErrorKind::kConfig);
     EXPECT_EQ(system.problems().front().where, "template.system");
-    const UserError user = test::catch_user_error([&] { encoder({.texts = {.user_prompt = text}}); });
+    const UserError user =
+        test::catch_user_error([&] { encoder({.texts = {.user_prompt = text}}); });
     EXPECT_EQ(user.problems().front().where, "custom.user_prompt");
   }
 }
@@ -79,7 +85,8 @@ TEST(PromptEncoder, RefusesATemplateWithoutAPadForEachImage) {
 }
 
 TEST(PromptEncoder, RefusesGridsThatDoNotMerge) {
-  for (const GridThw& grid : {GridThw{1, 3, 2}, GridThw{1, 2, 3}, GridThw{0, 2, 2}, GridThw{1, 0, 2}, GridThw{1, 2, -2}}) {
+  for (const GridThw& grid : {GridThw{1, 3, 2}, GridThw{1, 2, 3}, GridThw{0, 2, 2},
+                              GridThw{1, 0, 2}, GridThw{1, 2, -2}}) {
     EXPECT_EQ(test::catch_user_error([&] { encoder().encode({grid}); }).kind(), ErrorKind::kData);
   }
 }
@@ -88,14 +95,17 @@ TEST(PromptEncoder, NeedsAVisionTokenizer) {
   const auto second = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));
   Json file = read_json_file(test::source_path("tests/golden/text_tokenizer/second.json"));
   Json& added = file["added_tokens"];
-  added.erase(std::remove_if(added.begin(), added.end(), [](const Json& token) { return token["content"] == "<|image_pad|>"; }),
+  added.erase(std::remove_if(added.begin(), added.end(),
+                             [](const Json& token) { return token["content"] == "<|image_pad|>"; }),
               added.end());
   test::TempDir dir;
   const auto stripped = Tokenizer::load(dir.write("tokenizer.json", file.dump()));
-  const auto chat = std::make_shared<const ChatTemplate>(ChatTemplate::from_text(kTemplate, "t.jinja"));
+  const auto chat =
+      std::make_shared<const ChatTemplate>(ChatTemplate::from_text(kTemplate, "t.jinja"));
   PromptEncoder::Options options{.texts = {.system_prompt = "S", .user_prompt = "U"}};
   EXPECT_NO_THROW(PromptEncoder(second, chat, options));
-  EXPECT_EQ(test::catch_user_error([&] { PromptEncoder(stripped, chat, options); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { PromptEncoder(stripped, chat, options); }).kind(),
+            ErrorKind::kData);
 }
 
 }  // namespace rematch

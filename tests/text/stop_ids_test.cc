@@ -27,7 +27,8 @@ std::vector<int> stop_ids_with(const std::string& generation_config) {
 
 TEST(StopIds, UniteTheEosWithTheTwoEndTokens) {
   EXPECT_EQ(stop_ids_with(R"({"eos_token_id": 7})"), (std::vector<int>{7, kEndOfText, kImEnd}));
-  EXPECT_EQ(stop_ids_with(R"({"eos_token_id": [9, 7, 362, 9]})"), (std::vector<int>{7, 9, kEndOfText, kImEnd}));
+  EXPECT_EQ(stop_ids_with(R"({"eos_token_id": [9, 7, 362, 9]})"),
+            (std::vector<int>{7, 9, kEndOfText, kImEnd}));
   EXPECT_EQ(stop_ids_with(R"({"eos_token_id": null})"), (std::vector<int>{kEndOfText, kImEnd}));
   EXPECT_EQ(stop_ids_with(R"({})"), (std::vector<int>{kEndOfText, kImEnd}));
 }
@@ -36,18 +37,24 @@ TEST(StopIds, FallBackToTheTextConfigWithoutAGenerationConfig) {
   test::TempDir dir;
   EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{kEndOfText, kImEnd}));
   dir.write("config.json", R"({"eos_token_id": 3, "text_config": {"eos_token_id": 5}})");
-  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{5, kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()),
+            (std::vector<int>{5, kEndOfText, kImEnd}));
   dir.write("config.json", R"({"eos_token_id": 3})");  // no text_config: its keys are at the top
-  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{3, kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()),
+            (std::vector<int>{3, kEndOfText, kImEnd}));
   dir.write("generation_config.json", R"({"eos_token_id": 8})");
-  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()), (std::vector<int>{8, kEndOfText, kImEnd}));
+  EXPECT_EQ(read_stop_ids(dir.path(), golden_tokenizer()),
+            (std::vector<int>{8, kEndOfText, kImEnd}));
 }
 
 TEST(StopIds, RefuseWhatIsNoId) {
-  for (const char* eos : {"\"362\"", "-1", "1.5", "true", "4294967296", "18446744073709551615", "[[1]]", "[1, \"x\"]", "{}"}) {
-    const UserError error = test::catch_user_error([&] { stop_ids_with(std::string(R"({"eos_token_id": )") + eos + "}"); });
+  for (const char* eos : {"\"362\"", "-1", "1.5", "true", "4294967296", "18446744073709551615",
+                          "[[1]]", "[1, \"x\"]", "{}"}) {
+    const UserError error = test::catch_user_error(
+        [&] { stop_ids_with(std::string(R"({"eos_token_id": )") + eos + "}"); });
     EXPECT_EQ(error.kind(), ErrorKind::kData) << eos;
-    EXPECT_NE(error.problems().front().where.find("generation_config.json"), std::string::npos) << eos;
+    EXPECT_NE(error.problems().front().where.find("generation_config.json"), std::string::npos)
+        << eos;
   }
   EXPECT_EQ(test::catch_user_error([&] { stop_ids_with("[362]"); }).kind(), ErrorKind::kData);
   EXPECT_EQ(test::catch_user_error([&] { stop_ids_with("{"); }).kind(), ErrorKind::kData);

@@ -19,9 +19,12 @@ TEST(TokenizerOracle, AgreesOnFreshStrings) {
     GTEST_SKIP() << "the Python package tokenizers is not installed";
   }
   // Another day, other strings; the seed is in the message of a failure.
-  const auto day = std::chrono::duration_cast<std::chrono::hours>(std::chrono::system_clock::now().time_since_epoch()).count() / 24;
-  const auto result =
-      test::run_command("cd " + test::source_path(".") + " && " + python + " dev/goldens/text_tokenizer.py " + std::to_string(day));
+  const auto day = std::chrono::duration_cast<std::chrono::hours>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count() /
+                   24;
+  const auto result = test::run_command("cd " + test::source_path(".") + " && " + python +
+                                        " dev/goldens/text_tokenizer.py " + std::to_string(day));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto first = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
   const auto second = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));
@@ -30,8 +33,10 @@ TEST(TokenizerOracle, AgreesOnFreshStrings) {
     if (line.empty()) continue;
     const Json row = parse_json(line, "oracle");
     const std::string& text = row["text"].get_ref<const std::string&>();
-    EXPECT_EQ(first->encode(text), row["first"].get<std::vector<int>>()) << "seed " << day << ": " << row["text"].dump(-1, ' ', true);
-    EXPECT_EQ(second->encode(text), row["second"].get<std::vector<int>>()) << "seed " << day << ": " << row["text"].dump(-1, ' ', true);
+    EXPECT_EQ(first->encode(text), row["first"].get<std::vector<int>>())
+        << "seed " << day << ": " << row["text"].dump(-1, ' ', true);
+    EXPECT_EQ(second->encode(text), row["second"].get<std::vector<int>>())
+        << "seed " << day << ": " << row["text"].dump(-1, ' ', true);
     ++num_rows;
   }
   EXPECT_EQ(num_rows, 2000);

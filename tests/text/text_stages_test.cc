@@ -25,12 +25,16 @@ StageOptions golden_model() {
 class ModelDir {
  public:
   ModelDir() {
-    dir_.write("tokenizer.json", read_file(test::source_path("tests/golden/tokenizer/tokenizer.json")));
+    dir_.write("tokenizer.json",
+               read_file(test::source_path("tests/golden/tokenizer/tokenizer.json")));
     dir_.write("chat_template.jinja",
-               "{% for m in messages %}{{ m.role }}{% for p in m.content %}{{ '<|image_pad|>' if p.type == 'image' else p.text }}{% endfor "
+               "{% for m in messages %}{{ m.role }}{% for p in m.content %}{{ '<|image_pad|>' if "
+               "p.type == 'image' else p.text }}{% endfor "
                "%}{% endfor %}"
                "{{ '>' if add_generation_prompt }}");
-    dir_.write("preprocessor_config.json", R"({"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2, "image_mean": [0.5, 0.5, 0.5],
+    dir_.write(
+        "preprocessor_config.json",
+        R"({"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2, "image_mean": [0.5, 0.5, 0.5],
       "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 256, "longest_edge": 16777216},
       "image_processor_type": "Qwen2VLImageProcessor"})");
   }
@@ -48,7 +52,8 @@ class ModelDir {
 
 TEST(TokenizeStage, GivesIdsAndPieces) {
   const Json answer = make_tokenize_stage(golden_model())->run({{"text", "a<|im_end|>\u00e9"}});
-  EXPECT_EQ(answer["pieces"], Json::parse("[\"a\", \"<|im_end|>\", \"\xEF\xBF\xBD\", \"\xEF\xBF\xBD\"]"));
+  EXPECT_EQ(answer["pieces"],
+            Json::parse("[\"a\", \"<|im_end|>\", \"\xEF\xBF\xBD\", \"\xEF\xBF\xBD\"]"));
   EXPECT_EQ(answer["token_ids"].size(), 4u);
   const Json back = make_tokenize_stage(golden_model())->run({{"token_ids", answer["token_ids"]}});
   EXPECT_EQ(back, Json({{"text", "a<|im_end|>\u00e9"}}));
@@ -58,7 +63,8 @@ TEST(TokenizeStage, AddsSpecialTokensOnRequest) {
   StageOptions options;
   options.model_dir = test::source_path("tests/golden/text_saved/bert.json");
   const auto stage = make_tokenize_stage(options);
-  const Json plain = stage->run({{"text", "a"}}), special = stage->run({{"text", "a"}, {"add_special_tokens", true}});
+  const Json plain = stage->run({{"text", "a"}}),
+             special = stage->run({{"text", "a"}, {"add_special_tokens", true}});
   EXPECT_EQ(plain["token_ids"].size(), 1u);
   ASSERT_EQ(special["token_ids"].size(), 3u);
   EXPECT_EQ(special["token_ids"][1], plain["token_ids"][0]);
@@ -67,8 +73,9 @@ TEST(TokenizeStage, AddsSpecialTokensOnRequest) {
 
 TEST(TokenizeStage, RefusesOtherInputs) {
   const auto stage = make_tokenize_stage(golden_model());
-  for (const char* input : {"{}", R"({"text": "a", "token_ids": [1]})", R"({"txt": "a"})", R"({"text": 5})", R"({"token_ids": "a"})",
-                            R"({"text": "a", "more": 1})"}) {
+  for (const char* input :
+       {"{}", R"({"text": "a", "token_ids": [1]})", R"({"txt": "a"})", R"({"text": 5})",
+        R"({"token_ids": "a"})", R"({"text": "a", "more": 1})"}) {
     EXPECT_THROW(stage->run(Json::parse(input)), UserError) << input;
   }
 }
@@ -76,18 +83,24 @@ TEST(TokenizeStage, RefusesOtherInputs) {
 TEST(RenderStage, ExpandsPadsWhenImagesAreGiven) {
   const ModelDir model;
   const auto stage = make_render_stage(model.options());
-  const std::string image = test::source_path("tests/golden/vision_images/pixel_qwen3.png");  // 32 x 32
-  Json input = Json::parse(R"([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "see"}]}])");
+  // 32 x 32
+  const std::string image = test::source_path("tests/golden/vision_images/pixel_qwen3.png");
+  Json input = Json::parse(
+      R"([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "see"}]}])");
   const Json plain = stage->run({{"messages", input}});
   EXPECT_EQ(plain["text"], "user<|image_pad|>see");
   EXPECT_EQ(plain["image_grid_thw"], Json::array());
-  const Json with_image = stage->run({{"messages", input}, {"images", {image}}, {"add_generation_prompt", true}});
-  const std::string text = "user<|image_pad|><|image_pad|><|image_pad|><|image_pad|>see>";  // (32 / 8 / 2)² pads
+  const Json with_image =
+      stage->run({{"messages", input}, {"images", {image}}, {"add_generation_prompt", true}});
+  // (32 / 8 / 2)² pads
+  const std::string text = "user<|image_pad|><|image_pad|><|image_pad|><|image_pad|>see>";
   EXPECT_EQ(with_image["text"], text);
   EXPECT_EQ(with_image["image_grid_thw"], Json::parse("[[1, 4, 4]]"));
-  EXPECT_EQ(with_image["token_ids"], Json(Tokenizer::load(model.options().model_dir)->encode(text)));
+  EXPECT_EQ(with_image["token_ids"],
+            Json(Tokenizer::load(model.options().model_dir)->encode(text)));
   const std::string odd = test::source_path("tests/golden/vision_images/resized.png");  // 45 x 37
-  EXPECT_EQ(stage->run({{"messages", input}, {"images", {odd}}})["image_grid_thw"], Json::parse("[[1, 4, 6]]"));
+  EXPECT_EQ(stage->run({{"messages", input}, {"images", {odd}}})["image_grid_thw"],
+            Json::parse("[[1, 4, 6]]"));
 }
 
 TEST(RenderStage, RefusesOtherInputs) {
@@ -120,7 +133,8 @@ TEST(LossyUtf8, ReplacesAsPythonDoes) {
 
 TEST(RunStage, KeepsGoingAfterABadLine) {
   const auto stage = make_tokenize_stage(golden_model());
-  std::istringstream in("{\"id\": 1, \"text\": \"a\"}\n{\"id\": 2}\nnonsense\n{\"id\": 3, \"token_ids\": [362]}\n");
+  std::istringstream in(
+      "{\"id\": 1, \"text\": \"a\"}\n{\"id\": 2}\nnonsense\n{\"id\": 3, \"token_ids\": [362]}\n");
   std::ostringstream out;
   EXPECT_EQ(run_stage(*stage, 1, in, out), 3);
   const std::vector<std::string> lines = split(out.str(), '\n');

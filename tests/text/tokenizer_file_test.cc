@@ -15,7 +15,8 @@ namespace rematch {
 namespace {
 
 Json original() {
-  static const Json file = read_json_file(test::source_path("tests/golden/tokenizer/tokenizer.json"));
+  static const Json file =
+      read_json_file(test::source_path("tests/golden/tokenizer/tokenizer.json"));
   return file;
 }
 
@@ -43,21 +44,28 @@ std::shared_ptr<const Tokenizer> load_changed(const std::string& pointer, const 
   return Tokenizer::load(dir.write("tokenizer.json", file.dump()));
 }
 
-void expect_names(const std::string& error, const std::string& name) { EXPECT_NE(error.find(name), std::string::npos) << error; }
+void expect_names(const std::string& error, const std::string& name) {
+  EXPECT_NE(error.find(name), std::string::npos) << error;
+}
 
 }  // namespace
 
 TEST(TokenizerFile, RefusesPartsThatAreNotImplementedByName) {
-  expect_names(error_after("/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "_"}}), "Metaspace");
+  expect_names(error_after("/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "_"}}),
+               "Metaspace");
   expect_names(error_after("/pre_tokenizer/pretokenizers/0", {{"type", "Digits"}}), "Digits");
   expect_names(error_after("/pre_tokenizer", nullptr), "no pre-tokenizer");
   expect_names(error_after("/pre_tokenizer/pretokenizers", Json::array()), "empty pre-tokenizer");
-  expect_names(error_after("/pre_tokenizer/pretokenizers/0/behavior", "Removed"), "behavior \"Removed\"");
+  expect_names(error_after("/pre_tokenizer/pretokenizers/0/behavior", "Removed"),
+               "behavior \"Removed\"");
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/invert", true), "invert");
   expect_names(error_after("/pre_tokenizer/pretokenizers/1/use_regex", true), "use_regex");
-  expect_names(error_after("/pre_tokenizer/pretokenizers/1/add_prefix_space", true), "add_prefix_space");
+  expect_names(error_after("/pre_tokenizer/pretokenizers/1/add_prefix_space", true),
+               "add_prefix_space");
   expect_names(error_after("/normalizer", {{"type", "NFKC"}}), "NFKC");
-  expect_names(error_after("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}}), "Lowercase");
+  expect_names(error_after("/normalizer",
+                           {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}}),
+               "Lowercase");
   expect_names(error_after("/decoder", {{"type", "WordPiece"}}), "WordPiece");
   expect_names(error_after("/post_processor", {{"type", "OtherProcessing"}}), "OtherProcessing");
   expect_names(error_after("/model/type", "Unigram"), "Unigram");
@@ -71,27 +79,37 @@ TEST(TokenizerFile, RefusesPartsThatAreNotImplementedByName) {
 }
 
 TEST(TokenizerFile, RefusesDamagedPostProcessors) {
-  const Json sequence = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, token = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}};
+  const Json sequence = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+             token = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}};
   expect_names(error_after("/post_processor", Json::object()), "type");
   expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}}), "single");
-  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}, {"single", {token, sequence}}}), "<s>");
-  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}, {"single", {5}}}), "single");
-  expect_names(error_after("/post_processor", {{"type", "BertProcessing"}, {"cls", {"a", 1}}, {"sep", {"b", -1}}}), "sep");
-  expect_names(error_after("/post_processor", {{"type", "Sequence"}, {"processors", {{{"type", "Odd"}}}}}), "Odd");
+  expect_names(error_after("/post_processor",
+                           {{"type", "TemplateProcessing"}, {"single", {token, sequence}}}),
+               "<s>");
+  expect_names(error_after("/post_processor", {{"type", "TemplateProcessing"}, {"single", {5}}}),
+               "single");
+  expect_names(error_after("/post_processor",
+                           {{"type", "BertProcessing"}, {"cls", {"a", 1}}, {"sep", {"b", -1}}}),
+               "sep");
+  expect_names(
+      error_after("/post_processor", {{"type", "Sequence"}, {"processors", {{{"type", "Odd"}}}}}),
+      "Odd");
 }
 
 TEST(TokenizerFile, NoErrorAdvisesToUseTheFileThatWasGiven) {
-  for (const auto& [pointer, value] : std::vector<std::pair<std::string, Json>>{{"/pre_tokenizer", nullptr},
-                                                                                {"/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"},
-                                                                                {"/pre_tokenizer/pretokenizers/0/pattern/Regex", ""},
-                                                                                {"/post_processor", {{"type", "Odd"}}},
-                                                                                {"/post_processor", 5},
-                                                                                {"/model/merges/0", 5},
-                                                                                {"/added_tokens/0/id", 3},
-                                                                                {"/model/byte_fallback", true}}) {
+  for (const auto& [pointer, value] : std::vector<std::pair<std::string, Json>>{
+           {"/pre_tokenizer", nullptr},
+           {"/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"},
+           {"/pre_tokenizer/pretokenizers/0/pattern/Regex", ""},
+           {"/post_processor", {{"type", "Odd"}}},
+           {"/post_processor", 5},
+           {"/model/merges/0", 5},
+           {"/added_tokens/0/id", 3},
+           {"/model/byte_fallback", true}}) {
     Json file = original();
     file[Json::json_pointer(pointer)] = value;
-    EXPECT_EQ(problem_of(file.dump()).fix.find("came with the model"), std::string::npos) << pointer;
+    EXPECT_EQ(problem_of(file.dump()).fix.find("came with the model"), std::string::npos)
+        << pointer;
   }
 }
 
@@ -103,10 +121,13 @@ TEST(TokenizerFile, RefusesPatternsThatAreNotImplementedByName) {
       {"a{2,3}+", "}+"},       {"a{,3}", "brace"},       {"[\\P{L}]", "\\P{"},
       {"\\pL", "\\p without"}, {"[a", "not closed"},     {"\\x4", "\\x"},
       {"\\1", "\\1"},          {"(?<name>a)", "(?<"},    {"[]a]", "]"}};
-  for (const auto& [pattern, name] : cases) expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", pattern), name);
+  for (const auto& [pattern, name] : cases)
+    expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", pattern), name);
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "a*"), "empty text");
-  expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"), "not a regular expression");
-  expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", std::string(5000, 'a')), "too long");
+  expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"),
+               "not a regular expression");
+  expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern/Regex", std::string(5000, 'a')),
+               "too long");
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern", Json::object()), "no pattern");
 }
 
@@ -132,16 +153,21 @@ TEST(TokenizerFile, RefusesDamagedVocabularies) {
 }
 
 TEST(TokenizerFile, RefusesWhatIsNoTokenizer) {
-  for (const char* content : {"", "{", "[]", "5", "{}", "{\"model\": {}}", "\xff\xfe", "{\"added_tokens\": [{}]}"}) problem_of(content);
+  for (const char* content :
+       {"", "{", "[]", "5", "{}", "{\"model\": {}}", "\xff\xfe", "{\"added_tokens\": [{}]}"})
+    problem_of(content);
   test::TempDir dir;
-  EXPECT_EQ(test::catch_user_error([&] { Tokenizer::load(dir.path()); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] { Tokenizer::load(dir.path()); }).kind(),
+            ErrorKind::kEnvironment);
 }
 
 TEST(TokenizerFile, TakesOtherSpellingsOfTheSame) {
-  // Merges as strings, no normaliser, a sequence of one, a literal split, settings of the last caller.
+  // Merges as strings, no normaliser, a sequence of one, a literal split, settings of the last
+  // caller.
   const auto plain = load_changed("/normalizer", nullptr);
   EXPECT_NE(plain->encode("e\u0301"), plain->encode("\u00e9"));
-  const auto nested = load_changed("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}}}});
+  const auto nested =
+      load_changed("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}}}});
   EXPECT_EQ(nested->encode("e\u0301"), nested->encode("\u00e9"));
   const auto literal = load_changed("/pre_tokenizer/pretokenizers/0/pattern", {{"String", "\","}});
   EXPECT_EQ(literal->decode_bytes(literal->encode("a\",b")), "a\",b");
@@ -154,7 +180,8 @@ TEST(TokenizerFile, FallsBackToVocabAndMerges) {
   test::TempDir dir;
   dir.write("vocab.json", file["model"]["vocab"].dump());
   std::string merges = "#version: 0.2\n";
-  for (const Json& merge : file["model"]["merges"]) merges += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
+  for (const Json& merge : file["model"]["merges"])
+    merges += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
   dir.write("merges.txt", merges);
   Json config = {{"tokenizer_class", "Qwen2Tokenizer"}, {"added_tokens_decoder", Json::object()}};
   for (Json token : file["added_tokens"]) {
@@ -165,18 +192,21 @@ TEST(TokenizerFile, FallsBackToVocabAndMerges) {
   dir.write("tokenizer_config.json", config.dump());
   const auto parts = Tokenizer::load(dir.path());
   const auto whole = Tokenizer::load(test::source_path("tests/golden/tokenizer"));
-  for (const std::string text : {"{\"object_1\": {\"desc\": \"\u00e9t\u00e9\"}}", "<|im_start|>user\n12  34<|coord_999|><|im_end|>\n"}) {
+  for (const std::string text : {"{\"object_1\": {\"desc\": \"\u00e9t\u00e9\"}}",
+                                 "<|im_start|>user\n12  34<|coord_999|><|im_end|>\n"}) {
     EXPECT_EQ(parts->encode(text), whole->encode(text));
   }
   EXPECT_EQ(parts->num_ids(), whole->num_ids());
   config["tokenizer_class"] = "LlamaTokenizer";
   dir.write("tokenizer_config.json", config.dump());
-  expect_names(test::catch_user_error([&] { Tokenizer::load(dir.path()); }).what(), "LlamaTokenizer");
+  expect_names(test::catch_user_error([&] { Tokenizer::load(dir.path()); }).what(),
+               "LlamaTokenizer");
 }
 
 TEST(TokenizerFile, StopsAPatternThatNeverEnds) {
   const auto tokenizer = load_changed("/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a+)+[bc]");
-  const UserError error = test::catch_user_error([&] { tokenizer->encode(std::string(5000, 'a')); });
+  const UserError error =
+      test::catch_user_error([&] { tokenizer->encode(std::string(5000, 'a')); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
 }
 

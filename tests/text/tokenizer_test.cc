@@ -26,13 +26,15 @@ std::shared_ptr<const Tokenizer> first_tokenizer() {
 }
 
 std::shared_ptr<const Tokenizer> second_tokenizer() {
-  static const auto tokenizer = Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));
+  static const auto tokenizer =
+      Tokenizer::load(test::source_path("tests/golden/text_tokenizer/second.json"));
   return tokenizer;
 }
 
 std::vector<Json> golden_rows() {
   std::vector<Json> rows;
-  for (const std::string& line : split(read_file(test::source_path("tests/golden/text_tokenizer/strings.jsonl")), '\n')) {
+  for (const std::string& line :
+       split(read_file(test::source_path("tests/golden/text_tokenizer/strings.jsonl")), '\n')) {
     if (!line.empty()) rows.push_back(parse_json(line, "strings.jsonl"));
   }
   return rows;
@@ -45,8 +47,9 @@ rc::Gen<std::string> any_text() {
     append_utf8(text, code >= 0xD800 && code < 0xE000 ? U'\u0301' : static_cast<char32_t>(code));
     return text;
   });
-  const auto atom = rc::gen::element<std::string>("<|im_end|>", "<|coord_7|>", "<|coord_", "circle", "e\u0301", "\u0323", " ", "\n", "the",
-                                                  "1", "<left>", " <right> ");
+  const auto atom =
+      rc::gen::element<std::string>("<|im_end|>", "<|coord_7|>", "<|coord_", "circle", "e\u0301",
+                                    "\u0323", " ", "\n", "the", "1", "<left>", " <right> ");
   return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(character, atom)),
                       [](const std::vector<std::string>& parts) { return join(parts, ""); });
 }
@@ -58,14 +61,17 @@ TEST(Tokenizer, GivesTheReferencesIdsOnManyScripts) {
   ASSERT_GE(rows.size(), 2000u);
   for (const Json& row : rows) {
     const std::string& text = row["text"].get_ref<const std::string&>();
-    EXPECT_EQ(first_tokenizer()->encode(text), row["first"].get<std::vector<int>>()) << row["text"].dump(-1, ' ', true);
-    EXPECT_EQ(second_tokenizer()->encode(text), row["second"].get<std::vector<int>>()) << row["text"].dump(-1, ' ', true);
+    EXPECT_EQ(first_tokenizer()->encode(text), row["first"].get<std::vector<int>>())
+        << row["text"].dump(-1, ' ', true);
+    EXPECT_EQ(second_tokenizer()->encode(text), row["second"].get<std::vector<int>>())
+        << row["text"].dump(-1, ' ', true);
   }
 }
 
 RC_GTEST_PROP(Tokenizer, DecodingGivesTheNormalisedTextBack, ()) {
   const std::string text = *any_text();
-  // This tokenizer's added tokens are searched before normalisation; the text between them is normalised by itself.
+  // This tokenizer's added tokens are searched before normalisation; the text between them is
+  // normalised by itself.
   std::string expected;
   std::string_view rest = text;
   while (true) {
@@ -98,7 +104,8 @@ RC_GTEST_PROP(BytePairEncoder, ShortAndLongWordsFollowTheSameRules, ()) {
     merges.push_back({left, right, 300 + m});
     ids.push_back(300 + m);
   }
-  const auto word = *rc::gen::container<std::string>(*rc::gen::inRange(0, 120), rc::gen::element('a', 'b'));
+  const auto word =
+      *rc::gen::container<std::string>(*rc::gen::inRange(0, 120), rc::gen::element('a', 'b'));
   std::vector<int> expected(word.begin(), word.end());
   for (bool changed = true; changed;) {
     changed = false;
@@ -156,8 +163,8 @@ TEST(Tokenizer, RefusesTextThatIsNotUtf8) {
 
 TEST(Tokenizer, TakesLongWordsInGoodTime) {
   const auto start = std::chrono::steady_clock::now();
-  for (const std::string& unit :
-       {std::string("a"), std::string(" "), std::string("\u00e9"), std::string("\n"), std::string("!"), std::string("\u0301")}) {
+  for (const std::string& unit : {std::string("a"), std::string(" "), std::string("\u00e9"),
+                                  std::string("\n"), std::string("!"), std::string("\u0301")}) {
     std::string text;
     while (text.size() < (1u << 20)) text += unit;
     EXPECT_EQ(second_tokenizer()->decode_bytes(second_tokenizer()->encode(text)), text);
@@ -172,7 +179,8 @@ TEST(Tokenizer, IsSafeToShareBetweenThreads) {
   for (size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
       for (size_t i = t; i < rows.size(); i += 7) {
-        wrong[t] += second_tokenizer()->encode(rows[i]["text"].get_ref<const std::string&>()) != rows[i]["second"].get<std::vector<int>>();
+        wrong[t] += second_tokenizer()->encode(rows[i]["text"].get_ref<const std::string&>()) !=
+                    rows[i]["second"].get<std::vector<int>>();
       }
     });
   }
@@ -184,7 +192,8 @@ TEST(CoordVocab, ReadsShuffledIds) {
   const CoordVocab vocab = CoordVocab::from(*first_tokenizer(), "model");
   for (int bin = 0; bin < 1000; ++bin) {
     EXPECT_EQ(vocab.bin_of(vocab.id_of(bin)), bin);
-    EXPECT_EQ(first_tokenizer()->token_bytes(vocab.id_of(bin)), "<|coord_" + std::to_string(bin) + "|>");
+    EXPECT_EQ(first_tokenizer()->token_bytes(vocab.id_of(bin)),
+              "<|coord_" + std::to_string(bin) + "|>");
   }
   EXPECT_EQ(vocab.bin_of(362), -1);
   EXPECT_EQ(vocab.bin_of(-1), -1);
@@ -202,7 +211,8 @@ TEST(CoordVocab, NamesTheFirstMissingToken) {
   }
   test::TempDir dir;
   const auto tokenizer = Tokenizer::load(dir.write("tokenizer.json", file.dump()));
-  const UserError error = test::catch_user_error([&] { CoordVocab::from(*tokenizer, "some/model"); });
+  const UserError error =
+      test::catch_user_error([&] { CoordVocab::from(*tokenizer, "some/model"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems().front().error.find("<|coord_17|>"), std::string::npos);
   EXPECT_NE(error.problems().front().fix.find("rematch add-coord-tokens"), std::string::npos);

@@ -23,7 +23,12 @@ TEST(Cadence, LogsEveryNthTheFirstWhenAskedAndTheLast) {
 }
 
 TEST(Cadence, SavesAndEvaluatesByStepsOrByEpoch) {
-  const Cadence steps({.max_steps = 10, .eval_when = When::kSteps, .eval_steps = 4, .save_when = When::kSteps, .save_steps = 5}, 3);
+  const Cadence steps({.max_steps = 10,
+                       .eval_when = When::kSteps,
+                       .eval_steps = 4,
+                       .save_when = When::kSteps,
+                       .save_steps = 5},
+                      3);
   EXPECT_TRUE(steps.after_step(4, false).evaluate);
   EXPECT_FALSE(steps.after_step(3, true).evaluate);
   EXPECT_TRUE(steps.after_step(5, false).save);
@@ -46,7 +51,11 @@ TEST(Cadence, WritesAFinalCheckpointUnlessSaveLastEpochIsOff) {
 }
 
 TEST(Cadence, DelaysTheFirstCheckpoint) {
-  const Cadence cadence({.max_steps = 100, .save_when = When::kSteps, .save_steps = 10, .save_delay_steps = 25, .save_delay_epochs = 4},
+  const Cadence cadence({.max_steps = 100,
+                         .save_when = When::kSteps,
+                         .save_steps = 10,
+                         .save_delay_steps = 25,
+                         .save_delay_epochs = 4},
                         10);
   EXPECT_FALSE(cadence.after_step(20, false).save);
   EXPECT_FALSE(cadence.after_step(30, false).save);
@@ -62,7 +71,8 @@ int64_t uneven(int64_t epoch) {
 TEST(Cadence, CountsWhatUnevenEpochsReallyTake) {
   EXPECT_EQ(Cadence({.num_train_epochs = 2}, uneven).total_steps(), 17);
   EXPECT_EQ(Cadence({.num_train_epochs = 4}, uneven).total_steps(), 39);
-  EXPECT_EQ(Cadence({.num_train_epochs = 1.5}, uneven).total_steps(), 14);  // 3.5 of the second epoch's 7, rounded up
+  // 3.5 of the second epoch's 7, rounded up
+  EXPECT_EQ(Cadence({.num_train_epochs = 1.5}, uneven).total_steps(), 14);
   EXPECT_EQ(Cadence({.num_train_epochs = 2.25}, uneven).total_steps(), 20);
   EXPECT_EQ(Cadence({.num_train_epochs = 0.1}, uneven).total_steps(), 1);
 }
@@ -88,12 +98,14 @@ TEST(Cadence, TheEpochIsWholeExactlyAtItsLastStepAndNeverFalls) {
     EXPECT_EQ(cadence.epoch_at(end), static_cast<double>(epoch + 1));
   }
   EXPECT_EQ(cadence.total_steps(), end);
-  for (int64_t step = 1; step <= end; ++step) EXPECT_LT(cadence.epoch_at(step - 1), cadence.epoch_at(step)) << step;
+  for (int64_t step = 1; step <= end; ++step)
+    EXPECT_LT(cadence.epoch_at(step - 1), cadence.epoch_at(step)) << step;
 }
 
 TEST(Cadence, EvenEpochsAreReportedAsStepsOverSteps) {
   const Cadence cadence({.max_steps = 1000}, 7);
-  for (int64_t step = 0; step <= 1000; ++step) EXPECT_EQ(cadence.epoch_at(step), static_cast<double>(step) / 7.0);
+  for (int64_t step = 0; step <= 1000; ++step)
+    EXPECT_EQ(cadence.epoch_at(step), static_cast<double>(step) / 7.0);
 }
 
 TEST(Cadence, WithMaxStepsAsksForNoEpochBehindTheStep) {
@@ -110,7 +122,9 @@ TEST(Cadence, WithMaxStepsAsksForNoEpochBehindTheStep) {
 }
 
 TEST(Cadence, DelaysTheFirstCheckpointByUnevenEpochs) {
-  const Cadence cadence({.max_steps = 100, .save_when = When::kSteps, .save_steps = 1, .save_delay_epochs = 2}, uneven);
+  const Cadence cadence(
+      {.max_steps = 100, .save_when = When::kSteps, .save_steps = 1, .save_delay_epochs = 2},
+      uneven);
   EXPECT_FALSE(cadence.may_save(16));
   EXPECT_TRUE(cadence.may_save(17));
 }

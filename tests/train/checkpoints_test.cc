@@ -13,7 +13,9 @@ namespace rematch {
 namespace {
 
 Checkpoints::Writer tiny_writer() {
-  return [](const std::string& directory) { write_file_atomic(directory + "/model.safetensors", "weights"); };
+  return [](const std::string& directory) {
+    write_file_atomic(directory + "/model.safetensors", "weights");
+  };
 }
 
 void no_state(const std::string&) {}
@@ -42,16 +44,17 @@ TEST(Checkpoints, KeepsTheNewestAndTheBest) {
 TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
   test::TempDir dir;
   bool disk_is_full = false;
-  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, [&](const std::string& directory) {
-    FileWriter writer(directory + "/model.safetensors");
-    writer.write("weights");
-    writer.finish();
-    if (disk_is_full) {
-      FileWriter full("/dev/full");
-      full.write(std::string(1 << 16, 'x'));
-      full.finish();
-    }
-  });
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1},
+                          [&](const std::string& directory) {
+                            FileWriter writer(directory + "/model.safetensors");
+                            writer.write("weights");
+                            writer.finish();
+                            if (disk_is_full) {
+                              FileWriter full("/dev/full");
+                              full.write(std::string(1 << 16, 'x'));
+                              full.finish();
+                            }
+                          });
   TrainerState first = state_at(1);
   checkpoints.save(first, no_state);
   disk_is_full = true;
@@ -99,18 +102,22 @@ TEST(Checkpoints, WritesTheModelThenTheTrainerStateThenTheTrainingState) {
 TEST(Checkpoints, WithoutTrainingStateItsWriterIsNotCalled) {
   test::TempDir dir;
   TrainerState state = state_at(1);
-  Checkpoints({.run_dir = dir.path(), .save_only_model = true}, tiny_writer()).save(state, [](const std::string&) { FAIL(); });
+  Checkpoints({.run_dir = dir.path(), .save_only_model = true}, tiny_writer())
+      .save(state, [](const std::string&) { FAIL(); });
   EXPECT_TRUE(std::filesystem::exists(dir.file("checkpoint-1/trainer_state.json")));
 }
 
 TEST(Checkpoints, AFailingStateWriterLeavesNoCheckpointAndDeletesNone) {
   test::TempDir dir;
-  const auto fail = [](const std::string& directory) { FileWriter(directory + "/no/such/directory"); };
+  const auto fail = [](const std::string& directory) {
+    FileWriter(directory + "/no/such/directory");
+  };
   TrainerState state = state_at(1);
   Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
   checkpoints.save(state, no_state);
   state.global_step = 2;
-  EXPECT_EQ(test::catch_user_error([&] { checkpoints.save(state, fail); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] { checkpoints.save(state, fail); }).kind(),
+            ErrorKind::kEnvironment);
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
@@ -120,7 +127,8 @@ TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
   Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
   for (const int64_t step : {9, 10, 11}) {
     TrainerState state = state_at(step);
-    state.best_model_checkpoint = "somewhere/else/checkpoint-9";  // of the run that was resumed, seen from its directory
+    // of the run that was resumed, seen from its directory
+    state.best_model_checkpoint = "somewhere/else/checkpoint-9";
     checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{9, 11}));

@@ -23,17 +23,20 @@ namespace fs = std::filesystem;
 constexpr int kSaved = 0, kRefused = 1, kOther = 2;
 
 void save_in(const std::string& run_dir, TrainerState& state, const RunState& run) {
-  Checkpoints checkpoints({.run_dir = run_dir, .save_total_limit = 1}, [](const std::string& directory) {
-    write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}});
-  });
+  Checkpoints checkpoints(
+      {.run_dir = run_dir, .save_total_limit = 1}, [](const std::string& directory) {
+        write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}});
+      });
   checkpoints.save(state, [&run](const std::string& directory) {
-    write_state_files(directory, state_files_of(run, {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}));
+    write_state_files(directory, state_files_of(run, {{"w.exp_avg", at::ones({2000})},
+                                                      {"w.exp_avg_sq", at::ones({2000})}}));
   });
 }
 
 /// Saves in a process that may write no file longer than `limit_bytes`.
 /// @return kSaved, kRefused (an environment error that names a file) or kOther
-int save_with_limit(const std::string& run_dir, TrainerState state, const RunState& run, rlim_t limit_bytes) {
+int save_with_limit(const std::string& run_dir, TrainerState state, const RunState& run,
+                    rlim_t limit_bytes) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -44,7 +47,10 @@ int save_with_limit(const std::string& run_dir, TrainerState state, const RunSta
       ::_exit(kSaved);
     } catch (const UserError& error) {
       const Problem& problem = error.problems()[0];
-      ::_exit(error.kind() == ErrorKind::kEnvironment && !problem.where.empty() && problem.what == "File too large" ? kRefused : kOther);
+      ::_exit(error.kind() == ErrorKind::kEnvironment && !problem.where.empty() &&
+                      problem.what == "File too large"
+                  ? kRefused
+                  : kOther);
     } catch (...) {
       ::_exit(kOther);
     }
@@ -60,16 +66,19 @@ TEST(DiskFull, ASaveThatFailsAnywhereLeavesTheEarlierCheckpointAndNoTrace) {
   const test::TempDir dir;
   RunState run = test::busy_run();
   TrainerState state;
-  for (int i = 0; i < 2000; ++i) state.log_history.push_back({.step = i, .values = {{"loss", i / 7.0}}});
+  for (int i = 0; i < 2000; ++i)
+    state.log_history.push_back({.step = i, .values = {{"loss", i / 7.0}}});
   state.global_step = run.num_steps;
   TrainerState first = state;
   save_in(dir.path(), first, run);
   run.open->step0 += 2;
   run.num_steps = state.global_step = 13;
-  // Sizes of the files, one by one: model 4 kB, state.json some kB, optimizer 16 kB, trainer_state.json more than 100 kB.
+  // Sizes of the files, one by one: model 4 kB, state.json some kB, optimizer 16 kB,
+  // trainer_state.json more than 100 kB.
   for (const rlim_t limit_bytes : {0, 1, 1000, 4200, 6000, 10000, 16100, 17000, 60000}) {
     EXPECT_EQ(save_with_limit(dir.path(), state, run, limit_bytes), kRefused) << limit_bytes;
-    EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1) << "something was left behind with " << limit_bytes;
+    EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1)
+        << "something was left behind with " << limit_bytes;
     EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-11"));
   }
   EXPECT_EQ(read_checkpoint(dir.file("checkpoint-11"), test::kVocabSize).run.num_steps, 11);

@@ -30,7 +30,9 @@ FingerprintInput some_input(const std::string& model_dir) {
           .pack_scope = "micro",
           .packing_length = 512,
           .m_steps = 4,
-          .settings = {{"training.learning_rate", "1e-5"}, {"training.seed", "7"}, {"training.output_dir", "a"}}};
+          .settings = {{"training.learning_rate", "1e-5"},
+                       {"training.seed", "7"},
+                       {"training.output_dir", "a"}}};
 }
 
 /// Names of the fixed facts that make two runs different.
@@ -55,8 +57,11 @@ TEST(Fingerprint, AgreesWithItselfWhereverTheModelLies) {
   const test::TempDir dir;
   write_model_files(dir, "a");
   write_model_files(dir, "b");
-  EXPECT_EQ(make_fingerprint(some_input(dir.file("a"))), make_fingerprint(some_input(dir.file("b"))));
-  EXPECT_TRUE(compare_fingerprints(make_fingerprint(some_input(dir.file("a"))), make_fingerprint(some_input(dir.file("b"))), "c").empty());
+  EXPECT_EQ(make_fingerprint(some_input(dir.file("a"))),
+            make_fingerprint(some_input(dir.file("b"))));
+  EXPECT_TRUE(compare_fingerprints(make_fingerprint(some_input(dir.file("a"))),
+                                   make_fingerprint(some_input(dir.file("b"))), "c")
+                  .empty());
 }
 
 TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
@@ -65,18 +70,25 @@ TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
   const Fingerprint saved = make_fingerprint(some_input(dir.file("a")));
   using Change = std::function<void(FingerprintInput&)>;
   const std::vector<std::pair<std::string, Change>> changes = {
-      {"model (parameters)", [](FingerprintInput& input) { input.parameters[0].tensor = at::zeros({3, 2}); }},
+      {"model (parameters)",
+       [](FingerprintInput& input) { input.parameters[0].tensor = at::zeros({3, 2}); }},
       {"model (parameters)", [](FingerprintInput& input) { input.parameters[0].name = "c"; }},
-      {"model (values of the adapter's base)", [](FingerprintInput& input) { input.base_parameters[0].tensor = at::full({2}, 1.5f); }},
-      {"custom.train_jsonl (content)", [](FingerprintInput& input) { input.dataset_hash = "fedcba9876543210"; }},
+      {"model (values of the adapter's base)",
+       [](FingerprintInput& input) { input.base_parameters[0].tensor = at::full({2}, 1.5f); }},
+      {"custom.train_jsonl (content)",
+       [](FingerprintInput& input) { input.dataset_hash = "fedcba9876543210"; }},
       {"training samples", [](FingerprintInput& input) { input.num_samples = 11; }},
       {"WORLD_SIZE", [](FingerprintInput& input) { input.world_size = 2; }},
-      {"training.per_device_train_batch_size", [](FingerprintInput& input) { input.per_device_train_batch_size = 1; }},
-      {"training.gradient_accumulation_steps", [](FingerprintInput& input) { input.gradient_accumulation_steps = 1; }},
+      {"training.per_device_train_batch_size",
+       [](FingerprintInput& input) { input.per_device_train_batch_size = 1; }},
+      {"training.gradient_accumulation_steps",
+       [](FingerprintInput& input) { input.gradient_accumulation_steps = 1; }},
       {"training.dataloader_drop_last", [](FingerprintInput& input) { input.drop_last = true; }},
       {"training.seed", [](FingerprintInput& input) { input.seed = 8; }},
-      {"custom.trainer_variant", [](FingerprintInput& input) { input.trainer_variant = "rollout_matching_sft"; }},
-      {"custom.extra.rollout_matching.post_rollout_pack_scope", [](FingerprintInput& input) { input.pack_scope = "window"; }},
+      {"custom.trainer_variant",
+       [](FingerprintInput& input) { input.trainer_variant = "rollout_matching_sft"; }},
+      {"custom.extra.rollout_matching.post_rollout_pack_scope",
+       [](FingerprintInput& input) { input.pack_scope = "window"; }},
       {"global_max_length", [](FingerprintInput& input) { input.packing_length = 1024; }},
       {"rollout_buffer m_steps", [](FingerprintInput& input) { input.m_steps = 1; }},
       {"tuner.freeze_vit", [](FingerprintInput& input) { input.freeze_vit = true; }},
@@ -95,7 +107,8 @@ TEST(Fingerprint, AllDifferencesAreNamedTogetherWithOldAndNew) {
   const Fingerprint saved = make_fingerprint(input);
   input.world_size = 2;
   input.seed = 8;
-  const UserError error = test::catch_user_error([&] { compare_fingerprints(saved, make_fingerprint(input), "runs/checkpoint-5"); });
+  const UserError error = test::catch_user_error(
+      [&] { compare_fingerprints(saved, make_fingerprint(input), "runs/checkpoint-5"); });
   ASSERT_EQ(error.problems().size(), 2u);
   EXPECT_EQ(error.problems()[0].what, "checkpoint: 1; now: 2");
   EXPECT_EQ(error.problems()[1].what, "checkpoint: 7; now: 8");
@@ -108,7 +121,9 @@ TEST(Fingerprint, PackingSwitchedOffIsADifference) {
   const Fingerprint saved = make_fingerprint(input);
   input.packing = false;
   EXPECT_EQ(what_differs(saved, make_fingerprint(input)),
-            (std::vector<std::string>{"training.packing", "custom.extra.rollout_matching.post_rollout_pack_scope", "global_max_length"}));
+            (std::vector<std::string>{"training.packing",
+                                      "custom.extra.rollout_matching.post_rollout_pack_scope",
+                                      "global_max_length"}));
   // Without packing the length of a row means nothing.
   FingerprintInput longer = input;
   longer.packing_length = 77;
@@ -131,8 +146,10 @@ TEST(Fingerprint, TheDtypeThatACheckpointWritesIntoItsConfigIsNoDifference) {
   write_model_files(dir, "a");
   write_model_files(dir, "b");
   dir.write("a/config.json", "{\"dtype\": \"bfloat16\"}");
-  dir.write("b/config.json", "{\n  \"dtype\": \"float32\"\n}\n");  // as save_hf_model writes the other one for a float32 run
-  EXPECT_EQ(make_fingerprint(some_input(dir.file("a"))), make_fingerprint(some_input(dir.file("b"))));
+  // as save_hf_model writes the other one for a float32 run
+  dir.write("b/config.json", "{\n  \"dtype\": \"float32\"\n}\n");
+  EXPECT_EQ(make_fingerprint(some_input(dir.file("a"))),
+            make_fingerprint(some_input(dir.file("b"))));
 }
 
 TEST(Fingerprint, AChangedSettingIsAWarningUnlessItIsHarmless) {
@@ -140,19 +157,27 @@ TEST(Fingerprint, AChangedSettingIsAWarningUnlessItIsHarmless) {
   write_model_files(dir, "a");
   FingerprintInput input = some_input(dir.file("a"));
   const Fingerprint saved = make_fingerprint(input);
-  input.settings = {{"training.learning_rate", "2e-5"}, {"training.weight_decay", "0.1"}, {"training.seed", "9"},
-                    {"training.output_dir", "b"},       {"training.save_steps", "10"},    {"data.dataloader_num_workers", "4"}};
-  const std::vector<std::string> warnings = compare_fingerprints(saved, make_fingerprint(input), "c");
-  EXPECT_EQ(warnings, (std::vector<std::string>{"resumed with a different training.learning_rate: 1e-5 → 2e-5",
-                                                "resumed with a different training.weight_decay: absent → 0.1"}));
+  input.settings = {{"training.learning_rate", "2e-5"},
+                    {"training.weight_decay", "0.1"},
+                    {"training.seed", "9"},
+                    {"training.output_dir", "b"},
+                    {"training.save_steps", "10"},
+                    {"data.dataloader_num_workers", "4"}};
+  const std::vector<std::string> warnings =
+      compare_fingerprints(saved, make_fingerprint(input), "c");
+  EXPECT_EQ(warnings, (std::vector<std::string>{
+                          "resumed with a different training.learning_rate: 1e-5 → 2e-5",
+                          "resumed with a different training.weight_decay: absent → 0.1"}));
   dir.write("a/chat_template.jinja", "{{ other }}");
-  EXPECT_EQ(compare_fingerprints(saved, make_fingerprint(some_input(dir.file("a"))), "c").size(), 1u);
+  EXPECT_EQ(compare_fingerprints(saved, make_fingerprint(some_input(dir.file("a"))), "c").size(),
+            1u);
 }
 
 TEST(Fingerprint, AModelWithoutATokenizerIsAnError) {
   const test::TempDir dir;
   dir.write("a/config.json", "{}");
-  EXPECT_EQ(test::catch_user_error([&] { make_fingerprint(some_input(dir.file("a"))); }).kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(test::catch_user_error([&] { make_fingerprint(some_input(dir.file("a"))); }).kind(),
+            ErrorKind::kEnvironment);
 }
 
 }  // namespace rematch

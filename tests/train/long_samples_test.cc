@@ -26,7 +26,8 @@ class LongSamplesTest : public testing::Test {
         coords_(CoordVocab::from(*tokenizer_, model_)),
         vocab_(AnswerVocab::from(*tokenizer_, coords_, model_)),
         patches_(PatchOptions::from_model_dir(model_)),
-        prompts_(tokenizer_, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_)), {.merge_size = patches_.merge_size}),
+        prompts_(tokenizer_, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_)),
+                 {.merge_size = patches_.merge_size}),
         dataset_(Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {})) {
     lengths_ = measure(1);
     for (const SampleLength& length : lengths_) totals_.push_back(length.total());
@@ -34,7 +35,9 @@ class LongSamplesTest : public testing::Test {
   }
 
   std::vector<SampleLength> measure(int num_threads) {
-    return measure_samples(dataset_, prompts_, vocab_, {.seed = 3, .patches = patches_, .num_threads = num_threads}, [](int64_t) {});
+    return measure_samples(dataset_, prompts_, vocab_,
+                           {.seed = 3, .patches = patches_, .num_threads = num_threads},
+                           [](int64_t) {});
   }
 
   int64_t settle(int cap, LongSamples strategy = LongSamples::kRaise) {
@@ -45,7 +48,8 @@ class LongSamplesTest : public testing::Test {
     settings.variant = variant_;
     settings.target.policy = policy_;
     settings.generation.max_new_tokens = 40;
-    return settle_long_samples(dataset_, settings, {.prompts = prompts_, .vocab = vocab_, .patches = patches_}, terminal_);
+    return settle_long_samples(
+        dataset_, settings, {.prompts = prompts_, .vocab = vocab_, .patches = patches_}, terminal_);
   }
 
   const std::string model_ = test::source_path("tests/golden/model/tiny_tied");
@@ -68,17 +72,21 @@ class LongSamplesTest : public testing::Test {
 
 TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches_}};
-  const TeacherSource source(dataset_, prompts_, vocab_, pixels, {.seed = 3, .patches = patches_}, {});
+  const TeacherSource source(dataset_, prompts_, vocab_, pixels, {.seed = 3, .patches = patches_},
+                             {});
   for (int64_t i = 0; i < dataset_.size(); ++i) {
     EXPECT_EQ(lengths_[static_cast<size_t>(i)].total(), source.encoded_len(i, 0)) << i;
-    EXPECT_EQ(lengths_[static_cast<size_t>(i)].prompt_len, source.segment_at(i, 0)->prompt_len) << i;
+    EXPECT_EQ(lengths_[static_cast<size_t>(i)].prompt_len, source.segment_at(i, 0)->prompt_len)
+        << i;
   }
   const std::vector<SampleLength> again = measure(5);
   ASSERT_EQ(again.size(), lengths_.size());
-  for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].total(), lengths_[i].total()) << "with five threads";
+  for (size_t i = 0; i < again.size(); ++i)
+    EXPECT_EQ(again[i].total(), lengths_[i].total()) << "with five threads";
 }
 
-// Without a token for the end of an outline that is followed by an object, an answer that ends with the outline is the shorter one.
+// Without a token for the end of an outline that is followed by an object, an answer that ends with
+// the outline is the shorter one.
 TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   Json file = read_json_file(model_ + "/tokenizer.json");
   Json kept = Json::array();
@@ -106,21 +114,28 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_GT(longest, shortest) << "the order matters";
   for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
-    const MeasureOptions options{.ordering = ObjectOrdering::kRandom, .seed = seed, .any_order = true, .patches = patches_};
-    EXPECT_EQ(measure_samples(dataset_, prompts_, vocab, options, [](int64_t) {})[0].total(), longest) << seed;
+    const MeasureOptions options{
+        .ordering = ObjectOrdering::kRandom, .seed = seed, .any_order = true, .patches = patches_};
+    EXPECT_EQ(measure_samples(dataset_, prompts_, vocab, options, [](int64_t) {})[0].total(),
+              longest)
+        << seed;
   }
 }
 
 TEST_F(LongSamplesTest, AreListedTogetherWithALengthThatHoldsThemAll) {
   const int cap = totals_[totals_.size() - 3] - 1;
-  const auto num_long = std::count_if(totals_.begin(), totals_.end(), [&](int total) { return total > cap; });
+  const auto num_long =
+      std::count_if(totals_.begin(), totals_.end(), [&](int total) { return total > cap; });
   const UserError error = test::catch_user_error([&] { settle(cap); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   const Problem& problem = error.problems()[0];
-  EXPECT_NE(problem.error.find(std::to_string(num_long) + " of " + std::to_string(totals_.size())), std::string::npos) << problem.error;
+  EXPECT_NE(problem.error.find(std::to_string(num_long) + " of " + std::to_string(totals_.size())),
+            std::string::npos)
+      << problem.error;
   for (size_t i = 0; i < lengths_.size(); ++i) {
-    const bool is_listed = problem.what.find("line " + std::to_string(dataset_.samples()[i].sample_id + 1) + " (" +
-                                             std::to_string(lengths_[i].total())) != std::string::npos;
+    const bool is_listed =
+        problem.what.find("line " + std::to_string(dataset_.samples()[i].sample_id + 1) + " (" +
+                          std::to_string(lengths_[i].total())) != std::string::npos;
     EXPECT_EQ(is_listed, lengths_[i].total() > cap) << i;
   }
   EXPECT_NE(problem.fix.find(std::to_string(totals_.back())), std::string::npos) << problem.fix;
@@ -133,13 +148,16 @@ TEST_F(LongSamplesTest, AreDroppedAndCountedOnRequest) {
   const int64_t num_dropped = settle(cap, LongSamples::kDelete);
   EXPECT_GE(num_dropped, 3);
   EXPECT_EQ(dataset_.size(), num_samples - num_dropped);
-  EXPECT_NE(err_.str().find("dropped " + std::to_string(num_dropped)), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("dropped " + std::to_string(num_dropped)), std::string::npos)
+      << err_.str();
   for (const SampleLength& length : measure(1)) EXPECT_LE(length.total(), cap);
   EXPECT_EQ(settle(cap), 0) << "what is left fits";
 }
 
 TEST_F(LongSamplesTest, CannotAllBeDropped) {
-  EXPECT_NE(test::catch_user_error([&] { settle(5, LongSamples::kDelete); }).problems()[0].fix.find("global_max_length"),
+  EXPECT_NE(test::catch_user_error([&] { settle(5, LongSamples::kDelete); })
+                .problems()[0]
+                .fix.find("global_max_length"),
             std::string::npos);
 }
 
@@ -153,7 +171,9 @@ TEST_F(LongSamplesTest, MayGrowWithARolloutInStage2) {
   EXPECT_EQ(err_.str().find("warning"), std::string::npos) << "stage 1 has no rollouts";
   variant_ = TrainerVariant::kRolloutMatching;
   settle(totals_.back());
-  EXPECT_NE(err_.str().find("up to " + std::to_string(totals_.back() + 40) + " tokens; such a segment is an error"), std::string::npos)
+  EXPECT_NE(err_.str().find("up to " + std::to_string(totals_.back() + 40) +
+                            " tokens; such a segment is an error"),
+            std::string::npos)
       << err_.str();
   err_.str("");
   on_bad_sample_ = OnBadSample::kSkip;

@@ -25,7 +25,8 @@ TEST(LongSegments, AreCountedOnceOverAllRanks) {
     MetricsBag metrics;
     LongSegments(is_long, group).leave_out(segments, metrics);
     EXPECT_EQ(segments[0].size(), group.rank() == 2 ? 0u : 1u);
-    EXPECT_EQ(metrics.values("data/skipped_samples"), group.rank() == 0 ? std::vector<double>{3} : std::vector<double>{});
+    EXPECT_EQ(metrics.values("data/skipped_samples"),
+              group.rank() == 0 ? std::vector<double>{3} : std::vector<double>{});
   });
 }
 

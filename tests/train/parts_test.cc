@@ -19,14 +19,16 @@ std::shared_ptr<const Segment> named(int64_t id) {
   return made;
 }
 
-/// Rank `rank` of `size` in a window of `num_rows` rows, each of one segment that is named after its place in the window.
+/// Rank `rank` of `size` in a window of `num_rows` rows, each of one segment that is named after
+/// its place in the window.
 RunState part_of(int rank, int size, int64_t num_rows) {
   RunState run;
   run.num_steps = 3;
   run.cursor = {.epoch = 0, .next_window_in_epoch = 1, .window_idx = 1};
   run.open.emplace();
   run.packing.num_rows = rank + 1;
-  for (int64_t row = rank; row < num_rows; row += size) run.open->window.rows.push_back({{named(row)}});
+  for (int64_t row = rank; row < num_rows; row += size)
+    run.open->window.rows.push_back({{named(row)}});
   return run;
 }
 
@@ -62,7 +64,8 @@ TEST(Parts, CarryBuffersStayWithTheirNumberOfRanks) {
   std::vector<RunState> parts = parts_of(2, 4);
   parts[1].waiting = {named(8), named(9)};
   EXPECT_EQ(part_for(parts, {1, 2}, "checkpoint-3").waiting.size(), 2u);
-  const Problem problem = test::catch_user_error([&] { part_for(parts, {0, 4}, "checkpoint-3"); }).problems()[0];
+  const Problem problem =
+      test::catch_user_error([&] { part_for(parts, {0, 4}, "checkpoint-3"); }).problems()[0];
   EXPECT_EQ(problem.where, "checkpoint-3");
   EXPECT_EQ(problem.what, "written by 2 ranks, 2 segments wait in their carry buffers; now 4");
   EXPECT_NE(problem.fix.find("resume with 2 ranks"), std::string::npos);
@@ -71,7 +74,8 @@ TEST(Parts, CarryBuffersStayWithTheirNumberOfRanks) {
 TEST(Parts, OfDifferentStepsDoNotMatch) {
   std::vector<RunState> parts = parts_of(2, 4);
   parts[1].num_steps = 2;
-  EXPECT_EQ(test::catch_user_error([&] { part_for(parts, {0, 2}, "checkpoint-3"); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(test::catch_user_error([&] { part_for(parts, {0, 2}, "checkpoint-3"); }).kind(),
+            ErrorKind::kData);
 }
 
 TEST(Parts, EveryFileOfEveryRankIsCovered) {
@@ -79,7 +83,11 @@ TEST(Parts, EveryFileOfEveryRankIsCovered) {
   const std::string path = dir.file("checkpoint-3");
   std::filesystem::create_directories(path);
   for (int rank = 0; rank < 2; ++rank) {
-    write_state_part(path, {.document = "{}", .optimizer = {{"w" + std::to_string(rank), at::ones({3})}}, .segments = {}}, {rank, 2});
+    write_state_part(path,
+                     {.document = "{}",
+                      .optimizer = {{"w" + std::to_string(rank), at::ones({3})}},
+                      .segments = {}},
+                     {rank, 2});
   }
   write_state_manifest(path, 2);
   const std::vector<StateFiles> parts = read_state_parts(path);

@@ -15,7 +15,8 @@ TEST(RankMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
     test::run_ranks(size, [&](Group& group) {
       MetricsBag bag;
       std::vector<size_t> sizes;
-      for (size_t i = static_cast<size_t>(group.rank()); i < micro_batches.size(); i += static_cast<size_t>(size)) {
+      for (size_t i = static_cast<size_t>(group.rank()); i < micro_batches.size();
+           i += static_cast<size_t>(size)) {
         sizes.push_back(micro_batches[i].size());
         bag.add("packing/post_rollout_fill", static_cast<double>(i));
         for (const double sample : micro_batches[i]) bag.add("rollout/gt_objects", sample);
@@ -25,11 +26,14 @@ TEST(RankMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
       bag.add("time/step_s", group.rank());
       const MetricsBag all = gather_metrics(group, bag, sizes);
       if (group.rank() != 0) return;
-      EXPECT_EQ(all.values("rollout/gt_objects"), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8})) << size;
-      EXPECT_EQ(all.values("packing/post_rollout_fill"), (std::vector<double>{0, 1, 2, 3, 4})) << size;
+      EXPECT_EQ(all.values("rollout/gt_objects"), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8}))
+          << size;
+      EXPECT_EQ(all.values("packing/post_rollout_fill"), (std::vector<double>{0, 1, 2, 3, 4}))
+          << size;
       EXPECT_EQ(all.values("loss"), (std::vector<double>{0.1 + 0.2}));
       EXPECT_EQ(all.values("rollout/is_rollout").back(), 1);
-      EXPECT_EQ(all.values("time/step_s"), (std::vector<double>{static_cast<double>(size - 1)})) << "the slowest rank's";
+      EXPECT_EQ(all.values("time/step_s"), (std::vector<double>{static_cast<double>(size - 1)}))
+          << "the slowest rank's";
     });
   }
 }

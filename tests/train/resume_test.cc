@@ -21,17 +21,21 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Checkpoints of a run that can be resumed, or not with `only_model`.
-void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps, bool only_model = false) {
+void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps,
+                bool only_model = false) {
   for (const int64_t step : steps) {
     RunState run;
     run.num_steps = step;
     const Checkpoints::Writer write_model = [](const std::string& directory) {
       write_file_atomic(directory + "/model.safetensors", "weights");
     };
-    const Checkpoints::Writer write_state = [&](const std::string& directory) { write_state_files(directory, state_files_of(run, {})); };
+    const Checkpoints::Writer write_state = [&](const std::string& directory) {
+      write_state_files(directory, state_files_of(run, {}));
+    };
     TrainerState state;
     state.global_step = step;
-    Checkpoints({.run_dir = run_dir, .save_only_model = only_model}, write_model).save(state, write_state);
+    Checkpoints({.run_dir = run_dir, .save_only_model = only_model}, write_model)
+        .save(state, write_state);
   }
 }
 
@@ -69,8 +73,9 @@ TEST(LatestComplete, NothingThereIsANewStart) {
 }
 
 TEST(LatestComplete, PassesOverWhatIsDamagedAndSaysWhy) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors", "training_state/segments.safetensors",
-                           "training_state/manifest.json", "model.safetensors"}) {
+  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
+                           "training_state/segments.safetensors", "training_state/manifest.json",
+                           "model.safetensors"}) {
     const test::TempDir dir;
     save_steps(dir.path(), {9, 10});
     truncate(dir.file(std::string("checkpoint-10/") + file));
@@ -114,7 +119,8 @@ TEST(ResolveResume, TakesAPathAsItIs) {
   const test::TempDir dir;
   save_steps(dir.path(), {3, 4});
   EXPECT_EQ(resolve_resume("latest", dir.path()).checkpoint, dir.file("checkpoint-4"));
-  EXPECT_EQ(resolve_resume(dir.file("checkpoint-4/"), dir.path()).checkpoint, dir.file("checkpoint-4"));
+  EXPECT_EQ(resolve_resume(dir.file("checkpoint-4/"), dir.path()).checkpoint,
+            dir.file("checkpoint-4"));
   EXPECT_TRUE(resolve_resume(dir.file("checkpoint-4"), dir.path()).warnings.empty());
   EXPECT_TRUE(resolve_resume(dir.file("checkpoint-3"), dir.file("other")).warnings.empty());
   const ResumeChoice older = resolve_resume(dir.file("checkpoint-3"), dir.path());
@@ -126,12 +132,15 @@ TEST(ResolveResume, TakesAPathAsItIs) {
 TEST(ResolveResume, AMissingPathNamesWhatIsThere) {
   const test::TempDir dir;
   save_steps(dir.file("run"), {300, 400});
-  const UserError error = test::catch_user_error([&] { resolve_resume(dir.file("run/checkpoint-30"), dir.file("run")); });
+  const UserError error = test::catch_user_error(
+      [&] { resolve_resume(dir.file("run/checkpoint-30"), dir.file("run")); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_EQ(error.problems()[0].where, "training.resume_from_checkpoint");
-  EXPECT_NE(error.problems()[0].what.find(dir.file("run/checkpoint-300")), std::string::npos) << error.what();
+  EXPECT_NE(error.problems()[0].what.find(dir.file("run/checkpoint-300")), std::string::npos)
+      << error.what();
   // A slip in the run's name, seen from a run directory without checkpoints.
-  const UserError slip = test::catch_user_error([&] { resolve_resume(dir.file("runs"), dir.file("new")); });
+  const UserError slip =
+      test::catch_user_error([&] { resolve_resume(dir.file("runs"), dir.file("new")); });
   EXPECT_NE(slip.problems()[0].what.find(dir.file("run")), std::string::npos) << slip.what();
 }
 
@@ -139,8 +148,11 @@ TEST(ResolveResume, AFileOrARunDirectoryIsNoCheckpoint) {
   const test::TempDir dir;
   save_steps(dir.file("run"), {3, 4});
   dir.write("file", "");
-  EXPECT_EQ(test::catch_user_error([&] { resolve_resume(dir.file("file"), dir.file("run")); }).kind(), ErrorKind::kConfig);
-  const UserError error = test::catch_user_error([&] { resolve_resume(dir.file("run"), dir.file("other")); });
+  EXPECT_EQ(
+      test::catch_user_error([&] { resolve_resume(dir.file("file"), dir.file("run")); }).kind(),
+      ErrorKind::kConfig);
+  const UserError error =
+      test::catch_user_error([&] { resolve_resume(dir.file("run"), dir.file("other")); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems()[0].fix.find(dir.file("run/checkpoint-4")), std::string::npos);
 }
@@ -153,7 +165,9 @@ TEST(ResolveResume, ADamagedOrForeignDirectoryIsRefused) {
   fs::remove_all(dir.file("checkpoint-5/training_state"));
   dir.write("model/config.json", "{}");
   for (const char* name : {"checkpoint-3", "checkpoint-4", "checkpoint-5", "model"}) {
-    EXPECT_EQ(test::catch_user_error([&] { resolve_resume(dir.file(name), dir.path()); }).kind(), ErrorKind::kData) << name;
+    EXPECT_EQ(test::catch_user_error([&] { resolve_resume(dir.file(name), dir.path()); }).kind(),
+              ErrorKind::kData)
+        << name;
   }
 }
 
@@ -162,10 +176,12 @@ TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
   const std::string dead = std::to_string(pid_of_a_dead_process());
   const std::string parent = std::to_string(::getppid()), own = std::to_string(::getpid());
   dir.write(".tmp-checkpoint-4-" + dead + "/model.safetensors", "half");
-  dir.write(".tmp-checkpoint-4-" + own + "/model.safetensors", "of an earlier process with our number");
-  const std::vector<std::string> others = {".tmp-checkpoint-4-" + parent, ".tmp-checkpoint-4",    ".tmp-checkpoint-4-x",
-                                           ".tmp-checkpoint-x-" + dead,   ".tmp-other-4-" + dead, "checkpoint-4",
-                                           ".tmp-checkpoint-4-0"};
+  dir.write(".tmp-checkpoint-4-" + own + "/model.safetensors",
+            "of an earlier process with our number");
+  const std::vector<std::string> others = {
+      ".tmp-checkpoint-4-" + parent, ".tmp-checkpoint-4",    ".tmp-checkpoint-4-x",
+      ".tmp-checkpoint-x-" + dead,   ".tmp-other-4-" + dead, "checkpoint-4",
+      ".tmp-checkpoint-4-0"};
   for (const std::string& kept : others) {
     dir.write(kept + "/model.safetensors", "kept");
   }
@@ -178,13 +194,15 @@ TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
 
 TEST(RemoveLeftovers, TakesHalfWrittenFilesOfTheRun) {
   const test::TempDir dir;
-  const std::string dead = std::to_string(pid_of_a_dead_process()), parent = std::to_string(::getppid());
-  for (const std::string& name :
-       {"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead, "args.json.tmp-" + parent, "notes.txt.tmp-" + dead}) {
+  const std::string dead = std::to_string(pid_of_a_dead_process()),
+                    parent = std::to_string(::getppid());
+  for (const std::string& name : {"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead,
+                                  "args.json.tmp-" + parent, "notes.txt.tmp-" + dead}) {
     dir.write(name, "half");
   }
   dir.write("args.json", "{}");
-  EXPECT_EQ(remove_leftovers(dir.path()), (std::vector<std::string>{"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead}));
+  EXPECT_EQ(remove_leftovers(dir.path()),
+            (std::vector<std::string>{"args.json.tmp-" + dead, "logging.jsonl.tmp-" + dead}));
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 3);
 }
 
@@ -197,13 +215,15 @@ TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
   EXPECT_EQ(remove_leftovers(dir.path()).size(), 2u);
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-4"));
   // With the replacement in place, the old one is only in the way.
-  fs::copy(dir.file("checkpoint-4"), dir.file(".tmp-checkpoint-4-" + dead + ".old"), fs::copy_options::recursive);
+  fs::copy(dir.file("checkpoint-4"), dir.file(".tmp-checkpoint-4-" + dead + ".old"),
+           fs::copy_options::recursive);
   EXPECT_EQ(remove_leftovers(dir.path()).size(), 1u);
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
 }
 
 TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
-  for (const char* file : {"trainer_state.json", "tokenizer.json", "preprocessor_config.json", "additional_chat_templates/other.jinja"}) {
+  for (const char* file : {"trainer_state.json", "tokenizer.json", "preprocessor_config.json",
+                           "additional_chat_templates/other.jinja"}) {
     const test::TempDir dir;
     RunState run;
     const Checkpoints::Writer write_model = [](const std::string& directory) {
@@ -212,7 +232,9 @@ TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
       make_directories(directory + "/additional_chat_templates");
       write_file_atomic(directory + "/additional_chat_templates/other.jinja", "a template");
     };
-    const Checkpoints::Writer write_state = [&](const std::string& directory) { write_state_files(directory, state_files_of(run, {})); };
+    const Checkpoints::Writer write_state = [&](const std::string& directory) {
+      write_state_files(directory, state_files_of(run, {}));
+    };
     for (const int64_t step : {1, 2}) {
       TrainerState state;
       state.global_step = step;

@@ -22,14 +22,17 @@ MetricValues values_of(const LogEntry& entry) { return {entry.values.begin(), en
 }  // namespace
 
 TEST(RunHealth, ComparesWithTheFirstEvaluationAndNotWithTheLastOne) {
-  const std::vector<LogEntry> history{{.step = 1, .values = {{"loss", 3.0}}}, evaluated(10, 0.9), evaluated(20, 0.4)};
-  const std::optional<Health> health = health_since_start(history, values_of(evaluated(30, 0.6)), 1000);
+  const std::vector<LogEntry> history{
+      {.step = 1, .values = {{"loss", 3.0}}}, evaluated(10, 0.9), evaluated(20, 0.4)};
+  const std::optional<Health> health =
+      health_since_start(history, values_of(evaluated(30, 0.6)), 1000);
   ASSERT_TRUE(health);
   EXPECT_EQ(health->since_step, 10);
   ASSERT_EQ(health->harms.size(), 1u);
   EXPECT_EQ(health->harms[0].before, 0.9);
   EXPECT_EQ(health->harms[0].now, 0.6);
-  EXPECT_FALSE(health_since_start({history[0]}, values_of(evaluated(30, 0.6)), 1000)) << "the first evaluation is the reference";
+  EXPECT_FALSE(health_since_start({history[0]}, values_of(evaluated(30, 0.6)), 1000))
+      << "the first evaluation is the reference";
 }
 
 TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
@@ -37,20 +40,28 @@ TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
   state.log_history = {evaluated(0, 0.91234567890123456), evaluated(20, 0.4)};
   const TrainerState resumed = TrainerState::from_json(state.to_json(), "trainer_state.json");
   const auto now = values_of(evaluated(30, 0.6));
-  EXPECT_EQ(health_since_start(resumed.log_history, now, 1000)->harms[0].before, 0.91234567890123456);
-  EXPECT_EQ(health_since_start(resumed.log_history, now, 1000)->lines(), health_since_start(state.log_history, now, 1000)->lines());
+  EXPECT_EQ(health_since_start(resumed.log_history, now, 1000)->harms[0].before,
+            0.91234567890123456);
+  EXPECT_EQ(health_since_start(resumed.log_history, now, 1000)->lines(),
+            health_since_start(state.log_history, now, 1000)->lines());
 }
 
 TEST(RunHealth, AtTheEndIsThatOfTheLastEvaluation) {
   EXPECT_FALSE(health_at_end({evaluated(10, 0.9)}, 1000));
-  const std::vector<LogEntry> history{evaluated(0, 0.9), evaluated(10, 0.4), evaluated(20, 0.95), {.step = 20, .values = {{"loss", 3.0}}}};
+  const std::vector<LogEntry> history{evaluated(0, 0.9),
+                                      evaluated(10, 0.4),
+                                      evaluated(20, 0.95),
+                                      {.step = 20, .values = {{"loss", 3.0}}}};
   EXPECT_FALSE(health_at_end(history, 1000)->is_worse());
 }
 
 TEST(RunHealth, IsLoggedAsTheNumberOfHarmsAndEveryChange) {
-  const MetricValues logged = health_metrics(*health_since_start({evaluated(0, 0.75)}, values_of(evaluated(30, 0.5)), 1000));
-  const MetricValues expected{{"health/worse", 1},     {"health/precision", -0.25}, {"health/label_accuracy", 0}, {"health/duplicates", 0},
-                              {"health/truncated", 0}, {"health/malformed", 0},     {"health/pred_per_gt", 0}};
+  const MetricValues logged = health_metrics(
+      *health_since_start({evaluated(0, 0.75)}, values_of(evaluated(30, 0.5)), 1000));
+  const MetricValues expected{{"health/worse", 1},          {"health/precision", -0.25},
+                              {"health/label_accuracy", 0}, {"health/duplicates", 0},
+                              {"health/truncated", 0},      {"health/malformed", 0},
+                              {"health/pred_per_gt", 0}};
   EXPECT_EQ(logged, expected);
 }
 

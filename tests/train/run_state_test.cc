@@ -22,7 +22,9 @@ using test::kVocabSize;
 using test::same_segments;
 using test::some_segment;
 
-RunState reread(const RunState& run) { return run_state_of(state_files_of(run, {}), "state.json", kVocabSize); }
+RunState reread(const RunState& run) {
+  return run_state_of(state_files_of(run, {}), "state.json", kVocabSize);
+}
 
 void expect_same(const RunState& a, const RunState& b) {
   EXPECT_EQ(a.num_steps, b.num_steps);
@@ -45,17 +47,20 @@ void expect_same(const RunState& a, const RunState& b) {
   EXPECT_EQ(a.open->completed_steps, b.open->completed_steps);
   ASSERT_EQ(a.open->window.rows.size(), b.open->window.rows.size());
   for (size_t i = 0; i < a.open->window.rows.size(); ++i) {
-    EXPECT_TRUE(same_segments(a.open->window.rows[i].segments, b.open->window.rows[i].segments)) << i;
+    EXPECT_TRUE(same_segments(a.open->window.rows[i].segments, b.open->window.rows[i].segments))
+        << i;
   }
 }
 
 /// The problem that reading a changed state gives.
-Problem problem_with(const std::function<void(Json&, StateFiles&)>& change, int64_t vocab_size = kVocabSize) {
+Problem problem_with(const std::function<void(Json&, StateFiles&)>& change,
+                     int64_t vocab_size = kVocabSize) {
   StateFiles state = state_files_of(busy_run(), {});
   Json root = parse_json(state.document, "state.json");
   change(root, state);
   state.document = python_json(root, 2);
-  const UserError error = test::catch_user_error([&] { run_state_of(state, "state.json", vocab_size); });
+  const UserError error =
+      test::catch_user_error([&] { run_state_of(state, "state.json", vocab_size); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   return error.problems()[0];
 }
@@ -81,7 +86,8 @@ TEST(RunState, WritingWhatWasReadGivesTheSameBytes) {
   const StateFiles first = state_files_of(busy_run(), {});
   const StateFiles second = state_files_of(run_state_of(first, "state.json", kVocabSize), {});
   EXPECT_EQ(first.document, second.document);
-  for (size_t i = 0; i < first.segments.size(); ++i) EXPECT_TRUE(at::equal(first.segments[i].second, second.segments[i].second));
+  for (size_t i = 0; i < first.segments.size(); ++i)
+    EXPECT_TRUE(at::equal(first.segments[i].second, second.segments[i].second));
 }
 
 TEST(RunState, ASegmentInTwoPlacesIsStoredOnceAndSharedAgain) {
@@ -104,7 +110,8 @@ TEST(RunState, AnyBytesSurviveInNames) {
 }
 
 RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere,
-              (const std::vector<uint16_t>& waiting, const std::vector<std::vector<uint16_t>>& rows)) {
+              (const std::vector<uint16_t>& waiting,
+               const std::vector<std::vector<uint16_t>>& rows)) {
   const auto segments_of = [](const std::vector<uint16_t>& numbers) {
     std::vector<std::shared_ptr<const Segment>> segments;
     for (const int number : numbers) segments.push_back(some_segment(number));
@@ -120,23 +127,27 @@ RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere,
   RC_ASSERT(same_segments(again.waiting, run.waiting));
   RC_ASSERT(again.open->window.rows.size() == run.open->window.rows.size());
   for (size_t i = 0; i < run.open->window.rows.size(); ++i) {
-    RC_ASSERT(same_segments(again.open->window.rows[i].segments, run.open->window.rows[i].segments));
+    RC_ASSERT(
+        same_segments(again.open->window.rows[i].segments, run.open->window.rows[i].segments));
   }
 }
 
 TEST(RunState, EveryMissingKeyIsNamed) {
   const Json root = parse_json(state_files_of(busy_run(), {}).document, "");
-  const std::function<void(const Json&, const Json::json_pointer&)> visit = [&](const Json& value, const Json::json_pointer& path) {
-    for (const auto& item : value.items()) {
-      const Json::json_pointer here = value.is_array() ? path / std::stoul(item.key()) : path / item.key();
-      if (value.is_object() && path.to_string().rfind("/fingerprint/", 0) != 0) {
-        const Problem problem = problem_with([&](Json& changed, StateFiles&) { changed[path].erase(item.key()); });
-        EXPECT_NE((problem.where + problem.what).find(item.key()), std::string::npos)
-            << here.to_string() << ": " << problem.where << ": " << problem.what;
-      }
-      if (item.value().is_structured()) visit(item.value(), here);
-    }
-  };
+  const std::function<void(const Json&, const Json::json_pointer&)> visit =
+      [&](const Json& value, const Json::json_pointer& path) {
+        for (const auto& item : value.items()) {
+          const Json::json_pointer here =
+              value.is_array() ? path / std::stoul(item.key()) : path / item.key();
+          if (value.is_object() && path.to_string().rfind("/fingerprint/", 0) != 0) {
+            const Problem problem =
+                problem_with([&](Json& changed, StateFiles&) { changed[path].erase(item.key()); });
+            EXPECT_NE((problem.where + problem.what).find(item.key()), std::string::npos)
+                << here.to_string() << ": " << problem.where << ": " << problem.what;
+          }
+          if (item.value().is_structured()) visit(item.value(), here);
+        }
+      };
   visit(root, Json::json_pointer());
 }
 
@@ -144,7 +155,8 @@ TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
   const Json root = parse_json(state_files_of(busy_run(), {}).document, "").flatten();
   for (const auto& item : root.items()) {
     const Json::json_pointer place(item.key());
-    for (const Json& wrong : {Json(nullptr), Json(Json::array({1})), Json(1.5), Json(-7), Json("x"), Json(18446744073709551615ull)}) {
+    for (const Json& wrong : {Json(nullptr), Json(Json::array({1})), Json(1.5), Json(-7), Json("x"),
+                              Json(18446744073709551615ull)}) {
       // These stand for themselves: any text, the window that may be absent.
       if (item.value().is_string() && wrong.is_string()) continue;
       SCOPED_TRACE(item.key() + " = " + wrong.dump());
@@ -154,44 +166,47 @@ TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
 }
 
 TEST(RunState, AnUnknownKeyIsRefused) {
-  for (const char* place :
-       {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x", "/segments/1/images/0/x", "/fingerprint/x"}) {
-    const Problem problem = problem_with([&](Json& root, StateFiles&) { root[Json::json_pointer(place)] = 1; });
+  for (const char* place : {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x",
+                            "/segments/1/images/0/x", "/fingerprint/x"}) {
+    const Problem problem =
+        problem_with([&](Json& root, StateFiles&) { root[Json::json_pointer(place)] = 1; });
     EXPECT_EQ(problem.error, "unknown field \"x\"") << place;
   }
 }
 
 TEST(RunState, NumbersThatContradictEachOtherAreRefused) {
-  const std::vector<std::pair<const char*, Json>> changes = {{"/version", 2},
-                                                             {"/num_steps", 10},
-                                                             {"/cursor/window_idx", 6},
-                                                             {"/cursor/epoch", 0},
-                                                             {"/open_window/step0", 12},
-                                                             {"/open_window/completed_steps", 1},
-                                                             {"/segments/0/num_tokens", 9},
-                                                             {"/segments/0/num_tokens", 0},
-                                                             {"/segments/6/num_tokens", 100},
-                                                             {"/segments/0/num_tokens", 1ll << 40},
-                                                             {"/segments/0/prompt_len", 100},
-                                                             {"/segments/1/prompt_len", 12},
-                                                             {"/segments/0/num_coord_slots", 0},
-                                                             {"/segments/0/num_coord_slots", 1ll << 60},
-                                                             {"/segments/1/images/0/grid_thw", {1, 2}},
-                                                             {"/segments/1/images/0/grid_thw", {1, 2, 0}},
-                                                             {"/segments/1/images/0/path", ""},
-                                                             {"/segments/1/images/0/path", {{"hex", "abc"}}},
-                                                             {"/segments/1/images/0/path", {{"hex", "zz"}}},
-                                                             {"/waiting/0", 7},
-                                                             {"/waiting/0", -1},
-                                                             {"/waiting/0", 4},
-                                                             {"/waiting", Json::array()},
-                                                             {"/open_window/rows/0", Json::array()},
-                                                             {"/open_window/rows/1/0", 0},
-                                                             {"/open_window", nullptr}};
+  const std::vector<std::pair<const char*, Json>> changes = {
+      {"/version", 2},
+      {"/num_steps", 10},
+      {"/cursor/window_idx", 6},
+      {"/cursor/epoch", 0},
+      {"/open_window/step0", 12},
+      {"/open_window/completed_steps", 1},
+      {"/segments/0/num_tokens", 9},
+      {"/segments/0/num_tokens", 0},
+      {"/segments/6/num_tokens", 100},
+      {"/segments/0/num_tokens", 1ll << 40},
+      {"/segments/0/prompt_len", 100},
+      {"/segments/1/prompt_len", 12},
+      {"/segments/0/num_coord_slots", 0},
+      {"/segments/0/num_coord_slots", 1ll << 60},
+      {"/segments/1/images/0/grid_thw", {1, 2}},
+      {"/segments/1/images/0/grid_thw", {1, 2, 0}},
+      {"/segments/1/images/0/path", ""},
+      {"/segments/1/images/0/path", {{"hex", "abc"}}},
+      {"/segments/1/images/0/path", {{"hex", "zz"}}},
+      {"/waiting/0", 7},
+      {"/waiting/0", -1},
+      {"/waiting/0", 4},
+      {"/waiting", Json::array()},
+      {"/open_window/rows/0", Json::array()},
+      {"/open_window/rows/1/0", 0},
+      {"/open_window", nullptr}};
   for (const auto& [place, value] : changes) {
     SCOPED_TRACE(std::string(place) + " = " + value.dump());
-    const Problem problem =
-        problem_with([&place = place, &value = value](Json& root, StateFiles&) { root[Json::json_pointer(place)] = value; });
+    const Problem problem = problem_with([&place = place, &value = value](Json& root, StateFiles&) {
+      root[Json::json_pointer(place)] = value;
+    });
     EXPECT_EQ(problem.error, "the training state of a checkpoint cannot be read");
     EXPECT_EQ(problem.where.rfind("state.json: ", 0), 0u) << problem.where;
   }
@@ -201,19 +216,31 @@ TEST(RunState, TensorsThatDoNotFitAreRefused) {
   const std::vector<std::function<void(Json&, StateFiles&)>> changes = {
       [](Json&, StateFiles& state) { state.segments.clear(); },
       [](Json&, StateFiles& state) { state.segments.emplace_back("more", at::zeros({1})); },
-      [](Json&, StateFiles& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").slice(0, 1); },
-      [](Json&, StateFiles& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").to(at::kLong); },
-      [](Json&, StateFiles& state) { tensor_of(state, "token_ids") = tensor_of(state, "token_ids").unsqueeze(0); },
+      [](Json&, StateFiles& state) {
+        tensor_of(state, "token_ids") = tensor_of(state, "token_ids").slice(0, 1);
+      },
+      [](Json&, StateFiles& state) {
+        tensor_of(state, "token_ids") = tensor_of(state, "token_ids").to(at::kLong);
+      },
+      [](Json&, StateFiles& state) {
+        tensor_of(state, "token_ids") = tensor_of(state, "token_ids").unsqueeze(0);
+      },
       [](Json&, StateFiles& state) { tensor_of(state, "token_ids")[3] = -1; },
       [](Json&, StateFiles& state) { tensor_of(state, "token_ids")[3] = kVocabSize; },
       [](Json&, StateFiles& state) { tensor_of(state, "is_label")[0] = true; },
-      [](Json&, StateFiles& state) { tensor_of(state, "is_label") = tensor_of(state, "is_label").to(at::kByte); },
-      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots") = at::zeros({7, 2}, at::kInt); },
+      [](Json&, StateFiles& state) {
+        tensor_of(state, "is_label") = tensor_of(state, "is_label").to(at::kByte);
+      },
+      [](Json&, StateFiles& state) {
+        tensor_of(state, "coord_slots") = at::zeros({7, 2}, at::kInt);
+      },
       [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][0] = 0; },
       [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][0] = 1 << 30; },
       [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][1] = kNumBins; },
       [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][2] = 2; },
-      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots") = at::zeros({8, 3}, at::kInt); },
+      [](Json&, StateFiles& state) {
+        tensor_of(state, "coord_slots") = at::zeros({8, 3}, at::kInt);
+      },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     SCOPED_TRACE(i);
@@ -223,7 +250,8 @@ TEST(RunState, TensorsThatDoNotFitAreRefused) {
   EXPECT_NE(problem.what.find("the vocabulary has 20"), std::string::npos) << problem.what;
 }
 
-RC_GTEST_PROP(RunState, AnyChangedDocumentIsReadOrRefusedAndNeverCrashes, (uint32_t at, uint8_t byte, uint8_t kind)) {
+RC_GTEST_PROP(RunState, AnyChangedDocumentIsReadOrRefusedAndNeverCrashes,
+              (uint32_t at, uint8_t byte, uint8_t kind)) {
   StateFiles state = state_files_of(busy_run(), {});
   std::string& text = state.document;
   const size_t offset = at % text.size();
@@ -243,7 +271,9 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   const std::string path = dir.file("checkpoint-11");
   std::filesystem::create_directories(path);
   write_state_files(path, state_files_of(busy_run(), {{"a.exp_avg", at::ones({2})}}));
-  EXPECT_EQ(test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).kind(), ErrorKind::kData);  // no trainer_state.json
+  // no trainer_state.json
+  EXPECT_EQ(test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).kind(),
+            ErrorKind::kData);
   TrainerState trainer;
   trainer.global_step = 11;
   trainer.best_metric = 0.1;
@@ -255,7 +285,8 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   ASSERT_EQ(loaded.optimizer.size(), 1u);
   trainer.global_step = 12;
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
-  const Problem problem = test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];
+  const Problem problem =
+      test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];
   EXPECT_EQ(problem.what, "12, but the training state is from step 11");
 }
 

@@ -23,7 +23,9 @@ namespace {
 
 constexpr int64_t kNumSamples = 50;
 
-int len_of(int64_t sample_idx, int64_t epoch) { return static_cast<int>(10 + sample_idx * 7 % 23 + epoch * (sample_idx % 2)); }
+int len_of(int64_t sample_idx, int64_t epoch) {
+  return static_cast<int>(10 + sample_idx * 7 % 23 + epoch * (sample_idx % 2));
+}
 
 struct Screen {
   std::ostringstream out, err;
@@ -37,10 +39,13 @@ struct Scenes {
         coords(CoordVocab::from(*tokenizer, model_dir)),
         vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
         patches(PatchOptions::from_model_dir(model_dir)),
-        prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)), {.merge_size = patches.merge_size}),
+        prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+                {.merge_size = patches.merge_size}),
         examiner_options{.ordering = ordering, .seed = 3, .patches = patches} {}
 
-  TeacherSource teacher(TeacherSource::Caps caps = {}) { return TeacherSource(dataset, prompts, vocab, pixels, examiner_options, caps); }
+  TeacherSource teacher(TeacherSource::Caps caps = {}) {
+    return TeacherSource(dataset, prompts, vocab, pixels, examiner_options, caps);
+  }
 
   std::shared_ptr<const Tokenizer> tokenizer;
   CoordVocab coords;
@@ -54,9 +59,11 @@ struct Scenes {
 
 std::string golden_model() { return test::source_path("tests/golden/model/tiny_tied"); }
 
-// The golden tokenizer, but for the one merge that ends a poly in front of another object: `"]]},` is two tokens, `"]},` one.
+// The golden tokenizer, but for the one merge that ends a poly in front of another object: `"]]},`
+// is two tokens, `"]},` one.
 std::string model_without_a_merge(const test::TempDir& dir) {
-  for (const char* name : {"config.json", "tokenizer_config.json", "chat_template.jinja", "preprocessor_config.json"}) {
+  for (const char* name : {"config.json", "tokenizer_config.json", "chat_template.jinja",
+                           "preprocessor_config.json"}) {
     dir.write(name, read_file(golden_model() + "/" + name));
   }
   Json json = parse_json(read_file(golden_model() + "/tokenizer.json"), "tokenizer.json");
@@ -72,24 +79,32 @@ std::string model_without_a_merge(const test::TempDir& dir) {
 
 StreamSamples samples_of(const TeacherSource& source, const Dataset& dataset) {
   return {.num_samples = dataset.size(),
-          .encoded_len = [&source](int64_t sample_idx, int64_t epoch) { return source.encoded_len(sample_idx, epoch); },
+          .encoded_len = [&source](int64_t sample_idx,
+                                   int64_t epoch) { return source.encoded_len(sample_idx, epoch); },
           .vary_by_epoch = source.lengths_vary_by_epoch()};
 }
 
-// Trains nothing, but does with every window of some epochs what the loop does before the M-step; returns the sample ids of each epoch.
-std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs, StreamOptions options) {
+// Trains nothing, but does with every window of some epochs what the loop does before the M-step;
+// returns the sample ids of each epoch.
+std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs,
+                                              StreamOptions options) {
   Screen screen;
-  TeacherSource teacher = scenes.teacher({.segment_tokens = options.packing_length, .row_tokens = options.packing_length});
+  TeacherSource teacher = scenes.teacher(
+      {.segment_tokens = options.packing_length, .row_tokens = options.packing_length});
   StreamPacking packing(samples_of(teacher, scenes.dataset), options, screen.terminal);
-  WindowStream windows({.num_samples = scenes.dataset.size(), .batches = {.gradient_accumulation_steps = 2}, .cut = packing.cut()});
-  Packer packer({.pack = {.scope = PackScope::kMicroBatch}, .packing_length = options.packing_length});
+  WindowStream windows({.num_samples = scenes.dataset.size(),
+                        .batches = {.gradient_accumulation_steps = 2},
+                        .cut = packing.cut()});
+  Packer packer(
+      {.pack = {.scope = PackScope::kMicroBatch}, .packing_length = options.packing_length});
   std::vector<std::vector<int64_t>> ids(static_cast<size_t>(num_epochs));
   for (WindowPlan plan = windows.next(); plan.epoch < num_epochs; plan = windows.next()) {
     MetricsBag metrics;
     WindowSegments segments = teacher.build(plan, metrics);
     for (const PackedRow& row : packer.rows_of(std::move(segments), metrics)) {
       EXPECT_LE(row.total_len(), options.packing_length);
-      for (const auto& segment : row.segments) ids[static_cast<size_t>(plan.epoch)].push_back(segment->sample_id);
+      for (const auto& segment : row.segments)
+        ids[static_cast<size_t>(plan.epoch)].push_back(segment->sample_id);
     }
   }
   return ids;
@@ -99,7 +114,8 @@ int longest_of(Scenes& scenes) {
   int longest = 0;
   const TeacherSource teacher = scenes.teacher();
   for (int64_t epoch = 0; epoch < 4; ++epoch) {
-    for (int64_t i = 0; i < scenes.dataset.size(); ++i) longest = std::max(longest, teacher.encoded_len(i, epoch));
+    for (int64_t i = 0; i < scenes.dataset.size(); ++i)
+      longest = std::max(longest, teacher.encoded_len(i, epoch));
   }
   return longest;
 }
@@ -113,7 +129,8 @@ TEST(StreamPacking, MeasuresEverySampleOnceWhenLengthsStay) {
     ++num_measured;
     return len_of(sample_idx, 0);
   };
-  StreamPacking packing({.num_samples = kNumSamples, .encoded_len = encoded_len}, {.packing_length = 100}, screen.terminal);
+  StreamPacking packing({.num_samples = kNumSamples, .encoded_len = encoded_len},
+                        {.packing_length = 100}, screen.terminal);
   EXPECT_EQ(num_measured, kNumSamples);
   WindowStream windows({.num_samples = kNumSamples, .cut = packing.cut()});
   for (int i = 0; i < 40; ++i) windows.next();
@@ -123,8 +140,10 @@ TEST(StreamPacking, MeasuresEverySampleOnceWhenLengthsStay) {
 
 TEST(StreamPacking, RowsHoldTheLengthsOfTheirOwnEpoch) {
   Screen screen;
-  StreamPacking packing({.num_samples = kNumSamples, .encoded_len = len_of, .vary_by_epoch = true},
-                        {.pack = {.drop_last = false, .selector = PackingSelector::kOptimal}, .packing_length = 64}, screen.terminal);
+  StreamPacking packing(
+      {.num_samples = kNumSamples, .encoded_len = len_of, .vary_by_epoch = true},
+      {.pack = {.drop_last = false, .selector = PackingSelector::kOptimal}, .packing_length = 64},
+      screen.terminal);
   WindowStream windows({.num_samples = kNumSamples, .cut = packing.cut()});
   windows.windows_in_epoch(3);
   int64_t full_rows = 0;
@@ -142,7 +161,8 @@ TEST(StreamPacking, RowsHoldTheLengthsOfTheirOwnEpoch) {
 TEST(StreamPacking, CountsWhatFinishedEpochsDropped) {
   Screen screen;
   // Nine samples of 4 in rows of 10: four rows of two, and one of a single sample that is dropped.
-  StreamPacking packing({.num_samples = 9, .encoded_len = [](int64_t, int64_t) { return 4; }}, {.packing_length = 10}, screen.terminal);
+  StreamPacking packing({.num_samples = 9, .encoded_len = [](int64_t, int64_t) { return 4; }},
+                        {.packing_length = 10}, screen.terminal);
   WindowStream windows({.num_samples = 9, .cut = packing.cut()});
   EXPECT_EQ(windows.windows_in_epoch(0), 4);
   EXPECT_EQ(windows.windows_in_epoch(1), 4);
@@ -157,8 +177,11 @@ TEST(StreamPacking, CountsWhatFinishedEpochsDropped) {
 TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
   const auto print_of = [](StreamOptions options, int more, bool vary_by_epoch) {
     Screen screen;
-    const auto encoded_len = [more](int64_t sample_idx, int64_t) { return len_of(sample_idx, 0) + (sample_idx == 7 ? more : 0); };
-    const StreamSamples samples{.num_samples = kNumSamples, .encoded_len = encoded_len, .vary_by_epoch = vary_by_epoch};
+    const auto encoded_len = [more](int64_t sample_idx, int64_t) {
+      return len_of(sample_idx, 0) + (sample_idx == 7 ? more : 0);
+    };
+    const StreamSamples samples{
+        .num_samples = kNumSamples, .encoded_len = encoded_len, .vary_by_epoch = vary_by_epoch};
     return StreamPacking(samples, options, screen.terminal).fingerprint();
   };
   const StreamOptions base{.packing_length = 100};
@@ -168,8 +191,9 @@ TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
   min_fill.pack.min_fill_ratio = 0.7;
   drop_last.pack.drop_last = false;
   EXPECT_EQ(print_of(base, 0, false), print_of(base, 0, false));
-  const std::set<std::string> prints{print_of(base, 0, false),     print_of(base, 1, false),   print_of(base, 0, true),
-                                     print_of(selector, 0, false), print_of(buffer, 0, false), print_of(min_fill, 0, false),
+  const std::set<std::string> prints{print_of(base, 0, false),     print_of(base, 1, false),
+                                     print_of(base, 0, true),      print_of(selector, 0, false),
+                                     print_of(buffer, 0, false),   print_of(min_fill, 0, false),
                                      print_of(drop_last, 0, false)};
   EXPECT_EQ(prints.size(), 7u);
 }
@@ -177,16 +201,20 @@ TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
 TEST(StreamPacking, AnInterruptEndsTheMeasuring) {
   Screen screen;
   set_interrupt_requested(true);
-  EXPECT_THROW(StreamPacking({.num_samples = 3, .encoded_len = len_of}, {.packing_length = 100}, screen.terminal), Interrupted);
+  EXPECT_THROW(StreamPacking({.num_samples = 3, .encoded_len = len_of}, {.packing_length = 100},
+                             screen.terminal),
+               Interrupted);
   set_interrupt_requested(false);
 }
 
 TEST(StreamPacking, TrainsEachSceneOnceInEveryEpoch) {
   Scenes scenes(golden_model(), ObjectOrdering::kRandom);
   const int longest = longest_of(scenes);
-  for (const PackingSelector selector : {PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo}) {
+  for (const PackingSelector selector :
+       {PackingSelector::kBinpacking, PackingSelector::kOptimal, PackingSelector::kFifo}) {
     for (const int packing_length : {longest, longest + 100, 3 * longest}) {
-      const StreamOptions options{.pack = {.buffer = 4, .drop_last = false, .selector = selector}, .packing_length = packing_length};
+      const StreamOptions options{.pack = {.buffer = 4, .drop_last = false, .selector = selector},
+                                  .packing_length = packing_length};
       const auto ids = trained_ids(scenes, 3, options);
       for (std::vector<int64_t> of_epoch : ids) {
         std::sort(of_epoch.begin(), of_epoch.end());
@@ -204,10 +232,12 @@ TEST(TeacherSource, EncodedLenIsThatOfTheSegmentItBuilds) {
     EXPECT_EQ(teacher.lengths_vary_by_epoch(), ordering == ObjectOrdering::kRandom);
     for (int64_t epoch = 0; epoch < 5; ++epoch) {
       MetricsBag metrics;
-      const WindowSegments segments = teacher.build({.epoch = epoch, .micro_batches = {{0, 1, 2, 3}, {4, 5, 6, 7}}}, metrics);
+      const WindowSegments segments =
+          teacher.build({.epoch = epoch, .micro_batches = {{0, 1, 2, 3}, {4, 5, 6, 7}}}, metrics);
       for (int64_t i = 0; i < 8; ++i) {
         const int encoded_len = teacher.encoded_len(i, epoch);
-        EXPECT_EQ(encoded_len, segments[static_cast<size_t>(i / 4)][static_cast<size_t>(i % 4)]->encoded_len());
+        EXPECT_EQ(encoded_len,
+                  segments[static_cast<size_t>(i / 4)][static_cast<size_t>(i % 4)]->encoded_len());
         // This tokenizer merges the ends of both geometries alike.
         EXPECT_EQ(encoded_len, teacher.encoded_len(i, 0));
       }
@@ -226,7 +256,9 @@ TEST(TeacherSource, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMer
   // Rows of two that are full to the token hold in each epoch all the same.
   const int longest = longest_of(scenes);
   for (int packing_length = 2 * longest - 120; packing_length <= 2 * longest; ++packing_length) {
-    trained_ids(scenes, 6, {.pack = {.drop_last = false, .selector = PackingSelector::kOptimal}, .packing_length = packing_length});
+    trained_ids(scenes, 6,
+                {.pack = {.drop_last = false, .selector = PackingSelector::kOptimal},
+                 .packing_length = packing_length});
   }
 }
 
@@ -236,7 +268,8 @@ TEST(TeacherSource, RefusesARowOverTheCap) {
   MetricsBag metrics;
   TeacherSource fits = scenes.teacher({.segment_tokens = one + other, .row_tokens = one + other});
   EXPECT_EQ(fits.build({.micro_batches = {{0, 1}}}, metrics)[0].size(), 2u);
-  TeacherSource tight = scenes.teacher({.segment_tokens = one + other - 1, .row_tokens = one + other - 1});
+  TeacherSource tight =
+      scenes.teacher({.segment_tokens = one + other - 1, .row_tokens = one + other - 1});
   EXPECT_THROW(tight.build({.micro_batches = {{0, 1}}}, metrics), InternalError);
   TeacherSource loose = scenes.teacher({.segment_tokens = one + other - 1});
   EXPECT_EQ(loose.build({.micro_batches = {{0, 1}}}, metrics)[0].size(), 2u);
@@ -247,7 +280,8 @@ TEST(TeacherSource, ASampleLongerThanTheCapIsAnErrorWhenItIsMeasured) {
   const TeacherSource teacher = scenes.teacher({.segment_tokens = longest_of(scenes) - 1});
   Screen screen;
   const StreamSamples samples = samples_of(teacher, scenes.dataset);
-  const UserError error = test::catch_user_error([&] { StreamPacking(samples, {.packing_length = 1000}, screen.terminal); });
+  const UserError error = test::catch_user_error(
+      [&] { StreamPacking(samples, {.packing_length = 1000}, screen.terminal); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].where.find("train.jsonl"), std::string::npos);
   EXPECT_NE(error.problems()[0].fix.find("global_max_length"), std::string::npos);

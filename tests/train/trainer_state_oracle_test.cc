@@ -20,15 +20,20 @@ TEST(TrainerStateOracle, TransformersReadsItAndWeReadWhatItWrites) {
   ours.best_global_step = 100;
   ours.best_model_checkpoint = "runs/checkpoint-100";
   // Sorted, as transformers writes them.
-  ours.log_history.push_back({.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});
+  ours.log_history.push_back(
+      {.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});
   const test::TempDir dir;
   write_file_atomic(dir.file("ours.json"), ours.to_json());
-  const std::string code = "from transformers import TrainerState as T\nT.load_from_json('" + dir.file("ours.json") + "').save_to_json('" +
-                           dir.file("theirs.json") + "')";
-  const test::ProcessResult result = test::run_command("OMP_NUM_THREADS=1 '" + python + "' -", code);
-  if (result.err.find("No module named") != std::string::npos) GTEST_SKIP() << "transformers is not installed (scripts/setup --oracles)";
+  const std::string code = "from transformers import TrainerState as T\nT.load_from_json('" +
+                           dir.file("ours.json") + "').save_to_json('" + dir.file("theirs.json") +
+                           "')";
+  const test::ProcessResult result =
+      test::run_command("OMP_NUM_THREADS=1 '" + python + "' -", code);
+  if (result.err.find("No module named") != std::string::npos)
+    GTEST_SKIP() << "transformers is not installed (scripts/setup --oracles)";
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const TrainerState theirs = TrainerState::from_json(read_file(dir.file("theirs.json")), "theirs.json");
+  const TrainerState theirs =
+      TrainerState::from_json(read_file(dir.file("theirs.json")), "theirs.json");
   EXPECT_EQ(theirs.global_step, ours.global_step);
   EXPECT_EQ(theirs.epoch, ours.epoch);
   EXPECT_EQ(theirs.best_metric, ours.best_metric);

@@ -30,7 +30,8 @@ TrainerState full_state() {
   state.best_metric = 0.1 + 0.2;
   state.best_global_step = 100;
   state.best_model_checkpoint = "runs/\"ä\"/checkpoint-100";
-  state.log_history.push_back({.step = 5, .values = {{"loss", 1e-7}, {"rollout/f1", 2.0}, {"epoch", 0.1}}});
+  state.log_history.push_back(
+      {.step = 5, .values = {{"loss", 1e-7}, {"rollout/f1", 2.0}, {"epoch", 0.1}}});
   state.log_history.push_back({.step = 10,
                                .values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
                                           {"grad_norm", std::numeric_limits<double>::infinity()},
@@ -47,13 +48,15 @@ void expect_same_history(const TrainerState& a, const TrainerState& b) {
     ASSERT_EQ(a.log_history[i].values.size(), b.log_history[i].values.size());
     for (size_t k = 0; k < a.log_history[i].values.size(); ++k) {
       EXPECT_EQ(a.log_history[i].values[k].first, b.log_history[i].values[k].first);
-      EXPECT_EQ(bits_of(a.log_history[i].values[k].second), bits_of(b.log_history[i].values[k].second));
+      EXPECT_EQ(bits_of(a.log_history[i].values[k].second),
+                bits_of(b.log_history[i].values[k].second));
     }
   }
 }
 
 Problem problem_with(const std::string& text) {
-  const UserError error = test::catch_user_error([&] { TrainerState::from_json(text, "trainer_state.json"); });
+  const UserError error =
+      test::catch_user_error([&] { TrainerState::from_json(text, "trainer_state.json"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   return error.problems()[0];
 }
@@ -125,7 +128,8 @@ TEST(TrainerState, ComesBackAsItWasWritten) {
 }
 
 TEST(TrainerState, AFreshStateComesBackWithoutABest) {
-  const TrainerState state = TrainerState::from_json(TrainerState().to_json(), "trainer_state.json");
+  const TrainerState state =
+      TrainerState::from_json(TrainerState().to_json(), "trainer_state.json");
   EXPECT_FALSE(state.best_metric || state.best_global_step || state.best_model_checkpoint);
   EXPECT_TRUE(state.log_history.empty());
 }
@@ -145,19 +149,24 @@ TEST(TrainerState, IsPrintedInPiecesAsPythonPrintsItWhole) {
   }
 }
 
-RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit, (const std::vector<uint64_t>& patterns)) {
+RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit,
+              (const std::vector<uint64_t>& patterns)) {
   TrainerState state;
   state.log_history.push_back({.step = 1, .values = {}});
   for (size_t i = 0; i < patterns.size(); ++i) {
-    state.log_history[0].values.emplace_back("v" + std::to_string(i), std::bit_cast<double>(patterns[i]));
+    state.log_history[0].values.emplace_back("v" + std::to_string(i),
+                                             std::bit_cast<double>(patterns[i]));
   }
-  for (const double value : {0.0, -0.0, 5e-324, 1.7976931348623157e308, 1e16, 1e-5, 123456789012345680.0}) {
-    state.log_history[0].values.emplace_back("c" + std::to_string(state.log_history[0].values.size()), value);
+  for (const double value :
+       {0.0, -0.0, 5e-324, 1.7976931348623157e308, 1e16, 1e-5, 123456789012345680.0}) {
+    state.log_history[0].values.emplace_back(
+        "c" + std::to_string(state.log_history[0].values.size()), value);
   }
   const TrainerState again = TrainerState::from_json(state.to_json(), "trainer_state.json");
   const auto& values = again.log_history.at(0).values;
   RC_ASSERT(values.size() == state.log_history[0].values.size());
-  for (size_t i = 0; i < values.size(); ++i) RC_ASSERT(bits_of(values[i].second) == bits_of(state.log_history[0].values[i].second));
+  for (size_t i = 0; i < values.size(); ++i)
+    RC_ASSERT(bits_of(values[i].second) == bits_of(state.log_history[0].values[i].second));
 }
 
 TEST(TrainerState, ReadsWhatTransformersWritesAndMore) {
@@ -176,8 +185,9 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
   state.log_history.pop_back();  // its NaN is no JSON
   const Json good = parse_json(state.to_json(), "");
   for (const char* key :
-       {"global_step", "epoch", "max_steps", "num_train_epochs", "logging_steps", "eval_steps", "save_steps", "train_batch_size",
-        "num_input_tokens_seen", "log_history", "best_metric", "best_global_step", "best_model_checkpoint"}) {
+       {"global_step", "epoch", "max_steps", "num_train_epochs", "logging_steps", "eval_steps",
+        "save_steps", "train_batch_size", "num_input_tokens_seen", "log_history", "best_metric",
+        "best_global_step", "best_model_checkpoint"}) {
     Json json = good;
     json[key] = {{"x", 1}};
     EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
@@ -187,11 +197,14 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
     json.erase(key);
     EXPECT_EQ(problem_with(json.dump()).what, "it is missing") << key;
   }
-  for (const Json& history : {Json::parse(R"([1])"), Json::parse(R"([{"loss": 1.0}])"), Json::parse(R"([{"step": 1, "loss": "low"}])"),
-                              Json::parse(R"([{"step": 1.5}])"), Json::parse(R"([{"step": 1, "loss": null}])")}) {
+  for (const Json& history :
+       {Json::parse(R"([1])"), Json::parse(R"([{"loss": 1.0}])"),
+        Json::parse(R"([{"step": 1, "loss": "low"}])"), Json::parse(R"([{"step": 1.5}])"),
+        Json::parse(R"([{"step": 1, "loss": null}])")}) {
     Json json = good;
     json["log_history"] = history;
-    EXPECT_EQ(problem_with(json.dump()).where.rfind("trainer_state.json: log_history[0]", 0), 0u) << history.dump();
+    EXPECT_EQ(problem_with(json.dump()).where.rfind("trainer_state.json: log_history[0]", 0), 0u)
+        << history.dump();
   }
   for (const char* key : {"eval_steps", "global_step"}) {
     Json json = good;
@@ -200,7 +213,8 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
   }
   const std::string text = state.to_json();
   for (const std::string& broken :
-       {std::string(), std::string("[]"), text.substr(0, text.size() / 2), text + "x", std::string("NaN"), std::string("\"\\")}) {
+       {std::string(), std::string("[]"), text.substr(0, text.size() / 2), text + "x",
+        std::string("NaN"), std::string("\"\\")}) {
     EXPECT_EQ(problem_with(broken).error, "a trainer_state.json cannot be read") << broken;
   }
 }

@@ -18,7 +18,8 @@ namespace {
 void expect_refused(const std::string& path, const std::string& words) {
   const UserError error = catch_user_error([&] { load_image(path); });
   EXPECT_EQ(error.kind(), ErrorKind::kData) << path;
-  EXPECT_NE(error.problems()[0].error.find(words), std::string::npos) << path << ": " << error.what();
+  EXPECT_NE(error.problems()[0].error.find(words), std::string::npos)
+      << path << ": " << error.what();
   EXPECT_EQ(error.problems()[0].where, path);
   EXPECT_FALSE(error.problems()[0].fix.empty());
 }
@@ -33,7 +34,8 @@ void expect_pixels(const std::string& path, const Json& row) {
   EXPECT_EQ(std::memcmp(image.rgb.data(), expected.data(), expected.size()), 0) << path;
 }
 
-void expect_pixel_values(const std::string& directory, const std::string& name, const PatchOptions& options) {
+void expect_pixel_values(const std::string& directory, const std::string& name,
+                         const PatchOptions& options) {
   const Patches patches = patchify(load_image(directory + "/" + name + ".png"), options, name);
   const std::string expected = read_file(directory + "/" + name + ".f32");
   ASSERT_EQ(patches.pixel_values.size() * sizeof(float), expected.size()) << name;

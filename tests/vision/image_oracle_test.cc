@@ -17,10 +17,13 @@ std::string make_goldens(const std::string& arguments, const std::string& direct
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) return "no .venv; run scripts/setup";
   const std::string probe =
-      " -c 'import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in (\"PIL\", \"torch\", \"transformers\")))'";
-  if (test::run_command(python + probe).exit_code != 0) return "Pillow, torch or transformers is missing";
+      " -c 'import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in "
+      "(\"PIL\", \"torch\", \"transformers\")))'";
+  if (test::run_command(python + probe).exit_code != 0)
+    return "Pillow, torch or transformers is missing";
   const auto result =
-      test::run_command("OMP_NUM_THREADS=1 " + python + " " + test::source_path("dev/goldens/" + arguments) + " " + directory);
+      test::run_command("OMP_NUM_THREADS=1 " + python + " " +
+                        test::source_path("dev/goldens/" + arguments) + " " + directory);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return "";
 }
@@ -42,7 +45,8 @@ TEST(ImageOracle, FreshImagesOfRealSizesGiveThePixelValuesOfBothProcessors) {
   test::expect_processed_as_transformers(directory.path());
 }
 
-// With the torchvision of .venv-vllm where there is one, else with its stand-ins (dev/goldens/find_torchvision.py).
+// With the torchvision of .venv-vllm where there is one, else with its stand-ins
+// (dev/goldens/find_torchvision.py).
 TEST(ImageOracle, SixtyAwkwardPicturesGiveThePixelsGridsAndTokensOfAutoProcessor) {
   const test::TempDir directory;
   const std::string missing = make_goldens("vision_suite.py", directory.path());

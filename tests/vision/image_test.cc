@@ -14,9 +14,12 @@
 namespace rematch {
 namespace {
 
-std::string golden(const std::string& name) { return test::source_path("tests/golden/vision_images/" + name); }
+std::string golden(const std::string& name) {
+  return test::source_path("tests/golden/vision_images/" + name);
+}
 
-// Decodes foreign bytes: either a picture of the right size or a data error; anything else (a crash, another exception) fails the test.
+// Decodes foreign bytes: either a picture of the right size or a data error; anything else (a
+// crash, another exception) fails the test.
 void decode_anything(const std::string& bytes) {
   try {
     const Image image = decode_image(bytes, "bytes");
@@ -40,14 +43,17 @@ TEST(LoadImage, AMissingFileIsAnEnvironmentError) {
 
 TEST(LoadImage, GoesByContentNotByName) {
   const test::TempDir directory;
-  EXPECT_EQ(load_image(directory.write("really_a.png", read_file(golden("jpeg_444.jpg")))).width_px, 45);
+  EXPECT_EQ(load_image(directory.write("really_a.png", read_file(golden("jpeg_444.jpg")))).width_px,
+            45);
 }
 
 TEST(LoadImage, ACutOffFileOfAnyLengthIsCorrupt) {
-  for (const char* name : {"png_rgb.png", "jpeg_420.jpg", "jpeg_progressive.jpg", "webp_lossy.webp", "webp_lossless_alpha.webp"}) {
+  for (const char* name : {"png_rgb.png", "jpeg_420.jpg", "jpeg_progressive.jpg", "webp_lossy.webp",
+                           "webp_lossless_alpha.webp"}) {
     const std::string bytes = read_file(golden(name));
     for (size_t size = 0; size < bytes.size(); size += 1 + size / 16) {
-      EXPECT_THROW(decode_image(bytes.substr(0, size), "cut"), UserError) << name << " cut to " << size << " bytes";
+      EXPECT_THROW(decode_image(bytes.substr(0, size), "cut"), UserError)
+          << name << " cut to " << size << " bytes";
     }
   }
 }
@@ -65,8 +71,9 @@ TEST(LoadImage, ToleratesBytesBeforeAMarkerAsPillowDoes) {
 }
 
 RC_GTEST_PROP(LoadImage, FlippedBytesNeverCrash, ()) {
-  static const std::vector<std::string> kFiles = {"png_palette4_alpha.png", "png_rgb_interlaced.png", "jpeg_420.jpg",
-                                                  "jpeg_progressive.jpg",   "webp_lossy_alpha.webp",  "webp_lossless.webp"};
+  static const std::vector<std::string> kFiles = {
+      "png_palette4_alpha.png", "png_rgb_interlaced.png", "jpeg_420.jpg",
+      "jpeg_progressive.jpg",   "webp_lossy_alpha.webp",  "webp_lossless.webp"};
   std::string bytes = read_file(golden(*rc::gen::elementOf(kFiles)));
   const int num_flips = *rc::gen::inRange(1, 6);
   for (int i = 0; i < num_flips; ++i) {

@@ -8,7 +8,8 @@
 namespace rematch {
 namespace {
 
-PatchOptions read(const std::string& preprocessor, const std::string& processor = "", const ImageSettings& images = {}) {
+PatchOptions read(const std::string& preprocessor, const std::string& processor = "",
+                  const ImageSettings& images = {}) {
   const test::TempDir directory;
   if (!preprocessor.empty()) directory.write("preprocessor_config.json", preprocessor);
   if (!processor.empty()) directory.write("processor_config.json", processor);
@@ -24,7 +25,8 @@ void expect_setting_refused(const std::string& preprocessor, const std::string& 
 }  // namespace
 
 TEST(PatchOptions, ReadsAQwen3File) {
-  const PatchOptions options = read(R"({"size": {"longest_edge": 16777216, "shortest_edge": 65536}, "patch_size": 16,
+  const PatchOptions options =
+      read(R"({"size": {"longest_edge": 16777216, "shortest_edge": 65536}, "patch_size": 16,
     "temporal_patch_size": 2, "merge_size": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
     "processor_class": "Qwen3VLProcessor"})");
   EXPECT_EQ(options, PatchOptions{.do_resize = true});
@@ -41,21 +43,29 @@ TEST(PatchOptions, MissingFieldsTakeTheDefaultsOfTheClass) {
 }
 
 TEST(PatchOptions, ProcessorConfigWins) {
-  EXPECT_EQ(read(R"({"patch_size": 14})", R"({"image_processor": {"patch_size": 8}, "processor_class": "x"})").patch_size, 8);
+  EXPECT_EQ(read(R"({"patch_size": 14})",
+                 R"({"image_processor": {"patch_size": 8}, "processor_class": "x"})")
+                .patch_size,
+            8);
   EXPECT_EQ(read(R"({"patch_size": 12})", R"({"processor_class": "x"})").patch_size, 12);
 }
 
 TEST(PatchOptions, TopLevelLimitsOverrideSize) {
-  const PatchOptions options = read(R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "min_pixels": 3, "max_pixels": 4})");
+  const PatchOptions options = read(
+      R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "min_pixels": 3, "max_pixels": 4})");
   EXPECT_EQ(options.min_pixels, 3);
   EXPECT_EQ(options.max_pixels, 4);
   EXPECT_EQ(read(R"({"size": {"min_pixels": 5, "max_pixels": 6}})").min_pixels, 5);
 }
 
 TEST(PatchOptions, TheConfigurationOverridesTheDirectory) {
-  const char* const file = R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "min_pixels": 3, "max_pixels": 4})";
-  const PatchOptions options =
-      read(file, "", {.image_resize = ImageResize::kRefuse, .image_backend = ImageBackend::kPil, .min_pixels = 10, .max_pixels = 20});
+  const char* const file =
+      R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "min_pixels": 3, "max_pixels": 4})";
+  const PatchOptions options = read(file, "",
+                                    {.image_resize = ImageResize::kRefuse,
+                                     .image_backend = ImageBackend::kPil,
+                                     .min_pixels = 10,
+                                     .max_pixels = 20});
   EXPECT_EQ(options.min_pixels, 10);
   EXPECT_EQ(options.max_pixels, 20);
   EXPECT_EQ(options.on_resize, ImageResize::kRefuse);
@@ -64,7 +74,8 @@ TEST(PatchOptions, TheConfigurationOverridesTheDirectory) {
 }
 
 TEST(PatchOptions, LimitsThatExcludeEachOtherAreAConfigurationError) {
-  const UserError error = test::catch_user_error([] { read(R"({"min_pixels": 30, "max_pixels": 40})", "", {.max_pixels = 20}); });
+  const UserError error = test::catch_user_error(
+      [] { read(R"({"min_pixels": 30, "max_pixels": 40})", "", {.max_pixels = 20}); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems()[0].what.find("30 and 20"), std::string::npos);
 }

@@ -15,7 +15,8 @@ Image numbered(int width, int height) {
   Image image{.width_px = width, .height_px = height, .rgb = {}};
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
-      for (int c = 0; c < 3; ++c) image.rgb.push_back(static_cast<uint8_t>((y * 7 + x * 3 + c * 85) % 256));
+      for (int c = 0; c < 3; ++c)
+        image.rgb.push_back(static_cast<uint8_t>((y * 7 + x * 3 + c * 85) % 256));
     }
   }
   return image;
@@ -23,7 +24,9 @@ Image numbered(int width, int height) {
 
 }  // namespace
 
-TEST(Patchify, EqualsTransformersBitForBit) { test::expect_pixel_values_as_transformers(test::source_path("tests/golden/vision_images")); }
+TEST(Patchify, EqualsTransformersBitForBit) {
+  test::expect_pixel_values_as_transformers(test::source_path("tests/golden/vision_images"));
+}
 
 TEST(Patchify, PutsPixelsWhereTheFormulaSays) {
   const PatchOptions options;
@@ -38,9 +41,12 @@ TEST(Patchify, PutsPixelsWhereTheFormulaSays) {
         for (int merge_x = 0; merge_x < 2; ++merge_x, ++row) {
           for (int column = 0; column < 1536; ++column) {
             const int channel = column / 512;  // 2 frames of 16 x 16
-            const int y = (block_y * 2 + merge_y) * 16 + column % 256 / 16, x = (block_x * 2 + merge_x) * 16 + column % 16;
+            const int y = (block_y * 2 + merge_y) * 16 + column % 256 / 16,
+                      x = (block_x * 2 + merge_x) * 16 + column % 16;
             const float level = image.rgb[static_cast<size_t>((y * 96 + x) * 3 + channel)];
-            ASSERT_EQ(patches.pixel_values[row * 1536 + static_cast<size_t>(column)], (level - 127.5f) / 127.5f) << row << " " << column;
+            ASSERT_EQ(patches.pixel_values[row * 1536 + static_cast<size_t>(column)],
+                      (level - 127.5f) / 127.5f)
+                << row << " " << column;
           }
         }
       }
@@ -50,7 +56,8 @@ TEST(Patchify, PutsPixelsWhereTheFormulaSays) {
 }
 
 TEST(Patchify, NamesTheNearestLegalSizeOfAnIllegalImage) {
-  const UserError error = test::catch_user_error([] { patchify(numbered(96, 50), {}, "photo.png"); });
+  const UserError error =
+      test::catch_user_error([] { patchify(numbered(96, 50), {}, "photo.png"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, "photo.png");
   EXPECT_NE(error.problems()[0].what.find("96 x 50"), std::string::npos);

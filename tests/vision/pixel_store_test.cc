@@ -21,8 +21,11 @@ constexpr GridThw kGrid{1, 2, 2};
 class PixelStoreTest : public testing::Test {
  protected:
   PixelStoreTest() {
-    const std::string bytes = read_file(test::source_path("tests/golden/vision_images/pixel_qwen3.png"));
-    for (int i = 0; i < 24; ++i) images_.push_back({.path = directory_.write(std::to_string(i) + ".png", bytes), .grid_thw = kGrid});
+    const std::string bytes =
+        read_file(test::source_path("tests/golden/vision_images/pixel_qwen3.png"));
+    for (int i = 0; i < 24; ++i)
+      images_.push_back(
+          {.path = directory_.write(std::to_string(i) + ".png", bytes), .grid_thw = kGrid});
     expected_ = patchify(load_image(images_[0].path), {}, "x").pixel_values;
   }
 
@@ -66,7 +69,8 @@ TEST_F(PixelStoreTest, KeepsWorkingWhenTheCacheHoldsNothing) {
     store.prefetch(images_);
     for (const ImageRef& image : images_) EXPECT_EQ(store.get(image)->pixel_values, expected_);
     store.prefetch({images_[0], images_[0]});
-    for (size_t i = images_.size(); i-- > 0;) EXPECT_EQ(store.get(images_[i])->pixel_values, expected_);
+    for (size_t i = images_.size(); i-- > 0;)
+      EXPECT_EQ(store.get(images_[i])->pixel_values, expected_);
   }
 }
 
@@ -84,7 +88,9 @@ TEST_F(PixelStoreTest, DropsTheLeastRecentlyUsedImage) {
 TEST_F(PixelStoreTest, ForgetsAnImageThatTwoWindowsHaveNotAskedFor) {
   for (const int num_workers : {0, 2}) {
     PixelStore store({.loader = {.num_workers = num_workers}});
-    const auto window = [&](size_t first) { return std::vector<ImageRef>(images_.begin() + first, images_.begin() + first + 2); };
+    const auto window = [&](size_t first) {
+      return std::vector<ImageRef>(images_.begin() + first, images_.begin() + first + 2);
+    };
     store.prefetch(window(0));
     const auto stays = store.get(images_[0]);
     const std::weak_ptr<const Patches> goes = store.get(images_[1]);
@@ -107,7 +113,8 @@ TEST_F(PixelStoreTest, AnErrorOfTheBackgroundSurfacesInGetAndARepairedFileIsRead
     const UserError error = test::catch_user_error([&] { store.get(image); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_EQ(error.problems()[0].where, path);
-    std::filesystem::copy_file(images_[0].path, path, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(images_[0].path, path,
+                               std::filesystem::copy_options::overwrite_existing);
     EXPECT_EQ(store.get(image)->pixel_values, expected_);
   }
 }
@@ -126,7 +133,8 @@ TEST_F(PixelStoreTest, DecodesNoFurtherAheadThanThePrefetchFactor) {
   const test::TempDir dir;
   std::vector<ImageRef> images{images_[0], images_[0]};
   for (size_t i = 0; i < images.size(); ++i) {
-    images[i].path = dir.file("image" + std::to_string(i) + std::filesystem::path(images_[0].path).extension().string());
+    images[i].path = dir.file("image" + std::to_string(i) +
+                              std::filesystem::path(images_[0].path).extension().string());
     std::filesystem::copy_file(images_[0].path, images[i].path);
   }
   PixelStore store({.loader = {.num_workers = 1, .prefetch_factor = 1}});

@@ -25,23 +25,26 @@ void expect_bytes(const std::vector<T>& values, const std::string& path) {
 
 void expect_processed(const std::string& directory, const Json& row) {
   const std::string file = row["file"].get<std::string>(), path = directory + "/" + file;
-  const std::string model = row["model"].get<std::string>(), backend = row["backend"].get<std::string>();
-  const PatchOptions options =
-      PatchOptions::from_model_dir(directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
+  const std::string model = row["model"].get<std::string>(),
+                    backend = row["backend"].get<std::string>();
+  const PatchOptions options = PatchOptions::from_model_dir(
+      directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
   const ImageSize stored = read_image_size(path);
   const PixelSize size{.height_px = stored.height_px, .width_px = stored.width_px};
   if (row.contains("refused")) {
     EXPECT_THROW(processed_size(size, options, file), UserError) << file;
     return;
   }
-  const GridThw grid{row["grid"][0].get<int64_t>(), row["grid"][1].get<int64_t>(), row["grid"][2].get<int64_t>()};
+  const GridThw grid{row["grid"][0].get<int64_t>(), row["grid"][1].get<int64_t>(),
+                     row["grid"][2].get<int64_t>()};
   EXPECT_EQ(processed_grid(size, options, file), grid) << file << ": from the header";
   const std::string target = path + "." + model + "." + backend;
   const Image image = load_image(path);
   if (std::filesystem::exists(target + ".f32")) {
     expect_bytes(patchify(image, options, file).pixel_values, target + ".f32");
   } else {
-    expect_bytes(resize_bicubic(image, processed_size(size, options, file), options.backend).rgb, target + ".rgb");
+    expect_bytes(resize_bicubic(image, processed_size(size, options, file), options.backend).rgb,
+                 target + ".rgb");
   }
 }
 

@@ -16,9 +16,12 @@ TEST(SmartResize, EqualsTransformers) {
   const Json cases = read_json_file(test::source_path("tests/golden/vision_smart_resize.json"));
   EXPECT_GE(cases.size(), 500u);
   for (const Json& item : cases) {
-    const auto v = item.get<std::vector<int64_t>>();  // height, width, factor, min, max, new height, new width
-    const PixelSize size = smart_resize({.height_px = static_cast<int>(v[0]), .width_px = static_cast<int>(v[1])},
-                                        {.side_multiple_px = static_cast<int>(v[2]), .min_pixels = v[3], .max_pixels = v[4]}, "golden");
+    // height, width, factor, min, max, new height, new width
+    const auto v = item.get<std::vector<int64_t>>();
+    const PixelSize size = smart_resize(
+        {.height_px = static_cast<int>(v[0]), .width_px = static_cast<int>(v[1])},
+        {.side_multiple_px = static_cast<int>(v[2]), .min_pixels = v[3], .max_pixels = v[4]},
+        "golden");
     EXPECT_EQ(size, (PixelSize{static_cast<int>(v[5]), static_cast<int>(v[6])})) << item.dump();
   }
 }

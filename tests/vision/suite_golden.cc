@@ -18,22 +18,27 @@ namespace {
 void expect_refused(const std::string& path, const Json& row) {
   const UserError error = catch_user_error([&] {
     const ImageSize size = read_image_size(path);
-    processed_size({.height_px = size.height_px, .width_px = size.width_px}, {.do_resize = true}, path);
+    processed_size({.height_px = size.height_px, .width_px = size.width_px}, {.do_resize = true},
+                   path);
   });
-  EXPECT_NE(error.problems()[0].error.find(row["refused"].get<std::string>()), std::string::npos) << path << ": " << error.what();
+  EXPECT_NE(error.problems()[0].error.find(row["refused"].get<std::string>()), std::string::npos)
+      << path << ": " << error.what();
 }
 
 void expect_row(const std::string& directory, const Json& row) {
   const std::string path = directory + "/" + row["file"].get<std::string>();
   if (row.contains("refused")) return expect_refused(path, row);
-  const std::string model = row["model"].get<std::string>(), backend = row["backend"].get<std::string>();
+  const std::string model = row["model"].get<std::string>(),
+                    backend = row["backend"].get<std::string>();
   SCOPED_TRACE(path + " " + model + " " + backend);
-  const PatchOptions options =
-      PatchOptions::from_model_dir(directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
+  const PatchOptions options = PatchOptions::from_model_dir(
+      directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
   const ImageSize size = read_image_size(path);
-  const GridThw grid = processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options, path);
+  const GridThw grid =
+      processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options, path);
   EXPECT_EQ(grid, row["grid"].get<GridThw>());
-  EXPECT_EQ(grid[1] * grid[2] / (options.merge_size * options.merge_size), row["tokens"].get<int64_t>());
+  EXPECT_EQ(grid[1] * grid[2] / (options.merge_size * options.merge_size),
+            row["tokens"].get<int64_t>());
   const Patches patches = patchify(load_image(path), options, path);
   EXPECT_EQ(patches.grid_thw, grid);
   const std::string expected = read_file(path + "." + model + "." + backend + ".f32");

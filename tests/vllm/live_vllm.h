@@ -11,8 +11,9 @@ namespace rematch::test {
 const std::string& why_no_vllm();
 
 /// Skips the test with the reason where vLLM is not installed.
-#define REMATCH_NEEDS_VLLM() \
-  if (const std::string& reason = ::rematch::test::why_no_vllm(); !reason.empty()) GTEST_SKIP() << reason
+#define REMATCH_NEEDS_VLLM()                                                       \
+  if (const std::string& reason = ::rematch::test::why_no_vllm(); !reason.empty()) \
+  GTEST_SKIP() << reason
 
 /// A model and questions to it, with real pictures in a directory of its own.
 struct Questions {
@@ -21,7 +22,9 @@ struct Questions {
   std::vector<Prompt> prompts;
   std::vector<int> stop_ids;
 
-  GenerateOptions options(int max_new_tokens) const { return {{.max_new_tokens = max_new_tokens, .batch_size = 8}, 0, stop_ids}; }
+  GenerateOptions options(int max_new_tokens) const {
+    return {{.max_new_tokens = max_new_tokens, .batch_size = 8}, 0, stop_ids};
+  }
   std::vector<std::vector<int>> answers(RolloutEngine& engine) const;
 };
 
@@ -33,18 +36,20 @@ Questions questions_about(const std::string& model_dir, const std::vector<std::s
 /// Runs a recipe of dev/goldens with the Python that has vLLM; a failure fails the test.
 void make_goldens(const std::string& arguments);
 
-/// The demonstration's architecture with random weights and a head of its own, whose processor resizes to areas of 4096 to 32768 pixels;
-/// made once, in a temporary directory.
+/// The demonstration's architecture with random weights and a head of its own, whose processor
+/// resizes to areas of 4096 to 32768 pixels; made once, in a temporary directory.
 const std::string& random_model();
 
 /// A random Qwen2.5-VL checkpoint as transformers writes it, with the same areas; made once.
 const std::string& windows_model();
 
-/// How two lists of greedy answers differ: rows that differ where the two best logits of `model` do not nearly tie, and rows that do.
+/// How two lists of greedy answers differ: rows that differ where the two best logits of `model` do
+/// not nearly tie, and rows that do.
 struct Differences {
   int unexplained = 0;
   int near_ties = 0;
 };
-Differences compare(const Questions& asked, const std::vector<std::vector<int>>& hf, const std::vector<std::vector<int>>& vllm);
+Differences compare(const Questions& asked, const std::vector<std::vector<int>>& hf,
+                    const std::vector<std::vector<int>>& vllm);
 
 }  // namespace rematch::test

@@ -13,8 +13,11 @@ namespace rematch {
 namespace {
 
 Problem refusal(const std::string& python) {
-  const UserError error = test::catch_user_error(
-      [&] { check_backend_available("vllm", {{.python = python, .tensor_parallel_size = 1}, 1, test::source_path("demo/model")}); });
+  const UserError error = test::catch_user_error([&] {
+    check_backend_available(
+        "vllm",
+        {{.python = python, .tensor_parallel_size = 1}, 1, test::source_path("demo/model")});
+  });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   return error.problems().front();
@@ -28,8 +31,9 @@ class FakeEnvironment {
     dir_.write(fmt::format("packages/{}/{}", package, file), text);
   }
   std::string python() const {
-    const std::string path =
-        dir_.write("python", fmt::format("#!/bin/sh\nPYTHONPATH={} exec /usr/bin/env python3 -S \"$@\"\n", dir_.file("packages")));
+    const std::string path = dir_.write(
+        "python", fmt::format("#!/bin/sh\nPYTHONPATH={} exec /usr/bin/env python3 -S \"$@\"\n",
+                              dir_.file("packages")));
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
@@ -53,7 +57,8 @@ TEST(VllmInterpreter, RefusesAProgramThatIsNoPython) {
 
 TEST(VllmInterpreter, RefusesAnEnvironmentWithoutVllm) {
   FakeEnvironment environment;
-  environment.add("torch", "version.py", fmt::format("__version__ = '{}'\n", REMATCH_TORCH_VERSION));
+  environment.add("torch", "version.py",
+                  fmt::format("__version__ = '{}'\n", REMATCH_TORCH_VERSION));
   const Problem problem = refusal(environment.python());
   EXPECT_EQ(problem.error, "vLLM is not installed");
   EXPECT_NE(problem.what.find("no module vllm"), std::string::npos);
@@ -62,7 +67,8 @@ TEST(VllmInterpreter, RefusesAnEnvironmentWithoutVllm) {
 TEST(VllmInterpreter, RefusesAnotherTorch) {
   FakeEnvironment environment;
   environment.add("vllm", "_version.py", "__version__ = version = '0.32.0'\n");
-  environment.add("torch", "version.py", "from typing import Optional\n__version__ = '1.2.3+cu42'\n");
+  environment.add("torch", "version.py",
+                  "from typing import Optional\n__version__ = '1.2.3+cu42'\n");
   const Problem problem = refusal(environment.python());
   EXPECT_NE(problem.error.find("torch"), std::string::npos);
   EXPECT_NE(problem.what.find("1.2.3+cu42"), std::string::npos);
@@ -71,8 +77,11 @@ TEST(VllmInterpreter, RefusesAnotherTorch) {
 
 TEST(VllmInterpreter, ReadsVersionsWithoutImportingAnything) {
   FakeEnvironment environment;
-  environment.add("vllm", "_version.py", "__version__ = version = '0.32.0'\nraise SystemExit('imported')\n");
-  environment.add("torch", "version.py", "__all__ = ['__version__']\n__version__: str = \"2.0.0\"\nraise SystemExit('imported')\n");
+  environment.add("vllm", "_version.py",
+                  "__version__ = version = '0.32.0'\nraise SystemExit('imported')\n");
+  environment.add(
+      "torch", "version.py",
+      "__all__ = ['__version__']\n__version__: str = \"2.0.0\"\nraise SystemExit('imported')\n");
   const Interpreter found = probe_interpreter(environment.python());
   EXPECT_EQ(found.problem, "");
   EXPECT_EQ(found.vllm_version, "0.32.0");
@@ -83,12 +92,14 @@ TEST(VllmInterpreter, ReadsVersionsWithoutImportingAnything) {
 TEST(VllmInterpreter, RefusesAnImportThatFails) {
   if (plugin_path().empty()) GTEST_SKIP() << "librematch_vllm.so is not built: no Python.h";
   Interpreter lacking = probe_interpreter("python3");
-  if (lacking.libpython.empty() || !lacking.vllm_version.empty()) GTEST_SKIP() << "python3 on PATH has vLLM, or no shared library";
+  if (lacking.libpython.empty() || !lacking.vllm_version.empty())
+    GTEST_SKIP() << "python3 on PATH has vLLM, or no shared library";
   const UserError error = test::catch_user_error([&] { open_plugin(lacking); });
   EXPECT_EQ(exit_code(error.kind()), 4);
   // Which of the two it lacks comes first depends on the machine.
   const Problem& problem = error.problems().front();
-  EXPECT_TRUE(problem.what.find("ModuleNotFoundError") != std::string::npos || problem.error.find("Python") != std::string::npos)
+  EXPECT_TRUE(problem.what.find("ModuleNotFoundError") != std::string::npos ||
+              problem.error.find("Python") != std::string::npos)
       << error.what();
   EXPECT_NE(problem.fix.find("rollout_backend: hf"), std::string::npos);
 }

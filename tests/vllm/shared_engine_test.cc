@@ -1,4 +1,5 @@
-// Several ranks and one engine: who asks, who answers, and what becomes of a failure. The engine is the test's own.
+// Several ranks and one engine: who asks, who answers, and what becomes of a failure. The engine is
+// the test's own.
 #include "rollout/vllm/shared_engine.h"
 
 #include <gtest/gtest.h>
@@ -27,12 +28,14 @@ class EchoEngine : public RolloutEngine {
   explicit EchoEngine(Asked& asked) : asked_(asked) {}
   void sync_weights(int64_t) override {}
   void release() override {}
-  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override {
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
+                                const std::function<void(int)>& on_progress) override {
     asked_.emplace_back();
     std::vector<Rollout> rollouts;
     for (const Prompt& prompt : prompts) {
       asked_.back().push_back(prompt.sample_id);
-      rollouts.push_back({.sample_id = prompt.sample_id, .response_token_ids = {static_cast<int>(prompt.sample_id)}});
+      rollouts.push_back({.sample_id = prompt.sample_id,
+                          .response_token_ids = {static_cast<int>(prompt.sample_id)}});
     }
     if (on_progress && !prompts.empty()) on_progress(static_cast<int>(prompts.size()));
     return rollouts;
@@ -45,7 +48,11 @@ class EchoEngine : public RolloutEngine {
 std::vector<Prompt> prompts_of(const std::vector<int64_t>& samples) {
   std::vector<Prompt> prompts;
   for (const int64_t sample : samples) {
-    prompts.push_back({.sample_id = sample, .epoch = 3, .token_ids = {1, 2}, .images = {{"a.png", {1, 2, 2}}}, .where = "here"});
+    prompts.push_back({.sample_id = sample,
+                       .epoch = 3,
+                       .token_ids = {1, 2},
+                       .images = {{"a.png", {1, 2, 2}}},
+                       .where = "here"});
   }
   return prompts;
 }
@@ -53,14 +60,16 @@ std::vector<Prompt> prompts_of(const std::vector<int64_t>& samples) {
 std::vector<int64_t> answered(RolloutEngine& engine, const std::vector<int64_t>& samples) {
   std::vector<int64_t> answers;
   int done = 0;
-  for (const Rollout& rollout : engine.generate(prompts_of(samples), [&](int now) { done = now; })) {
+  for (const Rollout& rollout :
+       engine.generate(prompts_of(samples), [&](int now) { done = now; })) {
     answers.push_back(rollout.response_token_ids.front());
   }
   EXPECT_EQ(done, static_cast<int>(samples.size()));
   return answers;
 }
 
-/// What ends a part that all ranks run: "own, …" or "peer, …" with the first problem's headline, or "interrupted".
+/// What ends a part that all ranks run: "own, …" or "peer, …" with the first problem's headline, or
+/// "interrupted".
 std::string end_of(Group& group, const std::function<void()>& part) {
   try {
     together(group, part);
@@ -92,7 +101,8 @@ TEST(SharedEngine, EveryRankGetsItsShareHoweverManyPromptsItBringsAndHoweverOfte
       nested.end();
       here.end();
     }
-    EXPECT_EQ(asked, (Asked{{4, 7}, {9}, {4, 7}, {9}})) << "the same on all ranks, also on the one that brings nothing";
+    EXPECT_EQ(asked, (Asked{{4, 7}, {9}, {4, 7}, {9}}))
+        << "the same on all ranks, also on the one that brings nothing";
   });
 }
 
@@ -139,7 +149,8 @@ TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
         plugin.on_step = lag;
         engine.generate(asked.prompts, {});
       });
-      const std::string what = at_start ? "the vLLM engine cannot start" : "vLLM failed while generating";
+      const std::string what =
+          at_start ? "the vLLM engine cannot start" : "vLLM failed while generating";
       EXPECT_EQ(end, group.rank() == 1 ? "own, " + what : "peer, rank 1: " + what);
       EXPECT_EQ(plugin.num_stops, 1);
       EXPECT_EQ(plugin.num_aborts, 0);
@@ -150,7 +161,8 @@ TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
 TEST(EngineRanks, AnInterruptOfOneRankEndsAllAtTheSameStep) {
   test::run_ranks(3, [](Group& group) {
     int num_steps = 0, num_failures = 0;
-    EngineRanks ranks(&group, [&] { ++num_failures; }, [&] { return group.rank() == 1 && num_steps >= 5; });
+    EngineRanks ranks(
+        &group, [&] { ++num_failures; }, [&] { return group.rank() == 1 && num_steps >= 5; });
     const auto generate = [&](int count) {
       for (num_steps = 0; num_steps < count;) {
         ranks.before_step();

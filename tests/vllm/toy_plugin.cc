@@ -6,11 +6,13 @@
 
 namespace rematch::test {
 
-ToyPlugin::ToyPlugin(const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches)
+ToyPlugin::ToyPlugin(const EngineParts& parts, const GenerateOptions& options,
+                     const PatchOptions& patches)
     : parts_(parts), options_(options), patches_(patches) {
   const std::shared_ptr<Model> model = Model::load(parts.vllm.model_dir, {});
   const at::NoGradGuard no_grad;
-  for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).zero_();  // what is not handed over shows
+  // what is not handed over shows
+  for (const NamedParameter& parameter : model->parameters()) at::Tensor(parameter.tensor).zero_();
   parts_.model = model;
   parts_.pixels = [this](const ImageRef& image) { return pixels_.at(image.path); };
 }
@@ -51,10 +53,12 @@ std::vector<VllmAnswer> ToyPlugin::step() {
   const auto [id, prompt] = waiting_.back();
   waiting_.pop_back();
   const Rollout rollout = make_engine("hf", parts_, options_)->generate({prompt}, {}).front();
-  VllmAnswer answer{.id = id, .finish_reason = rollout.finish_reason == FinishReason::kStop ? "stop" : "length"};
+  VllmAnswer answer{
+      .id = id, .finish_reason = rollout.finish_reason == FinishReason::kStop ? "stop" : "length"};
   answer.prompt_token_ids.assign(prompt.token_ids.begin(), prompt.token_ids.end());
   answer.token_ids.assign(rollout.response_token_ids.begin(), rollout.response_token_ids.end());
-  if (rollout.finish_reason == FinishReason::kStop) answer.token_ids.push_back(options_.stop_ids.front());
+  if (rollout.finish_reason == FinishReason::kStop)
+    answer.token_ids.push_back(options_.stop_ids.front());
   if (drift_at < answer.prompt_token_ids.size()) answer.prompt_token_ids[drift_at] += 1;
   return {answer};
 }

@@ -10,8 +10,9 @@
 
 namespace rematch::test {
 
-/// A small vLLM without Python: a model of its own whose weights come by load_weights() alone, pads that it expands itself, pictures that
-/// it pre-processes itself. Decodes with the engine `hf` on that model.
+/// A small vLLM without Python: a model of its own whose weights come by load_weights() alone, pads
+/// that it expands itself, pictures that it pre-processes itself. Decodes with the engine `hf` on
+/// that model.
 class ToyPlugin : public VllmPlugin {
  public:
   ToyPlugin(const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches);

@@ -18,7 +18,9 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-VllmOptions options() { return {{.tensor_parallel_size = 1, .max_model_len = 512}, 1, test::source_path("demo/model")}; }
+VllmOptions options() {
+  return {{.tensor_parallel_size = 1, .max_model_len = 512}, 1, test::source_path("demo/model")};
+}
 
 Problem refusal(const VllmOptions& given, const MemoryBytes& memory = {}) {
   const UserError error = test::catch_user_error([&] { check_vllm_arithmetic(given, memory); });
@@ -29,7 +31,9 @@ Problem refusal(const VllmOptions& given, const MemoryBytes& memory = {}) {
 
 }  // namespace
 
-TEST(VllmChecks, OneRankOnACpuIsFine) { EXPECT_NO_THROW(check_vllm_arithmetic(options(), {16 * kGib, 16 * kGib})); }
+TEST(VllmChecks, OneRankOnACpuIsFine) {
+  EXPECT_NO_THROW(check_vllm_arithmetic(options(), {16 * kGib, 16 * kGib}));
+}
 
 TEST(VllmChecks, RanksOfACpuMayShareAnEngineAndShareItsMemory) {
   VllmOptions given = options();
@@ -46,9 +50,12 @@ TEST(VllmChecks, RefusesRanksThatAreNoMultipleOfTensorParallelSize) {
   given.tensor_parallel_size = 4;
   given.world_size = 6;
   const Problem problem = refusal(given);
-  EXPECT_EQ(problem.what, "world_size 6 is not a multiple of tensor_parallel_size 4 (the default is 4)");
+  EXPECT_EQ(problem.what,
+            "world_size 6 is not a multiple of tensor_parallel_size 4 (the default is 4)");
   EXPECT_EQ(problem.where, "custom.extra.rollout_matching.vllm.tensor_parallel_size");
-  EXPECT_NE(problem.fix.find("set vllm.tensor_parallel_size: 2 or 1, or start 8 processes"), std::string::npos) << problem.fix;
+  EXPECT_NE(problem.fix.find("set vllm.tensor_parallel_size: 2 or 1, or start 8 processes"),
+            std::string::npos)
+      << problem.fix;
 }
 
 TEST(VllmChecks, RefusesAnEngineAcrossHostsByTheirNames) {
@@ -74,7 +81,8 @@ TEST(VllmChecks, RefusesWhenMemoryIsShort) {
   EXPECT_NE(problem.fix.find("gpu_memory_utilization"), std::string::npos);
   VllmOptions long_answers = options();
   long_answers.max_model_len = 10'000'000;
-  EXPECT_NE(refusal(long_answers, {8 * kGib, 8 * kGib}).what.find("10000000 tokens"), std::string::npos);
+  EXPECT_NE(refusal(long_answers, {8 * kGib, 8 * kGib}).what.find("10000000 tokens"),
+            std::string::npos);
 }
 
 TEST(VllmChecks, LeavesAMissingModelDirectoryToWhoeverLoadsIt) {
@@ -86,7 +94,8 @@ TEST(VllmChecks, LeavesAMissingModelDirectoryToWhoeverLoadsIt) {
 TEST(VllmChecks, RefusesPromptsThatMaxModelLenCannotHold) {
   VllmOptions given = options();
   EXPECT_NO_THROW(check_vllm_lengths(given, 352, 160, "a.jsonl:3"));
-  const UserError error = test::catch_user_error([&] { check_vllm_lengths(given, 353, 160, "a.jsonl:3"); });
+  const UserError error =
+      test::catch_user_error([&] { check_vllm_lengths(given, 353, 160, "a.jsonl:3"); });
   const Problem& problem = error.problems().front();
   EXPECT_EQ(problem.where, "a.jsonl:3");
   EXPECT_NE(problem.what.find("513"), std::string::npos);
@@ -106,7 +115,8 @@ TEST(VllmChecks, SettlesTheModelLengthByConfigurationDataAndPositions) {
   given.max_model_len = 1'000'000;
   settle_model_len(given, 100, 60, "a.jsonl:1");
   EXPECT_EQ(given.max_model_len, 4096) << "the model has no more positions";
-  const UserError error = test::catch_user_error([&] { settle_model_len(given, 4000, 97, "a.jsonl:1"); });
+  const UserError error =
+      test::catch_user_error([&] { settle_model_len(given, 4000, 97, "a.jsonl:1"); });
   EXPECT_NE(error.problems().front().what.find("max_position_embeddings"), std::string::npos);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
 }
@@ -121,11 +131,13 @@ TEST(VllmChecks, TheCacheStaysWithinItsShareOfTheMemory) {
 
 TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   VllmOptions given = options();
-  given.engine_args = {
-      {"enable_prefix_caching", "false"}, {"limit_mm_per_prompt", R"({"image":1,"video":0})"}, {"load_format", "\"dummy\""}};
+  given.engine_args = {{"enable_prefix_caching", "false"},
+                       {"limit_mm_per_prompt", R"({"image":1,"video":0})"},
+                       {"load_format", "\"dummy\""}};
   given.max_num_seqs = 7;
   given.gpu_memory_utilization = 0.25;
-  const Json description = parse_json(engine_description(given, {16 * kGib, 16 * kGib}), "description");
+  const Json description =
+      parse_json(engine_description(given, {16 * kGib, 16 * kGib}), "description");
   const Json& arguments = description["engine_args"];
   EXPECT_EQ(arguments["enable_prefix_caching"], false);
   EXPECT_EQ(arguments["max_num_seqs"], 7);
@@ -134,12 +146,16 @@ TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   EXPECT_EQ(arguments["dtype"], "float32");
   EXPECT_EQ(arguments["mm_processor_kwargs"]["do_resize"], false) << "never resized";
   EXPECT_EQ(arguments["enforce_eager"], true) << "on a CPU";
-  EXPECT_EQ(arguments["load_format"], "auto") << "dummy weights leave noise in what is no parameter";
-  EXPECT_EQ(engine_description(given, {16 * kGib, kGib}), engine_description(given, {16 * kGib, 2 * kGib})) << "the same engine";
+  EXPECT_EQ(arguments["load_format"], "auto")
+      << "dummy weights leave noise in what is no parameter";
+  EXPECT_EQ(engine_description(given, {16 * kGib, kGib}),
+            engine_description(given, {16 * kGib, 2 * kGib}))
+      << "the same engine";
 }
 
 TEST(VllmExamples, AreConfigurationsThatLoad) {
-  const Settings cpu = load_config(test::source_path("configs/demo/stage2_vllm.yaml"), {"model.model=/m"}).settings;
+  const Settings cpu =
+      load_config(test::source_path("configs/demo/stage2_vllm.yaml"), {"model.model=/m"}).settings;
   EXPECT_EQ(cpu.backend, "vllm");
   EXPECT_EQ(cpu.vllm.tensor_parallel_size, 1);
   const Settings gpu = load_config(test::source_path("configs/stage2_vllm_4gpu.yaml"), {}).settings;

@@ -1,4 +1,5 @@
-// The engine over a plug-in of the test's own: what is handed over, and what is believed of what comes back.
+// The engine over a plug-in of the test's own: what is handed over, and what is believed of what
+// comes back.
 #include "rollout/vllm/vllm_engine.h"
 
 #include <gtest/gtest.h>
@@ -22,13 +23,16 @@ const std::string& model_dir() {
   return path;
 }
 
-/// An engine on the demonstration's model with three prompts; the plug-in says yes to all until a test tells it otherwise.
+/// An engine on the demonstration's model with three prompts; the plug-in says yes to all until a
+/// test tells it otherwise.
 struct Rig {
   Rig() : asked(test::questions(model_dir(), 3)), options(asked.options(8)) {
     plugin.answer = [this](const VllmRequest& request) { return good_answer(request); };
   }
   VllmEngine& engine() {
-    if (!engine_) engine_ = std::make_unique<VllmEngine>(plugin, asked.parts, options, PatchOptions::from_model_dir(model_dir()));
+    if (!engine_)
+      engine_ = std::make_unique<VllmEngine>(plugin, asked.parts, options,
+                                             PatchOptions::from_model_dir(model_dir()));
     return *engine_;
   }
   const Prompt& prompt_of(const VllmRequest& request) const {
@@ -76,7 +80,8 @@ struct Rig {
 TEST(VllmEngine, TrimsTheStopTokenAndReportsThePromptAsUsed) {
   Rig rig;
   int progress = 0;
-  const std::vector<Rollout> rollouts = rig.engine().generate(rig.asked.prompts, [&](int done) { progress = done; });
+  const std::vector<Rollout> rollouts =
+      rig.engine().generate(rig.asked.prompts, [&](int done) { progress = done; });
   ASSERT_EQ(rollouts.size(), 3u);
   for (size_t i = 0; i < rollouts.size(); ++i) {
     EXPECT_EQ(rollouts[i].sample_id, static_cast<int64_t>(i));
@@ -96,9 +101,12 @@ TEST(VllmEngine, HandsOverOnePadAndThePictureInMemory) {
     const VllmRequest& request = rig.plugin.requests[i];
     EXPECT_EQ(std::count(request.prompt_token_ids.begin(), request.prompt_token_ids.end(), pad), 1);
     ASSERT_EQ(request.images.size(), 1u);
-    const Image image{.width_px = request.images[0].width_px, .height_px = request.images[0].height_px, .rgb = request.images[0].rgb};
+    const Image image{.width_px = request.images[0].width_px,
+                      .height_px = request.images[0].height_px,
+                      .rgb = request.images[0].rgb};
     const auto ours = rig.asked.parts.pixels(rig.asked.prompts[i].images[0]);
-    EXPECT_EQ(patchify(image, patches, "").pixel_values, ours->pixel_values) << "pre-processing it once gives our patches";
+    EXPECT_EQ(patchify(image, patches, "").pixel_values, ours->pixel_values)
+        << "pre-processing it once gives our patches";
     const Json sampling = parse_json(request.sampling_json, "sampling");
     EXPECT_EQ(sampling["max_tokens"], 8);
     EXPECT_EQ(sampling["stop_token_ids"], rig.asked.stop_ids);
@@ -121,7 +129,8 @@ TEST(VllmEngine, AFullAnswerIsTruncatedAndAStopInItsLastPlaceIsAStop) {
   EXPECT_EQ(rollouts[0].response_token_ids.size(), 8u);
   EXPECT_EQ(rollouts[1].finish_reason, FinishReason::kStop);
   EXPECT_EQ(rollouts[1].response_token_ids.size(), 7u);
-  EXPECT_TRUE(rollouts[2].response_token_ids.empty()) << "an answer of a stop token alone is an answer";
+  EXPECT_TRUE(rollouts[2].response_token_ids.empty())
+      << "an answer of a stop token alone is an answer";
 }
 
 TEST(VllmEngine, RefusesOtherPromptIdsNamingSampleAndPosition) {
@@ -131,7 +140,8 @@ TEST(VllmEngine, RefusesOtherPromptIdsNamingSampleAndPosition) {
   EXPECT_NE(problem.where.find("questions:1"), std::string::npos);
   EXPECT_NE(problem.what.find("position 4"), std::string::npos);
   Rig shorter;
-  const Problem end = shorter.refusal([](VllmAnswer& answer) { answer.prompt_token_ids.pop_back(); });
+  const Problem end =
+      shorter.refusal([](VllmAnswer& answer) { answer.prompt_token_ids.pop_back(); });
   EXPECT_NE(end.what.find("vLLM has the end"), std::string::npos);
 }
 
@@ -146,9 +156,15 @@ TEST(VllmEngine, RefusesIdsBeyondTheVocabulary) {
 
 TEST(VllmEngine, NeverTakesAMissingAnswerForAnEmptyOne) {
   Rig rig;
-  EXPECT_NE(rig.refusal([](VllmAnswer& answer) { answer.token_ids.clear(); }).where.find("sample 1"), std::string::npos);
+  EXPECT_NE(
+      rig.refusal([](VllmAnswer& answer) { answer.token_ids.clear(); }).where.find("sample 1"),
+      std::string::npos);
   Rig aborted;
-  EXPECT_NE(aborted.refusal([](VllmAnswer& answer) { answer = {answer.id, answer.prompt_token_ids, {5}, "abort"}; }).what.find("abort"),
+  EXPECT_NE(aborted
+                .refusal([](VllmAnswer& answer) {
+                  answer = {answer.id, answer.prompt_token_ids, {5}, "abort"};
+                })
+                .what.find("abort"),
             std::string::npos);
   Rig too_long;
   too_long.refusal([](VllmAnswer& answer) { answer.token_ids.assign(9, 5); });
@@ -196,7 +212,8 @@ TEST(VllmEngine, HandsOverEveryParameterInListsOfALayer) {
     }
   }
   for (const NamedParameter& parameter : rig.asked.model->parameters())
-    EXPECT_TRUE(at::equal(rig.plugin.weights.at(parameter.name), parameter.tensor)) << parameter.name;
+    EXPECT_TRUE(at::equal(rig.plugin.weights.at(parameter.name), parameter.tensor))
+        << parameter.name;
 }
 
 TEST(VllmEngine, SyncsOnceForAVersionAndAlwaysForTheWeightsOfNow) {
@@ -216,15 +233,19 @@ TEST(VllmEngine, SyncsOnceForAVersionAndAlwaysForTheWeightsOfNow) {
 TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
   Rig rig;
   std::vector<std::string> names;
-  for (const NamedParameter& parameter : rig.asked.model->parameters()) names.push_back(parameter.name);
-  const auto adapter = Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}),
-                                       {.lora = {{.rank = 2, .use_dora = true}}});
+  for (const NamedParameter& parameter : rig.asked.model->parameters())
+    names.push_back(parameter.name);
+  const auto adapter =
+      Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}),
+                      {.lora = {{.rank = 2, .use_dora = true}}});
   const at::NoGradGuard no_grad;
-  for (const NamedParameter& parameter : adapter->parameters()) at::Tensor(parameter.tensor).add_(0.01);
+  for (const NamedParameter& parameter : adapter->parameters())
+    at::Tensor(parameter.tensor).add_(0.01);
   rig.engine();
   int num_changed = 0;
   for (const NamedParameter& parameter : rig.asked.model->parameters()) {
-    EXPECT_TRUE(at::equal(rig.plugin.weights.at(parameter.name), adapter->merged(parameter))) << parameter.name;
+    EXPECT_TRUE(at::equal(rig.plugin.weights.at(parameter.name), adapter->merged(parameter)))
+        << parameter.name;
     num_changed += !at::equal(rig.plugin.weights.at(parameter.name), parameter.tensor);
   }
   EXPECT_GT(num_changed, 0);
@@ -251,10 +272,15 @@ TEST(VllmEngine, AStartOrASyncThatFailsIsAnErrorOfTheEnvironment) {
     EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
     return error.problems().front().what;
   };
-  EXPECT_EQ(refusal([](test::FakePlugin& plugin) { plugin.start_error = "ValueError: too little memory"; }),
+  EXPECT_EQ(refusal([](test::FakePlugin& plugin) {
+              plugin.start_error = "ValueError: too little memory";
+            }),
             "ValueError: too little memory");
-  EXPECT_EQ(refusal([](test::FakePlugin& plugin) { plugin.load_error = "KeyError: 'x'"; }), "KeyError: 'x'");
-  EXPECT_NE(refusal([](test::FakePlugin& plugin) { plugin.missing = {"visual.a", "visual.b"}; }).find("2 of its parameters"),
+  EXPECT_EQ(refusal([](test::FakePlugin& plugin) { plugin.load_error = "KeyError: 'x'"; }),
+            "KeyError: 'x'");
+  EXPECT_NE(refusal([](test::FakePlugin& plugin) {
+              plugin.missing = {"visual.a", "visual.b"};
+            }).find("2 of its parameters"),
             std::string::npos);
 }
 
@@ -268,7 +294,8 @@ TEST(VllmEngine, HandsOverAsManyPromptsTogetherAsAskedFor) {
 TEST(VllmEngine, APromptThatDoesNotFitIsRefusedBeforeAnythingIsAsked) {
   Rig rig;
   rig.asked.parts.vllm.max_model_len = 20;
-  const UserError error = test::catch_user_error([&] { rig.engine().generate(rig.asked.prompts, {}); });
+  const UserError error =
+      test::catch_user_error([&] { rig.engine().generate(rig.asked.prompts, {}); });
   EXPECT_NE(error.problems().front().error.find("max_model_len"), std::string::npos);
   EXPECT_TRUE(rig.plugin.requests.empty());
 }
@@ -290,7 +317,8 @@ TEST(VllmEngine, SeedsASampleByItsKeyAlone) {
   rig.engine().generate(rig.asked.prompts, {});
   rig.engine().generate({rig.asked.prompts[0]}, {});
   const auto seed = [&](size_t request) {
-    return parse_json(rig.plugin.requests[request].sampling_json, "sampling")["seed"].get<int64_t>();
+    return parse_json(rig.plugin.requests[request].sampling_json, "sampling")["seed"]
+        .get<int64_t>();
   };
   EXPECT_NE(seed(0), seed(1));
   EXPECT_EQ(seed(3), seed(0)) << "whatever its batch";

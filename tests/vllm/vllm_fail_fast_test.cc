@@ -1,4 +1,5 @@
-// The program itself where vLLM cannot be used: exit 4 before data are read, each time with the way out.
+// The program itself where vLLM cannot be used: exit 4 before data are read, each time with the way
+// out.
 #include <gtest/gtest.h>
 
 #include "e2e/program.h"
@@ -10,21 +11,24 @@ namespace {
 void expect_refusal(const std::string& vllm, const std::string& said) {
   test::Program program;
   const std::string config = program.config(
-      "custom: {train_jsonl: /nowhere.jsonl, val_jsonl: /nowhere.jsonl, extra: {rollout_matching: {rollout_backend: vllm, vllm: {" + vllm +
-      "}}}}\n");
+      "custom: {train_jsonl: /nowhere.jsonl, val_jsonl: /nowhere.jsonl, extra: {rollout_matching: "
+      "{rollout_backend: vllm, vllm: {" +
+      vllm + "}}}}\n");
   for (const char* command : {"train ", "eval ", "rollout "}) {
     const test::ProcessResult result = program.run(command + config + " --device cpu");
     EXPECT_EQ(result.exit_code, 4) << command << result.err;
     EXPECT_NE(result.err.find(said), std::string::npos) << command << result.err;
     EXPECT_NE(result.err.find("rollout_backend: hf"), std::string::npos) << command << result.err;
-    EXPECT_EQ(result.err.find("nowhere.jsonl"), std::string::npos) << "before data are read: " << result.err;
+    EXPECT_EQ(result.err.find("nowhere.jsonl"), std::string::npos)
+        << "before data are read: " << result.err;
   }
 }
 
 }  // namespace
 
 TEST(VllmFailFast, WithoutAnInterpreter) {
-  expect_refusal("tensor_parallel_size: 1, python: /nowhere/bin/python", "there is no Python interpreter for vLLM");
+  expect_refusal("tensor_parallel_size: 1, python: /nowhere/bin/python",
+                 "there is no Python interpreter for vLLM");
 }
 
 TEST(VllmFailFast, WithTensorParallelismThatThisMachineCannotHave) {
@@ -33,13 +37,15 @@ TEST(VllmFailFast, WithTensorParallelismThatThisMachineCannotHave) {
 }
 
 TEST(VllmFailFast, WithLessMemoryThanTheEngineNeeds) {
-  expect_refusal("tensor_parallel_size: 1, gpu_memory_utilization: 1.0e-6", "memory is insufficient");
+  expect_refusal("tensor_parallel_size: 1, gpu_memory_utilization: 1.0e-6",
+                 "memory is insufficient");
 }
 
 TEST(VllmFailFast, TheDoctorSaysWhatIsMissing) {
   test::Program program;
   const std::string config = program.config(
-      "custom: {extra: {rollout_matching: {rollout_backend: vllm, vllm: {tensor_parallel_size: 1, python: /nowhere/bin/python}}}}\n");
+      "custom: {extra: {rollout_matching: {rollout_backend: vllm, vllm: {tensor_parallel_size: 1, "
+      "python: /nowhere/bin/python}}}}\n");
   const test::ProcessResult result = program.run("doctor " + config + " --device cpu");
   EXPECT_EQ(result.exit_code, 4) << "the chosen backend cannot run";
   EXPECT_NE(result.out.find("vllm    cannot run here"), std::string::npos) << result.out;

@@ -1,4 +1,5 @@
-// `rematch` itself on two ranks that run one engine of the real vLLM together. Longer forms: dev/vllm/try_groups.py.
+// `rematch` itself on two ranks that run one engine of the real vLLM together. Longer forms:
+// dev/vllm/try_groups.py.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,19 +19,25 @@ constexpr int kSteps = 6;
 
 /// Ranks times micro-batches is the same window.
 std::string configuration(const test::Program& program, int num_ranks) {
-  return program.config(fmt::format(
-      "model: {{model: {}}}\n"
-      "training: {{max_steps: {}, per_device_train_batch_size: 1, gradient_accumulation_steps: {}, save_strategy: steps, save_steps: 2}}\n"
-      "custom: {{extra: {{rollout_matching: {{rollout_backend: vllm, max_new_tokens: 24, vllm: {{tensor_parallel_size: {}, "
-      "gpu_memory_utilization: 0.2, max_num_seqs: 8}}}}}}}}\n",
-      test::source_path("demo/model"), kSteps, 2 / num_ranks, num_ranks));
+  return program.config(
+      fmt::format("model: {{model: {}}}\n"
+                  "training: {{max_steps: {}, per_device_train_batch_size: 1, "
+                  "gradient_accumulation_steps: {}, save_strategy: steps, save_steps: 2}}\n"
+                  "custom: {{extra: {{rollout_matching: {{rollout_backend: vllm, max_new_tokens: "
+                  "24, vllm: {{tensor_parallel_size: {}, "
+                  "gpu_memory_utilization: 0.2, max_num_seqs: 8}}}}}}}}\n",
+                  test::source_path("demo/model"), kSteps, 2 / num_ranks, num_ranks));
 }
 
-/// A training in the background, then `disturbance` with its process in $pid. @param start  "launch …" or nothing
-test::ProcessResult train(const test::Program& program, int num_ranks, const std::string& start, const std::string& disturbance = "") {
-  return test::run_command(fmt::format("cd {} && export OMP_NUM_THREADS=1 && {{ {} {} train {} --device cpu & pid=$!; {} wait $pid; }}",
-                                       program.dir().path(), test::binary_path("bin/rematch"), start, configuration(program, num_ranks),
-                                       disturbance));
+/// A training in the background, then `disturbance` with its process in $pid. @param start  "launch
+/// …" or nothing
+test::ProcessResult train(const test::Program& program, int num_ranks, const std::string& start,
+                          const std::string& disturbance = "") {
+  return test::run_command(
+      fmt::format("cd {} && export OMP_NUM_THREADS=1 && {{ {} {} train {} --device cpu & pid=$!; "
+                  "{} wait $pid; }}",
+                  program.dir().path(), test::binary_path("bin/rematch"), start,
+                  configuration(program, num_ranks), disturbance));
 }
 
 std::string weights_of(const test::Program& program, int step) {
@@ -39,8 +46,10 @@ std::string weights_of(const test::Program& program, int step) {
 
 /// Waits for the second step's checkpoint and sends the last rank a signal.
 std::string signal_to_last_rank(const char* signal) {
-  return fmt::format("for i in $(seq 3000); do [ -d out/run/checkpoint-2 ] && break; sleep 0.1; done; kill -{} $(pgrep -P $pid | tail -1);",
-                     signal);
+  return fmt::format(
+      "for i in $(seq 3000); do [ -d out/run/checkpoint-2 ] && break; sleep 0.1; done; kill -{} "
+      "$(pgrep -P $pid | tail -1);",
+      signal);
 }
 
 }  // namespace
@@ -58,15 +67,18 @@ TEST(VllmGroups, TwoRanksTrainAsOneProcessAlsoWhenOneIsKilledAndTheyStartAgain) 
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rank 1"));
   EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
-  EXPECT_TRUE(weights_of(killed, kSteps) == weights_of(one, kSteps)) << "other weights after the restart";
+  EXPECT_TRUE(weights_of(killed, kSteps) == weights_of(one, kSteps))
+      << "other weights after the restart";
 }
 
 TEST(VllmGroups, AnInterruptOfOneRankEndsAllWithTheirStateSaved) {
   REMATCH_NEEDS_VLLM();
   test::Program program;
-  const test::ProcessResult result = train(program, 2, "launch --nproc 2", signal_to_last_rank("INT"));
+  const test::ProcessResult result =
+      train(program, 2, "launch --nproc 2", signal_to_last_rank("INT"));
   EXPECT_EQ(result.exit_code, 130) << result.err;
-  EXPECT_FALSE(std::filesystem::exists(program.run_dir() + fmt::format("/checkpoint-{}", kSteps))) << "it was interrupted";
+  EXPECT_FALSE(std::filesystem::exists(program.run_dir() + fmt::format("/checkpoint-{}", kSteps)))
+      << "it was interrupted";
 }
 
 }  // namespace rematch

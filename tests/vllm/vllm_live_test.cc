@@ -22,13 +22,14 @@ namespace {
 constexpr int kNumPrompts = 32;
 constexpr int kNewTokens = 96;
 
-// Both backends on the weights as they are; every difference has to be a near tie, and the count is printed.
+// Both backends on the weights as they are; every difference has to be a near tie, and the count is
+// printed.
 void expect_equal_answers(const test::Questions& asked, RolloutEngine& vllm, const char* what) {
   const auto expected = asked.answers(*make_engine("hf", asked.parts, asked.options(kNewTokens)));
   const auto found = asked.answers(vllm);
   const test::Differences differences = test::compare(asked, expected, found);
-  std::printf("%s: %zu answers, %d differ at a near tie, %d otherwise\n", what, found.size(), differences.near_ties,
-              differences.unexplained);
+  std::printf("%s: %zu answers, %d differ at a near tie, %d otherwise\n", what, found.size(),
+              differences.near_ties, differences.unexplained);
   EXPECT_EQ(differences.unexplained, 0) << what;
   size_t num_tokens = 0;
   for (const auto& ids : found) num_tokens += ids.size();
@@ -40,7 +41,8 @@ void learn(const test::Questions& asked) {
   const at::NoGradGuard no_grad;
   at::manual_seed(11);
   for (const NamedParameter& parameter : asked.model->parameters()) {
-    at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor) * 0.1 * parameter.tensor.std(/*unbiased=*/false));
+    at::Tensor(parameter.tensor)
+        .add_(at::randn_like(parameter.tensor) * 0.1 * parameter.tensor.std(/*unbiased=*/false));
   }
 }
 
@@ -77,15 +79,19 @@ TEST(VllmLive, AnAdapterIsHandedOverMerged) {
   for (const bool use_dora : {false, true}) {
     const test::Questions asked = test::questions(test::source_path("demo/model"), kNumPrompts);
     std::vector<std::string> names;
-    for (const NamedParameter& parameter : asked.model->parameters()) names.push_back(parameter.name);
+    for (const NamedParameter& parameter : asked.model->parameters())
+      names.push_back(parameter.name);
     const auto adapter =
-        Adapter::create(*asked.model, select_targets(asked.model->description(), names, {}), {.lora = {{.rank = 4, .use_dora = use_dora}}});
+        Adapter::create(*asked.model, select_targets(asked.model->description(), names, {}),
+                        {.lora = {{.rank = 4, .use_dora = use_dora}}});
     {
       const at::NoGradGuard no_grad;
       at::manual_seed(3);
       for (const NamedParameter& parameter : adapter->parameters()) {
-        if (parameter.name.find("lora_B") != std::string::npos) at::Tensor(parameter.tensor).normal_(0, 0.05);
-        if (parameter.name.find("magnitude") != std::string::npos) at::Tensor(parameter.tensor).mul_(1.1);
+        if (parameter.name.find("lora_B") != std::string::npos)
+          at::Tensor(parameter.tensor).normal_(0, 0.05);
+        if (parameter.name.find("magnitude") != std::string::npos)
+          at::Tensor(parameter.tensor).mul_(1.1);
       }
     }
     const auto engine = make_engine("vllm", asked.parts, asked.options(kNewTokens));
@@ -190,7 +196,8 @@ TEST(VllmLive, AnEngineThatCannotStartSaysWhyAndTheWayOut) {
   REMATCH_NEEDS_VLLM();
   test::Questions asked = test::questions(test::source_path("demo/model"), 1);
   asked.parts.vllm.engine_args = {{"kv_cache_dtype", "\"no_such_dtype\""}};
-  const UserError error = test::catch_user_error([&] { make_engine("vllm", asked.parts, asked.options(4)); });
+  const UserError error =
+      test::catch_user_error([&] { make_engine("vllm", asked.parts, asked.options(4)); });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().what.find("no_such_dtype"), std::string::npos) << error.what();
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
@@ -198,12 +205,14 @@ TEST(VllmLive, AnEngineThatCannotStartSaysWhyAndTheWayOut) {
 
 TEST(VllmLive, AModelThatItsKernelsDoNotKnowIsRefusedAtTheStart) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("tests/golden/model/tiny_tied"), 1);
+  const test::Questions asked =
+      test::questions(test::source_path("tests/golden/model/tiny_tied"), 1);
   try {
     make_engine("vllm", asked.parts, asked.options(4));
   } catch (const UserError& error) {  // heads of 16 values, with the CPU release of today
     EXPECT_EQ(exit_code(error.kind()), 4);
-    EXPECT_NE(error.problems().front().error.find("cannot start"), std::string::npos) << error.what();
+    EXPECT_NE(error.problems().front().error.find("cannot start"), std::string::npos)
+        << error.what();
     EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   }
   // The engine that failed is in nobody's way.

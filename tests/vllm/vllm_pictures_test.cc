@@ -1,5 +1,5 @@
-// The sixty pictures of dev/goldens/vision_suite.py and the real vLLM. That their pixels, grids and numbers of tokens are AutoProcessor's,
-// tests/vision/image_oracle_test.cc shows.
+// The sixty pictures of dev/goldens/vision_suite.py and the real vLLM. That their pixels, grids and
+// numbers of tokens are AutoProcessor's, tests/vision/image_oracle_test.cc shows.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,8 @@
 
 namespace rematch {
 
-// A prompt whose number of image tokens is not vLLM's own ends VllmEngine::generate with an error; other pixels end in other answers.
+// A prompt whose number of image tokens is not vLLM's own ends VllmEngine::generate with an error;
+// other pixels end in other answers.
 TEST(VllmPictures, AwkwardOnesGiveTheTokensAndAnswersOfTheOtherBackendsInBothFamilies) {
   REMATCH_NEEDS_VLLM();
   const test::TempDir directory;
@@ -29,10 +30,11 @@ TEST(VllmPictures, AwkwardOnesGiveTheTokensAndAnswersOfTheOtherBackendsInBothFam
   for (const std::string& model : {test::random_model(), test::windows_model()}) {
     const test::Questions asked = test::questions_about(model, {files.begin(), files.end()});
     const auto expected = asked.answers(*make_engine("hf", asked.parts, asked.options(12)));
-    EXPECT_GT(std::set(expected.begin(), expected.end()).size(), files.size() / 2) << "pictures matter";
+    EXPECT_GT(std::set(expected.begin(), expected.end()).size(), files.size() / 2)
+        << "pictures matter";
     for (const char* backend : {"native", "vllm"}) {
-      const test::Differences differences =
-          test::compare(asked, expected, asked.answers(*make_engine(backend, asked.parts, asked.options(12))));
+      const test::Differences differences = test::compare(
+          asked, expected, asked.answers(*make_engine(backend, asked.parts, asked.options(12))));
       EXPECT_EQ(differences.unexplained, 0) << backend << ", " << model;
       EXPECT_LE(differences.near_ties, 2) << backend << ", " << model;
     }

@@ -16,11 +16,14 @@ namespace {
 
 constexpr int kSteps = 3;
 
-// The demonstration's checkpoint on the golden scenes. @param more  keys of custom.extra.rollout_matching, each followed by a comma
-std::string lines(const std::string& backend, const std::string& more = "", int max_steps = kSteps) {
+// The demonstration's checkpoint on the golden scenes. @param more  keys of
+// custom.extra.rollout_matching, each followed by a comma
+std::string lines(const std::string& backend, const std::string& more = "",
+                  int max_steps = kSteps) {
   return fmt::format(
       "global_max_length: 1024\nmodel: {{model: {}}}\ntraining: {{max_steps: {}}}\n"
-      "custom: {{extra: {{rollout_matching: {{rollout_backend: {}, {}vllm: {{tensor_parallel_size: 1, gpu_memory_utilization: "
+      "custom: {{extra: {{rollout_matching: {{rollout_backend: {}, {}vllm: {{tensor_parallel_size: "
+      "1, gpu_memory_utilization: "
       "0.1}}}}}}}}\n",
       test::source_path("demo/model"), max_steps, backend, more);
 }
@@ -28,7 +31,8 @@ std::string lines(const std::string& backend, const std::string& more = "", int 
 std::vector<Json> logged(const test::Program& program) {
   std::istringstream text(read_file(program.run_dir() + "/logging.jsonl"));
   std::vector<Json> steps;
-  for (std::string line; std::getline(text, line);) steps.push_back(parse_json(line, "logging.jsonl"));
+  for (std::string line; std::getline(text, line);)
+    steps.push_back(parse_json(line, "logging.jsonl"));
   return steps;
 }
 
@@ -46,8 +50,10 @@ TEST(VllmProgram, TrainsAsWithHf) {
   ASSERT_GE(found.size(), static_cast<size_t>(kSteps));
   bool equal_so_far = true;
   for (size_t i = 0; i < found.size() && equal_so_far; ++i) {
-    // One near tie sets the two runs apart for good: what was equal until then has to be equal in everything.
-    equal_so_far = found[i].value("rollout/gen_new_tokens_total", 0.0) == expected[i].value("rollout/gen_new_tokens_total", 0.0);
+    // One near tie sets the two runs apart for good: what was equal until then has to be equal in
+    // everything.
+    equal_so_far = found[i].value("rollout/gen_new_tokens_total", 0.0) ==
+                   expected[i].value("rollout/gen_new_tokens_total", 0.0);
     EXPECT_TRUE(equal_so_far || i > 0) << "the first rollouts are those of the same weights";
     for (const auto& member : found[i].items()) {
       const std::string& key = member.key();
@@ -58,7 +64,8 @@ TEST(VllmProgram, TrainsAsWithHf) {
     }
   }
   EXPECT_TRUE(std::filesystem::exists(with_vllm.run_dir() + "/vllm.log"));
-  EXPECT_EQ(result.out.find("vllm."), std::string::npos) << "the terminal is the program's: " << result.out;
+  EXPECT_EQ(result.out.find("vllm."), std::string::npos)
+      << "the terminal is the program's: " << result.out;
   EXPECT_EQ(result.err.find("WARNING"), std::string::npos) << result.err;
 }
 
@@ -66,12 +73,14 @@ TEST(VllmProgram, EvaluatesToTheSameScores) {
   REMATCH_NEEDS_VLLM();
   test::Program program;
   const auto scores = [&](const std::string& backend) {
-    const test::ProcessResult result = program.run("eval " + program.config(lines(backend, "max_new_tokens: 160, ")));
+    const test::ProcessResult result =
+        program.run("eval " + program.config(lines(backend, "max_new_tokens: 160, ")));
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return read_json_file(program.run_dir() + "/eval_results.json");
   };
   const Json expected = scores("hf"), found = scores("vllm");
-  for (const char* name : {"eval_rollout_f1", "eval_rollout_precision", "eval_rollout_pred_objects", "eval_rollout_matched_maskiou_mean"}) {
+  for (const char* name : {"eval_rollout_f1", "eval_rollout_precision", "eval_rollout_pred_objects",
+                           "eval_rollout_matched_maskiou_mean"}) {
     EXPECT_EQ(found[name], expected[name]) << name;
   }
 }
@@ -82,7 +91,8 @@ TEST(VllmProgram, AnInterruptWithinGenerationSavesAndExits130) {
   const std::string config = program.config(lines("vllm", "max_new_tokens: 300, ", 100000));
   // As soon as a step is logged the next window generates: nearly all of the time goes there.
   const test::ProcessResult result =
-      program.run(fmt::format("--version > /dev/null && {{ {} train {} & pid=$!; for i in $(seq 600); do [ -s {}/logging.jsonl ] && break; "
+      program.run(fmt::format("--version > /dev/null && {{ {} train {} & pid=$!; for i in $(seq "
+                              "600); do [ -s {}/logging.jsonl ] && break; "
                               "sleep 0.1; done; sleep 0.3; "
                               "kill -INT $pid; wait $pid; }}",
                               test::binary_path("bin/rematch"), config, program.run_dir()));
@@ -99,14 +109,16 @@ TEST(VllmProgram, TheGenerateStageAnswersAsHfDoes) {
   test::Program program;
   std::string input;
   for (const int new_tokens : {8, 20}) {
-    input += fmt::format(R"({{"messages":[{{"role":"user","content":[{{"type":"image"}},{{"type":"text","text":"Find every shape."}}]}}],)"
-                         R"("images":["{}"],"max_new_tokens":{}}})"
-                         "\n",
-                         test::Program::golden("images/0.png"), new_tokens);
+    input += fmt::format(
+        R"({{"messages":[{{"role":"user","content":[{{"type":"image"}},{{"type":"text","text":"Find every shape."}}]}}],)"
+        R"("images":["{}"],"max_new_tokens":{}}})"
+        "\n",
+        test::Program::golden("images/0.png"), new_tokens);
   }
   const auto answers = [&](const std::string& backend) {
     return program.run(
-        fmt::format("stage generate --model {} --backend {} --device cpu --dtype float32", test::source_path("demo/model"), backend),
+        fmt::format("stage generate --model {} --backend {} --device cpu --dtype float32",
+                    test::source_path("demo/model"), backend),
         input);
   };
   const test::ProcessResult expected = answers("hf"), found = answers("vllm");

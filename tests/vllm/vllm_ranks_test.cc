@@ -1,5 +1,5 @@
-// Two ranks and one real vLLM engine on the CPU, each rank a process with one thread, beside `hf` in this process. The program itself on
-// several ranks: dev/vllm/try_groups.py.
+// Two ranks and one real vLLM engine on the CPU, each rank a process with one thread, beside `hf`
+// in this process. The program itself on several ranks: dev/vllm/try_groups.py.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -24,22 +24,28 @@ namespace {
 constexpr int kRanks = 2;
 constexpr int kNumPrompts = 5;
 constexpr int kNewTokens = 40;
-constexpr const char* kDirectory = "REMATCH_TEST_RANKS";  // the ranks' only, with RANK and MASTER_PORT
+// the ranks' only, with RANK and MASTER_PORT
+constexpr const char* kDirectory = "REMATCH_TEST_RANKS";
 
-test::Questions all_questions() { return test::questions(test::source_path("demo/model"), kNumPrompts); }
+test::Questions all_questions() {
+  return test::questions(test::source_path("demo/model"), kNumPrompts);
+}
 
 using Answers = std::vector<std::vector<int>>;
 
-Answers ids_of(RolloutEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress = {}) {
+Answers ids_of(RolloutEngine& engine, const std::vector<Prompt>& prompts,
+               const std::function<void(int)>& on_progress = {}) {
   Answers ids;
-  for (const Rollout& rollout : engine.generate(prompts, on_progress)) ids.push_back(rollout.response_token_ids);
+  for (const Rollout& rollout : engine.generate(prompts, on_progress))
+    ids.push_back(rollout.response_token_ids);
   return ids;
 }
 
 /// Rank 0 brings the first two prompts and then no more; rank 1 none, and then the others.
 Answers answers_in_a_turn(RolloutEngine& engine, const std::vector<Prompt>& prompts, int rank) {
   EngineTurn turn(engine);
-  Answers ids = ids_of(engine, rank == 0 ? std::vector<Prompt>(prompts.begin(), prompts.begin() + 2) : std::vector<Prompt>());
+  Answers ids = ids_of(engine, rank == 0 ? std::vector<Prompt>(prompts.begin(), prompts.begin() + 2)
+                                         : std::vector<Prompt>());
   if (rank == 1) ids = ids_of(engine, std::vector<Prompt>(prompts.begin() + 2, prompts.end()));
   turn.end();
   return ids;
@@ -78,7 +84,8 @@ TEST(VllmRanks, DISABLED_OneOfThem) {
   }
   set_interrupt_requested(false);
   EXPECT_TRUE(interrupted);
-  EXPECT_EQ(answers_in_a_turn(*engine, asked.prompts, world.rank), ids) << "and the engine is as good as before";
+  EXPECT_EQ(answers_in_a_turn(*engine, asked.prompts, world.rank), ids)
+      << "and the engine is as good as before";
   write_file_atomic(fmt::format("{}/{}.json", directory, world.rank), Json(ids).dump());
   group->barrier();
 }
@@ -86,19 +93,24 @@ TEST(VllmRanks, DISABLED_OneOfThem) {
 TEST(VllmRanks, TwoThatShareAnEngineGiveTheIdsOfHf) {
   REMATCH_NEEDS_VLLM();
   const test::TempDir directory;
-  const std::string rank = fmt::format("{} --gtest_also_run_disabled_tests --gtest_filter=VllmRanks.DISABLED_OneOfThem > {}/log-$RANK 2>&1",
-                                       test::binary_path("tests/vllm_ranks_test"), directory.path());
-  const test::ProcessResult result = test::run_command(fmt::format(
-      "export OMP_NUM_THREADS=1 {}={} MASTER_PORT=$((20000 + {} % 10000)); (export RANK=1; {}) & export RANK=0; {}; code=$?; wait "
-      "$! && [ $code = 0 ] || {{ cat {}/log-*; exit 1; }}",
-      kDirectory, directory.path(), ::getpid(), rank, rank, directory.path()));
+  const std::string rank = fmt::format(
+      "{} --gtest_also_run_disabled_tests --gtest_filter=VllmRanks.DISABLED_OneOfThem > "
+      "{}/log-$RANK 2>&1",
+      test::binary_path("tests/vllm_ranks_test"), directory.path());
+  const test::ProcessResult result = test::run_command(
+      fmt::format("export OMP_NUM_THREADS=1 {}={} MASTER_PORT=$((20000 + {} % 10000)); (export "
+                  "RANK=1; {}) & export RANK=0; {}; code=$?; wait "
+                  "$! && [ $code = 0 ] || {{ cat {}/log-*; exit 1; }}",
+                  kDirectory, directory.path(), ::getpid(), rank, rank, directory.path()));
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
   const test::Questions asked = all_questions();
   Answers found;
   for (const char* file : {"/0.json", "/1.json"}) {
-    for (const Json& ids : read_json_file(directory.path() + file)) found.push_back(ids.get<std::vector<int>>());
+    for (const Json& ids : read_json_file(directory.path() + file))
+      found.push_back(ids.get<std::vector<int>>());
   }
-  const Answers expected = asked.answers(*make_engine("hf", asked.parts, asked.options(kNewTokens)));
+  const Answers expected =
+      asked.answers(*make_engine("hf", asked.parts, asked.options(kNewTokens)));
   ASSERT_EQ(found.size(), expected.size());
   const test::Differences differences = test::compare(asked, expected, found);
   EXPECT_EQ(differences.unexplained, 0);

@@ -21,12 +21,14 @@ int64_t resident_pages() {
   return resident;
 }
 
-// Forward and backward of one short row, as the M-step does it: autograd with libtorch_python loaded.
+// Forward and backward of one short row, as the M-step does it: autograd with libtorch_python
+// loaded.
 double train_step(const test::Questions& asked) {
   auto segment = std::make_shared<Segment>();
   segment->token_ids = asked.prompts.front().token_ids;
   segment->images = asked.prompts.front().images;
-  const at::Tensor hidden = forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels));
+  const at::Tensor hidden =
+      forward_row(*asked.model, make_row({.segments = {segment}}, asked.parts.pixels));
   const at::Tensor loss = hidden.square().mean();
   torch::autograd::backward({loss}, {});
   for (const NamedParameter& parameter : asked.model->parameters()) {
@@ -40,7 +42,8 @@ double train_step(const test::Questions& asked) {
 TEST(VllmStress, TwoHundredSyncsAndGenerationsNeitherGrowNorLock) {
   REMATCH_NEEDS_VLLM();
   const test::Questions asked = test::questions(test::source_path("demo/model"), 4);
-  for (const NamedParameter& parameter : asked.model->parameters()) at::Tensor(parameter.tensor).requires_grad_(true);
+  for (const NamedParameter& parameter : asked.model->parameters())
+    at::Tensor(parameter.tensor).requires_grad_(true);
   const auto engine = make_engine("vllm", asked.parts, asked.options(12));
   const auto expected = asked.answers(*engine);
 
@@ -72,8 +75,9 @@ TEST(VllmStress, TwoHundredSyncsAndGenerationsNeitherGrowNorLock) {
   stop = true;
   worker.join();
   backward.join();
-  std::printf("resident: %ld MiB after 40 windows, %ld MiB after 200; beside them %ld backward passes\n", early / 256, late / 256,
-              static_cast<int64_t>(num_backward));
+  std::printf(
+      "resident: %ld MiB after 40 windows, %ld MiB after 200; beside them %ld backward passes\n",
+      early / 256, late / 256, static_cast<int64_t>(num_backward));
   EXPECT_LT(static_cast<double>(late), 1.02 * static_cast<double>(early));
   EXPECT_GT(num_decoded, 0);
   EXPECT_GT(num_backward, 0);

@@ -1,4 +1,5 @@
-// `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch with equal options are decoded together.
+// `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch with
+// equal options are decoded together.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -34,8 +35,9 @@ struct Request {
 };
 
 VllmOptions vllm_options(const StageOptions& options) {
-  VllmOptions vllm{
-      .model_dir = options.model_dir, .on_cpu = !choose_device(options.device).is_cuda(), .bfloat16 = options.dtype == "bfloat16"};
+  VllmOptions vllm{.model_dir = options.model_dir,
+                   .on_cpu = !choose_device(options.device).is_cuda(),
+                   .bfloat16 = options.dtype == "bfloat16"};
   vllm.tensor_parallel_size = 1;
   return vllm;
 }
@@ -51,10 +53,12 @@ RepeatGuardSettings read_repeat_terminate(JsonFields fields) {
   RepeatGuardSettings guard;
   guard.enabled = fields.boolean_or("enabled", guard.enabled);
   guard.min_new_tokens = fields.integer_or("min_new_tokens", guard.min_new_tokens);
-  guard.max_consecutive_token_repeats = fields.integer_or("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
+  guard.max_consecutive_token_repeats =
+      fields.integer_or("max_consecutive_token_repeats", guard.max_consecutive_token_repeats);
   guard.ngram_size = fields.integer_or("ngram_size", guard.ngram_size);
   guard.ngram_repeats = fields.integer_or("ngram_repeats", guard.ngram_repeats);
-  if (fields.has("max_object_keys")) guard.max_object_keys = fields.integer_or("max_object_keys", 0);
+  if (fields.has("max_object_keys"))
+    guard.max_object_keys = fields.integer_or("max_object_keys", 0);
   fields.finish();
   return guard;
 }
@@ -80,7 +84,8 @@ class GenerateStage : public Stage {
         chat_template_(ChatTemplate::load(options.model_dir)),
         patch_options_(PatchOptions::from_model_dir(options.model_dir)),
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)),
-        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = choose_device(options.device)})) {
+        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype),
+                                               .device = choose_device(options.device)})) {
     check_patches_fit(patch_options_, model_->description().vision, options.model_dir);
   }
 
@@ -134,16 +139,19 @@ class GenerateStage : public Stage {
 
     std::vector<GridThw> grids;
     for (const std::string& path : paths) {
-      auto patches = std::make_shared<const Patches>(patchify(load_image(path), patch_options_, path));
+      auto patches =
+          std::make_shared<const Patches>(patchify(load_image(path), patch_options_, path));
       request.prompt.images.push_back({.path = path, .grid_thw = patches->grid_thw});
       grids.push_back(patches->grid_thw);
       pixels_[path] = std::move(patches);
     }
-    request.prompt.token_ids = tokenizer_->encode(chat_template_.render(messages, /*add_generation_prompt=*/true));
+    request.prompt.token_ids =
+        tokenizer_->encode(chat_template_.render(messages, /*add_generation_prompt=*/true));
     if (!grids.empty()) {
       const TokenId pad_id = tokenizer_->token_id("<|image_pad|>").value_or(-1);
       request.prompt.token_ids =
-          expand_image_pads(request.prompt.token_ids, pad_id, grids, patch_options_.merge_size, chat_template_.where());
+          expand_image_pads(request.prompt.token_ids, pad_id, grids, patch_options_.merge_size,
+                            chat_template_.where());
     }
     return request;
   }
@@ -156,7 +164,8 @@ class GenerateStage : public Stage {
     options.batch_size = static_cast<int>(requests.size());
     const PixelGetter pixels = [this](const ImageRef& image) { return pixels_.at(image.path); };
     if (backend_ == "vllm") widen_vllm(prompts, options.max_new_tokens);
-    const std::vector<Rollout> rollouts = make_engine(backend_, {model_, tokenizer_, pixels, vllm_}, options)->generate(prompts, {});
+    const std::vector<Rollout> rollouts =
+        make_engine(backend_, {model_, tokenizer_, pixels, vllm_}, options)->generate(prompts, {});
     std::vector<Json> answers;
     for (const Rollout& rollout : rollouts) {
       Json answer;
@@ -169,13 +178,16 @@ class GenerateStage : public Stage {
     return answers;
   }
 
-  // The limits that the engine is started with, rounded up so that it also serves most of the later lines.
+  // The limits that the engine is started with, rounded up so that it also serves most of the later
+  // lines.
   void widen_vllm(const std::vector<Prompt>& prompts, int max_new_tokens) {
     for (const Prompt& prompt : prompts) {
       const auto needed = static_cast<int64_t>(prompt.token_ids.size()) + max_new_tokens;
-      vllm_.max_model_len = std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
+      vllm_.max_model_len =
+          std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
       vllm_.max_images = std::max(vllm_.max_images, static_cast<int>(prompt.images.size()));
-      settle_model_len(vllm_, static_cast<int64_t>(prompt.token_ids.size()), max_new_tokens, prompt.where);
+      settle_model_len(vllm_, static_cast<int64_t>(prompt.token_ids.size()), max_new_tokens,
+                       prompt.where);
     }
   }
 
@@ -186,11 +198,14 @@ class GenerateStage : public Stage {
   const PatchOptions patch_options_;
   const std::vector<TokenId> stop_ids_;
   const std::shared_ptr<const Model> model_;
-  std::map<std::string, std::shared_ptr<const Patches>> pixels_;  // of the lines being answered, by path
+  // of the lines being answered, by path
+  std::map<std::string, std::shared_ptr<const Patches>> pixels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> make_generate_stage(const StageOptions& options) { return std::make_unique<GenerateStage>(options); }
+std::unique_ptr<Stage> make_generate_stage(const StageOptions& options) {
+  return std::make_unique<GenerateStage>(options);
+}
 
 }  // namespace rematch

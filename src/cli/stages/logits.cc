@@ -1,4 +1,5 @@
-// `rematch stage logits`: token ids and image files in, the model's logits in a safetensors file out.
+// `rematch stage logits`: token ids and image files in, the model's logits in a safetensors file
+// out.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
@@ -19,7 +20,8 @@ class LogitsStage : public Stage {
  public:
   explicit LogitsStage(const StageOptions& options)
       : device_(choose_device(options.device)),
-        model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+        model_(
+            Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
         model_dir_(options.model_dir),
         output_dir_(options.output_dir) {
     make_directories(output_dir_);
@@ -31,8 +33,10 @@ class LogitsStage : public Stage {
     const std::vector<std::string> paths = fields.texts("images");
     fields.finish();
     if (token_ids.empty()) {
-      throw UserError(ErrorKind::kData,
-                      {.error = "token_ids is empty", .where = "input.token_ids", .what = "0 tokens", .fix = "pass at least one token"});
+      throw UserError(ErrorKind::kData, {.error = "token_ids is empty",
+                                         .where = "input.token_ids",
+                                         .what = "0 tokens",
+                                         .fix = "pass at least one token"});
     }
     Json answer;
     answer["file"] = write(logits_TV(token_ids, paths));
@@ -40,7 +44,8 @@ class LogitsStage : public Stage {
   }
 
  private:
-  at::Tensor logits_TV(const std::vector<TokenId>& token_ids, const std::vector<std::string>& paths) const {
+  at::Tensor logits_TV(const std::vector<TokenId>& token_ids,
+                       const std::vector<std::string>& paths) const {
     const at::NoGradGuard no_grad;
     auto segment = std::make_shared<Segment>();
     segment->token_ids = token_ids;
@@ -63,6 +68,8 @@ class LogitsStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_logits_stage(const StageOptions& options) { return std::make_unique<LogitsStage>(options); }
+std::unique_ptr<Stage> make_logits_stage(const StageOptions& options) {
+  return std::make_unique<LogitsStage>(options);
+}
 
 }  // namespace rematch

@@ -1,4 +1,5 @@
-// `rematch stage loss`: logits and targets in, the losses of BEHAVIOUR 8 out. A loss that is not finite is shown as null.
+// `rematch stage loss`: logits and targets in, the losses of BEHAVIOUR 8 out. A loss that is not
+// finite is shown as null.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
@@ -19,12 +20,18 @@ at::Tensor read_logits_TV(const std::string& path) {
   const auto file = SafetensorsFile::open(path);
   const auto fail = [&](const std::string& error, const std::string& what) {
     throw UserError(ErrorKind::kData,
-                    {.error = error, .where = path, .what = what, .fix = "write a floating-point tensor \"logits\" of shape [T, V]"});
+                    {.error = error,
+                     .where = path,
+                     .what = what,
+                     .fix = "write a floating-point tensor \"logits\" of shape [T, V]"});
   };
-  if (!file->has("logits")) fail("the file has no tensor \"logits\"", fmt::format("{} other tensors", file->names().size()));
+  if (!file->has("logits"))
+    fail("the file has no tensor \"logits\"",
+         fmt::format("{} other tensors", file->names().size()));
   if (file->shape("logits").size() != 2 || !at::isFloatingType(file->dtype("logits"))) {
     fail("the logits have an invalid shape or type",
-         fmt::format("{} dimensions of {}", file->shape("logits").size(), at::toString(file->dtype("logits"))));
+         fmt::format("{} dimensions of {}", file->shape("logits").size(),
+                     at::toString(file->dtype("logits"))));
   }
   return file->tensor("logits");
 }
@@ -45,7 +52,8 @@ class LossStage : public Stage {
     fields.finish();
 
     const RowSupervision supervision = RowSupervision::from({.segments = {segment}});
-    const Head hand_through{.logits_KV = [](const at::Tensor& rows_KV) { return rows_KV; }, .weight_VH = {}};
+    const Head hand_through{.logits_KV = [](const at::Tensor& rows_KV) { return rows_KV; },
+                            .weight_VH = {}};
     const RowLoss loss = row_loss(logits_TV, supervision, hand_through, options, {});
     Json answer;
     double total = 0;
@@ -65,6 +73,8 @@ class LossStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_loss_stage(const StageOptions&) { return std::make_unique<LossStage>(); }
+std::unique_ptr<Stage> make_loss_stage(const StageOptions&) {
+  return std::make_unique<LossStage>();
+}
 
 }  // namespace rematch

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<SceneObject> unnamed(std::vector<Geometry> geometries) {
   std::vector<SceneObject> objects;
-  for (Geometry& geometry : geometries) objects.push_back({.desc = {}, .geometry = std::move(geometry)});
+  for (Geometry& geometry : geometries)
+    objects.push_back({.desc = {}, .geometry = std::move(geometry)});
   return objects;
 }
 
@@ -19,8 +20,10 @@ class MatchStage : public Stage {
  public:
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
-    const std::vector<SceneObject> predictions = unnamed(read_geometries(fields.at("predictions"), "predictions"));
-    const std::vector<SceneObject> ground_truth = unnamed(read_geometries(fields.at("ground_truth"), "ground_truth"));
+    const std::vector<SceneObject> predictions =
+        unnamed(read_geometries(fields.at("predictions"), "predictions"));
+    const std::vector<SceneObject> ground_truth =
+        unnamed(read_geometries(fields.at("ground_truth"), "ground_truth"));
     JsonFields options = fields.object_or_empty("options");
     fields.finish();
     const MatchSettings match_options = read_match_options(options);
@@ -39,6 +42,8 @@ class MatchStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_match_stage(const StageOptions&) { return std::make_unique<MatchStage>(); }
+std::unique_ptr<Stage> make_match_stage(const StageOptions&) {
+  return std::make_unique<MatchStage>();
+}
 
 }  // namespace rematch

@@ -10,8 +10,10 @@ namespace rematch {
 at::ScalarType dtype_of(const std::string& name) {
   if (name == "float32") return at::kFloat;
   if (name == "bfloat16") return at::kBFloat16;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "--dtype has an invalid value", .where = "--dtype", .what = name, .fix = "use float32 or bfloat16"});
+  throw UserError(ErrorKind::kConfig, {.error = "--dtype has an invalid value",
+                                       .where = "--dtype",
+                                       .what = name,
+                                       .fix = "use float32 or bfloat16"});
 }
 
 PixelGetter pixels_from_files(const std::string& model_dir) {

@@ -25,9 +25,13 @@ class PackStage : public Stage {
     JsonFields fields(input, input_origin(), "input");
     const std::vector<int> encoded_lens = fields.integers("encoded_lens");
     fields.at("packing_length");
-    PackingLimits limits{.packing_length = at_least_one("packing_length", fields.integer_or("packing_length", 0))};
-    const PackingSelector selector = packing_selector(fields.text_or("packing_selector", "binpacking"));
-    if (fields.has("packing_buffer")) limits.packing_buffer = at_least_one("packing_buffer", fields.integer_or("packing_buffer", 0));
+    PackingLimits limits{
+        .packing_length = at_least_one("packing_length", fields.integer_or("packing_length", 0))};
+    const PackingSelector selector =
+        packing_selector(fields.text_or("packing_selector", "binpacking"));
+    if (fields.has("packing_buffer"))
+      limits.packing_buffer =
+          at_least_one("packing_buffer", fields.integer_or("packing_buffer", 0));
     fields.finish();
     check_lengths(encoded_lens);
     check_insertion(encoded_lens, name_of, 0, limits);
@@ -56,6 +60,8 @@ class PackStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_pack_stage(const StageOptions&) { return std::make_unique<PackStage>(); }
+std::unique_ptr<Stage> make_pack_stage(const StageOptions&) {
+  return std::make_unique<PackStage>();
+}
 
 }  // namespace rematch

@@ -31,13 +31,15 @@ class ParseStage : public Stage {
     JsonFields fields(input, input_origin(), "input");
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
     fields.finish();
-    const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
+    const ParsedRollout parsed =
+        parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
     Json answer;
     answer["response_token_ids"] = parsed.response_token_ids;
     answer["prefix_token_ids"] = parsed.prefix_token_ids;
     answer["prefix_text"] = parsed.prefix_text;
     answer["objects"] = Json::array();
-    for (const ParsedObject& object : parsed.objects) answer["objects"].push_back(object_json(object));
+    for (const ParsedObject& object : parsed.objects)
+      answer["objects"].push_back(object_json(object));
     answer["max_object_index"] = parsed.max_object_index ? Json(*parsed.max_object_index) : Json();
     answer["dropped_invalid"] = parsed.dropped_invalid;
     answer["dropped_ambiguous"] = 0;
@@ -53,6 +55,8 @@ class ParseStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_parse_stage(const StageOptions& options) { return std::make_unique<ParseStage>(options); }
+std::unique_ptr<Stage> make_parse_stage(const StageOptions& options) {
+  return std::make_unique<ParseStage>(options);
+}
 
 }  // namespace rematch

@@ -40,15 +40,20 @@ class PixelsStage : public Stage {
   static ImageBackend read_backend(JsonFields& fields) {
     const std::string name = fields.text_or("backend", name_of(ImageBackend::kTorchvision));
     const std::optional<ImageBackend> backend = value_of<ImageBackend>(name);
-    if (!backend) fields.fail("backend", fmt::format("expected torchvision or pil, found {}", name));
+    if (!backend)
+      fields.fail("backend", fmt::format("expected torchvision or pil, found {}", name));
     return *backend;
   }
 
   std::string write(const Patches& patches) {
     const std::string file = line_file(output_dir_);
-    const at::Tensor pixel_values = at::from_blob(const_cast<float*>(patches.pixel_values.data()), {patches.num_rows(), patches.row_width});
-    const at::Tensor grid = at::tensor({patches.grid_thw[0], patches.grid_thw[1], patches.grid_thw[2]}, at::kLong).view({1, 3});
-    write_safetensors(file, {{.name = "pixel_values", .tensor = pixel_values}, {.name = "image_grid_thw", .tensor = grid}});
+    const at::Tensor pixel_values = at::from_blob(const_cast<float*>(patches.pixel_values.data()),
+                                                  {patches.num_rows(), patches.row_width});
+    const at::Tensor grid =
+        at::tensor({patches.grid_thw[0], patches.grid_thw[1], patches.grid_thw[2]}, at::kLong)
+            .view({1, 3});
+    write_safetensors(file, {{.name = "pixel_values", .tensor = pixel_values},
+                             {.name = "image_grid_thw", .tensor = grid}});
     return file;
   }
 
@@ -58,6 +63,8 @@ class PixelsStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_pixels_stage(const StageOptions& options) { return std::make_unique<PixelsStage>(options); }
+std::unique_ptr<Stage> make_pixels_stage(const StageOptions& options) {
+  return std::make_unique<PixelsStage>(options);
+}
 
 }  // namespace rematch

@@ -1,4 +1,5 @@
-// `rematch stage render`: messages in, the prompt's text and ids out, as the checkpoint's own chat template writes them.
+// `rematch stage render`: messages in, the prompt's text and ids out, as the checkpoint's own chat
+// template writes them.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -18,12 +19,14 @@ namespace {
 constexpr std::string_view kImagePad = "<|image_pad|>";
 
 // The text with each pad repeated as often as its image needs.
-std::string expand_text(const std::string& text, const std::vector<GridThw>& grids, int merge_size) {
+std::string expand_text(const std::string& text, const std::vector<GridThw>& grids,
+                        int merge_size) {
   std::string out;
   size_t done = 0, image = 0;
   for (size_t at = text.find(kImagePad); at != std::string::npos; at = text.find(kImagePad, done)) {
     out += text.substr(done, at - done);
-    for (int64_t i = 0, count = num_image_pads(grids.at(image++), merge_size); i < count; ++i) out += kImagePad;
+    for (int64_t i = 0, count = num_image_pads(grids.at(image++), merge_size); i < count; ++i)
+      out += kImagePad;
     done = at + kImagePad.size();
   }
   return out + text.substr(done);
@@ -32,7 +35,9 @@ std::string expand_text(const std::string& text, const std::vector<GridThw>& gri
 class RenderStage : public Stage {
  public:
   explicit RenderStage(const StageOptions& options)
-      : model_dir_(options.model_dir), tokenizer_(Tokenizer::load(model_dir_)), chat_template_(ChatTemplate::load(model_dir_)) {}
+      : model_dir_(options.model_dir),
+        tokenizer_(Tokenizer::load(model_dir_)),
+        chat_template_(ChatTemplate::load(model_dir_)) {}
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -47,7 +52,8 @@ class RenderStage : public Stage {
     for (const std::string& path : paths) grids.push_back(grid_of_file(path));
     if (!grids.empty()) {
       const TokenId pad_id = tokenizer_->token_id(kImagePad).value_or(-1);
-      token_ids = expand_image_pads(token_ids, pad_id, grids, options().merge_size, chat_template_.where());
+      token_ids =
+          expand_image_pads(token_ids, pad_id, grids, options().merge_size, chat_template_.where());
       text = expand_text(text, grids, options().merge_size);
     }
     Json answer;
@@ -66,7 +72,8 @@ class RenderStage : public Stage {
 
   GridThw grid_of_file(const std::string& path) {
     const ImageSize size = read_image_size(path);
-    return processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options(), path);
+    return processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options(),
+                          path);
   }
 
   std::string model_dir_;
@@ -77,6 +84,8 @@ class RenderStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_render_stage(const StageOptions& options) { return std::make_unique<RenderStage>(options); }
+std::unique_ptr<Stage> make_render_stage(const StageOptions& options) {
+  return std::make_unique<RenderStage>(options);
+}
 
 }  // namespace rematch

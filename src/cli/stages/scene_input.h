@@ -11,16 +11,18 @@
 
 namespace rematch {
 
-/// Reads a list of `{bbox_2d|poly}` as the `match` stage takes them: flat or nested, integers or coord-token strings. Integers beyond
-/// 0..999 are accepted; matching clamps them. A `desc` is allowed and not used.
+/// Reads a list of `{bbox_2d|poly}` as the `match` stage takes them: flat or nested, integers or
+/// coord-token strings. Integers beyond 0..999 are accepted; matching clamps them. A `desc` is
+/// allowed and not used.
 /// @throws UserError (data) naming list, object and field
 std::vector<Geometry> read_geometries(const Json& list, const std::string& what);
 
-/// Reads a list of `{desc, bbox_2d|poly}` by the rules of BEHAVIOUR 2.2: desc trimmed, not blank, without newline, tab and texts of
-/// added tokens; values 0..999.
+/// Reads a list of `{desc, bbox_2d|poly}` by the rules of BEHAVIOUR 2.2: desc trimmed, not blank,
+/// without newline, tab and texts of added tokens; values 0..999.
 /// @param tokenizer  null: a desc is any text that is not blank, as a model may write it
 /// @throws UserError (data) naming list, object and field
-std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what, const Tokenizer* tokenizer);
+std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what,
+                                            const Tokenizer* tokenizer);
 
 /// Reads the matching options that are present; the rest keep their defaults. @throws UserError
 MatchSettings read_match_options(JsonFields& options);

@@ -45,7 +45,8 @@ SegmentStageOptions read_options(JsonFields reader) {
   read_choice(reader, "rewrite_order", options.target.rewrite_order);
   read_choice(reader, "rewrite_targets", options.target.rewrite_targets);
   read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
-  options.target.teach_matched_text = reader.boolean_or("teach_matched_text", options.target.teach_matched_text);
+  options.target.teach_matched_text =
+      reader.boolean_or("teach_matched_text", options.target.teach_matched_text);
   if (reader.has("dedup_iou")) options.target.dedup_iou = reader.number("dedup_iou");
   options.global_max_length = reader.integer_or("global_max_length", 0);
   if (reader.has("global_max_length") && options.global_max_length < 1) {
@@ -62,10 +63,12 @@ SegmentStageOptions read_options(JsonFields reader) {
 void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (tokenizer.has_token(ids[i])) continue;
-    throw UserError(ErrorKind::kData, {.error = "a prompt has an id without a token",
-                                       .where = fmt::format("input.prompt_token_ids[{}]", i),
-                                       .what = fmt::format("{}", ids[i]),
-                                       .fix = "encode the prompt with the tokenizer of --model (rematch stage render)"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "a prompt has an id without a token",
+         .where = fmt::format("input.prompt_token_ids[{}]", i),
+         .what = fmt::format("{}", ids[i]),
+         .fix = "encode the prompt with the tokenizer of --model (rematch stage render)"});
   }
 }
 
@@ -84,18 +87,24 @@ class SegmentStage : public Stage {
     check_prompt(prompt.token_ids, *tokenizer_);
     prompt.where = "input";
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
-    const std::vector<SceneObject> ground_truth = read_scene_objects(fields.at("ground_truth"), "ground_truth", tokenizer_.get());
+    const std::vector<SceneObject> ground_truth =
+        read_scene_objects(fields.at("ground_truth"), "ground_truth", tokenizer_.get());
     const SegmentStageOptions options = read_options(fields.object_or_empty("options"));
     fields.finish();
 
-    const ParsedRollout parsed = parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
-    const std::optional<double> dedup_iou = lends_nothing(parsed, options.target) ? std::nullopt : options.target.dedup_iou;
-    TargetMatching matched = match_deduplicated(scene_of(parsed.objects), ground_truth, options.match, dedup_iou);
-    SegmentResult result = build_segment({prompt, parsed, matched.matching, ground_truth}, vocab_, options.target);
+    const ParsedRollout parsed =
+        parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
+    const std::optional<double> dedup_iou =
+        lends_nothing(parsed, options.target) ? std::nullopt : options.target.dedup_iou;
+    TargetMatching matched =
+        match_deduplicated(scene_of(parsed.objects), ground_truth, options.match, dedup_iou);
+    SegmentResult result =
+        build_segment({prompt, parsed, matched.matching, ground_truth}, vocab_, options.target);
     result.deduplicated = std::move(matched.deduplicated);
     for (auto& [prediction, truth] : result.pairs) {
-      prediction -= static_cast<int>(std::lower_bound(result.deduplicated.begin(), result.deduplicated.end(), prediction) -
-                                     result.deduplicated.begin());
+      prediction -= static_cast<int>(
+          std::lower_bound(result.deduplicated.begin(), result.deduplicated.end(), prediction) -
+          result.deduplicated.begin());
     }
     check_encoded_len(result.segment, options.global_max_length);
     return segment_json(result);
@@ -110,6 +119,8 @@ class SegmentStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_segment_stage(const StageOptions& options) { return std::make_unique<SegmentStage>(options); }
+std::unique_ptr<Stage> make_segment_stage(const StageOptions& options) {
+  return std::make_unique<SegmentStage>(options);
+}
 
 }  // namespace rematch

@@ -13,7 +13,8 @@ namespace {
 
 class TokenizeStage : public Stage {
  public:
-  explicit TokenizeStage(const StageOptions& options) : tokenizer_(Tokenizer::load(options.model_dir)) {}
+  explicit TokenizeStage(const StageOptions& options)
+      : tokenizer_(Tokenizer::load(options.model_dir)) {}
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -39,7 +40,8 @@ class TokenizeStage : public Stage {
     if (add_special_tokens) token_ids = tokenizer_->with_special_tokens(std::move(token_ids));
     answer["token_ids"] = token_ids;
     answer["pieces"] = Json::array();
-    for (const TokenId id : token_ids) answer["pieces"].push_back(lossy_utf8(tokenizer_->token_bytes(id)));
+    for (const TokenId id : token_ids)
+      answer["pieces"].push_back(lossy_utf8(tokenizer_->token_bytes(id)));
     return answer;
   }
 
@@ -49,6 +51,8 @@ class TokenizeStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_tokenize_stage(const StageOptions& options) { return std::make_unique<TokenizeStage>(options); }
+std::unique_ptr<Stage> make_tokenize_stage(const StageOptions& options) {
+  return std::make_unique<TokenizeStage>(options);
+}
 
 }  // namespace rematch

@@ -40,8 +40,9 @@ class AssignmentSolver {
     flip_path(new_row, sink);
   }
 
-  // Dijkstra from `new_row` to the nearest unassigned column. The choice among equally near columns decides ties, and so the order matters
-  // in every detail: candidates start as n-1…0, a removed one is replaced by the last.
+  // Dijkstra from `new_row` to the nearest unassigned column. The choice among equally near columns
+  // decides ties, and so the order matters in every detail: candidates start as n-1…0, a removed
+  // one is replaced by the last.
   std::pair<int, double> find_path(int new_row) {
     for (size_t i = 0; i < n_; ++i) open_columns_[i] = static_cast<int>(n_ - 1 - i);
     size_t num_open = n_;
@@ -63,13 +64,15 @@ class AssignmentSolver {
     }
   }
 
-  // Shortens distances through `row` and returns the place in open_columns_ of the nearest column; on equal distance a free one wins.
+  // Shortens distances through `row` and returns the place in open_columns_ of the nearest column;
+  // on equal distance a free one wins.
   size_t relax_row(int row, double reached, size_t num_open) {
     size_t nearest = 0;
     double lowest = kInfinity;
     for (size_t i = 0; i < num_open; ++i) {
       const int column = open_columns_[i];
-      const double through = reached + costs_.at(row, column) - row_dual_[idx(row)] - column_dual_[idx(column)];
+      const double through =
+          reached + costs_.at(row, column) - row_dual_[idx(row)] - column_dual_[idx(column)];
       double& distance = distance_[idx(column)];
       if (through < distance) {
         distance = through;
@@ -86,7 +89,8 @@ class AssignmentSolver {
   void update_duals(int new_row, double length) {
     row_dual_[idx(new_row)] += length;
     for (size_t row = 0; row < n_; ++row) {
-      if (row_seen_[row] && row != idx(new_row)) row_dual_[row] += length - distance_[idx(column_of_row_[row])];
+      if (row_seen_[row] && row != idx(new_row))
+        row_dual_[row] += length - distance_[idx(column_of_row_[row])];
     }
     for (size_t column = 0; column < n_; ++column) {
       if (column_seen_[column]) column_dual_[column] -= length - distance_[column];
@@ -117,6 +121,8 @@ class AssignmentSolver {
 
 }  // namespace
 
-std::vector<int> solve_assignment(const CostMatrix& costs) { return AssignmentSolver(costs).solve(); }
+std::vector<int> solve_assignment(const CostMatrix& costs) {
+  return AssignmentSolver(costs).solve();
+}
 
 }  // namespace rematch

@@ -9,17 +9,22 @@ struct CostMatrix {
   int size = 0;
   std::vector<double> values;  ///< size * size, finite
 
-  explicit CostMatrix(int n, double fill = 0.0) : size(n), values(static_cast<size_t>(n) * static_cast<size_t>(n), fill) {}
+  explicit CostMatrix(int n, double fill = 0.0)
+      : size(n), values(static_cast<size_t>(n) * static_cast<size_t>(n), fill) {}
   double& at(int row, int column) { return values[place(row, column)]; }
   double at(int row, int column) const { return values[place(row, column)]; }
 
  private:
-  size_t place(int row, int column) const { return static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column); }
+  size_t place(int row, int column) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column);
+  }
 };
 
-/// Column of each row in an assignment of least total cost; among equals, exactly the one that scipy's `linear_sum_assignment` returns.
-/// Cost: O(n³) at worst, near O(n²) when most rows find a free column at once.
-/// @source D. F. Crouse, "On implementing 2D rectangular assignment algorithms", 2016, with scipy's order of candidates
+/// Column of each row in an assignment of least total cost; among equals, exactly the one that
+/// scipy's `linear_sum_assignment` returns. Cost: O(n³) at worst, near O(n²) when most rows find a
+/// free column at once.
+/// @source D. F. Crouse, "On implementing 2D rectangular assignment algorithms", 2016, with scipy's
+/// order of candidates
 std::vector<int> solve_assignment(const CostMatrix& costs);
 
 }  // namespace rematch

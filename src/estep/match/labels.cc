@@ -13,10 +13,12 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = "a file of synonyms cannot be used",
-                                     .where = path,
-                                     .what = what,
-                                     .fix = "write {\"person\": [\"man\", \"woman\"], …}: each label with its synonyms"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "a file of synonyms cannot be used",
+       .where = path,
+       .what = what,
+       .fix = "write {\"person\": [\"man\", \"woman\"], …}: each label with its synonyms"});
 }
 
 }  // namespace
@@ -26,25 +28,34 @@ LabelMatch LabelMatch::from(const std::string& rule) {
   match.exact_ = rule == "exact";
   if (match.exact_ || rule == "normalized") return match;
   const Json synonyms = read_json_file(rule);
-  if (!synonyms.is_object()) refuse(rule, fmt::format("expected an object, found {}", synonyms.type_name()));
+  if (!synonyms.is_object())
+    refuse(rule, fmt::format("expected an object, found {}", synonyms.type_name()));
   const auto add = [&](const std::string& name, const std::string& label) {
-    const auto [known, is_new] = match.label_of_.emplace(normalize_label(name), normalize_label(label));
+    const auto [known, is_new] =
+        match.label_of_.emplace(normalize_label(name), normalize_label(label));
     if (!is_new && known->second != normalize_label(label)) {
-      refuse(rule, fmt::format("\"{}\" is a synonym of both \"{}\" and \"{}\"", name, known->second, normalize_label(label)));
+      refuse(rule, fmt::format("\"{}\" is a synonym of both \"{}\" and \"{}\"", name, known->second,
+                               normalize_label(label)));
     }
   };
   for (const auto& item : synonyms.items()) {
-    if (!item.value().is_array()) refuse(rule, fmt::format("expected a list for \"{}\", found {}", item.key(), item.value().type_name()));
+    if (!item.value().is_array())
+      refuse(rule, fmt::format("expected a list for \"{}\", found {}", item.key(),
+                               item.value().type_name()));
     add(item.key(), item.key());
     for (const Json& name : item.value()) {
-      if (!name.is_string()) refuse(rule, fmt::format("a synonym of \"{}\" is not a string: {}", item.key(), name.dump()));
+      if (!name.is_string())
+        refuse(rule,
+               fmt::format("a synonym of \"{}\" is not a string: {}", item.key(), name.dump()));
       add(name.get<std::string>(), item.key());
     }
   }
   return match;
 }
 
-std::string LabelMatch::class_of(const std::string& desc) const { return exact_ ? normalize_label(desc) : canonical(desc); }
+std::string LabelMatch::class_of(const std::string& desc) const {
+  return exact_ ? normalize_label(desc) : canonical(desc);
+}
 
 std::string LabelMatch::canonical(const std::string& desc) const {
   if (exact_) return desc;

@@ -4,12 +4,16 @@
 
 namespace rematch {
 
-/// When two descriptions are the same label (`label_match`, BEHAVIOUR 15). Labels are compared by their canonical forms.
+/// When two descriptions are the same label (`label_match`, BEHAVIOUR 15). Labels are compared by
+/// their canonical forms.
 class LabelMatch {
  public:
-  /// @param rule  "exact", "normalized" (NFKC, case folded, white space collapsed and trimmed), or the path of a JSON file of synonyms,
-  ///              `{"person": ["man", "woman"], …}`, whose labels and synonyms are normalised, as is what is compared
-  /// @throws UserError (data) when the file has another form or a synonym belongs to two labels; (environment) when it cannot be read
+  /// @param rule  "exact", "normalized" (NFKC, case folded, white space collapsed and trimmed), or
+  /// the path of a JSON file of synonyms,
+  ///              `{"person": ["man", "woman"], …}`, whose labels and synonyms are normalised, as
+  ///              is what is compared
+  /// @throws UserError (data) when the file has another form or a synonym belongs to two labels;
+  /// (environment) when it cannot be read
   static LabelMatch from(const std::string& rule);
   LabelMatch() = default;  ///< "normalized"
 

@@ -17,10 +17,12 @@ struct GridPoint {
 
 GridPoint to_grid(const Vertex& vertex) {
   const double scale = static_cast<double>(kSubPixels);
-  return {static_cast<int64_t>(scale * vertex.x + 0.5), static_cast<int64_t>(scale * vertex.y + 0.5)};
+  return {static_cast<int64_t>(scale * vertex.x + 0.5),
+          static_cast<int64_t>(scale * vertex.y + 0.5)};
 }
 
-// Emits the samples of one edge, one for every step along its longer axis, in the direction from → to.
+// Emits the samples of one edge, one for every step along its longer axis, in the direction from →
+// to.
 void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) {
   const int64_t dx = std::abs(to.u - from.u);
   const int64_t dy = std::abs(to.v - from.v);
@@ -34,21 +36,25 @@ void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) 
   const bool flip = along_x ? from.u > to.u : from.v > to.v;
   if (flip) std::swap(from, to);
   const int64_t steps = along_x ? dx : dy;
-  const double slope =
-      along_x ? static_cast<double>(to.v - from.v) / static_cast<double>(dx) : static_cast<double>(to.u - from.u) / static_cast<double>(dy);
+  const double slope = along_x ? static_cast<double>(to.v - from.v) / static_cast<double>(dx)
+                               : static_cast<double>(to.u - from.u) / static_cast<double>(dy);
   for (int64_t d = 0; d <= steps; ++d) {
     const int64_t t = flip ? steps - d : d;
     const double along = slope * static_cast<double>(t);
     if (along_x) {
-      samples.push_back({from.u + t, static_cast<int64_t>(static_cast<double>(from.v) + along + 0.5)});
+      samples.push_back(
+          {from.u + t, static_cast<int64_t>(static_cast<double>(from.v) + along + 0.5)});
     } else {
-      samples.push_back({static_cast<int64_t>(static_cast<double>(from.u) + along + 0.5), from.v + t});
+      samples.push_back(
+          {static_cast<int64_t>(static_cast<double>(from.u) + along + 0.5), from.v + t});
     }
   }
 }
 
-// Where the boundary crosses the centre of a pixel column (between sub-columns 5c+2 and 5c+3): flat column-major indices, sorted.
-std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int64_t height, int64_t width) {
+// Where the boundary crosses the centre of a pixel column (between sub-columns 5c+2 and 5c+3): flat
+// column-major indices, sorted.
+std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int64_t height,
+                                      int64_t width) {
   std::vector<int64_t> crossings;
   for (size_t j = 1; j < samples.size(); ++j) {
     if (samples[j].u == samples[j - 1].u) continue;
@@ -90,7 +96,8 @@ Mask runs_between(const std::vector<int64_t>& crossings, int64_t num_pixels) {
 int clamp_bin(int value) { return std::clamp(value, 0, kNumBins - 1); }
 
 double overlap(int64_t a_min, int64_t a_max, int64_t b_min, int64_t b_max) {
-  return static_cast<double>(std::max<int64_t>(0, std::min(a_max, b_max) - std::max(a_min, b_min) + 1));
+  return static_cast<double>(
+      std::max<int64_t>(0, std::min(a_max, b_max) - std::max(a_min, b_min) + 1));
 }
 
 Aabb clamped(const Aabb& box) {
@@ -101,21 +108,25 @@ Aabb clamped(const Aabb& box) {
 // IoU of two boxes as sets of bins.
 double bin_iou(const Aabb& a, const Aabb& b) {
   const auto area = [](const Aabb& box) {
-    return static_cast<double>(box.max_x - box.min_x + 1) * static_cast<double>(box.max_y - box.min_y + 1);
+    return static_cast<double>(box.max_x - box.min_x + 1) *
+           static_cast<double>(box.max_y - box.min_y + 1);
   };
-  const double intersection = overlap(a.min_x, a.max_x, b.min_x, b.max_x) * overlap(a.min_y, a.max_y, b.min_y, b.max_y);
+  const double intersection =
+      overlap(a.min_x, a.max_x, b.min_x, b.max_x) * overlap(a.min_y, a.max_y, b.min_y, b.max_y);
   return intersection / (area(a) + area(b) - intersection);
 }
 
 }  // namespace
 
 Mask rasterize_polygon(const std::vector<Vertex>& vertices, int height, int width) {
-  REMATCH_CHECK(!vertices.empty() && height >= 1 && width >= 1, "rasterize_polygon needs vertices and a canvas");
+  REMATCH_CHECK(!vertices.empty() && height >= 1 && width >= 1,
+                "rasterize_polygon needs vertices and a canvas");
   std::vector<GridPoint> samples;
   for (size_t i = 0; i < vertices.size(); ++i) {
     append_edge(to_grid(vertices[i]), to_grid(vertices[(i + 1) % vertices.size()]), samples);
   }
-  return runs_between(column_crossings(samples, height, width), static_cast<int64_t>(height) * width);
+  return runs_between(column_crossings(samples, height, width),
+                      static_cast<int64_t>(height) * width);
 }
 
 Mask rasterize(const Geometry& geometry, int resolution) {
@@ -126,9 +137,12 @@ Mask rasterize(const Geometry& geometry, int resolution) {
     const int x2 = static_cast<int>(box.max_x), y2 = static_cast<int>(box.max_y);
     bins = {x1, y1, x2, y1, x2, y2, x1, y2};
   }
-  const auto scale = [resolution](int bin) { return (static_cast<double>(clamp_bin(bin)) * resolution) / 1000.0; };
+  const auto scale = [resolution](int bin) {
+    return (static_cast<double>(clamp_bin(bin)) * resolution) / 1000.0;
+  };
   std::vector<Vertex> vertices;
-  for (size_t i = 0; i + 1 < bins.size(); i += 2) vertices.push_back({scale(bins[i]), scale(bins[i + 1])});
+  for (size_t i = 0; i + 1 < bins.size(); i += 2)
+    vertices.push_back({scale(bins[i]), scale(bins[i + 1])});
   return rasterize_polygon(vertices, resolution, resolution);
 }
 
@@ -148,10 +162,13 @@ int64_t intersection_area(const Mask& a, const Mask& b) {
   return shared;
 }
 
-double mask_iou(const Geometry& geometry_a, const Mask& mask_a, const Geometry& geometry_b, const Mask& mask_b) {
-  if (mask_a.area == 0 || mask_b.area == 0) return bin_iou(clamped(bounding_box(geometry_a)), clamped(bounding_box(geometry_b)));
+double mask_iou(const Geometry& geometry_a, const Mask& mask_a, const Geometry& geometry_b,
+                const Mask& mask_b) {
+  if (mask_a.area == 0 || mask_b.area == 0)
+    return bin_iou(clamped(bounding_box(geometry_a)), clamped(bounding_box(geometry_b)));
   const int64_t intersection = intersection_area(mask_a, mask_b);
-  return static_cast<double>(intersection) / static_cast<double>(mask_a.area + mask_b.area - intersection);
+  return static_cast<double>(intersection) /
+         static_cast<double>(mask_a.area + mask_b.area - intersection);
 }
 
 Aabb bounding_box(const Geometry& geometry) {

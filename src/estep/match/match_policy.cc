@@ -3,7 +3,8 @@
 namespace rematch {
 namespace {
 
-Matching match_by_maskiou(const std::vector<SceneObject>& predictions, const std::vector<SceneObject>& ground_truth,
+Matching match_by_maskiou(const std::vector<SceneObject>& predictions,
+                          const std::vector<SceneObject>& ground_truth,
                           const MatchSettings& options) {
   return match(geometries_of(predictions), geometries_of(ground_truth), options);
 }
@@ -11,13 +12,14 @@ Matching match_by_maskiou(const std::vector<SceneObject>& predictions, const std
 }  // namespace
 
 Choices<MatchPolicyRow>& match_policies() {
-  static Choices<MatchPolicyRow> table("match policy", "match_policy", "",
-                                       {{"maskiou", "maskIoU with a gate, then the assignment of least cost", match_by_maskiou}});
+  static Choices<MatchPolicyRow> table(
+      "match policy", "match_policy", "",
+      {{"maskiou", "maskIoU with a gate, then the assignment of least cost", match_by_maskiou}});
   return table;
 }
 
-Matching match_objects(const std::vector<SceneObject>& predictions, const std::vector<SceneObject>& ground_truth,
-                       const MatchSettings& options) {
+Matching match_objects(const std::vector<SceneObject>& predictions,
+                       const std::vector<SceneObject>& ground_truth, const MatchSettings& options) {
   return match_policies().find(options.policy).match(predictions, ground_truth, options);
 }
 

@@ -9,8 +9,10 @@
 
 namespace rematch {
 
-/// A way of deciding which prediction stands for which ground truth. Indices of the answer are positions in the two lists.
-using MatchPolicy = Matching (*)(const std::vector<SceneObject>& predictions, const std::vector<SceneObject>& ground_truth,
+/// A way of deciding which prediction stands for which ground truth. Indices of the answer are
+/// positions in the two lists.
+using MatchPolicy = Matching (*)(const std::vector<SceneObject>& predictions,
+                                 const std::vector<SceneObject>& ground_truth,
                                  const MatchSettings& options);
 
 /// A row of the table of match policies: a new policy is its file and its row.
@@ -23,8 +25,9 @@ struct MatchPolicyRow {
 /// Values of `match_policy`.
 Choices<MatchPolicyRow>& match_policies();
 
-/// The policy that `options` names, applied. @throws UserError (config) for an unknown policy or options out of range
-Matching match_objects(const std::vector<SceneObject>& predictions, const std::vector<SceneObject>& ground_truth,
-                       const MatchSettings& options);
+/// The policy that `options` names, applied. @throws UserError (config) for an unknown policy or
+/// options out of range
+Matching match_objects(const std::vector<SceneObject>& predictions,
+                       const std::vector<SceneObject>& ground_truth, const MatchSettings& options);
 
 }  // namespace rematch

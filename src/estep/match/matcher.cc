@@ -17,19 +17,24 @@ constexpr double kInfeasible = 1e6;
 constexpr double kPairBelow = 5e5;
 constexpr int kMaxResolution = 32768;
 
-double area(const Aabb& box) { return static_cast<double>(box.max_x - box.min_x) * static_cast<double>(box.max_y - box.min_y); }
+double area(const Aabb& box) {
+  return static_cast<double>(box.max_x - box.min_x) * static_cast<double>(box.max_y - box.min_y);
+}
 
 double aabb_iou(const Aabb& a, const Aabb& b) {
   const double width = static_cast<double>(std::min(a.max_x, b.max_x) - std::max(a.min_x, b.min_x));
-  const double height = static_cast<double>(std::min(a.max_y, b.max_y) - std::max(a.min_y, b.min_y));
+  const double height =
+      static_cast<double>(std::min(a.max_y, b.max_y) - std::max(a.min_y, b.min_y));
   if (width <= 0.0 || height <= 0.0) return 0.0;
   const double intersection = width * height;
   return intersection / (area(a) + area(b) - intersection);
 }
 
 double squared_centre_distance(const Aabb& a, const Aabb& b) {
-  const double dx = static_cast<double>(a.min_x + a.max_x) / 2.0 - static_cast<double>(b.min_x + b.max_x) / 2.0;
-  const double dy = static_cast<double>(a.min_y + a.max_y) / 2.0 - static_cast<double>(b.min_y + b.max_y) / 2.0;
+  const double dx =
+      static_cast<double>(a.min_x + a.max_x) / 2.0 - static_cast<double>(b.min_x + b.max_x) / 2.0;
+  const double dy =
+      static_cast<double>(a.min_y + a.max_y) / 2.0 - static_cast<double>(b.min_y + b.max_y) / 2.0;
   return dx * dx + dy * dy;
 }
 
@@ -37,7 +42,8 @@ std::vector<int> nearest_boxes(const Aabb& prediction, const std::vector<Aabb>& 
   std::vector<double> keys;  // smaller is better
   for (const Aabb& box : boxes) keys.push_back(-aabb_iou(prediction, box));
   if (std::all_of(keys.begin(), keys.end(), [](double key) { return key == 0.0; })) {
-    for (size_t i = 0; i < boxes.size(); ++i) keys[i] = squared_centre_distance(prediction, boxes[i]);
+    for (size_t i = 0; i < boxes.size(); ++i)
+      keys[i] = squared_centre_distance(prediction, boxes[i]);
   }
   std::vector<int> order(boxes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -46,7 +52,8 @@ std::vector<int> nearest_boxes(const Aabb& prediction, const std::vector<Aabb>& 
     const double key_a = keys[static_cast<size_t>(a)], key_b = keys[static_cast<size_t>(b)];
     return key_a != key_b ? key_a < key_b : a < b;
   };
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), better);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    better);
   order.resize(count);
   return order;
 }
@@ -57,14 +64,15 @@ std::vector<Aabb> boxes_of(const std::vector<Geometry>& geometries) {
   return boxes;
 }
 
-// The square matrix of the assignment: pairs in the upper left, costs of unmatched objects to the right and below, zeros in the lower
-// right.
+// The square matrix of the assignment: pairs in the upper left, costs of unmatched objects to the
+// right and below, zeros in the lower right.
 CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {
   CostMatrix costs(num_predictions + num_ground_truth);
   for (int row = 0; row < costs.size; ++row) {
     for (int column = 0; column < costs.size; ++column) {
       const bool is_prediction = row < num_predictions, is_ground_truth = column < num_ground_truth;
-      costs.at(row, column) = is_prediction ? (is_ground_truth ? kInfeasible : options.fp_cost) : (is_ground_truth ? options.fn_cost : 0.0);
+      costs.at(row, column) = is_prediction ? (is_ground_truth ? kInfeasible : options.fp_cost)
+                                            : (is_ground_truth ? options.fn_cost : 0.0);
     }
   }
   return costs;
@@ -78,14 +86,23 @@ struct JudgedPairs {
   std::vector<double> ious;  // [prediction, ground truth]; only of pairs that pass the maskIoU gate
   int num_rejected = 0;      // candidates below the maskIoU gate
 
-  double& iou(int p, int g) { return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g)]; }
-  double iou(int p, int g) const { return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g)]; }
+  double& iou(int p, int g) {
+    return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) +
+                static_cast<size_t>(g)];
+  }
+  double iou(int p, int g) const {
+    return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) +
+                static_cast<size_t>(g)];
+  }
 };
 
-JudgedPairs judge_candidates(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth,
+JudgedPairs judge_candidates(const std::vector<Geometry>& predictions,
+                             const std::vector<Geometry>& ground_truth,
                              const MatchSettings& options) {
-  const int num_predictions = static_cast<int>(predictions.size()), num_ground_truth = static_cast<int>(ground_truth.size());
-  JudgedPairs judged{padded_costs(num_predictions, num_ground_truth, options), num_predictions, num_ground_truth,
+  const int num_predictions = static_cast<int>(predictions.size()),
+            num_ground_truth = static_cast<int>(ground_truth.size());
+  JudgedPairs judged{padded_costs(num_predictions, num_ground_truth, options), num_predictions,
+                     num_ground_truth,
                      std::vector<double>(predictions.size() * ground_truth.size(), 0.0), 0};
   const std::vector<Aabb> boxes = boxes_of(ground_truth);
   MaskCache prediction_masks(predictions, options.maskiou_resolution);
@@ -93,7 +110,8 @@ JudgedPairs judge_candidates(const std::vector<Geometry>& predictions, const std
   for (int p = 0; p < num_predictions; ++p) {
     const Geometry& prediction = predictions[static_cast<size_t>(p)];
     for (const int g : nearest_boxes(bounding_box(prediction), boxes, options.candidate_top_k)) {
-      const double iou = mask_iou(prediction, prediction_masks.of(p), ground_truth[static_cast<size_t>(g)], ground_truth_masks.of(g));
+      const double iou = mask_iou(prediction, prediction_masks.of(p),
+                                  ground_truth[static_cast<size_t>(g)], ground_truth_masks.of(g));
       if (iou < options.maskiou_gate) {
         ++judged.num_rejected;
       } else {
@@ -105,7 +123,8 @@ JudgedPairs judge_candidates(const std::vector<Geometry>& predictions, const std
   return judged;
 }
 
-void collect_pairs(const JudgedPairs& judged, const std::vector<int>& column_of_row, Matching& matching) {
+void collect_pairs(const JudgedPairs& judged, const std::vector<int>& column_of_row,
+                   Matching& matching) {
   for (int p = 0; p < judged.num_predictions; ++p) {
     const int column = column_of_row[static_cast<size_t>(p)];
     if (column >= judged.num_ground_truth || judged.costs.at(p, column) >= kPairBelow) continue;
@@ -122,7 +141,8 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
   return indices;
 }
 
-[[noreturn]] void refuse(const std::string& key, const std::string& found, const std::string& legal) {
+[[noreturn]] void refuse(const std::string& key, const std::string& found,
+                         const std::string& legal) {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
                                        .where = "custom.extra.rollout_matching." + key,
                                        .what = fmt::format("{} = {}", key, found),
@@ -132,22 +152,28 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
 }  // namespace
 
 void check_match_options(const MatchSettings& options) {
-  if (options.candidate_top_k < 1) refuse("candidate_top_k", fmt::to_string(options.candidate_top_k), "an integer ≥ 1");
+  if (options.candidate_top_k < 1)
+    refuse("candidate_top_k", fmt::to_string(options.candidate_top_k), "an integer ≥ 1");
   if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0)) {
     refuse("maskiou_gate", fmt::to_string(options.maskiou_gate), "a number in [0, 1]");
   }
   if (options.maskiou_resolution < 1 || options.maskiou_resolution > kMaxResolution) {
-    refuse("maskiou_resolution", fmt::to_string(options.maskiou_resolution), fmt::format("an integer from 1 to {}", kMaxResolution));
+    refuse("maskiou_resolution", fmt::to_string(options.maskiou_resolution),
+           fmt::format("an integer from 1 to {}", kMaxResolution));
   }
-  if (!(options.fp_cost >= 0.0 && std::isfinite(options.fp_cost))) refuse("fp_cost", fmt::to_string(options.fp_cost), "a number ≥ 0");
-  if (!(options.fn_cost >= 0.0 && std::isfinite(options.fn_cost))) refuse("fn_cost", fmt::to_string(options.fn_cost), "a number ≥ 0");
+  if (!(options.fp_cost >= 0.0 && std::isfinite(options.fp_cost)))
+    refuse("fp_cost", fmt::to_string(options.fp_cost), "a number ≥ 0");
+  if (!(options.fn_cost >= 0.0 && std::isfinite(options.fn_cost)))
+    refuse("fn_cost", fmt::to_string(options.fn_cost), "a number ≥ 0");
 }
 
-std::vector<int> candidates_of(const Geometry& prediction, const std::vector<Geometry>& ground_truth, int top_k) {
+std::vector<int> candidates_of(const Geometry& prediction,
+                               const std::vector<Geometry>& ground_truth, int top_k) {
   return nearest_boxes(bounding_box(prediction), boxes_of(ground_truth), top_k);
 }
 
-Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth, const MatchSettings& options) {
+Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth,
+               const MatchSettings& options) {
   check_match_options(options);
   Matching matching;
   if (!predictions.empty() && !ground_truth.empty()) {

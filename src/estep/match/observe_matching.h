@@ -8,10 +8,12 @@
 
 namespace rematch {
 
-/// Adds what an answer was worth under a matching as raw observations (`rollout/…`: objects, pairs, labels, repeats), which
-/// observe/catalog turns into the sums, means and percentiles of BEHAVIOUR 15 and 16.
+/// Adds what an answer was worth under a matching as raw observations (`rollout/…`: objects, pairs,
+/// labels, repeats), which observe/catalog turns into the sums, means and percentiles of BEHAVIOUR
+/// 15 and 16.
 /// @param matching  of these two lists under `options`
-void observe_matching(const std::vector<SceneObject>& predictions, const std::vector<SceneObject>& ground_truth, const Matching& matching,
+void observe_matching(const std::vector<SceneObject>& predictions,
+                      const std::vector<SceneObject>& ground_truth, const Matching& matching,
                       const MatchSettings& options, const LabelMatch& labels, MetricsBag& metrics);
 
 /// Adds how the reading of the answer ended (`rollout/parse_…`).

@@ -9,14 +9,16 @@
 
 namespace rematch {
 
-std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, double iou, int resolution, RepeatOf rule) {
+std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, double iou,
+                                  int resolution, RepeatOf rule) {
   const std::vector<Geometry> geometries = geometries_of(objects);
   MaskCache masks(geometries, resolution);
   std::vector<int> repeated, candidates;
   for (int i = 0; i < static_cast<int>(objects.size()); ++i) {
     const bool repeats = std::any_of(candidates.begin(), candidates.end(), [&](int earlier) {
       return objects[static_cast<size_t>(i)].desc == objects[static_cast<size_t>(earlier)].desc &&
-             mask_iou(geometries[static_cast<size_t>(i)], masks.of(i), geometries[static_cast<size_t>(earlier)], masks.of(earlier)) >= iou;
+             mask_iou(geometries[static_cast<size_t>(i)], masks.of(i),
+                      geometries[static_cast<size_t>(earlier)], masks.of(earlier)) >= iou;
     });
     if (repeats) repeated.push_back(i);
     if (!repeats || rule == RepeatOf::kEarlier) candidates.push_back(i);
@@ -24,7 +26,8 @@ std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, doubl
   return repeated;
 }
 
-TargetMatching match_deduplicated(const std::vector<SceneObject>& predictions, const std::vector<SceneObject>& ground_truth,
+TargetMatching match_deduplicated(const std::vector<SceneObject>& predictions,
+                                  const std::vector<SceneObject>& ground_truth,
                                   const MatchSettings& options, std::optional<double> dedup_iou) {
   check_match_options(options);
   if (!dedup_iou) return {match_objects(predictions, ground_truth, options), {}};
@@ -35,7 +38,8 @@ TargetMatching match_deduplicated(const std::vector<SceneObject>& predictions, c
                                          .fix = "set it to a number in (0, 1], or null"});
   }
   TargetMatching result;
-  result.deduplicated = repeated_objects(predictions, *dedup_iou, options.maskiou_resolution, RepeatOf::kAccepted);
+  result.deduplicated =
+      repeated_objects(predictions, *dedup_iou, options.maskiou_resolution, RepeatOf::kAccepted);
   std::vector<int> kept;  // position among those that are left → position among all
   std::vector<SceneObject> left;
   for (int i = 0; i < static_cast<int>(predictions.size()); ++i) {
@@ -45,7 +49,8 @@ TargetMatching match_deduplicated(const std::vector<SceneObject>& predictions, c
   }
   result.matching = match_objects(left, ground_truth, options);
   for (auto& pair : result.matching.pairs) pair.first = kept[static_cast<size_t>(pair.first)];
-  for (int& prediction : result.matching.false_positives) prediction = kept[static_cast<size_t>(prediction)];
+  for (int& prediction : result.matching.false_positives)
+    prediction = kept[static_cast<size_t>(prediction)];
   return result;
 }
 

@@ -22,7 +22,8 @@ int hex_value(unsigned char c) {
 // Recursive descent. Every read_* returns false when reading has to stop, with status_ saying why.
 class Reader {
  public:
-  Reader(std::string_view bytes, bool end_is_violation) : bytes_(bytes), end_is_violation_(end_is_violation) {}
+  Reader(std::string_view bytes, bool end_is_violation)
+      : bytes_(bytes), end_is_violation_(end_is_violation) {}
 
   JsonDocument read() {
     JsonDocument document;
@@ -286,6 +287,8 @@ class Reader {
 
 }  // namespace
 
-JsonDocument read_json_object(std::string_view bytes, bool end_is_violation) { return Reader(bytes, end_is_violation).read(); }
+JsonDocument read_json_object(std::string_view bytes, bool end_is_violation) {
+  return Reader(bytes, end_is_violation).read();
+}
 
 }  // namespace rematch

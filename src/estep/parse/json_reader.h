@@ -9,7 +9,8 @@
 
 namespace rematch {
 
-/// Deepest legal nesting: the top object is 0, every value, scalars too, one more than its container.
+/// Deepest legal nesting: the top object is 0, every value, scalars too, one more than its
+/// container.
 inline constexpr int kMaxJsonDepth = 128;
 
 /// A value of the text, as far as it has been read.
@@ -17,8 +18,9 @@ struct JsonNode {
   enum class Kind { kString, kArray, kObject, kScalar };  ///< kScalar: number, true, false, null
 
   Kind kind = Kind::kScalar;
-  size_t begin = 0;               ///< offset of its first byte (the opening quote of a string)
-  size_t end = 0;                 ///< offset after its last byte; a number or literal ends before its delimiter
+  size_t begin = 0;  ///< offset of its first byte (the opening quote of a string)
+  /// offset after its last byte; a number or literal ends before its delimiter
+  size_t end = 0;
   std::string text;               ///< kString: unescaped
   std::vector<std::string> keys;  ///< kObject: unescaped, one for each item; duplicates are kept
   std::vector<JsonNode> items;    ///< elements of an array, values of an object
@@ -29,12 +31,14 @@ struct JsonDocument {
   ParseStatus status = ParseStatus::kMalformed;
   std::optional<size_t> open_end;  ///< offset after the opening brace, once it was read
   JsonNode top;                    ///< complete entries only
-  bool entry_open = false;         ///< an entry's opening quote has been read, and the entry is not complete
+  /// an entry's opening quote has been read, and the entry is not complete
+  bool entry_open = false;
 };
 
-/// Reads RFC 8259 JSON strictly and without repair, up to the closing brace of the top-level object; what follows is ignored.
-/// Violations: anything the grammar forbids, invalid UTF-8, raw control characters in strings, lone surrogates, depth beyond
-/// kMaxJsonDepth, a top level that is not an object. A valid UTF-8 sequence or escape cut off by the end is a truncation.
+/// Reads RFC 8259 JSON strictly and without repair, up to the closing brace of the top-level
+/// object; what follows is ignored. Violations: anything the grammar forbids, invalid UTF-8, raw
+/// control characters in strings, lone surrogates, depth beyond kMaxJsonDepth, a top level that is
+/// not an object. A valid UTF-8 sequence or escape cut off by the end is a truncation.
 /// @param end_is_violation  what follows the last byte is a violation, not the end of the input
 /// Never throws. Cost: linear.
 JsonDocument read_json_object(std::string_view bytes, bool end_is_violation);

@@ -28,17 +28,22 @@ std::optional<std::vector<const JsonNode*>> coordinate_strings(const JsonNode& v
   return strings;
 }
 
-bool legal_count(GeometryKind kind, size_t count) { return kind == GeometryKind::kBbox2d ? count == 4 : count >= 6 && count % 2 == 0; }
+bool legal_count(GeometryKind kind, size_t count) {
+  return kind == GeometryKind::kBbox2d ? count == 4 : count >= 6 && count % 2 == 0;
+}
 
 // Fills geometry and coord_token_indices; false when a string is anything but one coord token.
-bool read_geometry(GeometryKind kind, const JsonNode& value, const ResponseTokens& response, ParsedObject& object) {
+bool read_geometry(GeometryKind kind, const JsonNode& value, const ResponseTokens& response,
+                   ParsedObject& object) {
   const auto strings = coordinate_strings(value);
   if (!strings || !legal_count(kind, strings->size())) return false;
   object.geometry.kind = kind;
   for (const JsonNode* string : *strings) {
     // Between the quotes as written: an escaped or spelt-out coord token is several tokens.
     const int token = response.tokens.token_exactly(string->begin + 1, string->end - 1);
-    const int bin = token < 0 ? -1 : response.coord_vocab.bin_of(response.token_ids[static_cast<size_t>(token)]);
+    const int bin =
+        token < 0 ? -1
+                  : response.coord_vocab.bin_of(response.token_ids[static_cast<size_t>(token)]);
     if (bin < 0) return false;
     object.geometry.bins.push_back(bin);
     object.coord_token_indices.push_back(token);
@@ -60,12 +65,14 @@ std::optional<int64_t> object_index(std::string_view key) {
   return index <= kMaxObjectIndex ? std::optional<int64_t>(index) : std::nullopt;
 }
 
-std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode& value, const ResponseTokens& response) {
+std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode& value,
+                                         const ResponseTokens& response) {
   const std::optional<int64_t> index = object_index(key);
   if (!index || value.kind != Kind::kObject || value.keys.size() != 2) return std::nullopt;
   const size_t desc_at = value.keys[0] == "desc" ? 0 : 1;
   const std::string& geometry_name = value.keys[1 - desc_at];
-  if (value.keys[desc_at] != "desc" || (geometry_name != "bbox_2d" && geometry_name != "poly")) return std::nullopt;
+  if (value.keys[desc_at] != "desc" || (geometry_name != "bbox_2d" && geometry_name != "poly"))
+    return std::nullopt;
   const JsonNode& desc = value.items[desc_at];
   if (desc.kind != Kind::kString) return std::nullopt;
   ParsedObject object;
@@ -73,7 +80,8 @@ std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode&
   object.index = *index;
   object.desc = python_strip(desc.text);
   const GeometryKind kind = geometry_name == "poly" ? GeometryKind::kPoly : GeometryKind::kBbox2d;
-  if (object.desc.empty() || !read_geometry(kind, value.items[1 - desc_at], response, object)) return std::nullopt;
+  if (object.desc.empty() || !read_geometry(kind, value.items[1 - desc_at], response, object))
+    return std::nullopt;
   return object;
 }
 

@@ -15,7 +15,8 @@ namespace rematch {
 /// Largest n of a legal key `object_n`.
 inline constexpr int64_t kMaxObjectIndex = 999'999'999;
 
-/// n of a key `object_<digits>`, leading zeros allowed; nullopt for any other key and beyond kMaxObjectIndex.
+/// n of a key `object_<digits>`, leading zeros allowed; nullopt for any other key and beyond
+/// kMaxObjectIndex.
 std::optional<int64_t> object_index(std::string_view key);
 
 /// The response around an entry: its tokens.
@@ -25,7 +26,9 @@ struct ResponseTokens {
   const CoordVocab& coord_vocab;
 };
 
-/// Judges a complete entry by the rules of a valid object (BEHAVIOUR 5.5); nullopt when one is broken.
-std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode& value, const ResponseTokens& response);
+/// Judges a complete entry by the rules of a valid object (BEHAVIOUR 5.5); nullopt when one is
+/// broken.
+std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode& value,
+                                         const ResponseTokens& response);
 
 }  // namespace rematch

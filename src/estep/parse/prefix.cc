@@ -19,14 +19,16 @@ std::vector<TokenId> encode_bytes(std::string_view bytes, const Tokenizer& token
 
 }  // namespace
 
-std::vector<TokenId> cut_token_ids(const std::vector<TokenId>& token_ids, const TokenBytes& tokens, size_t cut,
-                                   const Tokenizer& tokenizer) {
+std::vector<TokenId> cut_token_ids(const std::vector<TokenId>& token_ids, const TokenBytes& tokens,
+                                   size_t cut, const Tokenizer& tokenizer) {
   std::vector<TokenId> kept;
   size_t token = 0;
-  for (; token < tokens.ends.size() && tokens.ends[token] <= cut; ++token) kept.push_back(token_ids[token]);
+  for (; token < tokens.ends.size() && tokens.ends[token] <= cut; ++token)
+    kept.push_back(token_ids[token]);
   const size_t begin = tokens.begin_of(token);
   if (begin < cut) {
-    const std::vector<TokenId> rest = encode_bytes(std::string_view(tokens.bytes).substr(begin, cut - begin), tokenizer);
+    const std::vector<TokenId> rest =
+        encode_bytes(std::string_view(tokens.bytes).substr(begin, cut - begin), tokenizer);
     kept.insert(kept.end(), rest.begin(), rest.end());
   }
   return kept;

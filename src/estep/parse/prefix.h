@@ -8,10 +8,12 @@
 
 namespace rematch {
 
-/// Ids of the first `cut` bytes of a response: its own ids verbatim; a token that straddles the cut is replaced by the encoding
-/// of its kept bytes, or by single-byte tokens where encoding would not reproduce those bytes (not UTF-8, not normalised).
+/// Ids of the first `cut` bytes of a response: its own ids verbatim; a token that straddles the cut
+/// is replaced by the encoding of its kept bytes, or by single-byte tokens where encoding would not
+/// reproduce those bytes (not UTF-8, not normalised).
 /// @param tokens  bytes of `token_ids` (of a beginning of them at least)
 /// @param cut     0..tokens.bytes.size()
-std::vector<TokenId> cut_token_ids(const std::vector<TokenId>& token_ids, const TokenBytes& tokens, size_t cut, const Tokenizer& tokenizer);
+std::vector<TokenId> cut_token_ids(const std::vector<TokenId>& token_ids, const TokenBytes& tokens,
+                                   size_t cut, const Tokenizer& tokenizer);
 
 }  // namespace rematch

@@ -23,10 +23,12 @@ TokenBytes bytes_of(const std::vector<TokenId>& token_ids, const Tokenizer& toke
   return tokens;
 }
 
-void judge_entries(const JsonDocument& document, const ResponseTokens& response, ParsedRollout& parsed) {
+void judge_entries(const JsonDocument& document, const ResponseTokens& response,
+                   ParsedRollout& parsed) {
   for (size_t i = 0; i < document.top.items.size(); ++i) {
     const std::string& key = document.top.keys[i];
-    if (const auto index = object_index(key)) parsed.max_object_index = std::max(parsed.max_object_index.value_or(0), *index);
+    if (const auto index = object_index(key))
+      parsed.max_object_index = std::max(parsed.max_object_index.value_or(0), *index);
     if (auto object = valid_object(key, document.top.items[i], response)) {
       parsed.objects.push_back(std::move(*object));
     } else {
@@ -38,7 +40,8 @@ void judge_entries(const JsonDocument& document, const ResponseTokens& response,
 
 }  // namespace
 
-ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids, const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
+ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids,
+                            const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
                             const std::vector<TokenId>& stop_ids) {
   ParsedRollout parsed;
   parsed.response_token_ids = cut_at_stop_id(response_token_ids, stop_ids);
@@ -52,7 +55,8 @@ ParsedRollout parse_rollout(const std::vector<TokenId>& response_token_ids, cons
     parsed.prefix_token_ids = tokenizer.encode("{");
     return parsed;
   }
-  const size_t cut = document.top.items.empty() ? *document.open_end : document.top.items.back().end;
+  const size_t cut =
+      document.top.items.empty() ? *document.open_end : document.top.items.back().end;
   parsed.prefix_text = tokens.bytes.substr(0, cut);
   parsed.prefix_token_ids = cut_token_ids(parsed.response_token_ids, tokens, cut, tokenizer);
   return parsed;

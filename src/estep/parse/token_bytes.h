@@ -13,7 +13,8 @@ struct TokenBytes {
 
   size_t begin_of(size_t token) const { return token == 0 ? 0 : ends[token - 1]; }
 
-  /// Index of the token that covers exactly [begin, end); -1 when there is none. begin < end. Cost: O(log tokens).
+  /// Index of the token that covers exactly [begin, end); -1 when there is none. begin < end. Cost:
+  /// O(log tokens).
   int token_exactly(size_t begin, size_t end) const {
     const auto found = std::lower_bound(ends.begin(), ends.end(), end);
     if (found == ends.end() || *found != end) return -1;

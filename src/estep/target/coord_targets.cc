@@ -10,7 +10,8 @@
 namespace rematch {
 namespace {
 
-[[noreturn]] void refuse(const std::string& key, const std::string& found, const std::string& legal) {
+[[noreturn]] void refuse(const std::string& key, const std::string& found,
+                         const std::string& legal) {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
                                        .where = "custom.extra.rollout_matching." + key,
                                        .what = fmt::format("{} = {}", key, found),
@@ -22,16 +23,20 @@ double distance(const BinPoint& a, const BinPoint& b, OtCost cost) {
   return cost == OtCost::kL1 ? std::abs(dx) + std::abs(dy) : std::sqrt(dx * dx + dy * dy);
 }
 
-double divide(double numerator, double denominator) { return numerator / (denominator == 0.0 ? 1.0 : denominator); }
+double divide(double numerator, double denominator) {
+  return numerator / (denominator == 0.0 ? 1.0 : denominator);
+}
 
 // exp(−cost / epsilon) of each pair, [num_from, num_to], row-major.
 class Kernel {
  public:
-  Kernel(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options)
+  Kernel(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to,
+         const TargetSettings& options)
       : num_from_(from.size()), num_to_(to.size()) {
     for (const BinPoint& a : from) {
       for (const BinPoint& b : to) {
-        values_.push_back(std::exp(std::clamp(-distance(a, b, options.ot_cost) / options.ot_epsilon, -50.0, 50.0)));
+        values_.push_back(std::exp(
+            std::clamp(-distance(a, b, options.ot_cost) / options.ot_epsilon, -50.0, 50.0)));
       }
     }
   }
@@ -65,7 +70,8 @@ std::vector<BinPoint> points_of(const Geometry& geometry) {
     return {{x1, y1}, {x2, y1}, {x2, y2}, {x1, y2}};
   }
   std::vector<BinPoint> points;
-  for (size_t i = 0; i + 1 < b.size(); i += 2) points.push_back({static_cast<double>(b[i]), static_cast<double>(b[i + 1])});
+  for (size_t i = 0; i + 1 < b.size(); i += 2)
+    points.push_back({static_cast<double>(b[i]), static_cast<double>(b[i + 1])});
   return points;
 }
 
@@ -95,7 +101,9 @@ void check_target_options(const TargetSettings& options) {
   if (options.ot_iters < 1) refuse("ot_iters", fmt::to_string(options.ot_iters), "an integer ≥ 1");
 }
 
-std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options) {
+std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from,
+                                       const std::vector<BinPoint>& to,
+                                       const TargetSettings& options) {
   REMATCH_CHECK(!from.empty() && !to.empty(), "transport needs points");
   const Kernel kernel(from, to, options);
   const double from_mass = 1.0 / static_cast<double>(from.size());
@@ -130,16 +138,20 @@ std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points
     for (const double value : {point.x, point.y}) {
       if (!std::isfinite(value)) return std::nullopt;
       // nearbyint rounds half to even in the default mode.
-      bins.push_back(static_cast<int>(std::clamp(std::nearbyint(value), 0.0, static_cast<double>(kNumBins - 1))));
+      bins.push_back(static_cast<int>(
+          std::clamp(std::nearbyint(value), 0.0, static_cast<double>(kNumBins - 1))));
     }
   }
   return bins;
 }
 
-std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetSettings& options) {
+std::optional<std::vector<int>> coord_targets(const Geometry& predicted,
+                                              const Geometry& ground_truth,
+                                              const TargetSettings& options) {
   const bool predicted_box = predicted.kind == GeometryKind::kBbox2d;
   if (predicted_box && ground_truth.kind == GeometryKind::kBbox2d) return ground_truth.bins;
-  const auto bins = rounded_bins(transport_points(points_of(predicted), points_of(ground_truth), options));
+  const auto bins =
+      rounded_bins(transport_points(points_of(predicted), points_of(ground_truth), options));
   return bins && predicted_box ? bounding_bins(*bins) : bins;
 }
 

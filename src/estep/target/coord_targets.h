@@ -20,19 +20,26 @@ struct BinPoint {
   double y = 0.0;
 };
 
-/// Moves each of `from` to the average of `to` that an entropic optimal transport (Sinkhorn, uniform masses) sends it to.
+/// Moves each of `from` to the average of `to` that an entropic optimal transport (Sinkhorn,
+/// uniform masses) sends it to.
 /// @param from,to  ≥ 1 point each
 /// @return one point for each of `from`; not finite when the inputs are not
 /// Cost: O(ot_iters · |from| · |to|).
 /// @source M. Cuturi, "Sinkhorn Distances", 2013
-std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from, const std::vector<BinPoint>& to, const TargetSettings& options);
+std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from,
+                                       const std::vector<BinPoint>& to,
+                                       const TargetSettings& options);
 
 /// Bins, half to even, clamped to 0..999; nullopt when a coordinate is not finite. x,y after x,y.
 std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points);
 
-/// The target bins for the coord tokens of a matched prediction, slot by slot. Two boxes: the ground truth as given; else the
-/// transported vertices, for a predicted box the bounding box of its transported corners.
-/// @return as many values as predicted.bins; nullopt when target construction fails (a non-finite coordinate)
-std::optional<std::vector<int>> coord_targets(const Geometry& predicted, const Geometry& ground_truth, const TargetSettings& options);
+/// The target bins for the coord tokens of a matched prediction, slot by slot. Two boxes: the
+/// ground truth as given; else the transported vertices, for a predicted box the bounding box of
+/// its transported corners.
+/// @return as many values as predicted.bins; nullopt when target construction fails (a non-finite
+/// coordinate)
+std::optional<std::vector<int>> coord_targets(const Geometry& predicted,
+                                              const Geometry& ground_truth,
+                                              const TargetSettings& options);
 
 }  // namespace rematch

@@ -14,8 +14,10 @@ void locate_tokens(const AnswerText& answer, const Tokenizer& tokenizer, Encoded
     const size_t end = begin + tokenizer.token_bytes(id).size();
     while (desc < answer.desc_values.size() && answer.desc_values[desc].end <= begin) ++desc;
     while (entry < answer.entries.size() && answer.entries[entry].end <= begin) ++entry;
-    encoded.in_desc.push_back(desc < answer.desc_values.size() && answer.desc_values[desc].begin < end);
-    const bool is_within = entry < answer.entries.size() && answer.entries[entry].begin <= begin && end <= answer.entries[entry].end;
+    encoded.in_desc.push_back(desc < answer.desc_values.size() &&
+                              answer.desc_values[desc].begin < end);
+    const bool is_within = entry < answer.entries.size() && answer.entries[entry].begin <= begin &&
+                           end <= answer.entries[entry].end;
     encoded.within_entry.push_back(is_within ? static_cast<int>(entry) : -1);
     begin = end;
   }
@@ -23,13 +25,15 @@ void locate_tokens(const AnswerText& answer, const Tokenizer& tokenizer, Encoded
 
 }  // namespace
 
-AnswerVocab AnswerVocab::from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab, const std::string& where) {
+AnswerVocab AnswerVocab::from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
+                              const std::string& where) {
   const auto im_end = tokenizer.token_id("<|im_end|>");
   if (!im_end) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer has no <|im_end|>",
-                                       .where = where,
-                                       .what = fmt::format("none of its {} ids is <|im_end|>", tokenizer.num_ids()),
-                                       .fix = "use the tokenizer.json of a model whose answers end with <|im_end|>"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the tokenizer has no <|im_end|>",
+                     .where = where,
+                     .what = fmt::format("none of its {} ids is <|im_end|>", tokenizer.num_ids()),
+                     .fix = "use the tokenizer.json of a model whose answers end with <|im_end|>"});
   }
   return {&tokenizer, &coord_vocab, *im_end};
 }
@@ -44,10 +48,11 @@ EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer
   }
   const AnswerText canonical = normalized(answer);
   if (spelt != canonical.text) {
-    throw UserError(ErrorKind::kData, {.error = "the tokenizer changes the text of an answer",
-                                       .where = answer.text.substr(0, 80),
-                                       .what = spelt.substr(0, 80),
-                                       .fix = "use a tokenizer.json without a normaliser, or with NFC"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "the tokenizer changes the text of an answer",
+                     .where = answer.text.substr(0, 80),
+                     .what = spelt.substr(0, 80),
+                     .fix = "use a tokenizer.json without a normaliser, or with NFC"});
   }
   locate_tokens(canonical, tokenizer, encoded);
   return encoded;

@@ -13,18 +13,22 @@ struct AnswerVocab {
   const CoordVocab* coord_vocab = nullptr;
   TokenId im_end_id = 0;
 
-  /// @throws UserError (data) when the tokenizer has no `<|im_end|>`. @param where  the model directory, for the error
-  static AnswerVocab from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab, const std::string& where);
+  /// @throws UserError (data) when the tokenizer has no `<|im_end|>`. @param where  the model
+  /// directory, for the error
+  static AnswerVocab from(const Tokenizer& tokenizer, const CoordVocab& coord_vocab,
+                          const std::string& where);
 };
 
 /// An encoded piece of answer.
 struct EncodedAnswer {
   std::vector<TokenId> token_ids;
-  std::vector<bool> in_desc;      ///< same length: the token overlaps a byte of a desc value
-  std::vector<int> within_entry;  ///< same length: the object whose entry holds all bytes of the token, or -1
+  std::vector<bool> in_desc;  ///< same length: the token overlaps a byte of a desc value
+  /// same length: the object whose entry holds all bytes of the token, or -1
+  std::vector<int> within_entry;
 };
 
-/// Encodes a text on its own and finds the tokens that overlap descriptions and those that lie within entries.
+/// Encodes a text on its own and finds the tokens that overlap descriptions and those that lie
+/// within entries.
 /// @throws UserError (data) when the tokens do not spell the text (nor its NFC form)
 EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer);
 

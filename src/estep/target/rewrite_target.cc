@@ -7,10 +7,13 @@
 namespace rematch {
 namespace {
 
-bool is_same_form(const Geometry& a, const Geometry& b) { return a.kind == b.kind && a.bins.size() == b.bins.size(); }
+bool is_same_form(const Geometry& a, const Geometry& b) {
+  return a.kind == b.kind && a.bins.size() == b.bins.size();
+}
 
 /// Indices of the ground truths in the order of the target's entries.
-std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_truth, RewriteOrder rewrite_order) {
+std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_truth,
+                             RewriteOrder rewrite_order) {
   std::vector<int> order(num_ground_truth);
   std::iota(order.begin(), order.end(), 0);
   if (rewrite_order == RewriteOrder::kTruth) return order;
@@ -22,18 +25,23 @@ std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_trut
 
 }  // namespace
 
-// The ground truth's own answer; a matched prediction lends its coordinates as inputs and, in the rollout's order, its place (BEHAVIOUR
-// 7.8).
-SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options) {
+// The ground truth's own answer; a matched prediction lends its coordinates as inputs and, in the
+// rollout's order, its place (BEHAVIOUR 7.8).
+SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
+                             const TargetSettings& options) {
   SegmentResult result;
   std::vector<AnswerEntry> entries;
-  for (const SceneObject& object : input.ground_truth) entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
-  for (const auto& [p, g] : lends_nothing(input.parsed, options) ? std::vector<std::pair<int, int>>() : input.matching.pairs) {
+  for (const SceneObject& object : input.ground_truth)
+    entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
+  for (const auto& [p, g] : lends_nothing(input.parsed, options)
+                                ? std::vector<std::pair<int, int>>()
+                                : input.matching.pairs) {
     const Geometry& predicted = input.parsed.objects.at(static_cast<size_t>(p)).geometry;
     AnswerEntry& entry = entries.at(static_cast<size_t>(g));
     if (is_same_form(predicted, entry.shown.geometry)) {
-      const auto bins = options.rewrite_targets == RewriteTargets::kTransport ? coord_targets(predicted, entry.shown.geometry, options)
-                                                                              : entry.taught_bins;
+      const auto bins = options.rewrite_targets == RewriteTargets::kTransport
+                            ? coord_targets(predicted, entry.shown.geometry, options)
+                            : entry.taught_bins;
       if (!bins) {
         ++result.num_excluded;
         continue;
@@ -48,7 +56,8 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
   }
   result.false_negatives = missing_indices(result.pairs, entries.size());
   std::vector<AnswerEntry> ordered;
-  for (const int g : entry_order(result, entries.size(), options.rewrite_order)) ordered.push_back(entries[static_cast<size_t>(g)]);
+  for (const int g : entry_order(result, entries.size(), options.rewrite_order))
+    ordered.push_back(entries[static_cast<size_t>(g)]);
   result.segment = answer_segment(input.prompt, ordered, vocab, &result.append_text);
   return result;
 }

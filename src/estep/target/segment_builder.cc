@@ -23,7 +23,8 @@ void SegmentBuilder::keep_prefix(const std::vector<TokenId>& token_ids) {
 }
 
 void SegmentBuilder::teach_in_prefix(int token, int bin) {
-  REMATCH_CHECK(token < segment_.prefix_len, fmt::format("coord token {} after the prefix of {}", token, segment_.prefix_len));
+  REMATCH_CHECK(token < segment_.prefix_len,
+                fmt::format("coord token {} after the prefix of {}", token, segment_.prefix_len));
   segment_.add_slot(kCoordSlots, {segment_.prompt_len + token, bin, SlotSource::kPrefix});
 }
 
@@ -31,7 +32,8 @@ Segment SegmentBuilder::finish(const std::vector<TaughtToken>& answer, TokenId i
   segment_.labels.resize(segment_.token_ids.size(), kIgnoreLabel);
   segment_.append_len = static_cast<int>(answer.size());
   for (const TaughtToken& token : answer) {
-    if (token.bin >= 0) segment_.add_slot(kCoordSlots, {segment_.encoded_len(), token.bin, token.source});
+    if (token.bin >= 0)
+      segment_.add_slot(kCoordSlots, {segment_.encoded_len(), token.bin, token.source});
     segment_.token_ids.push_back(token.id);
     segment_.labels.push_back(token.text ? token.id : kIgnoreLabel);
   }

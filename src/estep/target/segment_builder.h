@@ -9,13 +9,15 @@ namespace rematch {
 
 /// What a target teaches at a token of the answer.
 struct TaughtToken {
-  TokenId id = 0;                           ///< the token that is shown
-  bool text = false;                        ///< cross-entropy on the token itself
-  int bin = -1;                             ///< ≥ 0: a coord slot with this bin (then `text` is false)
+  TokenId id = 0;     ///< the token that is shown
+  bool text = false;  ///< cross-entropy on the token itself
+  /// ≥ 0: a coord slot with this bin (then `text` is false)
+  int bin = -1;
   SlotSource source = SlotSource::kAppend;  ///< of the coord slot
 };
 
-/// Puts a segment together, front to back: prompt, kept prefix, taught answer, `<|im_end|>`. The one place where supervision is written.
+/// Puts a segment together, front to back: prompt, kept prefix, taught answer, `<|im_end|>`. The
+/// one place where supervision is written.
 class SegmentBuilder {
  public:
   explicit SegmentBuilder(const Prompt& prompt);

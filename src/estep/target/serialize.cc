@@ -35,7 +35,8 @@ void write_object(const SceneObject& object, int64_t index, AnswerText& answer) 
   answer.entries.push_back({start, answer.text.size()});
 }
 
-void write_objects(const std::vector<SceneObject>& objects, int64_t first_index, AnswerText& answer) {
+void write_objects(const std::vector<SceneObject>& objects, int64_t first_index,
+                   AnswerText& answer) {
   for (size_t i = 0; i < objects.size(); ++i) {
     if (i > 0) answer.text += ", ";
     write_object(objects[i], first_index + static_cast<int64_t>(i), answer);
@@ -51,7 +52,8 @@ AnswerText answer_text(const std::vector<SceneObject>& objects) {
   return answer;
 }
 
-AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index, bool after_entry) {
+AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index,
+                       bool after_entry) {
   AnswerText answer{!missing.empty() && after_entry ? ", " : "", {}, {}};
   write_objects(missing, first_index, answer);
   answer.text += '}';
@@ -71,7 +73,8 @@ AnswerText normalized(const AnswerText& answer) {
     const size_t begin = result.text.size();
     result.text += normalize_nfc(text.substr(span.begin, span.end - span.begin));
     result.desc_values.push_back({begin, result.text.size()});
-    result.entries.push_back({entry_begin, result.text.size() + (answer.entries[i].end - span.end)});
+    result.entries.push_back(
+        {entry_begin, result.text.size() + (answer.entries[i].end - span.end)});
     at = span.end;
   }
   result.text += normalize_nfc(text.substr(at));

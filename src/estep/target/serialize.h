@@ -20,19 +20,25 @@ struct ByteSpan {
 /// Answer text, or a part of one, with the positions of the descriptions.
 struct AnswerText {
   std::string text;
-  std::vector<ByteSpan> desc_values;  ///< the text between the quotes of each `desc`, escaped; ascending
-  std::vector<ByteSpan> entries;      ///< of the same objects, from the `"` of the key to the `}` that closes its value
+  /// the text between the quotes of each `desc`, escaped; ascending
+  std::vector<ByteSpan> desc_values;
+  /// of the same objects, from the `"` of the key to the `}` that closes its value
+  std::vector<ByteSpan> entries;
 };
 
-/// The whole answer for a scene, byte exact (BEHAVIOUR 2.7): `{"object_1": {"desc": "cat", "bbox_2d": ["<|coord_5|>", …]}, …}`;
+/// The whole answer for a scene, byte exact (BEHAVIOUR 2.7): `{"object_1": {"desc": "cat",
+/// "bbox_2d": ["<|coord_5|>", …]}, …}`;
 /// `{}` without objects.
 AnswerText answer_text(const std::vector<SceneObject>& objects);
 
-/// The text that completes a kept prefix: the missing objects numbered from `first_index`, and one final `}`.
+/// The text that completes a kept prefix: the missing objects numbered from `first_index`, and one
+/// final `}`.
 /// @param after_entry  the prefix has an entry already, so the first object needs ", " before it
-AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index, bool after_entry);
+AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index,
+                       bool after_entry);
 
-/// The same text in canonical composition (NFC), piece by piece, with its spans. A tokenizer that normalises encodes this one.
+/// The same text in canonical composition (NFC), piece by piece, with its spans. A tokenizer that
+/// normalises encodes this one.
 AnswerText normalized(const AnswerText& answer);
 
 }  // namespace rematch

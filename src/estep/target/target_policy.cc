@@ -5,12 +5,17 @@ namespace rematch {
 Choices<TargetPolicyRow>& target_policies() {
   static Choices<TargetPolicyRow> table(
       "target policy", "target_policy", "",
-      {{"append", "the rollout is kept, missing objects are appended, matched coordinates corrected", append_target},
-       {"rewrite", "the truth's answer, in which matched predictions lend their coordinates as inputs", rewrite_target}});
+      {{"append",
+        "the rollout is kept, missing objects are appended, matched coordinates corrected",
+        append_target},
+       {"rewrite",
+        "the truth's answer, in which matched predictions lend their coordinates as inputs",
+        rewrite_target}});
   return table;
 }
 
-SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options) {
+SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab,
+                            const TargetSettings& options) {
   check_target_options(options);
   return target_policies().find(options.policy).build(input, vocab, options);
 }
@@ -20,7 +25,8 @@ bool lends_nothing(const ParsedRollout& parsed, const TargetSettings& options) {
          parsed.status != ParseStatus::kComplete;
 }
 
-std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs, size_t num_ground_truth) {
+std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,
+                                 size_t num_ground_truth) {
   std::vector<bool> present(num_ground_truth, false);
   for (const auto& pair : pairs) present[static_cast<size_t>(pair.second)] = true;
   std::vector<int> missing;

@@ -23,17 +23,25 @@ struct TargetInput {
 /// A segment and what became of each object on the way.
 struct SegmentResult {
   Segment segment;
-  std::string append_text;                 ///< what is written behind the prefix; without a prefix the whole answer
-  std::vector<std::pair<int, int>> pairs;  ///< (prediction, ground truth) that the target is made with
-  std::vector<int> false_negatives;        ///< ground truths without a pair, ascending: unmatched, or excluded
-  int num_supervised_pairs = 0;            ///< pairs whose predicted coordinates the target shows (`matched_for_supervision`)
-  int num_excluded = 0;                    ///< pairs whose target construction failed (`excluded_from_supervision`)
-  std::vector<int> deduplicated;           ///< predictions set aside before matching; whoever matched fills it in
+  /// what is written behind the prefix; without a prefix the whole answer
+  std::string append_text;
+  /// (prediction, ground truth) that the target is made with
+  std::vector<std::pair<int, int>> pairs;
+  /// ground truths without a pair, ascending: unmatched, or excluded
+  std::vector<int> false_negatives;
+  /// pairs whose predicted coordinates the target shows (`matched_for_supervision`)
+  int num_supervised_pairs = 0;
+  /// pairs whose target construction failed (`excluded_from_supervision`)
+  int num_excluded = 0;
+  /// predictions set aside before matching; whoever matched fills it in
+  std::vector<int> deduplicated;
 };
 
-/// A way of making the segment of a sample from its rollout. The result has passed check_supervision(); the caller compares the prompt ids
-/// (check_prompt_ids) and the length (check_encoded_len).
-using TargetPolicy = SegmentResult (*)(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options);
+/// A way of making the segment of a sample from its rollout. The result has passed
+/// check_supervision(); the caller compares the prompt ids (check_prompt_ids) and the length
+/// (check_encoded_len).
+using TargetPolicy = SegmentResult (*)(const TargetInput& input, const AnswerVocab& vocab,
+                                       const TargetSettings& options);
 
 /// A row of the table of target policies: a new policy is its file and its row.
 struct TargetPolicyRow {
@@ -45,18 +53,23 @@ struct TargetPolicyRow {
 /// Values of `target_policy`.
 Choices<TargetPolicyRow>& target_policies();
 
-/// The segment that the policy of `options` makes. @throws UserError (config) for an unknown policy or options out of range
-SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options);
+/// The segment that the policy of `options` makes. @throws UserError (config) for an unknown policy
+/// or options out of range
+SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab,
+                            const TargetSettings& options);
 
 // The policies, one file each.
-SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options);
-SegmentResult append_target(const TargetInput& input, const AnswerVocab& vocab, const TargetSettings& options);
+SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
+                             const TargetSettings& options);
+SegmentResult append_target(const TargetInput& input, const AnswerVocab& vocab,
+                            const TargetSettings& options);
 
-/// True when the target takes no predictions of this rollout: `rewrite` with `incomplete_rollouts: empty`, and it is not complete. Then there
-/// are none to set aside either (`deduplicated`).
+/// True when the target takes no predictions of this rollout: `rewrite` with `incomplete_rollouts:
+/// empty`, and it is not complete. Then there are none to set aside either (`deduplicated`).
 bool lends_nothing(const ParsedRollout& parsed, const TargetSettings& options);
 
 /// Indices of the ground truths that no pair holds, ascending.
-std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs, size_t num_ground_truth);
+std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,
+                                 size_t num_ground_truth);
 
 }  // namespace rematch

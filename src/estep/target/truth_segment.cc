@@ -17,7 +17,8 @@ namespace {
 constexpr uint64_t kNoiseStream = 0x6E6F697365ULL;
 
 void add_noise(std::vector<AnswerEntry>& entries, const Prompt& prompt, const InputNoise& noise) {
-  const uint64_t key = random_key({kNoiseStream, noise.seed, static_cast<uint64_t>(prompt.epoch), static_cast<uint64_t>(prompt.sample_id)});
+  const uint64_t key = random_key({kNoiseStream, noise.seed, static_cast<uint64_t>(prompt.epoch),
+                                   static_cast<uint64_t>(prompt.sample_id)});
   uint64_t slot = 0;
   for (AnswerEntry& entry : entries) {
     for (int& bin : entry.shown.geometry.bins) {
@@ -29,7 +30,8 @@ void add_noise(std::vector<AnswerEntry>& entries, const Prompt& prompt, const In
 
 }  // namespace
 
-Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& entries, const AnswerVocab& vocab, std::string* text) {
+Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& entries,
+                       const AnswerVocab& vocab, std::string* text) {
   std::vector<SceneObject> shown;
   std::vector<TaughtToken> slots;
   for (const AnswerEntry& entry : entries) {
@@ -48,20 +50,23 @@ Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& ent
     if (vocab.coord_vocab->bin_of(id) < 0) {
       token.text = within < 0 || entries[static_cast<size_t>(within)].teach_text;
     } else if (!encoded.in_desc[i]) {
-      REMATCH_CHECK(next_slot < slots.size(), fmt::format("more than {} coord tokens", slots.size()));
+      REMATCH_CHECK(next_slot < slots.size(),
+                    fmt::format("more than {} coord tokens", slots.size()));
       token = slots[next_slot++];
     }
     token.id = id;
     tokens.push_back(token);
   }
-  REMATCH_CHECK(next_slot == slots.size(), fmt::format("{} coord tokens for {} bins", next_slot, slots.size()));
+  REMATCH_CHECK(next_slot == slots.size(),
+                fmt::format("{} coord tokens for {} bins", next_slot, slots.size()));
   return SegmentBuilder(prompt).finish(tokens, vocab.im_end_id);
 }
 
-Segment build_ground_truth_segment(const Prompt& prompt, const std::vector<SceneObject>& objects, const AnswerVocab& vocab,
-                                   const InputNoise& noise) {
+Segment build_ground_truth_segment(const Prompt& prompt, const std::vector<SceneObject>& objects,
+                                   const AnswerVocab& vocab, const InputNoise& noise) {
   std::vector<AnswerEntry> entries;
-  for (const SceneObject& object : objects) entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
+  for (const SceneObject& object : objects)
+    entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
   if (noise.sigma_bins > 0) add_noise(entries, prompt, noise);
   return answer_segment(prompt, entries, vocab);
 }

@@ -15,17 +15,21 @@ int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallbac
 }
 
 int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback) {
-  if (const Json* value = fields.find(key); value == nullptr || !value->is_array()) return config_count(fields, key, fallback);
+  if (const Json* value = fields.find(key); value == nullptr || !value->is_array())
+    return config_count(fields, key, fallback);
   const std::vector<int> sides = fields.integers(key);
-  const bool is_square = !sides.empty() && sides.front() >= 1 && std::count(sides.begin(), sides.end(), sides.front()) == std::ssize(sides);
+  const bool is_square = !sides.empty() && sides.front() >= 1 &&
+                         std::count(sides.begin(), sides.end(), sides.front()) == std::ssize(sides);
   if (!is_square) fields.fail(key, "one integer above 0 is expected, found a list of others");
   return sides.front();
 }
 
-std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key, std::vector<int64_t> fallback) {
+std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key,
+                                   std::vector<int64_t> fallback) {
   if (!fields.has(key)) return fallback;
   const std::vector<int> counts = fields.integers(key);
-  if (std::any_of(counts.begin(), counts.end(), [](int count) { return count < 0; })) fields.fail(key, "a number is negative");
+  if (std::any_of(counts.begin(), counts.end(), [](int count) { return count < 0; }))
+    fields.fail(key, "a number is negative");
   return {counts.begin(), counts.end()};
 }
 
@@ -35,26 +39,33 @@ double config_positive(JsonFields& fields, const std::string& key, double fallba
   return number;
 }
 
-void require_config_text(JsonFields& fields, const std::string& key, const std::vector<std::string>& implemented) {
+void require_config_text(JsonFields& fields, const std::string& key,
+                         const std::vector<std::string>& implemented) {
   const std::string found = fields.text_or(key, implemented.front());
   if (std::find(implemented.begin(), implemented.end(), found) != implemented.end()) return;
-  fields.fail(key, fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
+  fields.fail(key,
+              fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
 }
 
 JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implemented_types) {
   const JsonFields old_spelling = tower.object_or_empty("rope_scaling");
   const Json* scaling = tower.find("rope_scaling");
-  JsonFields rope = scaling != nullptr && !scaling->empty() ? old_spelling : tower.object_or_empty("rope_parameters");
+  JsonFields rope = scaling != nullptr && !scaling->empty()
+                        ? old_spelling
+                        : tower.object_or_empty("rope_parameters");
   require_config_text(rope, rope.has("rope_type") ? "rope_type" : "type", implemented_types);
   return rope;
 }
 
-bool is_explicit_null(const Json& object, const char* key) { return object.is_object() && object.contains(key) && object[key].is_null(); }
+bool is_explicit_null(const Json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_null();
+}
 
 int64_t config_pad_token(JsonFields& fields, int64_t vocab_size) {
   if (!fields.has("pad_token_id")) return -1;
   const int64_t id = config_count(fields, "pad_token_id", 0, -vocab_size);
-  if (id >= vocab_size) fields.fail("pad_token_id", fmt::format("{} with {} embedding rows", id, vocab_size));
+  if (id >= vocab_size)
+    fields.fail("pad_token_id", fmt::format("{} with {} embedding rows", id, vocab_size));
   return id < 0 ? id + vocab_size : id;
 }
 

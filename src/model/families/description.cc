@@ -4,7 +4,9 @@ namespace rematch {
 
 ParameterPart ParameterParts::operator()(const std::string& parameter) const {
   for (const auto& [module, part] : modules) {
-    if (parameter.starts_with(module) && (parameter.size() == module.size() || parameter[module.size()] == '.')) return part;
+    if (parameter.starts_with(module) &&
+        (parameter.size() == module.size() || parameter[module.size()] == '.'))
+      return part;
   }
   return ParameterPart::kLlm;
 }
@@ -27,7 +29,8 @@ std::vector<LinearDescription> ModelDescription::linears() const {
     add_mlp(block.mlp);
   }
   linears.insert(linears.end(), {vision.merger.fc1, vision.merger.fc2});
-  for (const MergerDescription& merger : vision.deepstack_mergers) linears.insert(linears.end(), {merger.fc1, merger.fc2});
+  for (const MergerDescription& merger : vision.deepstack_mergers)
+    linears.insert(linears.end(), {merger.fc1, merger.fc2});
   for (const LayerDescription& layer : text.layers) {
     linears.insert(linears.end(), {layer.q, layer.k, layer.v, layer.o});
     add_mlp(layer.mlp);

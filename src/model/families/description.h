@@ -9,8 +9,9 @@
 
 namespace rematch {
 
-// A model in names and numbers: a family writes it (family.h), every engine reads it. Nothing else knows a family's layout.
-// "Module" is a checkpoint name without its last component; parameters are MODULE.weight and perhaps MODULE.bias.
+// A model in names and numbers: a family writes it (family.h), every engine reads it. Nothing else
+// knows a family's layout. "Module" is a checkpoint name without its last component; parameters are
+// MODULE.weight and perhaps MODULE.bias.
 
 /// Which of the three parts a parameter belongs to.
 enum class ParameterPart { kVit, kAligner, kLlm };
@@ -22,7 +23,8 @@ struct ParameterParts {
   ParameterPart operator()(const std::string& parameter) const;
 };
 
-/// Prefixes of tensor names in weights files and of the modules that they mean. The first that fits replaces; other names stay.
+/// Prefixes of tensor names in weights files and of the modules that they mean. The first that fits
+/// replaces; other names stay.
 using FileNames = std::vector<std::pair<std::string, std::string>>;
 
 enum class Activation { kSilu, kGeluTanh, kGeluErf };
@@ -64,8 +66,9 @@ struct LayerDescription {
   std::optional<NormDescription> q_norm, k_norm;  ///< of each head, before the rotation
   NormDescription mlp_norm;
   MlpDescription mlp;
-  int64_t window = 0;      ///< tokens that a token attends to, itself included; 0 = all before it
-  int64_t deepstack = -1;  ///< visual feature that is added after the layer at the image pads; -1 = none
+  int64_t window = 0;  ///< tokens that a token attends to, itself included; 0 = all before it
+  /// visual feature that is added after the layer at the image pads; -1 = none
+  int64_t deepstack = -1;
 };
 
 /// The text tower. Heads and widths are the same in every layer: the layers share one cache.
@@ -86,15 +89,19 @@ struct TextDescription {
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
 };
 
-/// A block of the vision tower: x += proj(attention(norm1 x)), x += mlp(norm2 x). Attention is full inside a frame.
+/// A block of the vision tower: x += proj(attention(norm1 x)), x += mlp(norm2 x). Attention is full
+/// inside a frame.
 struct VisionBlockDescription {
   NormDescription norm1;
   LinearDescription qkv;  ///< queries, keys and values, stacked
   LinearDescription proj;
   NormDescription norm2;
   MlpDescription mlp;
-  int64_t window = 0;             ///< side in patches of the squares that attend to themselves only, the same in all; 0 = the whole frame
-  int64_t deepstack_merger = -1;  ///< which of the deepstack mergers reads the block's output; -1 = none
+  /// side in patches of the squares that attend to themselves only, the same in all; 0 = the whole
+  /// frame
+  int64_t window = 0;
+  /// which of the deepstack mergers reads the block's output; -1 = none
+  int64_t deepstack_merger = -1;
 };
 
 /// Merges merge² patches into one visual token: fc2(activation(fc1(norm x))).
@@ -114,9 +121,12 @@ struct VisionDescription {
   int64_t patch_size = 16;
   int64_t temporal_patch_size = 2;
   int64_t spatial_merge_size = 2;
-  double rope_theta = 10000;            ///< rows and columns each rotate a quarter of a head's columns
-  LinearDescription patch_embed;        ///< a convolution: weight [hidden_size, channels, temporal, side, side]
-  std::string position_table;           ///< module of the learned positions, a square table; empty = none
+  /// rows and columns each rotate a quarter of a head's columns
+  double rope_theta = 10000;
+  /// a convolution: weight [hidden_size, channels, temporal, side, side]
+  LinearDescription patch_embed;
+  /// module of the learned positions, a square table; empty = none
+  std::string position_table;
   int64_t num_position_embeddings = 0;  ///< its rows
   std::vector<VisionBlockDescription> blocks;
   MergerDescription merger;
@@ -124,12 +134,17 @@ struct VisionDescription {
 
   int64_t head_dim() const { return hidden_size / num_heads; }
   int64_t out_hidden_size() const { return merger.fc2.num_outputs; }
-  int64_t patch_width() const { return in_channels * temporal_patch_size * patch_size * patch_size; }  ///< values of a patch
+  /// values of a patch
+  int64_t patch_width() const {
+    return in_channels * temporal_patch_size * patch_size * patch_size;
+  }
   /// Side in patches of the windows that some blocks attend in; 0 = none do.
   int64_t window() const;
   int64_t merge_area() const { return spatial_merge_size * spatial_merge_size; }
   /// Image pads of an image of t·h·w patches.
-  int64_t num_tokens(const GridThw& grid_thw) const { return grid_thw[0] * grid_thw[1] * grid_thw[2] / merge_area(); }
+  int64_t num_tokens(const GridThw& grid_thw) const {
+    return grid_thw[0] * grid_thw[1] * grid_thw[2] / merge_area();
+  }
 };
 
 struct ModelDescription {

@@ -9,7 +9,8 @@ namespace rematch {
 
 // What the Qwen families have in common. All checks throw UserError (data) naming the key.
 
-/// Tokenizers of the Qwen2 generation: the classes of tokenizer_config.json, and their split pattern.
+/// Tokenizers of the Qwen2 generation: the classes of tokenizer_config.json, and their split
+/// pattern.
 std::vector<std::string> qwen2_tokenizer_classes();
 std::string qwen2_split_pattern();
 

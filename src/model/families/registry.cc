@@ -25,14 +25,18 @@ const Family& family_of(JsonFields root, JsonOrigin origin) {
   const std::vector<std::string> architectures = root.texts("architectures");
   std::vector<std::string> known;
   for (const Family& family : families()) {
-    const bool has_architecture = std::any_of(architectures.begin(), architectures.end(), [&](const std::string& name) {
-      return std::find(family.architectures.begin(), family.architectures.end(), name) != family.architectures.end();
-    });
+    const bool has_architecture =
+        std::any_of(architectures.begin(), architectures.end(), [&](const std::string& name) {
+          return std::find(family.architectures.begin(), family.architectures.end(), name) !=
+                 family.architectures.end();
+        });
     if (model_type.empty() ? has_architecture : model_type == family.model_type) return family;
-    known.push_back(fmt::format("{} checkpoint (model_type \"{}\")", family.title, family.model_type));
+    known.push_back(
+        fmt::format("{} checkpoint (model_type \"{}\")", family.title, family.model_type));
   }
   origin.fix = fmt::format("use a {}", join(known, " or a "));
-  throw_json_error(origin, "model_type", model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type));
+  throw_json_error(origin, "model_type",
+                   model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type));
 }
 
 }  // namespace
@@ -45,10 +49,11 @@ ModelDescription describe_model(const std::string& model_dir) {
   require_model_dir(model_dir);
   const std::string path = join_path(model_dir, "config.json");
   const Json config = read_json_file(path);
-  const JsonOrigin origin{.path = path,
-                          .error = "{} in config.json is invalid",
-                          .fix = "use a checkpoint of a supported model with the config.json that came with it",
-                          .null_is_absent = true};
+  const JsonOrigin origin{
+      .path = path,
+      .error = "{} in config.json is invalid",
+      .fix = "use a checkpoint of a supported model with the config.json that came with it",
+      .null_is_absent = true};
   return family_of(JsonFields(config, origin), origin).describe(config, origin);
 }
 

@@ -8,15 +8,17 @@ namespace rematch {
 /// Settings shared by all terms on coord slots.
 std::vector<LossKey> coord_keys();
 
-/// Target distribution of each slot: a Gaussian at its bin, truncated beyond target_truncate, renormalised, without wrapping.
+/// Target distribution of each slot: a Gaussian at its bin, truncated beyond target_truncate,
+/// renormalised, without wrapping.
 /// @param bins_K  int64, 0..999
 /// @return        [K, B] float64, rows sum to 1
 at::Tensor coord_targets_KB(const at::Tensor& bins_K, const LossOptions& options);
 
-/// Shared by the terms on coord slots (BEHAVIOUR 8.2): the logits of a chunk, sanitised (NaN → 0, ±inf → ±1e4, clamped to ±1e4) and over
-/// the temperature, as two distributions, one over the bins and one over the vocabulary. The vocabulary-wide exponentials are float32
-/// (shifted by the row maximum), everything over bins and every sum is float64: the gate loss is a difference of two large numbers.
-/// Cost: three float32 copies of [K, V] at the peak, one kept.
+/// Shared by the terms on coord slots (BEHAVIOUR 8.2): the logits of a chunk, sanitised (NaN → 0,
+/// ±inf → ±1e4, clamped to ±1e4) and over the temperature, as two distributions, one over the bins
+/// and one over the vocabulary. The vocabulary-wide exponentials are float32 (shifted by the row
+/// maximum), everything over bins and every sum is float64: the gate loss is a difference of two
+/// large numbers. Cost: three float32 copies of [K, V] at the peak, one kept.
 class CoordLogits : public LossChunk::Shared {
  public:
   explicit CoordLogits(const LossChunk& chunk);
@@ -25,7 +27,8 @@ class CoordLogits : public LossChunk::Shared {
   at::Tensor log_p_KB, p_KB;   ///< softmax over the bins
   at::Tensor logsumexp_K;      ///< over the bins
   at::Tensor logsumexp_all_K;  ///< over the vocabulary
-  at::Tensor sum_all_K;        ///< of the exponentials over the vocabulary, shifted by the row maximum
+  /// of the exponentials over the vocabulary, shifted by the row maximum
+  at::Tensor sum_all_K;
 
   /// Adds weight · grad_KB to the gradient by the bins' logits over the temperature.
   void add_to_bins(at::Tensor grad_KB, double weight);

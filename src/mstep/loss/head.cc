@@ -3,7 +3,8 @@
 namespace rematch {
 
 Head Head::of(const LinearWeights& layer) {
-  Head head{.logits_KV = [layer](const at::Tensor& hidden_KH) { return linear(hidden_KH, layer); }, .weight_VH = {}};
+  Head head{.logits_KV = [layer](const at::Tensor& hidden_KH) { return linear(hidden_KH, layer); },
+            .weight_VH = {}};
   if (!layer.adapter && !layer.bias.defined()) {
     head.weight_VH = layer.weight;
     return head;

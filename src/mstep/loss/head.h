@@ -10,11 +10,14 @@ namespace rematch {
 
 // Shapes: K positions, H hidden, V vocabulary.
 
-/// The language-model head as the loss differentiates it. Its tensors that require grad are trained.
+/// The language-model head as the loss differentiates it. Its tensors that require grad are
+/// trained.
 struct Head {
   std::function<at::Tensor(const at::Tensor& hidden_KH)> logits_KV;  ///< [K, H] → [K, V]
-  at::Tensor weight_VH;                                              ///< if logits_KV is exactly hidden · weightᵀ; else undefined
-  std::vector<at::Tensor> parameters = {};  ///< other tensors that logits_KV reads: an adapter's and its frozen base
+  /// if logits_KV is exactly hidden · weightᵀ; else undefined
+  at::Tensor weight_VH;
+  /// other tensors that logits_KV reads: an adapter's and its frozen base
+  std::vector<at::Tensor> parameters = {};
 
   /// The head given by a layer, with or without an adapter.
   static Head of(const LinearWeights& layer);

@@ -23,8 +23,8 @@ struct Sums : torch::CustomClassHolder {
 
 // A scalar whose gradient with respect to its inputs is already known.
 struct KnownGradients : torch::autograd::Function<KnownGradients> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& value, at::TensorList /*inputs*/,
-                            const c10::intrusive_ptr<Sums>& sums) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& value,
+                            at::TensorList /*inputs*/, const c10::intrusive_ptr<Sums>& sums) {
     ctx->saved_data["sums"] = c10::IValue::make_capsule(sums);
     return value.clone();
   }
@@ -47,14 +47,17 @@ struct KnownGradients : torch::autograd::Function<KnownGradients> {
 
 }  // namespace
 
-HeadGradients::HeadGradients(at::Tensor hidden_TH, const Head& head) : hidden_TH_(std::move(hidden_TH)), head_(head) {
-  if (head.weight_VH.defined() && head.weight_VH.requires_grad()) parameters_.push_back(head.weight_VH);
+HeadGradients::HeadGradients(at::Tensor hidden_TH, const Head& head)
+    : hidden_TH_(std::move(hidden_TH)), head_(head) {
+  if (head.weight_VH.defined() && head.weight_VH.requires_grad())
+    parameters_.push_back(head.weight_VH);
   for (const at::Tensor& tensor : head.parameters) {
     if (tensor.requires_grad()) parameters_.push_back(tensor);
   }
   parameter_sums_.resize(parameters_.size());
   are_needed_ = at::GradMode::is_enabled() && (hidden_TH_.requires_grad() || !parameters_.empty());
-  is_product_ = are_needed_ && head.weight_VH.defined() && head.weight_VH.requires_grad() && head.weight_VH.scalar_type() == at::kFloat;
+  is_product_ = are_needed_ && head.weight_VH.defined() && head.weight_VH.requires_grad() &&
+                head.weight_VH.scalar_type() == at::kFloat;
 }
 
 at::Tensor HeadGradients::logits_KV(const at::Tensor& rows_K) {
@@ -75,14 +78,16 @@ void HeadGradients::add_hidden(const at::Tensor& grad_KH) {
   hidden_sum_TH_.index_add_(0, rows_K_, grad_KH);
 }
 
-// Sum of the weight's gradient += gradᵀ·hidden, some rows at a time, which avoids a second matrix of the head's size.
+// Sum of the weight's gradient += gradᵀ·hidden, some rows at a time, which avoids a second matrix
+// of the head's size.
 void HeadGradients::add_product(const at::Tensor& grad_KV) {
   constexpr int64_t kRows = 8192;
   at::Tensor& sum_VH = parameter_sums_[0];
   if (!sum_VH.defined()) sum_VH = at::zeros_like(head_.weight_VH, at::MemoryFormat::Contiguous);
   for (int64_t first = 0; first < sum_VH.size(0); first += kRows) {
     const int64_t count = std::min(kRows, sum_VH.size(0) - first);
-    sum_VH.narrow(0, first, count).add_(product_MN(grad_KV.narrow(1, first, count).t().contiguous(), hidden_KH_.t()));
+    sum_VH.narrow(0, first, count)
+        .add_(product_MN(grad_KV.narrow(1, first, count).t().contiguous(), hidden_KH_.t()));
   }
   if (hidden_TH_.requires_grad()) add_hidden(product_MN(grad_KV, head_.weight_VH.t()));
 }
@@ -90,8 +95,10 @@ void HeadGradients::add_product(const at::Tensor& grad_KV) {
 void HeadGradients::add_through_graph(const at::Tensor& grad_KV) {
   variable_list inputs = parameters_;
   if (hidden_KH_.requires_grad()) inputs.push_back(hidden_KH_);
-  // The graph is kept because a head may share a part of it between chunks; this chunk's own part is freed with its logits.
-  const variable_list found = torch::autograd::grad({std::exchange(logits_KV_, {})}, inputs, {grad_KV}, /*retain_graph=*/true,
+  // The graph is kept because a head may share a part of it between chunks; this chunk's own part
+  // is freed with its logits.
+  const variable_list found = torch::autograd::grad({std::exchange(logits_KV_, {})}, inputs,
+                                                    {grad_KV}, /*retain_graph=*/true,
                                                     /*create_graph=*/false, /*allow_unused=*/true);
   const at::NoGradGuard no_grad;
   if (hidden_KH_.requires_grad() && found.back().defined()) add_hidden(found.back());

@@ -9,9 +9,10 @@ namespace rematch {
 
 // Shapes: T tokens of a row, K positions of a chunk, H hidden, V vocabulary.
 
-/// Sums the gradients that the chunks of a row give to its hidden states and to the head's parameters, in call order: no logits outlive
-/// their chunk, and the backward pass of the row starts from the sums.
-/// Memory, in float32: one gradient of the hidden states and one of each head parameter.
+/// Sums the gradients that the chunks of a row give to its hidden states and to the head's
+/// parameters, in call order: no logits outlive their chunk, and the backward pass of the row
+/// starts from the sums. Memory, in float32: one gradient of the hidden states and one of each head
+/// parameter.
 class HeadGradients {
  public:
   /// @param hidden_TH  final hidden states, with graph if they need one
@@ -21,10 +22,12 @@ class HeadGradients {
   bool are_needed() const { return are_needed_; }
   /// Logits [K, V] of the hidden states at `rows_K` (int64), without graph for the caller.
   at::Tensor logits_KV(const at::Tensor& rows_K);
-  /// Propagates the gradient of the last chunk's logits through the head. Call only when are_needed().
+  /// Propagates the gradient of the last chunk's logits through the head. Call only when
+  /// are_needed().
   void add(const at::Tensor& grad_KV);
 
-  /// The row's loss `value` (scalar) with a graph: its backward pass passes on the sums. One backward pass only.
+  /// The row's loss `value` (scalar) with a graph: its backward pass passes on the sums. One
+  /// backward pass only.
   at::Tensor attach(const at::Tensor& value);
 
  private:
@@ -38,8 +41,11 @@ class HeadGradients {
   std::vector<at::Tensor> parameter_sums_;  ///< float32, parallel to parameters_
   at::Tensor hidden_sum_TH_;
   bool are_needed_;
-  bool is_product_;  ///< the head's gradient is summed in place: no chunk needs a second one of the size of the vocabulary
-  // The chunk between logits_KV() and add(). The logits have a graph, and are kept, only when add() goes through it.
+  /// the head's gradient is summed in place: no chunk needs a second one of the size of the
+  /// vocabulary
+  bool is_product_;
+  // The chunk between logits_KV() and add(). The logits have a graph, and are kept, only when add()
+  // goes through it.
   at::Tensor rows_K_, hidden_KH_, logits_KV_;
 };
 

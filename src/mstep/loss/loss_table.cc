@@ -8,7 +8,8 @@ namespace rematch {
 namespace {
 
 std::vector<LossTerm>& table() {
-  static std::vector<LossTerm> terms{cross_entropy_term(), soft_cross_entropy_term(), wasserstein_term(), gate_term()};
+  static std::vector<LossTerm> terms{cross_entropy_term(), soft_cross_entropy_term(),
+                                     wasserstein_term(), gate_term()};
   return terms;
 }
 
@@ -21,7 +22,8 @@ auto by_name(const std::string& name) {
 const std::vector<LossTerm>& loss_terms() { return table(); }
 
 bool add_loss_term(LossTerm term) {
-  REMATCH_CHECK(std::none_of(table().begin(), table().end(), by_name(term.name)), "duplicate loss term " + term.name);
+  REMATCH_CHECK(std::none_of(table().begin(), table().end(), by_name(term.name)),
+                "duplicate loss term " + term.name);
   table().push_back(std::move(term));
   return true;
 }
@@ -41,7 +43,8 @@ std::vector<LossKey> loss_keys() {
 std::vector<LossKind> loss_kinds(const LossOptions& options) {
   const std::vector<LossKey> keys = loss_keys();
   for (const auto& [name, value] : options.settings) {
-    REMATCH_CHECK(std::any_of(keys.begin(), keys.end(), by_name(name)), "no loss has the setting " + name);
+    REMATCH_CHECK(std::any_of(keys.begin(), keys.end(), by_name(name)),
+                  "no loss has the setting " + name);
   }
   std::vector<LossKind> kinds;
   for (const LossTerm& term : table()) {

@@ -16,7 +16,8 @@ LossTerm gate_term();                ///< gate_loss.cc
 /// The ONE table of loss terms. Sums are taken in its order.
 const std::vector<LossTerm>& loss_terms();
 
-/// Adds a term to the table, for code that is not in this folder. Call before the first run, e.g. from a static initialiser.
+/// Adds a term to the table, for code that is not in this folder. Call before the first run, e.g.
+/// from a static initialiser.
 /// @return true
 bool add_loss_term(LossTerm term);
 

@@ -11,7 +11,9 @@ double LossOptions::value(const LossKey& key) const {
   return found == settings.end() ? key.fallback : found->second;
 }
 
-void LossChunk::add_gradient(at::Tensor grad_KV) { grad_KV_ = grad_KV_.defined() ? grad_KV_.add_(grad_KV) : std::move(grad_KV); }
+void LossChunk::add_gradient(at::Tensor grad_KV) {
+  grad_KV_ = grad_KV_.defined() ? grad_KV_.add_(grad_KV) : std::move(grad_KV);
+}
 
 at::Tensor LossChunk::take_gradient() {
   for (const auto& shared : shared_) shared->add_gradient_to(*this);

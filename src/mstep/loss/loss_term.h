@@ -22,7 +22,8 @@ struct LossOptions {
   LossSettings settings;
   std::array<TokenId, 1000> coord_token_ids{};  ///< in bin order
   int64_t chunk_positions = 1024;               ///< most positions per head call
-  int64_t chunk_bytes = int64_t{64} << 20;      ///< most bytes of a call's logits in float32; about four times that is alive at once
+  /// most bytes of a call's logits in float32; about four times that is alive at once
+  int64_t chunk_bytes = int64_t{64} << 20;
 
   double value(const LossKey& key) const;
 };
@@ -30,7 +31,8 @@ struct LossOptions {
 /// K positions with one kind of target on their way through its terms.
 class LossChunk {
  public:
-  LossChunk(const LossOptions& run_options, at::Tensor logits, at::Tensor targets, double gradient_scale, bool with_gradient)
+  LossChunk(const LossOptions& run_options, at::Tensor logits, at::Tensor targets,
+            double gradient_scale, bool with_gradient)
       : options(run_options),
         logits_KV(std::move(logits)),
         targets_K(std::move(targets)),
@@ -46,10 +48,13 @@ class LossChunk {
   /// Adds [K, V] float32 to the gradient of the logits, which takes ownership of the first one.
   void add_gradient(at::Tensor grad_KV);
   /// Records a sum over the chunk (scalar float64) under a name of RowLoss::details.
-  void add_sum(std::string name, at::Tensor sum) { sums_.emplace_back(std::move(name), std::move(sum)); }
+  void add_sum(std::string name, at::Tensor sum) {
+    sums_.emplace_back(std::move(name), std::move(sum));
+  }
   const std::vector<std::pair<std::string, at::Tensor>>& sums() const { return sums_; }
 
-  /// Values that several terms compute from the chunk's logits, and the gradient that they accumulate there.
+  /// Values that several terms compute from the chunk's logits, and the gradient that they
+  /// accumulate there.
   class Shared {
    public:
     virtual ~Shared() = default;
@@ -77,16 +82,18 @@ class LossChunk {
   at::Tensor grad_KV_;
 };
 
-/// One term of the loss. It has its own file and a row in the table of loss_table.cc; nothing else refers to it.
+/// One term of the loss. It has its own file and a row in the table of loss_table.cc; nothing else
+/// refers to it.
 struct LossTerm {
   std::string name;  ///< of its sum in RowLoss::details
-  /// The kind of target it reads, whose number of positions normalises it: kLabels, or a kind of Segment::slots. Terms of one kind share
-  /// logits.
+  /// The kind of target it reads, whose number of positions normalises it: kLabels, or a kind of
+  /// Segment::slots. Terms of one kind share logits.
   std::string kind;
-  std::optional<LossKey> weight;   ///< none = 1. A term with the default 0 is computed only in runs that give it a weight
+  /// none = 1. A term with the default 0 is computed only in runs that give it a weight
+  std::optional<LossKey> weight;
   std::vector<LossKey> keys = {};  ///< further settings
-  /// The K losses without weight, [K] float64. If the chunk needs a gradient, it receives weight · theirs, through
-  /// LossChunk::add_gradient (scaled) or a shared value.
+  /// The K losses without weight, [K] float64. If the chunk needs a gradient, it receives weight ·
+  /// theirs, through LossChunk::add_gradient (scaled) or a shared value.
   std::function<at::Tensor(LossChunk& chunk, double weight)> values_K;
 };
 

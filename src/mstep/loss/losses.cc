@@ -21,11 +21,15 @@ struct Positions {
   int64_t num_prefix = 0;
 };
 
-at::Tensor device_indices(const std::vector<int64_t>& values, size_t begin, size_t end, const at::Device& device) {
-  return upload_index({values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end)}, device);
+at::Tensor device_indices(const std::vector<int64_t>& values, size_t begin, size_t end,
+                          const at::Device& device) {
+  return upload_index({values.begin() + static_cast<std::ptrdiff_t>(begin),
+                       values.begin() + static_cast<std::ptrdiff_t>(end)},
+                      device);
 }
 
-Positions take_positions(const KindTargets& targets, size_t begin, size_t end, const at::Device& device) {
+Positions take_positions(const KindTargets& targets, size_t begin, size_t end,
+                         const at::Device& device) {
   Positions positions;
   positions.rows_K = device_indices(targets.positions, begin, end, device).sub_(1);
   positions.targets_K = device_indices(targets.values, begin, end, device);
@@ -39,8 +43,10 @@ Positions take_positions(const KindTargets& targets, size_t begin, size_t end, c
   return positions;
 }
 
-// Sends a chunk through the terms of its kind. Returns its weighted sum, a float64 scalar on the device.
-at::Tensor add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& positions, RowLoss& row) {
+// Sends a chunk through the terms of its kind. Returns its weighted sum, a float64 scalar on the
+// device.
+at::Tensor add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& positions,
+                     RowLoss& row) {
   at::Tensor weighted_K;
   for (const auto& [term, weight] : kind.terms) {
     const at::Tensor values_K = term->values_K(chunk, weight);
@@ -51,7 +57,8 @@ at::Tensor add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& po
   const bool has_sources = positions.is_prefix_K.defined();
   const auto share_of = [&](const at::Tensor& mask_K) { return at::mul(weighted_K, mask_K).sum(); };
   std::vector<at::Tensor> sums;
-  sums.push_back(has_sources ? share_of(positions.is_prefix_K) : at::zeros({}, weighted_K.options()));
+  sums.push_back(has_sources ? share_of(positions.is_prefix_K)
+                             : at::zeros({}, weighted_K.options()));
   sums.push_back(has_sources ? share_of(positions.is_prefix_K.logical_not()) : weighted_K.sum());
   for (const auto& [name, sum] : chunk.sums()) sums.push_back(sum);
   std::vector<std::string> names;
@@ -87,9 +94,12 @@ int64_t chunk_size(int64_t vocab_size, const LossOptions& options) {
 void check_targets(const KindTargets& targets, int64_t length) {
   const auto inside = [&](int64_t position) { return position > 0 && position < length; };
   REMATCH_CHECK(
-      targets.positions.size() == targets.values.size() && (targets.is_prefix.empty() || targets.is_prefix.size() == targets.values.size()),
-      fmt::format("{} {} {}", targets.positions.size(), targets.values.size(), targets.is_prefix.size()));
-  REMATCH_CHECK(std::all_of(targets.positions.begin(), targets.positions.end(), inside), fmt::format("row of {} positions", length));
+      targets.positions.size() == targets.values.size() &&
+          (targets.is_prefix.empty() || targets.is_prefix.size() == targets.values.size()),
+      fmt::format("{} {} {}", targets.positions.size(), targets.values.size(),
+                  targets.is_prefix.size()));
+  REMATCH_CHECK(std::all_of(targets.positions.begin(), targets.positions.end(), inside),
+                fmt::format("row of {} positions", length));
 }
 
 }  // namespace
@@ -114,8 +124,8 @@ double scale_of(const LossScale& scale, const std::string& kind) {
   return found == scale.end() ? 1.0 : found->second;
 }
 
-RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
-                         const LossScale& scale) {
+RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
+                         const Head& head, const LossOptions& options, const LossScale& scale) {
   REMATCH_CHECK(options.chunk_positions > 0, fmt::format("{}", options.chunk_positions));
   RowLoss row;
   HeadGradients gradients(hidden_TH, head);
@@ -130,8 +140,8 @@ RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supe
     for (size_t begin = 0; begin < targets.positions.size();) {
       const size_t end = std::min(begin + size, targets.positions.size());
       const Positions positions = take_positions(targets, begin, end, hidden_TH.device());
-      LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K, scale_of(scale, kind.name),
-                      gradients.are_needed());
+      LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K,
+                      scale_of(scale, kind.name), gradients.are_needed());
       const at::Tensor chunk_sum = add_chunk(chunk, kind, positions, row);
       kind_sum = kind_sum.defined() ? kind_sum + chunk_sum : chunk_sum;
       if (gradients.are_needed()) gradients.add(chunk.take_gradient());
@@ -143,7 +153,8 @@ RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supe
     total = total.defined() ? total + scaled : scaled;
   }
   // Without supervision an empty slice: zero with a graph and without 0 · NaN.
-  row.total = total.defined() ? gradients.attach(total.to(at::kFloat)) : hidden_TH.narrow(0, 0, 0).sum(at::kFloat);
+  row.total = total.defined() ? gradients.attach(total.to(at::kFloat))
+                              : hidden_TH.narrow(0, 0, 0).sum(at::kFloat);
   return row;
 }
 
@@ -164,8 +175,8 @@ void settle(std::span<RowLoss> rows) {
   }
 }
 
-RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
-                 const LossScale& scale) {
+RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head,
+                 const LossOptions& options, const LossScale& scale) {
   RowLoss row = pending_row_loss(hidden_TH, supervision, head, options, scale);
   settle({&row, 1});
   return row;

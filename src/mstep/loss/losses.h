@@ -21,7 +21,8 @@ struct KindTargets {
   std::vector<bool> is_prefix;     ///< slots only: in the kept prefix; empty for labels
 };
 
-/// What a row is supervised on, by kind of target, with positions in the row. A kind without targets has no entry.
+/// What a row is supervised on, by kind of target, with positions in the row. A kind without
+/// targets has no entry.
 struct RowSupervision {
   std::map<std::string, KindTargets> by_kind;
 
@@ -48,8 +49,9 @@ struct NamedSums : std::map<std::string, LossSum> {
 
 /// Sums of a chunk of a row that are still on the device.
 struct PendingSums {
-  std::string kind;                ///< of its targets
-  at::Tensor sums_S;               ///< float64: what the prefix and what the rest has of the weighted sum, then those of `names`
+  std::string kind;  ///< of its targets
+  /// float64: what the prefix and what the rest has of the weighted sum, then those of `names`
+  at::Tensor sums_S;
   std::vector<std::string> names;  ///< entries of RowLoss::details
   int64_t count = 0;               ///< positions
   int64_t num_prefix = 0;
@@ -58,29 +60,32 @@ struct PendingSums {
 
 /// Sums over a row (not means): the caller divides by the window's counts.
 struct RowLoss {
-  at::Tensor total;                  ///< scalar float32 with graph: Σ over the kinds, each times its scale
-  NamedSums by_kind;                 ///< weighted sums of the terms, by kind of target
-  NamedSums details;                 ///< each term without its weight; KIND_prefix and KIND_tail of slots, with weights; kCorrectTokens
+  /// scalar float32 with graph: Σ over the kinds, each times its scale
+  at::Tensor total;
+  NamedSums by_kind;  ///< weighted sums of the terms, by kind of target
+  /// each term without its weight; KIND_prefix and KIND_tail of slots, with weights; kCorrectTokens
+  NamedSums details;
   std::vector<PendingSums> pending;  ///< what `by_kind` and `details` still lack, see settle()
 };
 
 /// Detail of cross-entropy: labels that have the largest logit (stage 1 eval_token_acc).
 inline constexpr const char* kCorrectTokens = "ce_correct";
 
-/// What multiplies a row's sum of each kind of target, so that the rows of a window add up to the loss of the step. 1 for a kind without
-/// entry.
+/// What multiplies a row's sum of each kind of target, so that the rows of a window add up to the
+/// loss of the step. 1 for a kind without entry.
 using LossScale = std::map<std::string, double>;
 double scale_of(const LossScale& scale, const std::string& kind);
 
-/// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each chunk's gradient is propagated through the
-/// head at once, so that no logits outlive their chunk. `total` can be differentiated once.
+/// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each
+/// chunk's gradient is propagated through the head at once, so that no logits outlive their chunk.
+/// `total` can be differentiated once.
 /// @param hidden_TH  final hidden states of the row
 /// @param scale      e.g. kLabels: 1 / labels of the window for `window` normalisation
-RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
-                 const LossScale& scale);
+RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head,
+                 const LossOptions& options, const LossScale& scale);
 /// The same without a wait: the sums stay on the device until settle().
-RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head, const LossOptions& options,
-                         const LossScale& scale);
+RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
+                         const Head& head, const LossOptions& options, const LossScale& scale);
 /// Brings the sums of rows to the host, all in one transfer.
 void settle(std::span<RowLoss> rows);
 

@@ -8,11 +8,13 @@ namespace {
 
 void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
   REMATCH_CHECK(segment.labels.size() == segment.token_ids.size(),
-                fmt::format("{}: {} labels, {} tokens", segment.where, segment.labels.size(), segment.token_ids.size()));
+                fmt::format("{}: {} labels, {} tokens", segment.where, segment.labels.size(),
+                            segment.token_ids.size()));
   for (size_t i = 0; i < segment.labels.size(); ++i) {
     if (segment.labels[i] == kIgnoreLabel) continue;
     // The first position has no preceding logits in its own segment.
-    REMATCH_CHECK(i > 0 && segment.labels[i] >= 0, fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
+    REMATCH_CHECK(i > 0 && segment.labels[i] >= 0,
+                  fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
     KindTargets& targets = row.by_kind[kLabels];
     targets.positions.push_back(offset + static_cast<int64_t>(i));
     targets.values.push_back(segment.labels[i]);
@@ -23,9 +25,9 @@ void add_slots(const Segment& segment, int64_t offset, RowSupervision& row) {
   for (const auto& [kind, slots] : segment.slots) {
     REMATCH_CHECK(kind != kLabels, kind);
     for (const Slot& slot : slots) {
-      REMATCH_CHECK(
-          slot.position > 0 && slot.position < segment.encoded_len() && slot.target >= 0,
-          fmt::format("{}: {} slot of {} at position {} of {}", segment.where, kind, slot.target, slot.position, segment.encoded_len()));
+      REMATCH_CHECK(slot.position > 0 && slot.position < segment.encoded_len() && slot.target >= 0,
+                    fmt::format("{}: {} slot of {} at position {} of {}", segment.where, kind,
+                                slot.target, slot.position, segment.encoded_len()));
       KindTargets& targets = row.by_kind[kind];
       targets.positions.push_back(offset + slot.position);
       targets.values.push_back(slot.target);

@@ -15,7 +15,11 @@ at::Tensor soft_cross_entropy_K(LossChunk& chunk, double weight) {
 }  // namespace
 
 LossTerm soft_cross_entropy_term() {
-  return {.name = "soft_ce", .kind = kCoordSlots, .weight = kSoftCeWeight, .keys = coord_keys(), .values_K = soft_cross_entropy_K};
+  return {.name = "soft_ce",
+          .kind = kCoordSlots,
+          .weight = kSoftCeWeight,
+          .keys = coord_keys(),
+          .values_K = soft_cross_entropy_K};
 }
 
 }  // namespace rematch

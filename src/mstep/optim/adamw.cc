@@ -12,18 +12,22 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void throw_state_error(const std::string& name, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = "the optimizer state does not match the model",
-                                     .where = name,
-                                     .what = what,
-                                     .fix = "resume from a checkpoint with the same model and the same frozen parts"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the optimizer state does not match the model",
+       .where = name,
+       .what = what,
+       .fix = "resume from a checkpoint with the same model and the same frozen parts"});
 }
 
 }  // namespace
 
-AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options) : groups_(std::move(groups)), options_(options) {
+AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options)
+    : groups_(std::move(groups)), options_(options) {
   for (const ParameterGroup& group : groups_) {
-    REMATCH_CHECK(group.names.size() == group.parameters.size(),
-                  fmt::format("{}: {} {}", group.name, group.names.size(), group.parameters.size()));
+    REMATCH_CHECK(
+        group.names.size() == group.parameters.size(),
+        fmt::format("{}: {} {}", group.name, group.names.size(), group.parameters.size()));
     std::vector<Slot>& slots = slots_.emplace_back();
     for (const at::Tensor& parameter : group.parameters) {
       Slot& slot = slots.emplace_back();
@@ -35,12 +39,15 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options) :
 }
 
 // One pass over the memory; what torch.optim.AdamW(fused=True) calls.
-void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const {
+void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate,
+                   double weight_decay) const {
   ++slot.num_steps;
   const at::Tensor num_steps = at::scalar_tensor(slot.num_steps, master.options());
-  at::_fused_adamw_({master}, {grad}, {slot.exp_avg}, {slot.exp_avg_sq}, {}, {num_steps}, learning_rate, options_.beta1, options_.beta2,
-                    weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
-  // The operator does not increment the version of its arguments, which caches of values derived from a weight rely on.
+  at::_fused_adamw_({master}, {grad}, {slot.exp_avg}, {slot.exp_avg_sq}, {}, {num_steps},
+                    learning_rate, options_.beta1, options_.beta2, weight_decay, options_.epsilon,
+                    /*amsgrad=*/false, /*maximize=*/false);
+  // The operator does not increment the version of its arguments, which caches of values derived
+  // from a weight rely on.
   master.unsafeGetTensorImpl()->bump_version();
 }
 
@@ -50,10 +57,12 @@ void AdamW::step(double lr_factor) {
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       at::Tensor& parameter = groups_[g].parameters[i];
-      if (!parameter.grad().defined()) continue;  // as in torch: a parameter that takes no part is not decayed either
+      // as in torch: a parameter that takes no part is not decayed either
+      if (!parameter.grad().defined()) continue;
       Slot& slot = slots_[g][i];
       at::Tensor& master = slot.master.defined() ? slot.master : parameter;
-      update(master, slot, parameter.grad().to(at::kFloat).contiguous(), groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
+      update(master, slot, parameter.grad().to(at::kFloat).contiguous(),
+             groups_[g].learning_rate * lr_factor, groups_[g].weight_decay);
       if (slot.master.defined()) parameter.copy_(slot.master);
     }
   }
@@ -65,10 +74,12 @@ std::vector<std::pair<std::string, at::Tensor>> AdamW::state() const {
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       const std::string& name = groups_[g].names[i];
       const Slot& slot = slots_[g][i];
-      if (groups_[g].parameters[i].scalar_type() != at::kFloat) state.emplace_back(name + ".master", slot.master);
+      if (groups_[g].parameters[i].scalar_type() != at::kFloat)
+        state.emplace_back(name + ".master", slot.master);
       state.emplace_back(name + ".exp_avg", slot.exp_avg);
       state.emplace_back(name + ".exp_avg_sq", slot.exp_avg_sq);
-      if (slot.num_steps != num_steps_) state.emplace_back(name + ".num_steps", at::full({}, slot.num_steps, at::kLong));
+      if (slot.num_steps != num_steps_)
+        state.emplace_back(name + ".num_steps", at::full({}, slot.num_steps, at::kLong));
     }
   }
   return state;
@@ -86,14 +97,16 @@ std::vector<at::Tensor> AdamW::tensors() const {
   return tensors;
 }
 
-void AdamW::load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps) {
+void AdamW::load_state(const std::vector<std::pair<std::string, at::Tensor>>& state,
+                       int64_t num_steps) {
   const at::NoGradGuard no_grad;
   const std::map<std::string, at::Tensor> by_name(state.begin(), state.end());
   const auto fill = [&](const at::Tensor& to, const std::string& name) {
     const auto found = by_name.find(name);
     if (found == by_name.end()) throw_state_error(name, "the state has no such entry");
     if (found->second.sizes() != to.sizes()) {
-      throw_state_error(name, fmt::format("expected {1} values, found {0}", found->second.numel(), to.numel()));
+      throw_state_error(
+          name, fmt::format("expected {1} values, found {0}", found->second.numel(), to.numel()));
     }
     to.copy_(found->second);
   };

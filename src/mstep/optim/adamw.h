@@ -18,38 +18,47 @@ struct ParameterGroup {
   std::vector<at::Tensor> parameters;  ///< leaves with requires_grad
 };
 
-/// AdamW as torch.optim.AdamW(fused=True) computes it; bfloat16 parameters train through float32 masters.
+/// AdamW as torch.optim.AdamW(fused=True) computes it; bfloat16 parameters train through float32
+/// masters.
 class AdamW {
  public:
   AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options);
 
-  /// One update from the parameters' .grad (in place); a parameter without one is left alone, as torch does.
+  /// One update from the parameters' .grad (in place); a parameter without one is left alone, as
+  /// torch does.
   /// @param lr_factor multiplies every group's learning rate
   void step(double lr_factor);
   const std::vector<ParameterGroup>& groups() const { return groups_; }
   int64_t num_steps() const { return num_steps_; }
 
-  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg", "NAME.exp_avg_sq"; int64 "NAME.num_steps" only
-  /// where a parameter has taken part in another number of steps than num_steps(). The tensors are the live ones: write them before the
-  /// next step.
+  /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg",
+  /// "NAME.exp_avg_sq"; int64 "NAME.num_steps" only where a parameter has taken part in another
+  /// number of steps than num_steps(). The tensors are the live ones: write them before the next
+  /// step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
-  /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both averages. None shares memory with a parameter.
+  /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both
+  /// averages. None shares memory with a parameter.
   std::vector<at::Tensor> tensors() const;
   /// Restores what state() returned. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
-  /// Takes over the averages of another run, and with them how far its bias corrections had come; weights, masters and num_steps() stay.
-  /// Entries of parameters that are not trained here are left out.
+  /// Takes over the averages of another run, and with them how far its bias corrections had come;
+  /// weights, masters and num_steps() stay. Entries of parameters that are not trained here are
+  /// left out.
   /// @param state      state() of that run; @param num_steps  its num_steps()
-  /// @throws UserError (data) naming every trained parameter that `state` lacks or holds in another shape
-  void carry_averages(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
+  /// @throws UserError (data) naming every trained parameter that `state` lacks or holds in another
+  /// shape
+  void carry_averages(const std::vector<std::pair<std::string, at::Tensor>>& state,
+                      int64_t num_steps);
 
  private:
   struct Slot {
-    at::Tensor master;               ///< float32; undefined for a float32 parameter, which is its own master (no second view of it)
+    /// float32; undefined for a float32 parameter, which is its own master (no second view of it)
+    at::Tensor master;
     at::Tensor exp_avg, exp_avg_sq;  ///< float32
     int64_t num_steps = 0;           ///< updates so far, the t of the bias corrections
   };
-  void update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate, double weight_decay) const;
+  void update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate,
+              double weight_decay) const;
 
   std::vector<ParameterGroup> groups_;
   std::vector<std::vector<Slot>> slots_;
@@ -57,12 +66,14 @@ class AdamW {
   int64_t num_steps_ = 0;
 };
 
-/// Scales all gradients so that their global L2 norm is at most max_norm (≤ 0: only measures). Returns the norm before scaling.
-/// Computed as torch.nn.utils.clip_grad_norm_ does, in float32, fixed order.
+/// Scales all gradients so that their global L2 norm is at most max_norm (≤ 0: only measures).
+/// Returns the norm before scaling. Computed as torch.nn.utils.clip_grad_norm_ does, in float32,
+/// fixed order.
 double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm);
 /// L2 norm of one gradient: a float32 scalar.
 at::Tensor gradient_norm(const at::Tensor& grad);
-/// Scales `grads` by the norms of all gradients of a step (1-D, in the order of the groups). Returns the global norm.
+/// Scales `grads` by the norms of all gradients of a step (1-D, in the order of the groups).
+/// Returns the global norm.
 double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads, double max_norm);
 
 }  // namespace rematch

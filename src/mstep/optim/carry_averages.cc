@@ -14,19 +14,26 @@ namespace {
 constexpr size_t kMostNamed = 5;
 
 [[noreturn]] void throw_misfits(const std::vector<std::string>& misfits, size_t num_trained) {
-  std::vector<std::string> named(misfits.begin(), misfits.begin() + static_cast<std::ptrdiff_t>(std::min(misfits.size(), kMostNamed)));
+  std::vector<std::string> named(
+      misfits.begin(),
+      misfits.begin() + static_cast<std::ptrdiff_t>(std::min(misfits.size(), kMostNamed)));
   if (named.size() < misfits.size()) named.push_back("…");
-  throw UserError(ErrorKind::kData,
-                  {.error = "the optimizer state of another run does not fit the parameters trained here",
-                   .where = "training.resume_optimizer_from",
-                   .what = fmt::format("{} of {} trained parameters: {}", misfits.size(), num_trained, join(named, "; ")),
-                   .fix = "name a checkpoint of the same model in which the same parts are trained (tuner.train_type, tuner.freeze_*), or "
-                          "remove the key: AdamW then starts without averages, which was measured to lose nothing"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the optimizer state of another run does not fit the parameters trained here",
+       .where = "training.resume_optimizer_from",
+       .what = fmt::format("{} of {} trained parameters: {}", misfits.size(), num_trained,
+                           join(named, "; ")),
+       .fix = "name a checkpoint of the same model in which the same parts are trained "
+              "(tuner.train_type, tuner.freeze_*), or "
+              "remove the key: AdamW then starts without averages, which was measured to lose "
+              "nothing"});
 }
 
 }  // namespace
 
-void AdamW::carry_averages(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps) {
+void AdamW::carry_averages(const std::vector<std::pair<std::string, at::Tensor>>& state,
+                           int64_t num_steps) {
   const at::NoGradGuard no_grad;
   const std::map<std::string, at::Tensor> by_name(state.begin(), state.end());
   std::vector<std::string> misfits;
@@ -41,8 +48,8 @@ void AdamW::carry_averages(const std::vector<std::pair<std::string, at::Tensor>>
           break;
         }
         if (found->second.sizes() == group.parameters[i].sizes()) continue;
-        misfits.push_back(
-            fmt::format("{} has another shape ({} values, not {})", group.names[i], found->second.numel(), group.parameters[i].numel()));
+        misfits.push_back(fmt::format("{} has another shape ({} values, not {})", group.names[i],
+                                      found->second.numel(), group.parameters[i].numel()));
         break;
       }
     }

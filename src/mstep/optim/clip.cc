@@ -6,15 +6,20 @@
 
 namespace rematch {
 
-at::Tensor gradient_norm(const at::Tensor& grad) { return at::linalg_vector_norm(grad, 2, std::nullopt, false, at::kFloat); }
+at::Tensor gradient_norm(const at::Tensor& grad) {
+  return at::linalg_vector_norm(grad, 2, std::nullopt, false, at::kFloat);
+}
 
-double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads, double max_norm) {
+double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grads,
+                    double max_norm) {
   const at::NoGradGuard no_grad;
   const at::Tensor total = at::linalg_vector_norm(norms, 2);
   if (!(max_norm > 0)) return total.item<double>();
-  const at::Tensor coefficient = at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
+  const at::Tensor coefficient =
+      at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
   const at::Tensor on_host = at::stack({total, coefficient}).cpu();  // one wait for both
-  // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent and cheaper.
+  // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent
+  // and cheaper.
   if (on_host[1].item<double>() != 1.0) {
     for (const at::Tensor& grad : grads) grad.mul_(coefficient);
   }

@@ -34,14 +34,16 @@ Float32Gradients::Float32Gradients(const std::vector<ParameterGroup>& groups) {
     for (const at::Tensor& parameter : group.parameters) {
       if (parameter.scalar_type() == at::kFloat) continue;
       auto value = std::make_shared<at::Tensor>();
-      torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<TakeGradient>(value));
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter,
+                                                     std::make_unique<TakeGradient>(value));
       sums_.push_back({parameter, std::move(value)});
     }
   }
 }
 
 Float32Gradients::~Float32Gradients() {
-  for (const Sum& sum : sums_) torch::autograd::impl::set_post_acc_grad_hooks(sum.parameter, nullptr);
+  for (const Sum& sum : sums_)
+    torch::autograd::impl::set_post_acc_grad_hooks(sum.parameter, nullptr);
 }
 
 void Float32Gradients::publish() {

@@ -24,11 +24,13 @@ bool is_undecayed(const std::string& name) {
   return components[components.size() - 2].find("norm") != std::string::npos;
 }
 
-std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const ParameterParts& part_of,
-                                        const OptimSettings& optim, const FreezeSettings& freeze) {
+std::vector<ParameterGroup> make_groups(
+    const std::vector<std::pair<std::string, at::Tensor>>& parameters,
+    const ParameterParts& part_of, const OptimSettings& optim, const FreezeSettings& freeze) {
   const PartRow rows[] = {
       {ParameterPart::kVit, "vit", freeze.vit, optim.vit_lr.value_or(optim.learning_rate)},
-      {ParameterPart::kAligner, "aligner", freeze.aligner, optim.aligner_lr.value_or(optim.learning_rate)},
+      {ParameterPart::kAligner, "aligner", freeze.aligner,
+       optim.aligner_lr.value_or(optim.learning_rate)},
       {ParameterPart::kLlm, "llm", freeze.llm, optim.learning_rate},
   };
   std::vector<ParameterGroup> groups;
@@ -48,10 +50,11 @@ std::vector<ParameterGroup> make_groups(const std::vector<std::pair<std::string,
     }
   }
   if (groups.empty()) {
-    throw UserError(ErrorKind::kConfig, {.error = "nothing is left to train",
-                                         .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
-                                         .what = fmt::format("all {} parameters are frozen", parameters.size()),
-                                         .fix = "set at least one of the three to false"});
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "nothing is left to train",
+                     .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
+                     .what = fmt::format("all {} parameters are frozen", parameters.size()),
+                     .fix = "set at least one of the three to false"});
   }
   return groups;
 }

@@ -5,16 +5,20 @@
 
 namespace rematch {
 
-/// Learning-rate factor by optimizer step, as transformers defines it (float64; the same for every group).
+/// Learning-rate factor by optimizer step, as transformers defines it (float64; the same for every
+/// group).
 /// @source transformers optimization.py: get_scheduler and the lambdas behind it
 class Schedule {
  public:
   /// @param learning_rate       min_lr is relative to it
   /// @param num_training_steps  optimizer steps of the whole run
-  /// @throws UserError (config) for a keyword that the type does not accept, or none or both of min_lr and min_lr_rate
-  explicit Schedule(const ScheduleSettings& settings, double learning_rate = 0, int64_t num_training_steps = 0);
+  /// @throws UserError (config) for a keyword that the type does not accept, or none or both of
+  /// min_lr and min_lr_rate
+  explicit Schedule(const ScheduleSettings& settings, double learning_rate = 0,
+                    int64_t num_training_steps = 0);
 
-  /// The factor of every group's learning rate in the update after `num_done_steps` finished ones (0 for the first update).
+  /// The factor of every group's learning rate in the update after `num_done_steps` finished ones
+  /// (0 for the first update).
   double factor(int64_t num_done_steps) const;
 
  private:

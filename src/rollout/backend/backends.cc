@@ -3,10 +3,12 @@
 namespace rematch {
 
 Choices<BackendRow>& rollout_backends() {
-  static Choices<BackendRow> table("rollout backend", "rollout_backend", "",
-                                   {{"vllm", "vLLM inside this process, with weights of its own", true, BuiltInEngine::kVllm},
-                                    {"hf", "the training model itself, a padded batch at a time: the oracle", false, BuiltInEngine::kHf},
-                                    {"native", "the built-in engine, on the training weights", false, BuiltInEngine::kNative}});
+  static Choices<BackendRow> table(
+      "rollout backend", "rollout_backend", "",
+      {{"vllm", "vLLM inside this process, with weights of its own", true, BuiltInEngine::kVllm},
+       {"hf", "the training model itself, a padded batch at a time: the oracle", false,
+        BuiltInEngine::kHf},
+       {"native", "the built-in engine, on the training weights", false, BuiltInEngine::kNative}});
   return table;
 }
 

@@ -15,13 +15,18 @@ struct GenerateOptions;
 /// Engines that come with the program; engine_factory.cc makes them.
 enum class BuiltInEngine { kVllm, kHf, kNative, kNone };
 
-/// A row of the table of rollout backends. A backend that a program adds brings its engine along; rows stand here without libtorch.
+/// A row of the table of rollout backends. A backend that a program adds brings its engine along;
+/// rows stand here without libtorch.
 struct BackendRow {
   std::string name;
   std::string meaning;
-  bool holds_own_weights = false;  ///< RolloutEngine::holds_own_weights(), known before the engine is made (and the first peak with it)
+  /// RolloutEngine::holds_own_weights(), known before the engine is made (and the first peak with
+  /// it)
+  bool holds_own_weights = false;
   BuiltInEngine built_in = BuiltInEngine::kNone;
-  std::function<std::unique_ptr<RolloutEngine>(const EngineParts&, const GenerateOptions&)> make = {};  ///< with kNone
+  /// with kNone
+  std::function<std::unique_ptr<RolloutEngine>(const EngineParts&, const GenerateOptions&)> make =
+      {};
 };
 
 /// Values of `rollout_backend`.

@@ -17,21 +17,24 @@
 namespace rematch {
 namespace {
 
-// Shapes: T rows of a step, S sequences, L cached tokens, nq query heads, nkv key/value heads, D head size, H hidden, V vocabulary.
+// Shapes: T rows of a step, S sequences, L cached tokens, nq query heads, nkv key/value heads, D
+// head size, H hidden, V vocabulary.
 
 // Index tensors of one step, made once and used by every layer.
 struct AttentionPlan {
   at::Tensor slots_T;  ///< where each row's key and value are stored
   // Sequences with one row.
-  at::Tensor decode_rows_S;                      ///< undefined = all rows, in order
-  at::Tensor decode_slots_SL, decode_mask_S11L;  ///< as in DecodeInputs; undefined = no sequence decodes
+  at::Tensor decode_rows_S;  ///< undefined = all rows, in order
+  /// as in DecodeInputs; undefined = no sequence decodes
+  at::Tensor decode_slots_SL, decode_mask_S11L;
   struct Prefill {
     int64_t first_row = 0, num_rows = 0;
     at::Tensor slots_L;
     at::Tensor mask;  ///< [1, 1, rows, L]
   };
   std::vector<Prefill> prefills;
-  /// The same sequences in one call, where attention goes by cumulative lengths; then `prefills` is empty.
+  /// The same sequences in one call, where attention goes by cumulative lengths; then `prefills` is
+  /// empty.
   struct VarlenPrefill {
     at::Tensor rows_P, slots_L;  ///< of all of them, one after the other
     SegmentBounds queries, keys;
@@ -41,7 +44,8 @@ struct AttentionPlan {
 
 at::Tensor additive(const at::Tensor& visible, const at::TensorOptions& options) {
   const at::Tensor mask =
-      at::zeros(visible.sizes(), at::kFloat).masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
+      at::zeros(visible.sizes(), at::kFloat)
+          .masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
   return upload(mask.to(options.dtype()), options.device());
 }
 
@@ -50,32 +54,40 @@ class PagedAttention : public AttentionContext {
  public:
   PagedAttention(const at::Tensor& cache, const AttentionPlan& plan) : cache_(cache), plan_(plan) {}
 
-  at::Tensor attend(int64_t layer_idx, const at::Tensor& q_TND, const at::Tensor& k_TND, const at::Tensor& v_TND) override {
-    at::Tensor keys = cache_.select(0, layer_idx).select(0, 0), values = cache_.select(0, layer_idx).select(0, 1);
+  at::Tensor attend(int64_t layer_idx, const at::Tensor& q_TND, const at::Tensor& k_TND,
+                    const at::Tensor& v_TND) override {
+    at::Tensor keys = cache_.select(0, layer_idx).select(0, 0),
+               values = cache_.select(0, layer_idx).select(0, 1);
     keys.index_copy_(0, plan_.slots_T, k_TND);
     values.index_copy_(0, plan_.slots_T, v_TND);
     at::Tensor out = at::empty_like(q_TND);
     if (plan_.decode_slots_SL.defined()) decode(q_TND, keys, values, out);
     if (plan_.varlen) prefill(*plan_.varlen, q_TND, keys, values, out);
     for (const AttentionPlan::Prefill& prefill : plan_.prefills) {
-      const at::Tensor q = q_TND.narrow(0, prefill.first_row, prefill.num_rows).transpose(0, 1).unsqueeze(0);
+      const at::Tensor q =
+          q_TND.narrow(0, prefill.first_row, prefill.num_rows).transpose(0, 1).unsqueeze(0);
       const at::Tensor k = keys.index_select(0, prefill.slots_L).transpose(0, 1).unsqueeze(0);
       const at::Tensor v = values.index_select(0, prefill.slots_L).transpose(0, 1).unsqueeze(0);
-      out.narrow(0, prefill.first_row, prefill.num_rows).copy_(masked_attention(q, k, v, prefill.mask)[0].transpose(0, 1));
+      out.narrow(0, prefill.first_row, prefill.num_rows)
+          .copy_(masked_attention(q, k, v, prefill.mask)[0].transpose(0, 1));
     }
     return out;
   }
 
  private:
-  static void prefill(const AttentionPlan::VarlenPrefill& plan, const at::Tensor& q_TND, const at::Tensor& keys, const at::Tensor& values,
-                      at::Tensor& out) {
-    out.index_copy_(0, plan.rows_P,
-                    varlen_attention(q_TND.index_select(0, plan.rows_P), keys.index_select(0, plan.slots_L),
-                                     values.index_select(0, plan.slots_L), plan.queries, plan.keys, /*is_causal=*/true));
+  static void prefill(const AttentionPlan::VarlenPrefill& plan, const at::Tensor& q_TND,
+                      const at::Tensor& keys, const at::Tensor& values, at::Tensor& out) {
+    out.index_copy_(
+        0, plan.rows_P,
+        varlen_attention(q_TND.index_select(0, plan.rows_P), keys.index_select(0, plan.slots_L),
+                         values.index_select(0, plan.slots_L), plan.queries, plan.keys,
+                         /*is_causal=*/true));
   }
 
-  void decode(const at::Tensor& q_TND, const at::Tensor& keys, const at::Tensor& values, at::Tensor& out) const {
-    const int64_t num_sequences = plan_.decode_slots_SL.size(0), num_kv_heads = keys.size(1), head_dim = keys.size(2);
+  void decode(const at::Tensor& q_TND, const at::Tensor& keys, const at::Tensor& values,
+              at::Tensor& out) const {
+    const int64_t num_sequences = plan_.decode_slots_SL.size(0), num_kv_heads = keys.size(1),
+                  head_dim = keys.size(2);
     const auto gathered = [&](const at::Tensor& pages) {
       return pages.index_select(0, plan_.decode_slots_SL.flatten())
           .view({num_sequences, plan_.decode_slots_SL.size(1), num_kv_heads, head_dim})
@@ -84,8 +96,10 @@ class PagedAttention : public AttentionContext {
     // The query heads that share a key head are laid out as its queries.
     const bool is_all = !plan_.decode_rows_S.defined();
     const at::Tensor q = is_all ? q_TND : q_TND.index_select(0, plan_.decode_rows_S);
-    const at::Tensor grouped = q.reshape({num_sequences, num_kv_heads, q.size(1) / num_kv_heads, head_dim});
-    const at::Tensor attended = masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask_S11L);
+    const at::Tensor grouped =
+        q.reshape({num_sequences, num_kv_heads, q.size(1) / num_kv_heads, head_dim});
+    const at::Tensor attended =
+        masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask_S11L);
     if (is_all) {
       out.copy_(attended.reshape(q.sizes()));
     } else {
@@ -100,7 +114,9 @@ class PagedAttention : public AttentionContext {
 class AtenRunner : public StepRunner {
  public:
   AtenRunner(std::shared_ptr<const Model> model, StepGraphMaker graphs)
-      : model_(std::move(model)), graphs_(std::move(graphs), [this](const DecodeInputs& inputs) { return decoded(inputs); }) {}
+      : model_(std::move(model)),
+        graphs_(std::move(graphs), [this](const DecodeInputs& inputs) { return decoded(inputs); }) {
+  }
 
   int64_t block_bytes(int64_t block_len) const override {
     const TextDescription& text = model_->description().text;
@@ -113,20 +129,25 @@ class AtenRunner : public StepRunner {
     release();
     shape_ = shape;
     // One more slot: rows that pad a step to a graph's size write there.
-    cache_ = at::empty({text.num_layers(), 2, shape.num_blocks * shape.block_len + 1, text.num_key_value_heads, text.head_dim},
+    cache_ = at::empty({text.num_layers(), 2, shape.num_blocks * shape.block_len + 1,
+                        text.num_key_value_heads, text.head_dim},
                        at::TensorOptions(model_->device()).dtype(model_->dtype()));
   }
 
   void copy_block(int32_t from, int32_t to, int64_t num_tokens) override {
-    const auto slots = [&](int32_t block) { return cache_.narrow(2, block * shape_.block_len, num_tokens); };
+    const auto slots = [&](int32_t block) {
+      return cache_.narrow(2, block * shape_.block_len, num_tokens);
+    };
     if (from != to) slots(to).copy_(slots(from));
   }
 
   std::span<float> forward(const Step& step) override {
     const at::NoGradGuard no_grad;
     const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    REMATCH_CHECK(static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows, fmt::format("{} rows", num_rows));
-    if (graphs_.can_run(step)) return on_host(graphs_.run(decode_inputs(step, decoding(step)), num_rows));
+    REMATCH_CHECK(static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
+                  fmt::format("{} rows", num_rows));
+    if (graphs_.can_run(step))
+      return on_host(graphs_.run(decode_inputs(step, decoding(step)), num_rows));
     const AttentionPlan plan = plan_attention(step);
     PagedAttention attention(cache_, plan);
     at::Tensor embeds_TH = model_->embed(at::tensor(step.token_ids, at::kInt).to(at::kLong));
@@ -136,13 +157,16 @@ class AtenRunner : public StepRunner {
       std::vector<int64_t> rows;
       for (const VisualRow& visual : step.visual_rows) rows.push_back(visual.row);
       visual_idx_M = index(rows);
-      embeds_TH = embeds_TH.index_copy(0, visual_idx_M, visual_rows(step, [](const VisualRow& row) { return row.embed_H; }));
+      embeds_TH = embeds_TH.index_copy(
+          0, visual_idx_M, visual_rows(step, [](const VisualRow& row) { return row.embed_H; }));
       for (size_t i = 0; i < step.visual_rows.front().deepstack_H.size(); ++i) {
-        deepstack_MH.push_back(visual_rows(step, [i](const VisualRow& row) { return row.deepstack_H.at(i); }));
+        deepstack_MH.push_back(
+            visual_rows(step, [i](const VisualRow& row) { return row.deepstack_H.at(i); }));
       }
     }
     const at::Tensor positions_3T = at::tensor(step.positions_3T, at::kLong).view({3, num_rows});
-    const at::Tensor hidden_TH = model_->decode_TH(embeds_TH, positions_3T, attention, visual_idx_M, deepstack_MH);
+    const at::Tensor hidden_TH =
+        model_->decode_TH(embeds_TH, positions_3T, attention, visual_idx_M, deepstack_MH);
     return logits_of(step, hidden_TH);
   }
 
@@ -155,7 +179,8 @@ class AtenRunner : public StepRunner {
   template <typename Get>
   at::Tensor visual_rows(const Step& step, const Get& get) const {
     const int64_t hidden_size = model_->description().text.hidden_size;
-    at::Tensor rows_MH = at::empty({static_cast<int64_t>(step.visual_rows.size()), hidden_size}, at::kFloat);
+    at::Tensor rows_MH =
+        at::empty({static_cast<int64_t>(step.visual_rows.size()), hidden_size}, at::kFloat);
     float* to = rows_MH.data_ptr<float>();
     for (const VisualRow& visual : step.visual_rows) to = std::copy_n(get(visual), hidden_size, to);
     return upload(rows_MH.to(model_->dtype()), model_->device());
@@ -164,7 +189,8 @@ class AtenRunner : public StepRunner {
   std::span<float> logits_of(const Step& step, const at::Tensor& hidden_TH) {
     std::vector<int64_t> rows;
     for (const StepSequence& sequence : step.sequences) {
-      for (int64_t i = sequence.num_rows - sequence.num_logits; i < sequence.num_rows; ++i) rows.push_back(sequence.first_row + i);
+      for (int64_t i = sequence.num_rows - sequence.num_logits; i < sequence.num_rows; ++i)
+        rows.push_back(sequence.first_row + i);
     }
     if (rows.empty()) return {};
     const at::Tensor hidden_KH = hidden_TH.index_select(0, index(rows));
@@ -172,26 +198,37 @@ class AtenRunner : public StepRunner {
   }
 
   std::span<float> on_host(const at::Tensor& logits_KV) {
-    logits_KV_ = logits_KV.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+    logits_KV_ =
+        logits_KV.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
     return {logits_KV_.data_ptr<float>(), static_cast<size_t>(logits_KV_.numel())};
   }
 
   // Logits of a step in which every sequence decodes.
   at::Tensor decoded(const DecodeInputs& inputs) const {
-    const AttentionPlan plan{.slots_T = inputs.slots_S, .decode_slots_SL = inputs.cached_slots_SL, .decode_mask_S11L = inputs.mask_S11L};
+    const AttentionPlan plan{.slots_T = inputs.slots_S,
+                             .decode_slots_SL = inputs.cached_slots_SL,
+                             .decode_mask_S11L = inputs.mask_S11L};
     PagedAttention attention(cache_, plan);
-    return model_->head_KV(model_->decode_TH(model_->embed(inputs.token_ids_S), inputs.positions_3S, attention, {}, {})).to(at::kFloat);
+    return model_
+        ->head_KV(model_->decode_TH(model_->embed(inputs.token_ids_S), inputs.positions_3S,
+                                    attention, {}, {}))
+        .to(at::kFloat);
   }
 
   int64_t slot_of(const StepSequence& sequence, int64_t token_idx) const {
     const auto block = static_cast<size_t>(token_idx / shape_.block_len);
-    REMATCH_CHECK(block < sequence.block_table.size(), fmt::format("token {} of {} blocks", token_idx, sequence.block_table.size()));
+    REMATCH_CHECK(block < sequence.block_table.size(),
+                  fmt::format("token {} of {} blocks", token_idx, sequence.block_table.size()));
     return sequence.block_table[block] * shape_.block_len + token_idx % shape_.block_len;
   }
 
-  at::Tensor index(const std::vector<int64_t>& values) const { return upload_index(values, model_->device()); }
+  at::Tensor index(const std::vector<int64_t>& values) const {
+    return upload_index(values, model_->device());
+  }
   int64_t spare_slot() const { return shape_.num_blocks * shape_.block_len; }
-  at::TensorOptions float_options() const { return at::TensorOptions(model_->device()).dtype(model_->dtype()); }
+  at::TensorOptions float_options() const {
+    return at::TensorOptions(model_->device()).dtype(model_->dtype());
+  }
 
   static std::vector<const StepSequence*> decoding(const Step& step) {
     std::vector<const StepSequence*> decodes;
@@ -203,36 +240,46 @@ class AtenRunner : public StepRunner {
 
   static int64_t longest_of(const std::vector<const StepSequence*>& decodes) {
     int64_t longest = 0;
-    for (const StepSequence* sequence : decodes) longest = std::max(longest, sequence->num_cached + 1);
+    for (const StepSequence* sequence : decodes)
+      longest = std::max(longest, sequence->num_cached + 1);
     return longest;
   }
 
-  // Inputs of decoding sequences, padded with sequences that attend to themselves only, in the spare slot.
-  void see_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows, int64_t num_tokens, at::Tensor& slots_SL,
-                  at::Tensor& mask_S11L) const {
-    std::vector<int64_t> lens(static_cast<size_t>(num_rows), 1), cached(static_cast<size_t>(num_rows * num_tokens), spare_slot());
+  // Inputs of decoding sequences, padded with sequences that attend to themselves only, in the
+  // spare slot.
+  void see_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows,
+                  int64_t num_tokens, at::Tensor& slots_SL, at::Tensor& mask_S11L) const {
+    std::vector<int64_t> lens(static_cast<size_t>(num_rows), 1),
+        cached(static_cast<size_t>(num_rows * num_tokens), spare_slot());
     auto slot = cached.begin();
     for (size_t s = 0; s < decodes.size(); ++s) {
       lens[s] = decodes[s]->num_cached + 1;
-      for (int64_t i = 0; i < num_tokens; ++i) *slot++ = slot_of(*decodes[s], std::min(i, decodes[s]->num_cached));
+      for (int64_t i = 0; i < num_tokens; ++i)
+        *slot++ = slot_of(*decodes[s], std::min(i, decodes[s]->num_cached));
     }
-    const at::Tensor visible = at::arange(num_tokens, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
+    const at::Tensor visible =
+        at::arange(num_tokens, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
     slots_SL = index(cached).view({num_rows, num_tokens});
     mask_S11L = additive(visible, float_options()).view({num_rows, 1, 1, num_tokens});
   }
 
   // A step of decoding sequences only, padded likewise.
-  DecodeInputs decode_inputs(const Step& step, const std::vector<const StepSequence*>& decodes) const {
-    const auto [num_rows, num_tokens] = DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_of(decodes));
+  DecodeInputs decode_inputs(const Step& step,
+                             const std::vector<const StepSequence*>& decodes) const {
+    const auto [num_rows, num_tokens] =
+        DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_of(decodes));
     const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
     std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot());
     for (size_t s = 0; s < decodes.size(); ++s) {
       const auto row = static_cast<size_t>(decodes[s]->first_row);
       token_ids[s] = step.token_ids[row];
-      for (size_t axis = 0; axis < 3; ++axis) positions[axis * size + s] = step.positions_3T[axis * count + row];
+      for (size_t axis = 0; axis < 3; ++axis)
+        positions[axis * size + s] = step.positions_3T[axis * count + row];
       slots[s] = slot_of(*decodes[s], decodes[s]->num_cached);
     }
-    DecodeInputs inputs{.token_ids_S = index(token_ids), .positions_3S = index(positions).view({3, num_rows}), .slots_S = index(slots)};
+    DecodeInputs inputs{.token_ids_S = index(token_ids),
+                        .positions_3S = index(positions).view({3, num_rows}),
+                        .slots_S = index(slots)};
     see_cached(decodes, num_rows, num_tokens, inputs.cached_slots_SL, inputs.mask_S11L);
     return inputs;
   }
@@ -240,7 +287,9 @@ class AtenRunner : public StepRunner {
   // Sequences with several rows, each over all that it has cached then.
   void plan_prefills(const std::vector<const StepSequence*>& sequences, AttentionPlan& plan) const {
     if (sequences.empty()) return;
-    const AttentionCase attention{.device = model_->device(), .dtype = model_->dtype(), .head_dim = model_->description().text.head_dim};
+    const AttentionCase attention{.device = model_->device(),
+                                  .dtype = model_->dtype(),
+                                  .head_dim = model_->description().text.head_dim};
     const bool is_varlen = choose_attention(attention) == AttentionKernel::kVarlen;
     std::vector<int64_t> rows, slots, query_lens, key_lens;
     for (const StepSequence* sequence : sequences) {
@@ -253,8 +302,10 @@ class AtenRunner : public StepRunner {
         continue;
       }
       const at::Tensor query = at::arange(sequence->num_cached, end, at::kLong).unsqueeze(1);
-      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options()).view({1, 1, sequence->num_rows, end});
-      plan.prefills.push_back({sequence->first_row, sequence->num_rows, index(std::exchange(slots, {})), mask});
+      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options())
+                                  .view({1, 1, sequence->num_rows, end});
+      plan.prefills.push_back(
+          {sequence->first_row, sequence->num_rows, index(std::exchange(slots, {})), mask});
     }
     if (!is_varlen) return;
     const at::Device device = model_->device();
@@ -270,7 +321,8 @@ class AtenRunner : public StepRunner {
     std::vector<const StepSequence*> several;
     for (const StepSequence& sequence : step.sequences) {
       for (int64_t i = 0; i < sequence.num_rows; ++i) {
-        slots[static_cast<size_t>(sequence.first_row + i)] = slot_of(sequence, sequence.num_cached + i);
+        slots[static_cast<size_t>(sequence.first_row + i)] =
+            slot_of(sequence, sequence.num_cached + i);
       }
       if (sequence.num_rows > 1) several.push_back(&sequence);
     }
@@ -278,7 +330,8 @@ class AtenRunner : public StepRunner {
     plan.slots_T = index(slots);
     const std::vector<const StepSequence*> decodes = decoding(step);
     if (decodes.empty()) return plan;
-    see_cached(decodes, static_cast<int64_t>(decodes.size()), longest_of(decodes), plan.decode_slots_SL, plan.decode_mask_S11L);
+    see_cached(decodes, static_cast<int64_t>(decodes.size()), longest_of(decodes),
+               plan.decode_slots_SL, plan.decode_mask_S11L);
     if (decodes.size() == step.token_ids.size()) return plan;
     std::vector<int64_t> rows;
     for (const StepSequence* sequence : decodes) rows.push_back(sequence->first_row);
@@ -295,7 +348,8 @@ class AtenRunner : public StepRunner {
 
 }  // namespace
 
-std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Model> model, StepGraphMaker graphs) {
+std::unique_ptr<StepRunner> make_aten_runner(std::shared_ptr<const Model> model,
+                                             StepGraphMaker graphs) {
   return std::make_unique<AtenRunner>(std::move(model), std::move(graphs));
 }
 

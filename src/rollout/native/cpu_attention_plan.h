@@ -7,7 +7,8 @@
 
 namespace rematch {
 
-/// How the workers of a step share its attention; the same for every layer. The distribution of work does not change a bit.
+/// How the workers of a step share its attention; the same for every layer. The distribution of
+/// work does not change a bit.
 class CpuAttentionPlan {
  public:
   /// A task without its pointers to activations, which change from layer to layer.
@@ -28,7 +29,8 @@ class CpuAttentionPlan {
 
   const std::vector<Task>& tasks() const { return tasks_; }
   const std::vector<Item>& items() const { return items_; }
-  int64_t num_partials() const { return num_partials_; }  ///< spans computed separately; 0 = nothing to combine
+  /// spans computed separately; 0 = nothing to combine
+  int64_t num_partials() const { return num_partials_; }
   /// The items of one worker: contiguous, and about as much work as the others'.
   kernels::Range share(int worker, int num_workers) const;
 

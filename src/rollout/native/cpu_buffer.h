@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// Memory for numbers, aligned to a large page when it is large itself; its contents are undefined until written.
+/// Memory for numbers, aligned to a large page when it is large itself; its contents are undefined
+/// until written.
 template <class T>
 class CpuBuffer {
  public:
@@ -25,7 +26,8 @@ class CpuBuffer {
     data_.reset();
     data_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
     if (data_ == nullptr) throw std::bad_alloc();
-    if (alignment == kLargePage) static_cast<void>(madvise(data_.get(), bytes, MADV_HUGEPAGE));  // a hint; small pages work too
+    // a hint; small pages work too
+    if (alignment == kLargePage) static_cast<void>(madvise(data_.get(), bytes, MADV_HUGEPAGE));
     size_ = size;
   }
   /// Releases the memory.

@@ -15,13 +15,15 @@ namespace {
 constexpr int64_t kMostWaitingBytes = 64 << 20;
 
 kernels::Storage storage_of(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
+  return tensor.scalar_type() == at::kFloat ? kernels::Storage::kFloat
+                                            : kernels::Storage::kBfloat16;
 }
 
 kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
-  REMATCH_CHECK(
-      tensor.dim() >= 2 && tensor.is_contiguous() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16),
-      fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()), tensor.dim()));
+  REMATCH_CHECK(tensor.dim() >= 2 && tensor.is_contiguous() &&
+                    (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16),
+                fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()),
+                            tensor.dim()));
   return {.data = tensor.const_data_ptr(),
           .storage = storage_of(tensor),
           .num_outputs = tensor.size(0),
@@ -38,7 +40,8 @@ CpuParameters::CpuParameters(const Model& model, Tower tower) : model_(model) {
     const at::Tensor& tensor = parameter.tensor;
     const bool is_text = model.description().part_of(parameter.name) == ParameterPart::kLlm;
     if (tensor.dim() < 2 || is_text != (tower == Tower::kText)) continue;
-    most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
+    most_bytes +=
+        kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
   }
   memory_.packed.reserve(most_bytes);  // unused memory is never touched
 }
@@ -47,7 +50,9 @@ at::Tensor CpuParameters::tensor(const std::string& name) const {
   const auto found = parameters_.find(name);
   REMATCH_CHECK(found != parameters_.end(), name);
   const auto& adapter = model_.adapter();
-  return (adapter == nullptr ? found->second->tensor : adapter->merged(*found->second)).detach().contiguous();
+  return (adapter == nullptr ? found->second->tensor : adapter->merged(*found->second))
+      .detach()
+      .contiguous();
 }
 
 kernels::PackedWeights CpuParameters::packed(const std::vector<std::string>& names) {
@@ -61,7 +66,8 @@ kernels::PackedWeights CpuParameters::packed(const std::vector<std::string>& nam
   const kernels::Storage storage = packing.parts.front().storage;
   const int64_t num_bytes = kernels::packed_bytes(num_outputs, num_inputs, storage);
   REMATCH_CHECK(num_packed_bytes_ + num_bytes <= memory_.packed.size(), names.front());
-  uint8_t* const data = memory_.packed.data() + std::exchange(num_packed_bytes_, num_packed_bytes_ + num_bytes);
+  uint8_t* const data =
+      memory_.packed.data() + std::exchange(num_packed_bytes_, num_packed_bytes_ + num_bytes);
   packing.num_panels = kernels::num_panels(num_outputs);
   packing.packed = data;
   waiting_.push_back(std::move(packing));
@@ -78,7 +84,8 @@ void CpuParameters::pack_waiting() {
   at::parallel_for(0, static_cast<int64_t>(panels.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto& [packing, panel] = panels[static_cast<size_t>(i)];
-      kernels::pack(packing->parts.data(), static_cast<int>(packing->parts.size()), {panel, panel + 1}, packing->packed);
+      kernels::pack(packing->parts.data(), static_cast<int>(packing->parts.size()),
+                    {panel, panel + 1}, packing->packed);
     }
   });
   waiting_.clear();
@@ -90,7 +97,8 @@ CpuMemory CpuParameters::memory() && {
   return std::move(memory_);
 }
 
-kernels::PackedWeights CpuParameters::linear(std::initializer_list<const LinearDescription*> parts) {
+kernels::PackedWeights CpuParameters::linear(
+    std::initializer_list<const LinearDescription*> parts) {
   std::vector<std::string> names;
   std::vector<at::Tensor> biases;
   for (const LinearDescription* part : parts) {
@@ -109,7 +117,9 @@ kernels::PackedWeights CpuParameters::head() {
   return packed({(model_.tied() ? text.embedding : text.head.module) + ".weight"});
 }
 
-kernels::Matrix CpuParameters::matrix(const std::string& name) { return as_matrix(memory_.tensors.emplace_back(tensor(name)), name); }
+kernels::Matrix CpuParameters::matrix(const std::string& name) {
+  return as_matrix(memory_.tensors.emplace_back(tensor(name)), name);
+}
 
 std::vector<float> CpuParameters::vector(const std::string& name) const {
   const at::Tensor values = tensor(name).to(at::kFloat).contiguous();

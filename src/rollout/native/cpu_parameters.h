@@ -19,8 +19,9 @@ struct CpuMemory {
   std::vector<at::Tensor> tensors;
 };
 
-/// Finds a model's parameters by checkpoint name for the kernels, merged with the adapter if there is one. Products read packed
-/// copies (kernels/gemm.h), which take the memory of the matrices again during a rollout.
+/// Finds a model's parameters by checkpoint name for the kernels, merged with the adapter if there
+/// is one. Products read packed copies (kernels/gemm.h), which take the memory of the matrices
+/// again during a rollout.
 class CpuParameters {
  public:
   enum class Tower { kVision, kText };  ///< the vision tower has the mergers
@@ -28,8 +29,8 @@ class CpuParameters {
   /// @param tower  whose matrices will be packed
   CpuParameters(const Model& model, Tower tower);
 
-  /// Linears with the same input, stacked, to be packed for products; all dimensions of a weight but the first are flattened.
-  /// Cost: one pass over them, deferred to memory() at the latest.
+  /// Linears with the same input, stacked, to be packed for products; all dimensions of a weight
+  /// but the first are flattened. Cost: one pass over them, deferred to memory() at the latest.
   kernels::PackedWeights linear(std::initializer_list<const LinearDescription*> parts);
   kernels::PackedWeights linear(const LinearDescription& one) { return linear({&one}); }
   /// The head: the embedding when tied.
@@ -58,7 +59,8 @@ class CpuParameters {
   std::map<std::string, const NamedParameter*> parameters_;
   CpuMemory memory_;
   int64_t num_packed_bytes_ = 0;
-  std::vector<Packing> waiting_;  ///< so that threads are called together once for many small matrices
+  /// so that threads are called together once for many small matrices
+  std::vector<Packing> waiting_;
   int64_t num_waiting_bytes_ = 0;
 };
 

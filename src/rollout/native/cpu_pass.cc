@@ -36,7 +36,8 @@ std::span<float> CpuPass::run(const Step& step, int num_threads) {
   find_last_rows(step);
   plan_.make(step, text_.num_key_value_heads, group(), num_threads);
   last_plan_.make(last_step_, text_.num_key_value_heads, group(), num_threads);
-  scratch_.partials.reserve(std::max(plan_.num_partials(), last_plan_.num_partials()) * kernels::attention_partial_floats(text_.head_dim));
+  scratch_.partials.reserve(std::max(plan_.num_partials(), last_plan_.num_partials()) *
+                            kernels::attention_partial_floats(text_.head_dim));
   const int64_t num_logits = static_cast<int64_t>(last_rows_.size()) * text_.vocab_size;
   scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * text_.hidden_size);
   scratch_.logits_SV.reserve(num_logits);
@@ -46,17 +47,20 @@ std::span<float> CpuPass::run(const Step& step, int num_threads) {
 
 void CpuPass::mark_visual_rows(const Step& step) {
   visual_of_row_.assign(step.token_ids.size(), nullptr);
-  for (const VisualRow& visual : step.visual_rows) visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
+  for (const VisualRow& visual : step.visual_rows)
+    visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
 }
 
-// The rows that need logits, and a step of these alone: all that remains once the last layer has its keys and values.
+// The rows that need logits, and a step of these alone: all that remains once the last layer has
+// its keys and values.
 void CpuPass::find_last_rows(const Step& step) {
   last_rows_.clear();
   last_step_.sequences.clear();
   first_last_rows_.clear();
   for (const StepSequence& sequence : step.sequences) {
     if (sequence.num_logits == 0) continue;
-    const int64_t before = sequence.num_rows - sequence.num_logits, first_row = sequence.first_row + before;
+    const int64_t before = sequence.num_rows - sequence.num_logits,
+                  first_row = sequence.first_row + before;
     first_last_rows_.push_back(static_cast<int64_t>(last_rows_.size()));
     for (int64_t i = 0; i < sequence.num_logits; ++i) last_rows_.push_back(first_row + i);
     last_step_.sequences.push_back({.first_row = first_row,
@@ -76,7 +80,8 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
   for (int64_t i = 0; i < num_layers; ++i) {
     const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
     normalise(deepstack, layer.attention_norm, num_rows(), worker);
-    multiply(layer.qkv, inputs(num_rows(), text_.hidden_size), qkv(0), kernels::Into::kStore, worker);
+    multiply(layer.qkv, inputs(num_rows(), text_.hidden_size), qkv(0), kernels::Into::kStore,
+             worker);
     worker.wait();
     store_heads(step, i, layer, worker);
     const bool narrows = is_narrowed_ && i + 1 == num_layers;
@@ -104,8 +109,8 @@ void CpuPass::embed(const Step& step, const Worker& worker) const {
       std::copy_n(visual->embed_H, text_.hidden_size, hidden().row(t));
     } else {
       const auto* const table = static_cast<const uint8_t*>(weights_.embedding.data);
-      kernels::load_from(table + step.token_ids[static_cast<size_t>(t)] * row_bytes, weights_.embedding.storage, text_.hidden_size,
-                         hidden().row(t));
+      kernels::load_from(table + step.token_ids[static_cast<size_t>(t)] * row_bytes,
+                         weights_.embedding.storage, text_.hidden_size, hidden().row(t));
     }
   }
 }
@@ -118,7 +123,8 @@ void CpuPass::turn(const Step& step, const Worker& worker) const {
   for (int64_t i = angles.begin; i < angles.end; ++i) {
     const int64_t t = i / half;
     const auto j = static_cast<size_t>(i % half);
-    const int64_t position = step.positions_3T[static_cast<size_t>(weights_.axis[j] * num_rows + t)];
+    const int64_t position =
+        step.positions_3T[static_cast<size_t>(weights_.axis[j] * num_rows + t)];
     const float angle = static_cast<float>(position) * weights_.inverse_frequencies[j];
     scratch_.cos_T.data()[i] = std::cos(angle);
     scratch_.sin_T.data()[i] = std::sin(angle);
@@ -126,11 +132,13 @@ void CpuPass::turn(const Step& step, const Worker& worker) const {
 }
 
 // Norm of every row, ready for products, after adding the pending DeepStack feature.
-void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows, const Worker& worker) const {
+void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows,
+                        const Worker& worker) const {
   const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
     add_deepstack(deepstack, t, t);
-    kernels::rms_norm(hidden().row(t), norm.weight.data(), text_.hidden_size, norm.eps, normed().row(t));
+    kernels::rms_norm(hidden().row(t), norm.weight.data(), text_.hidden_size, norm.eps,
+                      normed().row(t));
   }
   kernels::interleave(normed(), rows, {0, text_.hidden_size}, inputs(num_rows, text_.hidden_size));
   worker.wait();
@@ -139,18 +147,22 @@ void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_r
 // @param row  of the hidden rows, where step row `step_row` is
 void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const {
   const VisualRow* const visual = visual_of_row_[static_cast<size_t>(step_row)];
-  if (visual == nullptr || deepstack < 0 || deepstack >= static_cast<int64_t>(visual->deepstack_H.size())) return;
-  kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(deepstack)], text_.hidden_size);
+  if (visual == nullptr || deepstack < 0 ||
+      deepstack >= static_cast<int64_t>(visual->deepstack_H.size()))
+    return;
+  kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(deepstack)],
+               text_.hidden_size);
 }
 
-void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x, const Rows& y, kernels::Into into,
-                       const Worker& worker) const {
+void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x,
+                       const Rows& y, kernels::Into into, const Worker& worker) const {
   worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count),
               [&](Range columns) { kernels::gemm(w, x, y, columns, into); });
 }
 
 // Norms and rotates the heads of q and k, and stores k and v in the cache.
-void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer, const Worker& worker) const {
+void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer,
+                          const Worker& worker) const {
   const kernels::CacheLayer cache = cache_.layer(layer_idx);
   const int64_t heads = text_.num_attention_heads + text_.num_key_value_heads;
   const Range range = kernels::share(num_rows() * heads, 1, worker.index, worker.count);
@@ -160,29 +172,34 @@ void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& l
     float* const x = qkv(head * text_.head_dim).row(t);
     const CpuRmsNorm& norm = kv_head < 0 ? layer.q_norm : layer.k_norm;
     if (!norm.weight.empty()) kernels::rms_norm(x, norm.weight.data(), text_.head_dim, norm.eps, x);
-    kernels::rotate(x, scratch_.cos_T.data() + t * text_.head_dim / 2, scratch_.sin_T.data() + t * text_.head_dim / 2, text_.head_dim);
+    kernels::rotate(x, scratch_.cos_T.data() + t * text_.head_dim / 2,
+                    scratch_.sin_T.data() + t * text_.head_dim / 2, text_.head_dim);
     if (kv_head < 0) continue;
     while (step.sequences[s].first_row + step.sequences[s].num_rows <= t) ++s;
     const int64_t token = step.sequences[s].num_cached + t - step.sequences[s].first_row;
-    const int32_t block = step.sequences[s].block_table[static_cast<size_t>(token / cache_.shape.block_len)];
+    const int32_t block =
+        step.sequences[s].block_table[static_cast<size_t>(token / cache_.shape.block_len)];
     kernels::store_token(cache, block, kv_head, token % cache_.shape.block_len, x, x + kv_width());
   }
   worker.wait();
 }
 
-// Hidden rows that need logits move to the front. The first worker does it: there are few, and rows must move in order.
+// Hidden rows that need logits move to the front. The first worker does it: there are few, and rows
+// must move in order.
 void CpuPass::keep_last_rows(const Worker& worker) const {
   if (worker.index == 0) {
     for (size_t i = 0; i < last_rows_.size(); ++i) {
       const auto to = static_cast<int64_t>(i);
-      if (last_rows_[i] != to) std::copy_n(hidden().row(last_rows_[i]), text_.hidden_size, hidden().row(to));
+      if (last_rows_[i] != to)
+        std::copy_n(hidden().row(last_rows_[i]), text_.hidden_size, hidden().row(to));
     }
   }
   worker.wait();
 }
 
 // @param narrows  `step` holds the last rows of sequences, whose results go to the front
-kernels::AttentionTask CpuPass::attention_task(const Step& step, bool narrows, const CpuAttentionPlan::Task& task) const {
+kernels::AttentionTask CpuPass::attention_task(const Step& step, bool narrows,
+                                               const CpuAttentionPlan::Task& task) const {
   const StepSequence& sequence = step.sequences[task.sequence];
   const int64_t out_row = narrows ? first_last_rows_[task.sequence] : sequence.first_row;
   return {.block_table = sequence.block_table.data(),
@@ -194,12 +211,14 @@ kernels::AttentionTask CpuPass::attention_task(const Step& step, bool narrows, c
           .out = {attended().row(out_row), attended().stride}};
 }
 
-void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx, const Worker& worker) const {
+void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
+                     const Worker& worker) const {
   const CpuAttentionPlan& plan = narrows ? last_plan_ : plan_;
   const kernels::CacheLayer cache = cache_.layer(layer_idx);
   const int64_t floats = kernels::attention_scratch_floats(text_.head_dim);
-  const kernels::AttentionScratch scratch{scratch_.attention.data() + worker.index * floats,
-                                          scratch_.pointers.data() + worker.index * kernels::kAttentionScratchRows};
+  const kernels::AttentionScratch scratch{
+      scratch_.attention.data() + worker.index * floats,
+      scratch_.pointers.data() + worker.index * kernels::kAttentionScratchRows};
   const int64_t partial_floats = kernels::attention_partial_floats(text_.head_dim);
   const Range items = plan.share(worker.index, worker.count);
   for (int64_t i = items.begin; i < items.end; ++i) {
@@ -208,13 +227,15 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx, const Wo
     if (item.span < 0) {
       kernels::attend(cache, attention_task(step, narrows, task), scratch);
     } else {
-      float* const partial = scratch_.partials.data() + (task.first_partial + item.span) * partial_floats;
+      float* const partial =
+          scratch_.partials.data() + (task.first_partial + item.span) * partial_floats;
       kernels::attend_span(cache, attention_task(step, narrows, task), item.span, scratch, partial);
     }
   }
   worker.wait();
   if (plan.num_partials() == 0) return;
-  const Range tasks = kernels::share(static_cast<int64_t>(plan.tasks().size()), 1, worker.index, worker.count);
+  const Range tasks =
+      kernels::share(static_cast<int64_t>(plan.tasks().size()), 1, worker.index, worker.count);
   for (int64_t i = tasks.begin; i < tasks.end; ++i) {
     const CpuAttentionPlan::Task& task = plan.tasks()[static_cast<size_t>(i)];
     if (task.first_partial < 0) continue;
@@ -232,15 +253,18 @@ void CpuPass::interleave_attended(int64_t num_rows, const Worker& worker) const 
 
 void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker& worker) const {
   const kernels::InterleavedRows x = inputs(num_rows, text_.hidden_size);
-  const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows, text_.intermediate_size};
-  worker.deal(text_.intermediate_size, kernels::run_of_panels(text_.intermediate_size, worker.count), [&](Range columns) {
-    kernels::gemm(layer.gate, x, gate(), columns);
-    kernels::gemm(layer.up, x, up(), columns);
-    for (int64_t t = 0; t < num_rows; ++t) {
-      kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin, columns.size());
-    }
-    kernels::interleave(gate(), {0, num_rows}, columns, down_x);
-  });
+  const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows,
+                                        text_.intermediate_size};
+  worker.deal(text_.intermediate_size,
+              kernels::run_of_panels(text_.intermediate_size, worker.count), [&](Range columns) {
+                kernels::gemm(layer.gate, x, gate(), columns);
+                kernels::gemm(layer.up, x, up(), columns);
+                for (int64_t t = 0; t < num_rows; ++t) {
+                  kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin,
+                                    columns.size());
+                }
+                kernels::interleave(gate(), {0, num_rows}, columns, down_x);
+              });
   worker.wait();
   multiply(layer.down, down_x, hidden(), kernels::Into::kAdd, worker);
   worker.wait();
@@ -250,16 +274,19 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
 void CpuPass::answer(int64_t deepstack, const Worker& worker) const {
   const auto num_last = static_cast<int64_t>(last_rows_.size());
   if (num_last == 0) return;
-  const Rows last{scratch_.last_SH.data(), text_.hidden_size}, logits{scratch_.logits_SV.data(), text_.vocab_size};
+  const Rows last{scratch_.last_SH.data(), text_.hidden_size},
+      logits{scratch_.logits_SV.data(), text_.vocab_size};
   const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
     add_deepstack(deepstack, step_row, row);
-    kernels::rms_norm(hidden().row(row), weights_.final_norm.weight.data(), text_.hidden_size, weights_.final_norm.eps, last.row(i));
+    kernels::rms_norm(hidden().row(row), weights_.final_norm.weight.data(), text_.hidden_size,
+                      weights_.final_norm.eps, last.row(i));
   }
   kernels::interleave(last, rows, {0, text_.hidden_size}, inputs(num_last, text_.hidden_size));
   worker.wait();
-  multiply(weights_.head, inputs(num_last, text_.hidden_size), logits, kernels::Into::kStore, worker);
+  multiply(weights_.head, inputs(num_last, text_.hidden_size), logits, kernels::Into::kStore,
+           worker);
 }
 
 }  // namespace rematch

@@ -13,8 +13,8 @@
 
 namespace rematch {
 
-// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value heads, S rows that need
-// logits, V vocabulary.
+// Shapes: T rows of a step, H hidden, I intermediate, D head size, nq query heads, nkv key/value
+// heads, S rows that need logits, V vocabulary.
 
 /// Keys and values of all layers: [layer][keys, values][block][nkv][block_len][D].
 struct CpuCache {
@@ -24,7 +24,9 @@ struct CpuCache {
   int64_t num_kv_heads = 0, head_dim = 0;
 
   /// Bytes of a block's keys, or values, in one layer.
-  int64_t block_bytes(int64_t block_len) const { return num_kv_heads * block_len * head_dim * kernels::storage_bytes(storage); }
+  int64_t block_bytes(int64_t block_len) const {
+    return num_kv_heads * block_len * head_dim * kernels::storage_bytes(storage);
+  }
   kernels::CacheLayer layer(int64_t layer_idx) const {
     const int64_t bytes = shape.num_blocks * block_bytes(shape.block_len);
     return {.keys = numbers.data() + 2 * layer_idx * bytes,
@@ -36,17 +38,20 @@ struct CpuCache {
   }
 };
 
-/// A step's pass through the decoder on the kernels of src/kernels: the distribution of work, and all memory written except the cache.
+/// A step's pass through the decoder on the kernels of src/kernels: the distribution of work, and
+/// all memory written except the cache.
 class CpuPass {
  public:
   /// All three outlive the pass.
-  CpuPass(const TextDescription& text, const CpuWeights& weights, const CpuCache& cache) : text_(text), weights_(weights), cache_(cache) {}
+  CpuPass(const TextDescription& text, const CpuWeights& weights, const CpuCache& cache)
+      : text_(text), weights_(weights), cache_(cache) {}
 
   /// Room for steps of this many rows.
   void reserve_rows(int64_t num_rows);
   /// Releases the memory of steps.
   void release() { scratch_ = {}; }
-  /// Logits of the rows that need them, valid until the next call; keys and values of the step are stored in the cache.
+  /// Logits of the rows that need them, valid until the next call; keys and values of the step are
+  /// stored in the cache.
   /// @param step  its tokens, blocks and visual rows are legal
   std::span<float> run(const Step& step, int num_threads);
 
@@ -54,8 +59,9 @@ class CpuPass {
   // Everything a step writes except the cache.
   struct Scratch {
     CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
-    CpuBuffer<float> inputs, down_inputs;  // of products, interleaved: of hidden states and heads, of the feed-forward network
-    CpuBuffer<float> cos_T, sin_T;         // [T, D / 2]
+    // of products, interleaved: of hidden states and heads, of the feed-forward network
+    CpuBuffer<float> inputs, down_inputs;
+    CpuBuffer<float> cos_T, sin_T;  // [T, D / 2]
     CpuBuffer<float> last_SH, logits_SV;
     CpuBuffer<float> attention;       // of each worker
     CpuBuffer<const void*> pointers;  // of each worker
@@ -68,10 +74,14 @@ class CpuPass {
   int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
   kernels::Rows hidden() const { return {scratch_.hidden_TH.data(), text_.hidden_size}; }
   kernels::Rows normed() const { return {scratch_.normed_TH.data(), text_.hidden_size}; }
-  kernels::Rows qkv(int64_t first_column) const { return {scratch_.qkv_T.data() + first_column, qkv_width()}; }
+  kernels::Rows qkv(int64_t first_column) const {
+    return {scratch_.qkv_T.data() + first_column, qkv_width()};
+  }
   kernels::Rows attended() const { return {scratch_.attended_T.data(), q_width()}; }
   kernels::Rows gate() const { return {scratch_.gate_TI.data(), text_.intermediate_size}; }
-  kernels::InterleavedRows inputs(int64_t num_rows, int64_t width) const { return {scratch_.inputs.data(), num_rows, width}; }
+  kernels::InterleavedRows inputs(int64_t num_rows, int64_t width) const {
+    return {scratch_.inputs.data(), num_rows, width};
+  }
   kernels::Rows up() const { return {scratch_.up_TI.data(), text_.intermediate_size}; }
 
   void reserve_workers(int num_workers);
@@ -83,14 +93,18 @@ class CpuPass {
   void work(const Step& step, const kernels::Worker& worker) const;
   void embed(const Step& step, const kernels::Worker& worker) const;
   void turn(const Step& step, const kernels::Worker& worker) const;
-  void normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows, const kernels::Worker& worker) const;
+  void normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows,
+                 const kernels::Worker& worker) const;
   void add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const;
-  void multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x, const kernels::Rows& y, kernels::Into into,
-                const kernels::Worker& worker) const;
-  void store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer, const kernels::Worker& worker) const;
+  void multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x,
+                const kernels::Rows& y, kernels::Into into, const kernels::Worker& worker) const;
+  void store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer,
+                   const kernels::Worker& worker) const;
   void keep_last_rows(const kernels::Worker& worker) const;
-  kernels::AttentionTask attention_task(const Step& step, bool narrows, const CpuAttentionPlan::Task& task) const;
-  void attend(const Step& step, bool narrows, int64_t layer_idx, const kernels::Worker& worker) const;
+  kernels::AttentionTask attention_task(const Step& step, bool narrows,
+                                        const CpuAttentionPlan::Task& task) const;
+  void attend(const Step& step, bool narrows, int64_t layer_idx,
+              const kernels::Worker& worker) const;
   void interleave_attended(int64_t num_rows, const kernels::Worker& worker) const;
   void feed_forward(const CpuLayer& layer, int64_t num_rows, const kernels::Worker& worker) const;
   void answer(int64_t deepstack, const kernels::Worker& worker) const;

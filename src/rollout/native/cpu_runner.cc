@@ -15,19 +15,25 @@ namespace {
 
 class CpuRunner : public StepRunner {
  public:
-  explicit CpuRunner(std::shared_ptr<const Model> model) : model_(std::move(model)), text_(model_->description().text) {
-    cache_.storage = model_->dtype() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
+  explicit CpuRunner(std::shared_ptr<const Model> model)
+      : model_(std::move(model)), text_(model_->description().text) {
+    cache_.storage =
+        model_->dtype() == at::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16;
     cache_.num_kv_heads = text_.num_key_value_heads;
     cache_.head_dim = text_.head_dim;
   }
 
-  int64_t block_bytes(int64_t block_len) const override { return text_.num_layers() * 2 * cache_.block_bytes(block_len); }
+  int64_t block_bytes(int64_t block_len) const override {
+    return text_.num_layers() * 2 * cache_.block_bytes(block_len);
+  }
 
   void reserve(const CacheShape& shape, int64_t max_rows) override {
-    REMATCH_CHECK(shape.num_blocks >= 1 && shape.block_len >= 1 && max_rows >= 1,
-                  fmt::format("{} blocks of {}, {} rows", shape.num_blocks, shape.block_len, max_rows));
+    REMATCH_CHECK(
+        shape.num_blocks >= 1 && shape.block_len >= 1 && max_rows >= 1,
+        fmt::format("{} blocks of {}, {} rows", shape.num_blocks, shape.block_len, max_rows));
     if (weights_.layers.empty()) refresh();
-    if (shape.num_blocks != cache_.shape.num_blocks || shape.block_len != cache_.shape.block_len) cache_.numbers.release();
+    if (shape.num_blocks != cache_.shape.num_blocks || shape.block_len != cache_.shape.block_len)
+      cache_.numbers.release();
     cache_.shape = shape;
     cache_.numbers.reserve(shape.num_blocks * block_bytes(shape.block_len));
     pass_.reserve_rows(max_rows);
@@ -35,8 +41,9 @@ class CpuRunner : public StepRunner {
 
   void refresh() override { weights_ = take_cpu_weights(*model_); }
 
-  // bench/rollout: values from 4 to 24 are about equally fast with AVX-512, for models that fit into a cache and for larger ones. Slower
-  // instruction sets multiply fewer rows in the time of one read.
+  // bench/rollout: values from 4 to 24 are about equally fast with AVX-512, for models that fit
+  // into a cache and for larger ones. Slower instruction sets multiply fewer rows in the time of
+  // one read.
   double rows_per_reading() const override {
     switch (kernels::isa_in_use()) {
       case kernels::Isa::kAvx512: return 8;
@@ -48,7 +55,8 @@ class CpuRunner : public StepRunner {
 
   void copy_block(int32_t from, int32_t to, int64_t num_tokens) override {
     const CacheShape& shape = cache_.shape;
-    REMATCH_CHECK(from >= 0 && from < shape.num_blocks && to >= 0 && to < shape.num_blocks && num_tokens <= shape.block_len,
+    REMATCH_CHECK(from >= 0 && from < shape.num_blocks && to >= 0 && to < shape.num_blocks &&
+                      num_tokens <= shape.block_len,
                   fmt::format("{} to {} of {}, {} tokens", from, to, shape.num_blocks, num_tokens));
     // Whole blocks: what follows those tokens is overwritten before it is read.
     const int64_t bytes = cache_.block_bytes(shape.block_len);
@@ -76,20 +84,27 @@ class CpuRunner : public StepRunner {
  private:
   void check(const Step& step) const {
     const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    REMATCH_CHECK(cache_.numbers.data() != nullptr && !weights_.layers.empty(), "a step without reserve()");
+    REMATCH_CHECK(cache_.numbers.data() != nullptr && !weights_.layers.empty(),
+                  "a step without reserve()");
     REMATCH_CHECK(num_rows >= 1 && static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
                   fmt::format("{} tokens, {} positions", num_rows, step.positions_3T.size()));
-    for (const TokenId id : step.token_ids) REMATCH_CHECK(id >= 0 && id < text_.vocab_size, fmt::format("token id {}", id));
+    for (const TokenId id : step.token_ids)
+      REMATCH_CHECK(id >= 0 && id < text_.vocab_size, fmt::format("token id {}", id));
     int64_t next_row = 0;
     for (const StepSequence& sequence : step.sequences) {
       const int64_t num_tokens = sequence.num_cached + sequence.num_rows;
-      REMATCH_CHECK(sequence.first_row == next_row && sequence.num_rows >= 1 && sequence.num_logits <= sequence.num_rows &&
-                        static_cast<int64_t>(sequence.block_table.size()) * cache_.shape.block_len >= num_tokens,
-                    fmt::format("rows {} + {}, {} cached, {} blocks of {}", sequence.first_row, sequence.num_rows, sequence.num_cached,
-                                sequence.block_table.size(), cache_.shape.block_len));
+      REMATCH_CHECK(
+          sequence.first_row == next_row && sequence.num_rows >= 1 &&
+              sequence.num_logits <= sequence.num_rows &&
+              static_cast<int64_t>(sequence.block_table.size()) * cache_.shape.block_len >=
+                  num_tokens,
+          fmt::format("rows {} + {}, {} cached, {} blocks of {}", sequence.first_row,
+                      sequence.num_rows, sequence.num_cached, sequence.block_table.size(),
+                      cache_.shape.block_len));
       next_row += sequence.num_rows;
     }
-    REMATCH_CHECK(next_row == num_rows, fmt::format("sequences have {} of {} rows", next_row, num_rows));
+    REMATCH_CHECK(next_row == num_rows,
+                  fmt::format("sequences have {} of {} rows", next_row, num_rows));
   }
 
   std::shared_ptr<const Model> model_;
@@ -101,6 +116,8 @@ class CpuRunner : public StepRunner {
 
 }  // namespace
 
-std::unique_ptr<StepRunner> make_cpu_runner(std::shared_ptr<const Model> model) { return std::make_unique<CpuRunner>(std::move(model)); }
+std::unique_ptr<StepRunner> make_cpu_runner(std::shared_ptr<const Model> model) {
+  return std::make_unique<CpuRunner>(std::move(model));
+}
 
 }  // namespace rematch

@@ -6,14 +6,16 @@ namespace rematch {
 namespace {
 
 CpuVisionNorm take_vision_norm(const CpuParameters& parameters, const NormDescription& norm) {
-  CpuVisionNorm taken{.weight = parameters.vector(norm.module + ".weight"), .bias = {}, .eps = static_cast<float>(norm.eps)};
+  CpuVisionNorm taken{.weight = parameters.vector(norm.module + ".weight"),
+                      .bias = {},
+                      .eps = static_cast<float>(norm.eps)};
   if (norm.kind == NormKind::kLayer) taken.bias = parameters.vector(norm.module + ".bias");
   return taken;
 }
 
 CpuMerger take_merger(CpuParameters& parameters, const MergerDescription& merger) {
-  return {take_vision_norm(parameters, merger.norm), parameters.linear(merger.fc1), parameters.linear(merger.fc2),
-          merger.norm_after_shuffle};
+  return {take_vision_norm(parameters, merger.norm), parameters.linear(merger.fc1),
+          parameters.linear(merger.fc2), merger.norm_after_shuffle};
 }
 
 }  // namespace
@@ -24,7 +26,8 @@ CpuTower take_cpu_tower(const Model& model) {
   CpuParameters parameters(model, CpuParameters::Tower::kVision);
   CpuTower tower;
   tower.patch_embed = parameters.linear(vision.patch_embed);
-  if (!vision.position_table.empty()) tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
+  if (!vision.position_table.empty())
+    tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
   for (const VisionBlockDescription& block : vision.blocks) {
     tower.blocks.push_back({take_vision_norm(parameters, block.norm1),
                             take_vision_norm(parameters, block.norm2),
@@ -37,7 +40,8 @@ CpuTower take_cpu_tower(const Model& model) {
     if (block.mlp.gate) tower.blocks.back().gate = parameters.linear(*block.mlp.gate);
   }
   tower.merger = take_merger(parameters, vision.merger);
-  for (const MergerDescription& merger : vision.deepstack_mergers) tower.deepstack.push_back(take_merger(parameters, merger));
+  for (const MergerDescription& merger : vision.deepstack_mergers)
+    tower.deepstack.push_back(take_merger(parameters, merger));
   tower.memory = std::move(parameters).memory();
   return tower;
 }

@@ -30,7 +30,8 @@ struct CpuMerger {
   bool norm_after_shuffle = false;  ///< over all rows of a token, not each
 };
 
-/// The vision tower as the kernels read it: matrices are packed copies, merged with the adapter if there is one.
+/// The vision tower as the kernels read it: matrices are packed copies, merged with the adapter if
+/// there is one.
 struct CpuTower {
   kernels::PackedWeights patch_embed;
   at::Tensor pos_embed;  ///< the learned table, for look-ups; undefined = none

@@ -27,7 +27,8 @@ using kernels::Range;
 using kernels::Rows;
 using kernels::Worker;
 
-// Shapes: N rows (patches), D hidden, F intermediate, M = N/merge² visual tokens, H text hidden, Dh head size.
+// Shapes: N rows (patches), D hidden, F intermediate, M = N/merge² visual tokens, H text hidden, Dh
+// head size.
 
 constexpr size_t kKeptGrids = 64;
 constexpr int64_t kBlockLen = CpuVisionSpans::kBlockLen;
@@ -36,9 +37,12 @@ constexpr int64_t kBlockLen = CpuVisionSpans::kBlockLen;
 struct GridRows {
   VisionRows rows;
   CpuVisionSpans frames, windows;
-  std::vector<int64_t> order, token;  // VisionRows::order_N and token_M; empty = the processor's order
+  // VisionRows::order_N and token_M; empty = the processor's order
+  std::vector<int64_t> order, token;
 
-  const CpuVisionSpans& spans(const CpuVisionBlock& block) const { return block.has_windows ? windows : frames; }
+  const CpuVisionSpans& spans(const CpuVisionBlock& block) const {
+    return block.has_windows ? windows : frames;
+  }
   int64_t num_blocks() const { return std::max(frames.num_blocks(), windows.num_blocks()); }
 };
 
@@ -47,22 +51,26 @@ struct Job {
   CpuVision::Image image;
   const GridRows* rows = nullptr;
   float* embeds_MH = nullptr;
-  std::vector<std::pair<const CpuMerger*, float*>> merger_after;  // of each block; null where it feeds none
+  // of each block; null where it feeds none
+  std::vector<std::pair<const CpuMerger*, float*>> merger_after;
 };
 
-// One image's pass through the tower: its activations, and one worker's part; a barrier wherever a worker needs another one's results.
+// One image's pass through the tower: its activations, and one worker's part; a barrier wherever a
+// worker needs another one's results.
 struct Pass {
   const VisionDescription& vision;
   const CpuTower& tower;
   // Keys and values of a span are a sequence in one "block table": 0, 1, 2, …
   int64_t num_rows = 0;
-  CpuBuffer<float> inputs, hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, gate_NF, merged, keys, values, attention;
+  CpuBuffer<float> inputs, hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, gate_NF, merged,
+      keys, values, attention;
   CpuBuffer<const void*> pointers;
   std::vector<int32_t> block_table;
 
   int64_t merge_area() const { return vision.merge_area(); }
   int64_t head_dim() const { return vision.head_dim(); }
-  Rows hidden() const { return {hidden_ND.data(), vision.hidden_size}; }  // merge² rows are one row of a merger
+  // merge² rows are one row of a merger
+  Rows hidden() const { return {hidden_ND.data(), vision.hidden_size}; }
   Rows normed() const { return {normed_ND.data(), vision.hidden_size}; }
   Rows qkv() const { return {qkv_N.data(), 3 * vision.hidden_size}; }
   Rows attended() const { return {attended_ND.data(), vision.hidden_size}; }
@@ -74,7 +82,8 @@ struct Pass {
     num_rows = grid[0] * grid[1] * grid[2];
     const int64_t width = vision.hidden_size, merged_width = width * merge_area();
     // Products read pixels, rows, and merged rows, which have as many values.
-    inputs.reserve(num_rows * std::max({tower.patch_embed.num_inputs, width, vision.intermediate_size}));
+    inputs.reserve(num_rows *
+                   std::max({tower.patch_embed.num_inputs, width, vision.intermediate_size}));
     hidden_ND.reserve(num_rows * width);
     normed_ND.reserve(num_rows * width);
     qkv_N.reserve(num_rows * 3 * width);
@@ -92,31 +101,34 @@ struct Pass {
   }
 
   kernels::CacheLayer cache() const {
-    return {keys.data(), values.data(), kernels::Storage::kFloat, vision.num_heads, kBlockLen, head_dim()};
+    return {keys.data(),      values.data(), kernels::Storage::kFloat,
+            vision.num_heads, kBlockLen,     head_dim()};
   }
 
   // Calls finish(columns) for all outputs of a product once they are ready.
   template <class Finish>
-  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into, const Worker& worker,
-                const Finish& finish) const {
+  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y,
+                kernels::Into into, const Worker& worker, const Finish& finish) const {
     const kernels::InterleavedRows in_order{inputs.data(), rows, w.num_inputs};
-    kernels::interleave(x, kernels::share(rows, 1, worker.index, worker.count), {0, w.num_inputs}, in_order);
+    kernels::interleave(x, kernels::share(rows, 1, worker.index, worker.count), {0, w.num_inputs},
+                        in_order);
     worker.wait();
-    worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count), [&](Range columns) {
-      kernels::gemm(w, in_order, y, columns, into);
-      finish(columns);
-    });
+    worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count),
+                [&](Range columns) {
+                  kernels::gemm(w, in_order, y, columns, into);
+                  finish(columns);
+                });
     worker.wait();
   }
 
-  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, kernels::Into into,
-                const Worker& worker) const {
+  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y,
+                kernels::Into into, const Worker& worker) const {
     multiply(w, x, rows, y, into, worker, [](Range) {});
   }
 
   // A product followed by `activate`.
-  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y, void (*activate)(float*, int64_t),
-                const Worker& worker) const {
+  void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y,
+                void (*activate)(float*, int64_t), const Worker& worker) const {
     multiply(w, x, rows, y, kernels::Into::kStore, worker, [&](Range columns) {
       for (int64_t i = 0; i < rows; ++i) activate(y.row(i) + columns.begin, columns.size());
     });
@@ -132,7 +144,8 @@ struct Pass {
 
   void normalise(const CpuVisionNorm& norm, const Worker& worker) const {
     const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
-    for (int64_t i = rows.begin; i < rows.end; ++i) normalise(norm, hidden().row(i), vision.hidden_size, normed().row(i));
+    for (int64_t i = rows.begin; i < rows.end; ++i)
+      normalise(norm, hidden().row(i), vision.hidden_size, normed().row(i));
     worker.wait();
   }
 
@@ -140,12 +153,17 @@ struct Pass {
   void embed(const float* pixels, const GridRows& grid, const Worker& worker) const {
     const int64_t width = tower.patch_embed.num_inputs;
     const bool moves = !grid.order.empty();
-    multiply(tower.patch_embed, {pixels, width}, num_rows, moves ? normed() : hidden(), kernels::Into::kStore, worker);
+    multiply(tower.patch_embed, {pixels, width}, num_rows, moves ? normed() : hidden(),
+             kernels::Into::kStore, worker);
     const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
-    const float* const positions = grid.rows.position_ND.defined() ? grid.rows.position_ND.const_data_ptr<float>() : nullptr;
+    const float* const positions =
+        grid.rows.position_ND.defined() ? grid.rows.position_ND.const_data_ptr<float>() : nullptr;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-      if (moves) std::copy_n(normed().row(grid.order[static_cast<size_t>(i)]), vision.hidden_size, hidden().row(i));
-      if (positions != nullptr) kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
+      if (moves)
+        std::copy_n(normed().row(grid.order[static_cast<size_t>(i)]), vision.hidden_size,
+                    hidden().row(i));
+      if (positions != nullptr)
+        kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
     }
     if (moves) worker.wait();
   }
@@ -161,15 +179,17 @@ struct Pass {
         float* const q = qkv().row(i) + head * head_dim();
         kernels::rotate(q, cos + i * head_dim(), sin + i * head_dim(), head_dim());
         kernels::rotate(q + width, cos + i * head_dim(), sin + i * head_dim(), head_dim());
-        kernels::store_token(cache(), spans.block_of(i), head, spans.slot_of(i), q + width, q + 2 * width);
+        kernels::store_token(cache(), spans.block_of(i), head, spans.slot_of(i), q + width,
+                             q + 2 * width);
       }
     }
     worker.wait();
   }
 
   void attend(const CpuVisionSpans& spans, const Worker& worker) const {
-    const kernels::AttentionScratch scratch{attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
-                                            pointers.data() + worker.index * kernels::kAttentionScratchRows};
+    const kernels::AttentionScratch scratch{
+        attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
+        pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const auto num_tasks = static_cast<int64_t>(spans.tasks().size());
     const Range mine = kernels::share(vision.num_heads * num_tasks, 1, worker.index, worker.count);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
@@ -193,11 +213,13 @@ struct Pass {
       return;
     }
     multiply(block.fc1, normed(), num_rows, inner(), kernels::Into::kStore, worker);
-    multiply(block.gate, normed(), num_rows, gate(), kernels::Into::kStore, worker, [&](Range columns) {
-      for (int64_t i = 0; i < num_rows; ++i) {
-        kernels::silu_mul(gate().row(i) + columns.begin, inner().row(i) + columns.begin, columns.size());
-      }
-    });
+    multiply(block.gate, normed(), num_rows, gate(), kernels::Into::kStore, worker,
+             [&](Range columns) {
+               for (int64_t i = 0; i < num_rows; ++i) {
+                 kernels::silu_mul(gate().row(i) + columns.begin, inner().row(i) + columns.begin,
+                                   columns.size());
+               }
+             });
     multiply(block.fc2, gate(), num_rows, hidden(), kernels::Into::kAdd, worker);
   }
 
@@ -212,16 +234,20 @@ struct Pass {
     feed_forward(block, worker);
   }
 
-  // merge² consecutive rows are a visual token; tokens leave in the processor's order. Hidden rows are only read.
-  void merge(const CpuMerger& merger, const GridRows& grid, const Rows& out, const Worker& worker) const {
-    const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size, merged_width = width * merge_area();
+  // merge² consecutive rows are a visual token; tokens leave in the processor's order. Hidden rows
+  // are only read.
+  void merge(const CpuMerger& merger, const GridRows& grid, const Rows& out,
+             const Worker& worker) const {
+    const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size,
+                  merged_width = width * merge_area();
     const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
     const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const int64_t token = grid.token.empty() ? i : grid.token[static_cast<size_t>(i)];
       for (int64_t part = 0; part < merged_width; part += norm_width) {
-        normalise(merger.norm, hidden().row(token * merge_area()) + part, norm_width, shuffled.row(i) + part);
+        normalise(merger.norm, hidden().row(token * merge_area()) + part, norm_width,
+                  shuffled.row(i) + part);
       }
     }
     worker.wait();
@@ -243,7 +269,8 @@ struct Pass {
 }  // namespace
 
 struct CpuVision::Impl {
-  explicit Impl(std::shared_ptr<const Model> m) : model(std::move(m)), vision(model->description().vision) {}
+  explicit Impl(std::shared_ptr<const Model> m)
+      : model(std::move(m)), vision(model->description().vision) {}
 
   // Positions of an image's patches. Images of one size share them.
   const GridRows& rows_of(const GridThw& grid) {
@@ -257,7 +284,8 @@ struct CpuVision::Impl {
     all.frames = CpuVisionSpans(rows.frame_lens);
     all.windows = CpuVisionSpans(rows.window_lens);
     const auto values = [](const at::Tensor& index) {
-      return index.defined() ? std::vector<int64_t>(index.data_ptr<int64_t>(), index.data_ptr<int64_t>() + index.numel())
+      return index.defined() ? std::vector<int64_t>(index.data_ptr<int64_t>(),
+                                                    index.data_ptr<int64_t>() + index.numel())
                              : std::vector<int64_t>{};
     };
     all.order = values(rows.order_N.defined() ? rows.order_N.contiguous() : rows.order_N);
@@ -268,17 +296,21 @@ struct CpuVision::Impl {
   // Features to fill, and their source.
   Job make_job(const Image& image, VisionFeatures& features) {
     const auto& [t, height, width] = image.grid_thw;
-    REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % vision.spatial_merge_size == 0 && width % vision.spatial_merge_size == 0,
+    REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % vision.spatial_merge_size == 0 &&
+                      width % vision.spatial_merge_size == 0,
                   fmt::format("{}x{}x{} patches", t, height, width));
     const int64_t num_tokens = vision.num_tokens(image.grid_thw);
-    const auto new_features = [&] { return at::empty({num_tokens, vision.out_hidden_size()}, at::kFloat); };
+    const auto new_features = [&] {
+      return at::empty({num_tokens, vision.out_hidden_size()}, at::kFloat);
+    };
     Job job{image, &rows_of(image.grid_thw)};
     job.merger_after.resize(tower.blocks.size());
     for (size_t i = 0; i < tower.blocks.size(); ++i) {
       const int64_t merger = vision.blocks[i].deepstack_merger;
       if (merger < 0) continue;
       features.deepstack_MH.push_back(new_features());
-      job.merger_after[i] = {&tower.deepstack[static_cast<size_t>(merger)], features.deepstack_MH.back().data_ptr<float>()};
+      job.merger_after[i] = {&tower.deepstack[static_cast<size_t>(merger)],
+                             features.deepstack_MH.back().data_ptr<float>()};
     }
     features.embeds_MH = new_features();
     job.embeds_MH = features.embeds_MH.data_ptr<float>();
@@ -314,7 +346,8 @@ struct CpuVision::Impl {
   std::vector<Pass> passes;
 };
 
-CpuVision::CpuVision(std::shared_ptr<const Model> model) : impl_(std::make_unique<Impl>(std::move(model))) {}
+CpuVision::CpuVision(std::shared_ptr<const Model> model)
+    : impl_(std::make_unique<Impl>(std::move(model))) {}
 CpuVision::~CpuVision() = default;
 
 void CpuVision::refresh() {
@@ -330,7 +363,8 @@ std::vector<VisionFeatures> CpuVision::encode(std::span<const Image> images) {
   if (impl_->rows_of_grid.size() > kKeptGrids) impl_->rows_of_grid.clear();
   std::vector<VisionFeatures> features(images.size());
   std::vector<Job> jobs;
-  for (size_t i = 0; i < images.size(); ++i) jobs.push_back(impl_->make_job(images[i], features[i]));
+  for (size_t i = 0; i < images.size(); ++i)
+    jobs.push_back(impl_->make_job(images[i], features[i]));
   impl_->run(jobs, std::max(1, at::get_num_threads()));
   return features;
 }

@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// The spans of rows that attend to themselves only (frames, or the windows of frames), and where their keys and values lie: each span is
-/// a sequence of whole blocks of its own.
+/// The spans of rows that attend to themselves only (frames, or the windows of frames), and where
+/// their keys and values lie: each span is a sequence of whole blocks of its own.
 class CpuVisionSpans {
  public:
   static constexpr int64_t kBlockLen = 16;
@@ -27,7 +27,9 @@ class CpuVisionSpans {
   const std::vector<Task>& tasks() const { return tasks_; }
   int64_t num_blocks() const { return num_blocks_; }
   /// Block and place in it of a row's key and value.
-  int64_t block_of(int64_t row) const { return place_of_row_[static_cast<size_t>(row)] / kBlockLen; }
+  int64_t block_of(int64_t row) const {
+    return place_of_row_[static_cast<size_t>(row)] / kBlockLen;
+  }
   int64_t slot_of(int64_t row) const { return place_of_row_[static_cast<size_t>(row)] % kBlockLen; }
 
  private:

@@ -34,12 +34,14 @@ CpuWeights take_cpu_weights(const Model& model) {
   const TextDescription& text = model.description().text;
   CpuWeights weights;
   CpuParameters parameters(model, CpuParameters::Tower::kText);
-  for (const LayerDescription& layer : text.layers) weights.layers.push_back(take_layer(parameters, layer));
+  for (const LayerDescription& layer : text.layers)
+    weights.layers.push_back(take_layer(parameters, layer));
   weights.embedding = parameters.matrix(text.embedding + ".weight");
   weights.head = parameters.head();
   weights.final_norm = take_norm(parameters, text.final_norm);
   const at::Tensor frequencies = inverse_frequencies(text.rope.theta, text.head_dim).contiguous();
-  weights.inverse_frequencies.assign(frequencies.const_data_ptr<float>(), frequencies.const_data_ptr<float>() + frequencies.numel());
+  weights.inverse_frequencies.assign(frequencies.const_data_ptr<float>(),
+                                     frequencies.const_data_ptr<float>() + frequencies.numel());
   weights.axis = text.rope.axis_of_pair;
   weights.memory = std::move(parameters).memory();
   return weights;

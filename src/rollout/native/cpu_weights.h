@@ -20,19 +20,22 @@ struct CpuLayer {
   int64_t deepstack = -1;  ///< visual feature that follows the layer; -1 = none
 };
 
-/// The text tower of a model as the kernels read it: matrices are packed copies, merged with the adapter if there is one; norms, a few
-/// kilobytes, are copied as float32. The embedding is the training tensor itself.
+/// The text tower of a model as the kernels read it: matrices are packed copies, merged with the
+/// adapter if there is one; norms, a few kilobytes, are copied as float32. The embedding is the
+/// training tensor itself.
 struct CpuWeights {
   std::vector<CpuLayer> layers;
   kernels::Matrix embedding;    ///< [V, H], looked up
   kernels::PackedWeights head;  ///< [V, H], multiplied with
   CpuRmsNorm final_norm;
   std::vector<float> inverse_frequencies;  ///< [D / 2]
-  std::vector<int64_t> axis;               ///< [D / 2]: which of temporal, height, width rotates a column
-  CpuMemory memory;                        ///< owner of what the pointers point to
+  /// [D / 2]: which of temporal, height, width rotates a column
+  std::vector<int64_t> axis;
+  CpuMemory memory;  ///< owner of what the pointers point to
 };
 
-/// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the weights, and the memory of the weights again
+/// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the weights, and the memory
+/// of the weights again
 CpuWeights take_cpu_weights(const Model& model);
 
 }  // namespace rematch

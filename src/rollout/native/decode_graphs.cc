@@ -23,19 +23,24 @@ void copy_inputs(const DecodeInputs& from, DecodeInputs& to) {
 }
 
 DecodeInputs cloned(const DecodeInputs& from) {
-  return {from.token_ids_S.clone(), from.positions_3S.clone(), from.slots_S.clone(), from.cached_slots_SL.clone(), from.mask_S11L.clone()};
+  return {from.token_ids_S.clone(), from.positions_3S.clone(), from.slots_S.clone(),
+          from.cached_slots_SL.clone(), from.mask_S11L.clone()};
 }
 
 bool is_near(const at::Tensor& found, const at::Tensor& wanted) {
-  const double largest = wanted.abs().max().item<double>(), difference = (found - wanted).abs().max().item<double>();
+  const double largest = wanted.abs().max().item<double>(),
+               difference = (found - wanted).abs().max().item<double>();
   return difference <= kTolerance * largest;  // false for NaN
 }
 
 }  // namespace
 
 bool DecodeGraphs::can_run(const Step& step) const {
-  const auto decodes = [](const StepSequence& sequence) { return sequence.num_rows == 1 && sequence.num_logits == 1; };
-  return make_graph_ && step.visual_rows.empty() && std::all_of(step.sequences.begin(), step.sequences.end(), decodes);
+  const auto decodes = [](const StepSequence& sequence) {
+    return sequence.num_rows == 1 && sequence.num_logits == 1;
+  };
+  return make_graph_ && step.visual_rows.empty() &&
+         std::all_of(step.sequences.begin(), step.sequences.end(), decodes);
 }
 
 std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int64_t num_tokens) {
@@ -65,7 +70,8 @@ void DecodeGraphs::record(Size& size, const DecodeInputs& padded, const at::Tens
     graph->capture([&] { size.logits_SV.copy_(compute_(size.inputs)); });
     size.logits_SV.zero_();
     graph->replay();
-    if (!is_near(size.logits_SV, logits_SV)) return turn_off("a replay differs from the step it repeats");
+    if (!is_near(size.logits_SV, logits_SV))
+      return turn_off("a replay differs from the step it repeats");
   } catch (const std::exception& error) {
     const std::string reason = error.what();
     return turn_off(reason.substr(0, reason.find('\n')));

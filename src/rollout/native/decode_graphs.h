@@ -12,7 +12,8 @@
 
 namespace rematch {
 
-/// What a step in which every sequence decodes one token reads. S sequences, L tokens of the longest, both perhaps padded.
+/// What a step in which every sequence decodes one token reads. S sequences, L tokens of the
+/// longest, both perhaps padded.
 struct DecodeInputs {
   at::Tensor token_ids_S;      ///< int64
   at::Tensor positions_3S;     ///< int64
@@ -21,16 +22,17 @@ struct DecodeInputs {
   at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ after the end
 };
 
-/// Replays decoding steps if the device can. A step is padded to one of a few sizes, and each size is recorded once it has occurred often
-/// enough. The first replay of a size must equal the computed result, or replays are turned off: a graph that reads stale memory gives no
-/// error.
+/// Replays decoding steps if the device can. A step is padded to one of a few sizes, and each size
+/// is recorded once it has occurred often enough. The first replay of a size must equal the
+/// computed result, or replays are turned off: a graph that reads stale memory gives no error.
 class DecodeGraphs {
  public:
   /// Logits of a step's sequences, float32 on the device: [S, V].
   using Compute = std::function<at::Tensor(const DecodeInputs&)>;
 
   /// @param make_graph  empty = never replay
-  DecodeGraphs(StepGraphMaker make_graph, Compute compute) : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
+  DecodeGraphs(StepGraphMaker make_graph, Compute compute)
+      : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
 
   /// Whether run() accepts a step: every sequence decodes and needs logits.
   bool can_run(const Step& step) const;

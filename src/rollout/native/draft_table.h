@@ -24,12 +24,15 @@ class DraftContext {
   std::array<TokenId, kLength> last_{-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
-/// Drafts the next token of an answer from what followed the same tokens before, in any answer. Answers of one task are similar: in
-/// `", "bbox_2d": [<|coord_12|>, <|coord_` only the numbers are new. Torch-free; a fixed 0.6 MB, no allocation after construction.
+/// Drafts the next token of an answer from what followed the same tokens before, in any answer.
+/// Answers of one task are similar: in
+/// `", "bbox_2d": [<|coord_12|>, <|coord_` only the numbers are new. Torch-free; a fixed 0.6 MB, no
+/// allocation after construction.
 ///
-/// Three contexts are tried: the last eight and the last four tokens, in which all coord tokens count as the same one (so that the
-/// position in an object is known, whatever it contains), and the last two as they are. Their hit rates are counted, separately for
-/// contexts that were right several times in a row.
+/// Three contexts are tried: the last eight and the last four tokens, in which all coord tokens
+/// count as the same one (so that the position in an object is known, whatever it contains), and
+/// the last two as they are. Their hit rates are counted, separately for contexts that were right
+/// several times in a row.
 class DraftTable {
  public:
   struct Guess {

@@ -14,7 +14,9 @@ constexpr int64_t kMostRows = 64;
 
 DraftContext context_of(const Sequence& sequence) {
   DraftContext context;
-  for (int64_t i = std::max<int64_t>(0, sequence.len() - static_cast<int64_t>(DraftContext::kLength)); i < sequence.len(); ++i) {
+  for (int64_t i =
+           std::max<int64_t>(0, sequence.len() - static_cast<int64_t>(DraftContext::kLength));
+       i < sequence.len(); ++i) {
     context.push(sequence.token_at(i));
   }
   return context;
@@ -44,15 +46,19 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
     candidate.token_id = guess.token_id;
     candidate.probability *= guess.probability;
     // The threshold only rises.
-    if (candidate.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) > num_useful) candidates.push(candidate);
+    if (candidate.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) >
+        num_useful)
+      candidates.push(candidate);
   };
   for (size_t i = 0; i < plan.items.size() && plan.num_rows < kMostRows; ++i) {
-    if (plan.items[i].num_logits > 0) offer({.probability = 1, .item_idx = i, .context = context_of(*plan.items[i].sequence)});
+    if (plan.items[i].num_logits > 0)
+      offer({.probability = 1, .item_idx = i, .context = context_of(*plan.items[i].sequence)});
   }
   while (!candidates.empty() && plan.num_rows < kMostRows) {
     Candidate best = candidates.top();
     candidates.pop();
-    if (best.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) <= num_useful) return;
+    if (best.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) <= num_useful)
+      return;
     if (!scheduler.add_draft(plan, plan.items[best.item_idx], best.token_id)) continue;
     num_useful += best.probability;
     best.context.push(best.token_id);
@@ -60,6 +66,8 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
   }
 }
 
-void Drafter::learn(const Sequence& sequence, TokenId token_id) { table_.learn(context_of(sequence), token_id); }
+void Drafter::learn(const Sequence& sequence, TokenId token_id) {
+  table_.learn(context_of(sequence), token_id);
+}
 
 }  // namespace rematch

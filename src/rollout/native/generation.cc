@@ -19,7 +19,8 @@ constexpr int64_t kLogitsPerTask = 1 << 15;
 
 }  // namespace
 
-NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress)
+NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Prompt>& prompts,
+                                     const std::function<void(int)>& on_progress)
     : engine_(engine),
       options_(engine.options_),
       prompts_(prompts),
@@ -27,7 +28,8 @@ NativeEngine::Generation::Generation(NativeEngine& engine, const std::vector<Pro
       rows_per_reading_(options_.native.drafts ? engine.parts_.runner->rows_per_reading() : 0),
       images_(engine.parts_.model->description(), engine.parts_.pixels, engine.parts_.encoder),
       rollouts_(prompts.size()),
-      scheduler_({.max_num_seqs = engine.max_live(prompts.size()), .max_step_rows = engine.max_step_rows(prompts.size())},
+      scheduler_({.max_num_seqs = engine.max_live(prompts.size()),
+                  .max_step_rows = engine.max_step_rows(prompts.size())},
                  *engine.blocks_) {
   images_.expect(prompts);
 }
@@ -47,12 +49,14 @@ std::vector<Rollout> NativeEngine::Generation::run() {
 
 // No more than can run at the same time are loaded.
 void NativeEngine::Generation::queue_prompts() {
-  while (next_prompt_ < prompts_.size() && scheduler_.num_running() + scheduler_.num_waiting() < engine_.max_live(prompts_.size())) {
+  while (next_prompt_ < prompts_.size() &&
+         scheduler_.num_running() + scheduler_.num_waiting() < engine_.max_live(prompts_.size())) {
     const size_t idx = next_prompt_++;
     const Prompt& prompt = prompts_[idx];
     rollouts_[idx].sample_id = prompt.sample_id;
     rollouts_[idx].prompt_token_ids = prompt.token_ids;
-    const auto [at, is_new] = live_.try_emplace(static_cast<int64_t>(idx), idx, prompt, options_, engine_.parts_.tokenizer.get(),
+    const auto [at, is_new] = live_.try_emplace(static_cast<int64_t>(idx), idx, prompt, options_,
+                                                engine_.parts_.tokenizer.get(),
                                                 *engine_.parts_.model, images_.spans(prompt));
     scheduler_.add(at->second.sequence);
   }
@@ -62,12 +66,15 @@ void NativeEngine::Generation::step() {
   const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
   StepPlan plan = scheduler_.next();
   engine_.drafter_.draft(scheduler_, plan, rows_per_reading_);
-  for (const BlockCopy& copy : plan.copies) engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
+  for (const BlockCopy& copy : plan.copies)
+    engine_.parts_.runner->copy_block(copy.from, copy.to, copy.num_tokens);
   encode_images(plan);
   const Step step = make_step(plan);
   const StepClock clock;
   const std::span<float> logits_KV = engine_.parts_.runner->forward(step);
-  engine_.governor_.observe({.seconds = clock.seconds(), .num_rows = plan.num_rows, .num_switches = clock.num_switches()});
+  engine_.governor_.observe({.seconds = clock.seconds(),
+                             .num_rows = plan.num_rows,
+                             .num_switches = clock.num_switches()});
   scheduler_.computed(plan);
   const auto [num_drafts, num_right] = choose_tokens(plan, logits_KV);
   ++engine_.stats_.num_steps;
@@ -81,7 +88,8 @@ template <typename Visit>
 void NativeEngine::Generation::for_shown(const StepPlan::Item& item, const Visit& visit) {
   const int64_t first = item.sequence->num_computed, end = first + item.num_rows;
   for (const ImageSpan& image : answer_of(item).images) {
-    const int64_t from = std::max(first, image.first_token), to = std::min(end, image.first_token + image.num_tokens);
+    const int64_t from = std::max(first, image.first_token),
+                  to = std::min(end, image.first_token + image.num_tokens);
     if (from < to) visit(image, from, to);
   }
 }
@@ -89,7 +97,8 @@ void NativeEngine::Generation::for_shown(const StepPlan::Item& item, const Visit
 void NativeEngine::Generation::encode_images(const StepPlan& plan) {
   std::vector<ContentKey> shown;
   for (const StepPlan::Item& item : plan.items) {
-    for_shown(item, [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
+    for_shown(item,
+              [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
   }
   images_.encode(shown);
 }
@@ -106,12 +115,14 @@ Step NativeEngine::Generation::make_step(const StepPlan& plan) {
       const int64_t token_idx = sequence.num_computed + i;
       step.token_ids.push_back(sequence.token_at(token_idx));
       for (int64_t axis = 0; axis < 3; ++axis) {
-        step.positions_3T[static_cast<size_t>(axis * plan.num_rows + first_row + i)] = answer.position(axis, token_idx);
+        step.positions_3T[static_cast<size_t>(axis * plan.num_rows + first_row + i)] =
+            answer.position(axis, token_idx);
       }
     }
     for_shown(item, [&](const ImageSpan& image, int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
-        step.visual_rows.push_back(images_.visual_row(image.content, i - image.first_token, first_row + i - sequence.num_computed));
+        step.visual_rows.push_back(images_.visual_row(image.content, i - image.first_token,
+                                                      first_row + i - sequence.num_computed));
       }
     });
     step.sequences.push_back({.first_row = first_row,
@@ -123,22 +134,26 @@ Step NativeEngine::Generation::make_step(const StepPlan& plan) {
   return step;
 }
 
-NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(const StepPlan& plan, std::span<float> logits_KV) {
+NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(
+    const StepPlan& plan, std::span<float> logits_KV) {
   const auto vocab_size = static_cast<size_t>(engine_.parts_.model->description().text.vocab_size);
   std::vector<Asking> asking;
   int64_t num_logits = 0, num_right = 0;
   for (const StepPlan::Item& item : plan.items) {
     if (item.num_logits == 0) continue;
-    asking.push_back({&answer_of(item), logits_KV.subspan(static_cast<size_t>(num_logits) * vocab_size, vocab_size)});
+    asking.push_back({&answer_of(item),
+                      logits_KV.subspan(static_cast<size_t>(num_logits) * vocab_size, vocab_size)});
     num_logits += item.num_logits;
   }
-  REMATCH_CHECK(logits_KV.size() == static_cast<size_t>(num_logits) * vocab_size, fmt::format("{} logits", logits_KV.size()));
+  REMATCH_CHECK(logits_KV.size() == static_cast<size_t>(num_logits) * vocab_size,
+                fmt::format("{} logits", logits_KV.size()));
   const int64_t num_drafts = num_logits - static_cast<int64_t>(asking.size());
   const int num_done_before = num_done_;
   while (!asking.empty()) {
     if (engine_.observer_) {
       for (const Asking& one : asking) {
-        engine_.observer_(one.answer->prompt_idx, static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
+        engine_.observer_(one.answer->prompt_idx,
+                          static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
       }
     }
     const std::vector<TokenId> token_ids = sample(asking);
@@ -157,7 +172,8 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(con
 
 std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
   const auto num_rows = static_cast<int64_t>(asking.size());
-  const int64_t rows_per_task = std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
+  const int64_t rows_per_task =
+      std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
   std::vector<TokenId> token_ids(asking.size());
   std::vector<std::exception_ptr> errors(asking.size());
   engine_.need_samplers();
@@ -178,9 +194,11 @@ std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>&
 }
 
 // Adds a token to its answer, which is removed when the token ends it.
-NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer, TokenId token_id) {
+NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer,
+                                                               TokenId token_id) {
   if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
-  const std::optional<FinishReason> reason = take_token(token_id, options_, answer.guard, rollouts_[answer.prompt_idx].response_token_ids);
+  const std::optional<FinishReason> reason =
+      take_token(token_id, options_, answer.guard, rollouts_[answer.prompt_idx].response_token_ids);
   if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
   rollouts_[answer.prompt_idx].finish_reason = *reason;
   scheduler_.remove(answer.sequence);

@@ -15,12 +15,13 @@
 
 namespace rematch {
 
-/// One call of NativeEngine::generate(): prompts enter as room allows, all live answers are stepped together, and each leaves
-/// when it ends.
+/// One call of NativeEngine::generate(): prompts enter as room allows, all live answers are stepped
+/// together, and each leaves when it ends.
 class NativeEngine::Generation {
  public:
   /// All arguments must outlive this. @param on_progress  as in RolloutEngine::generate()
-  Generation(NativeEngine& engine, const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress);
+  Generation(NativeEngine& engine, const std::vector<Prompt>& prompts,
+             const std::function<void(int)>& on_progress);
 
   /// Answers all prompts, in order. @throws as NativeEngine::generate(); no block is lost
   std::vector<Rollout> run();
@@ -56,7 +57,8 @@ class NativeEngine::Generation {
   const double rows_per_reading_;  ///< 0 = no drafts
   PromptImages images_;
   std::vector<Rollout> rollouts_;
-  std::map<int64_t, LiveAnswer> live_;  ///< by arrival; outlives the scheduler that knows their sequences
+  /// by arrival; outlives the scheduler that knows their sequences
+  std::map<int64_t, LiveAnswer> live_;
   Scheduler scheduler_;
   size_t next_prompt_ = 0;
   int num_done_ = 0;

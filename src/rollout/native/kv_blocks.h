@@ -19,18 +19,21 @@ struct ImageSpan {
   ContentKey content;  ///< of pixels and grid
 };
 
-/// Key of a block of tokens and all that comes before it: of tokens [first_token, first_token + token_ids.size()) of a sequence; pads
-/// count with the content of their images.
+/// Key of a block of tokens and all that comes before it: of tokens [first_token, first_token +
+/// token_ids.size()) of a sequence; pads count with the content of their images.
 /// @param parent     key of all tokens before them; {} at the start
 /// @param token_ids  of the block alone
 /// @param images     of the whole sequence
-ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_ids, int64_t first_token, std::span<const ImageSpan> images);
+ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_ids,
+                     int64_t first_token, std::span<const ImageSpan> images);
 
-/// The holders of each block of the key/value cache, and the blocks whose content may be reused. Torch-free: numbers only.
+/// The holders of each block of the key/value cache, and the blocks whose content may be reused.
+/// Torch-free: numbers only.
 ///
-/// A block is used (one or more holders), kept (no holder, but its content has a key) or empty. Kept blocks are the first choice of
-/// acquire() and the last resort of allocate(), least recently released first. Untouched blocks take no memory yet
-/// (StepRunner::reserve maps it lazily on CPU), so allocate() avoids them while more blocks are kept than used.
+/// A block is used (one or more holders), kept (no holder, but its content has a key) or empty.
+/// Kept blocks are the first choice of acquire() and the last resort of allocate(), least recently
+/// released first. Untouched blocks take no memory yet (StepRunner::reserve maps it lazily on CPU),
+/// so allocate() avoids them while more blocks are kept than used.
 class KvBlocks {
  public:
   struct Options {
@@ -44,7 +47,9 @@ class KvBlocks {
   int64_t block_len() const { return options_.block_len; }
   bool prefix_cache() const { return options_.prefix_cache; }
   /// Blocks that hold `num_tokens` tokens; rounded up, right for any count that fits int64.
-  int64_t blocks_for(int64_t num_tokens) const { return num_tokens / block_len() + (num_tokens % block_len() != 0 ? 1 : 0); }
+  int64_t blocks_for(int64_t num_tokens) const {
+    return num_tokens / block_len() + (num_tokens % block_len() != 0 ? 1 : 0);
+  }
 
   /// Blocks that allocate() can give: all that are not used.
   int64_t num_available() const { return num_blocks() - num_used_; }
@@ -55,14 +60,17 @@ class KvBlocks {
   int64_t num_touched() const { return num_touched_; }
   int64_t num_holders(int32_t block) const { return block_at(block).num_holders; }
 
-  /// A block for the caller alone. Its former content is forgotten. One must be available. Cost O(log blocks).
+  /// A block for the caller alone. Its former content is forgotten. One must be available. Cost
+  /// O(log blocks).
   int32_t allocate();
-  /// Adds a holder to the block with that content; nothing when there is none. The holder must not write to it.
+  /// Adds a holder to the block with that content; nothing when there is none. The holder must not
+  /// write to it.
   std::optional<int32_t> acquire(const ContentKey& key);
   /// Removes a holder.
   void release(int32_t block);
-  /// Publishes the content of a used block, in addition to earlier keys (the first tokens of a growing block, then all of it). Its
-  /// tokens must not change afterwards. No-op when the content is already known or prefix_cache is off.
+  /// Publishes the content of a used block, in addition to earlier keys (the first tokens of a
+  /// growing block, then all of it). Its tokens must not change afterwards. No-op when the content
+  /// is already known or prefix_cache is off.
   void publish(int32_t block, const ContentKey& key);
   /// Forgets all content, because the weights have changed. Holders keep their blocks.
   void forget_content();

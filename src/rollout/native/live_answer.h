@@ -15,8 +15,8 @@ namespace rematch {
 
 /// One prompt being answered by the native engine.
 struct LiveAnswer {
-  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options, const Tokenizer* tokenizer, const Model& model,
-             std::vector<ImageSpan> spans)
+  LiveAnswer(size_t prompt_index, const Prompt& prompt_, const GenerateOptions& options,
+             const Tokenizer* tokenizer, const Model& model, std::vector<ImageSpan> spans)
       : prompt_idx(prompt_index),
         prompt(prompt_),
         images(std::move(spans)),

@@ -21,7 +21,8 @@
 namespace rematch {
 namespace {
 
-// Enough rows to keep matrix products busy, few enough that a prompt does not delay running answers for long.
+// Enough rows to keep matrix products busy, few enough that a prompt does not delay running answers
+// for long.
 constexpr int kStepRowsOnCpu = 512;
 constexpr int kStepRowsOnDevices = 4096;
 
@@ -36,7 +37,8 @@ std::vector<TokenId> coord_ids(const Tokenizer* tokenizer) {
 
 std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
   std::vector<int64_t> lens;
-  for (const Prompt& prompt : prompts) lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
+  for (const Prompt& prompt : prompts)
+    lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
   return lens;
 }
 
@@ -44,16 +46,24 @@ std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
 
 void check_native_options(const NativeSettings& options) {
   const auto refuse = [](const char* key, const std::string& found, const char* legal) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = fmt::format("{} is out of range", key), .where = key, .what = found, .fix = fmt::format("use {}", legal)});
+    throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
+                                         .where = key,
+                                         .what = found,
+                                         .fix = fmt::format("use {}", legal)});
   };
-  if (options.max_num_seqs < 1) refuse("native.max_num_seqs", fmt::format("{}", options.max_num_seqs), "1 or more");
-  if (!(options.kv_cache_gib >= 0)) refuse("native.kv_cache_gib", fmt::format("{}", options.kv_cache_gib), "a positive number or auto");
-  REMATCH_CHECK(options.block_len >= 1 && options.max_step_rows >= 0, fmt::format("{}, {}", options.block_len, options.max_step_rows));
+  if (options.max_num_seqs < 1)
+    refuse("native.max_num_seqs", fmt::format("{}", options.max_num_seqs), "1 or more");
+  if (!(options.kv_cache_gib >= 0))
+    refuse("native.kv_cache_gib", fmt::format("{}", options.kv_cache_gib),
+           "a positive number or auto");
+  REMATCH_CHECK(options.block_len >= 1 && options.max_step_rows >= 0,
+                fmt::format("{}, {}", options.block_len, options.max_step_rows));
 }
 
 NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options)
-    : parts_(std::move(parts)), options_(options), drafter_(coord_ids(parts_.tokenizer.get()), options.stop_ids) {
+    : parts_(std::move(parts)),
+      options_(options),
+      drafter_(coord_ids(parts_.tokenizer.get()), options.stop_ids) {
   check_sampling_options(options_);
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
   check_native_options(options_.native);
@@ -62,22 +72,26 @@ NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options)
 NativeEngine::~NativeEngine() = default;
 
 int64_t NativeEngine::max_live(size_t num_prompts) const {
-  return std::min(static_cast<int64_t>(options_.native.max_num_seqs), static_cast<int64_t>(num_prompts));
+  return std::min(static_cast<int64_t>(options_.native.max_num_seqs),
+                  static_cast<int64_t>(num_prompts));
 }
 
 int64_t NativeEngine::max_step_rows(size_t num_prompts) const {
   const int64_t by_device = parts_.model->device().is_cpu() ? kStepRowsOnCpu : kStepRowsOnDevices;
-  const int64_t wanted = options_.native.max_step_rows > 0 ? options_.native.max_step_rows : by_device;
+  const int64_t wanted =
+      options_.native.max_step_rows > 0 ? options_.native.max_step_rows : by_device;
   return std::max(wanted, max_live(num_prompts));  // every decoding sequence has a row
 }
 
 void NativeEngine::need_samplers() {
-  while (samplers_.size() < static_cast<size_t>(at::get_num_threads())) samplers_.emplace_back(options_);
+  while (samplers_.size() < static_cast<size_t>(at::get_num_threads()))
+    samplers_.emplace_back(options_);
 }
 
 int64_t NativeEngine::num_near_ties() const {
-  return std::accumulate(samplers_.begin(), samplers_.end(), int64_t{0},
-                         [](int64_t sum, const Sampler& sampler) { return sum + sampler.num_near_ties(); });
+  return std::accumulate(
+      samplers_.begin(), samplers_.end(), int64_t{0},
+      [](int64_t sum, const Sampler& sampler) { return sum + sampler.num_near_ties(); });
 }
 
 void NativeEngine::sync_weights(int64_t version) {
@@ -95,16 +109,20 @@ void NativeEngine::release() {
 void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
   const NativeSettings& native = options_.native;
   const std::vector<int64_t> lens = prompt_lens(prompts);
-  const CacheDemand demand{
-      .prompt_lens = lens, .max_new_tokens = options_.max_new_tokens, .block_bytes = parts_.runner->block_bytes(native.block_len)};
-  const int64_t num_blocks = num_cache_blocks(demand, native, free_memory_bytes(parts_.model->device()));
+  const CacheDemand demand{.prompt_lens = lens,
+                           .max_new_tokens = options_.max_new_tokens,
+                           .block_bytes = parts_.runner->block_bytes(native.block_len)};
+  const int64_t num_blocks =
+      num_cache_blocks(demand, native, free_memory_bytes(parts_.model->device()));
   const bool has_room = blocks_ && blocks_->num_blocks() >= num_blocks;
-  auto blocks = has_room ? std::move(blocks_)  // with its content
-                         : std::make_unique<KvBlocks>(KvBlocks::Options{
-                               .num_blocks = num_blocks, .block_len = native.block_len, .prefix_cache = native.prefix_cache});
+  auto blocks =
+      has_room ? std::move(blocks_)  // with its content
+               : std::make_unique<KvBlocks>(KvBlocks::Options{.num_blocks = num_blocks,
+                                                              .block_len = native.block_len,
+                                                              .prefix_cache = native.prefix_cache});
   for (const Prompt& prompt : prompts) {
-    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_name(prompt.sample_id, prompt.where),
-               *blocks);
+    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens,
+               sample_name(prompt.sample_id, prompt.where), *blocks);
   }
   if (!has_room) reserve_blocks(*blocks, demand.block_bytes, max_step_rows(prompts.size()));
   blocks_ = std::move(blocks);
@@ -113,15 +131,18 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
 void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, int64_t max_rows) {
   release();
   const auto refuse = [&](const std::string& reason) {
-    throw UserError(ErrorKind::kEnvironment, {.error = "memory is insufficient for the native engine's weights and key/value cache",
-                                              .where = "custom.extra.rollout_matching.native.kv_cache_gib",
-                                              .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
-                                              .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});
+    throw UserError(
+        ErrorKind::kEnvironment,
+        {.error = "memory is insufficient for the native engine's weights and key/value cache",
+         .where = "custom.extra.rollout_matching.native.kv_cache_gib",
+         .what = fmt::format("{} blocks of {} bytes: {}", blocks.num_blocks(), block_bytes, reason),
+         .fix = "lower native.kv_cache_gib, native.max_num_seqs or max_new_tokens"});
   };
   try {
     parts_.runner->refresh();
     parts_.encoder.refresh();
-    parts_.runner->reserve({.num_blocks = blocks.num_blocks(), .block_len = blocks.block_len()}, max_rows);
+    parts_.runner->reserve({.num_blocks = blocks.num_blocks(), .block_len = blocks.block_len()},
+                           max_rows);
   } catch (const c10::Error& error) {
     refuse(error.what_without_backtrace());
   } catch (const std::bad_alloc& error) {
@@ -129,7 +150,8 @@ void NativeEngine::reserve_blocks(const KvBlocks& blocks, int64_t block_bytes, i
   }
 }
 
-std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
+std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts,
+                                            const std::function<void(int)>& on_progress) {
   const at::NoGradGuard no_grad;
   for (const Prompt& prompt : prompts) check_prompt(prompt, parts_.model->description());
   if (prompts.empty()) return {};
@@ -137,14 +159,16 @@ std::vector<Rollout> NativeEngine::generate(const std::vector<Prompt>& prompts, 
   return Generation(*this, prompts, on_progress).run();
 }
 
-std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts, const GenerateOptions& options) {
+std::unique_ptr<RolloutEngine> make_native_engine(const EngineParts& parts,
+                                                  const GenerateOptions& options) {
   const bool on_cpu = parts.model->device().is_cpu();
   return std::make_unique<NativeEngine>(
-      NativeEngine::Parts{.model = parts.model,
-                          .tokenizer = parts.tokenizer,
-                          .pixels = parts.pixels,
-                          .runner = on_cpu ? make_cpu_runner(parts.model) : make_aten_runner(parts.model),
-                          .encoder = on_cpu ? make_cpu_encoder(parts.model) : make_aten_encoder(parts.model)},
+      NativeEngine::Parts{
+          .model = parts.model,
+          .tokenizer = parts.tokenizer,
+          .pixels = parts.pixels,
+          .runner = on_cpu ? make_cpu_runner(parts.model) : make_aten_runner(parts.model),
+          .encoder = on_cpu ? make_cpu_encoder(parts.model) : make_aten_encoder(parts.model)},
       options);
 }
 

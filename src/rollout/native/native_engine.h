@@ -22,9 +22,9 @@ class Tokenizer;
 /// Checks ranges. @throws UserError (config) naming the key
 void check_native_options(const NativeSettings& options);
 
-/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training weights. Every step computes the next token of
-/// all live answers and pieces of waiting prompts together, without padding; equal starts of prompts are computed once.
-/// The same answers as `hf`.
+/// Backend `native` (BEHAVIOUR 4.4): continuous batching over a paged cache on the training
+/// weights. Every step computes the next token of all live answers and pieces of waiting prompts
+/// together, without padding; equal starts of prompts are computed once. The same answers as `hf`.
 class NativeEngine : public RolloutEngine {
  public:
   struct Parts {
@@ -50,9 +50,10 @@ class NativeEngine : public RolloutEngine {
 
   /// Content of the cache is valid only for the weights it was computed with.
   void sync_weights(int64_t version) override;
-  /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a logit is not finite, (config) naming
-  /// it when it does not fit into the cache; Interrupted
-  std::vector<Rollout> generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) override;
+  /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a
+  /// logit is not finite, (config) naming it when it does not fit into the cache; Interrupted
+  std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
+                                const std::function<void(int)>& on_progress) override;
   void release() override;
 
   int64_t num_near_ties() const override;
@@ -60,8 +61,10 @@ class NativeEngine : public RolloutEngine {
   /// Blocks of the current cache; null before the first generate() and after release().
   const KvBlocks* blocks() const { return blocks_.get(); }
 
-  /// For tests and benches: sees every row of logits before a token is chosen, and may change it. @param position  of the answer
-  using LogitsObserver = std::function<void(size_t prompt_idx, size_t position, std::span<float> logits_V)>;
+  /// For tests and benches: sees every row of logits before a token is chosen, and may change it.
+  /// @param position  of the answer
+  using LogitsObserver =
+      std::function<void(size_t prompt_idx, size_t position, std::span<float> logits_V)>;
   void observe_logits(LogitsObserver observer) { observer_ = std::move(observer); }
 
  private:

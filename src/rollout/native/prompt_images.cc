@@ -18,7 +18,9 @@ ContentKey content_key(const Patches& patches) {
   return hasher.key();
 }
 
-at::Tensor on_cpu(const at::Tensor& features) { return features.to(at::kCPU, at::kFloat).contiguous(); }
+at::Tensor on_cpu(const at::Tensor& features) {
+  return features.to(at::kCPU, at::kFloat).contiguous();
+}
 
 }  // namespace
 
@@ -28,7 +30,8 @@ ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model) {
           .encode =
               [vision](std::span<const Patches* const> images) {
                 std::vector<CpuVision::Image> pixels;
-                for (const Patches* patches : images) pixels.push_back({patches->pixel_values.data(), patches->grid_thw});
+                for (const Patches* patches : images)
+                  pixels.push_back({patches->pixel_values.data(), patches->grid_thw});
                 return vision->encode(pixels);
               },
           .release = [vision] { vision->release(); }};
@@ -42,7 +45,8 @@ ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model) {
       // from_blob takes a mutable pointer; the tower only reads.
       float* const values = const_cast<float*>(patches->pixel_values.data());
       features.push_back(
-          model->encode_images({.pixel_values_NC = at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat),
+          model->encode_images({.pixel_values_NC = at::from_blob(
+                                    values, {patches->num_rows(), patches->row_width}, at::kFloat),
                                 .grid_thw = {patches->grid_thw}}));
     }
     return features;
@@ -61,18 +65,22 @@ const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& 
   if (use.is_loaded) return use.content;
   std::shared_ptr<const Patches> patches = pixels_(image);
   if (patches->grid_thw != image.grid_thw) {
-    throw UserError(ErrorKind::kData, {.error = "an image's size differs from that of its prompt",
-                                       .where = sample_name(prompt.sample_id, prompt.where),
-                                       .what = fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1],
-                                                           patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
-                                       .fix = "do not change image files during a run"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "an image's size differs from that of its prompt",
+                     .where = sample_name(prompt.sample_id, prompt.where),
+                     .what = fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path,
+                                         patches->grid_thw[1], patches->grid_thw[2],
+                                         image.grid_thw[1], image.grid_thw[2]),
+                     .fix = "do not change image files during a run"});
   }
   if (patches->row_width != model_.vision.patch_width()) {
-    throw UserError(ErrorKind::kData, {.error = "image patches do not match the model",
-                                       .where = sample_name(prompt.sample_id, prompt.where),
-                                       .what = fmt::format("{}: {} values a patch, the vision tower reads {}", image.path,
-                                                           patches->row_width, model_.vision.patch_width()),
-                                       .fix = "make patches with the preprocessor_config.json of the model directory"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "image patches do not match the model",
+         .where = sample_name(prompt.sample_id, prompt.where),
+         .what = fmt::format("{}: {} values a patch, the vision tower reads {}", image.path,
+                             patches->row_width, model_.vision.patch_width()),
+         .fix = "make patches with the preprocessor_config.json of the model directory"});
   }
   use.content = content_key(*patches);
   use.is_loaded = true;
@@ -90,7 +98,9 @@ std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
     const int64_t num_pads = model_.vision.num_tokens(image.grid_thw);
     at = std::find(at, prompt.token_ids.end(), pad_id);
     spans.push_back({at - prompt.token_ids.begin(), num_pads, content_of(image, prompt)});
-    REMATCH_CHECK(spans.back().first_token + num_pads <= static_cast<int64_t>(prompt.token_ids.size()), prompt.where);
+    REMATCH_CHECK(
+        spans.back().first_token + num_pads <= static_cast<int64_t>(prompt.token_ids.size()),
+        prompt.where);
     at += num_pads;
   }
   return spans;
@@ -109,7 +119,8 @@ void PromptImages::encode(std::span<const ContentKey> contents) {
   auto features = all.begin();
   for (Image* image : wanted) {
     image->embeds_MH = on_cpu(features->embeds_MH);
-    for (const at::Tensor& feature : features->deepstack_MH) image->deepstack_MH.push_back(on_cpu(feature));
+    for (const at::Tensor& feature : features->deepstack_MH)
+      image->deepstack_MH.push_back(on_cpu(feature));
     image->patches.reset();
     ++features;
     ++num_encoded_;
@@ -118,10 +129,14 @@ void PromptImages::encode(std::span<const ContentKey> contents) {
 
 VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const {
   const Image& image = images_.at(content);
-  const auto row_of = [&](const at::Tensor& features_MH) { return features_MH.const_data_ptr<float>() + pad_idx * features_MH.size(1); };
-  REMATCH_CHECK(image.embeds_MH.defined() && pad_idx < image.embeds_MH.size(0), fmt::format("pad {}", pad_idx));
+  const auto row_of = [&](const at::Tensor& features_MH) {
+    return features_MH.const_data_ptr<float>() + pad_idx * features_MH.size(1);
+  };
+  REMATCH_CHECK(image.embeds_MH.defined() && pad_idx < image.embeds_MH.size(0),
+                fmt::format("pad {}", pad_idx));
   VisualRow visual{.row = row, .embed_H = row_of(image.embeds_MH), .deepstack_H = {}};
-  for (const at::Tensor& feature : image.deepstack_MH) visual.deepstack_H.push_back(row_of(feature));
+  for (const at::Tensor& feature : image.deepstack_MH)
+    visual.deepstack_H.push_back(row_of(feature));
   return visual;
 }
 

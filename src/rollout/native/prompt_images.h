@@ -29,8 +29,9 @@ ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model);
 /// The model's own tower on ATen operators, on any device.
 ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model);
 
-/// The images of the prompts that are being answered. Pixels are identified by content; each image is encoded once, when the first of its
-/// pads is about to be computed, and its features are kept until no prompt needs them.
+/// The images of the prompts that are being answered. Pixels are identified by content; each image
+/// is encoded once, when the first of its pads is about to be computed, and its features are kept
+/// until no prompt needs them.
 class PromptImages {
  public:
   PromptImages(const ModelDescription& model, PixelGetter pixels, const ImageEncoder& encoder)

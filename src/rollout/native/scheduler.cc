@@ -14,7 +14,8 @@ constexpr int64_t kEndless = int64_t{1} << 60;  // keeps sums in range
 
 }  // namespace
 
-void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who, const KvBlocks& blocks) {
+void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who,
+                const KvBlocks& blocks) {
   // The last token of an answer is never fed back.
   const int64_t needed = blocks.blocks_for(prompt_len + std::min(max_new_tokens, kEndless) - 1);
   if (needed <= blocks.num_blocks()) return;
@@ -22,12 +23,15 @@ void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& w
       ErrorKind::kConfig,
       {.error = "a prompt and its answer do not fit into the native engine's key/value cache",
        .where = who,
-       .what = fmt::format("{} prompt tokens and up to {} new ones need {} blocks of {} tokens; the cache has {}", prompt_len,
-                           max_new_tokens, needed, blocks.block_len(), blocks.num_blocks()),
-       .fix = "raise custom.extra.rollout_matching.native.kv_cache_gib or lower max_new_tokens; rollout_backend: hf has no such limit"});
+       .what = fmt::format(
+           "{} prompt tokens and up to {} new ones need {} blocks of {} tokens; the cache has {}",
+           prompt_len, max_new_tokens, needed, blocks.block_len(), blocks.num_blocks()),
+       .fix = "raise custom.extra.rollout_matching.native.kv_cache_gib or lower max_new_tokens; "
+              "rollout_backend: hf has no such limit"});
 }
 
-Scheduler::Scheduler(const Options& options, KvBlocks& blocks) : options_(options), blocks_(blocks) {
+Scheduler::Scheduler(const Options& options, KvBlocks& blocks)
+    : options_(options), blocks_(blocks) {
   REMATCH_CHECK(options.max_num_seqs >= 1 && options.max_step_rows >= 1,
                 fmt::format("{} sequences, {} rows", options.max_num_seqs, options.max_step_rows));
   // Room for every decode and, while one prefills, for at least one row of it.
@@ -41,7 +45,9 @@ Scheduler::~Scheduler() {
 void Scheduler::add(Sequence& sequence) {
   REMATCH_CHECK(sequence.prompt_len() >= 1 && sequence.block_table.empty(), sequence.who());
   check_fits(sequence.prompt_len(), sequence.max_new_tokens(), sequence.who(), blocks_);
-  REMATCH_CHECK(running_.count(sequence.arrival()) == 0 && waiting_.emplace(sequence.arrival(), &sequence).second, sequence.who());
+  REMATCH_CHECK(running_.count(sequence.arrival()) == 0 &&
+                    waiting_.emplace(sequence.arrival(), &sequence).second,
+                sequence.who());
 }
 
 StepPlan Scheduler::next() {
@@ -51,14 +57,16 @@ StepPlan Scheduler::next() {
   plan_decodes(plan);
   plan_prefills(plan);
   if (!has_preempted_) admit_waiting(plan);
-  REMATCH_CHECK(!has_work() || plan.num_rows > 0, fmt::format("{} running, {} waiting", num_running(), num_waiting()));
+  REMATCH_CHECK(!has_work() || plan.num_rows > 0,
+                fmt::format("{} running, {} waiting", num_running(), num_waiting()));
   return plan;
 }
 
 // Blocks of wrong drafts: every next token finds the blocks that it would find without drafts.
 void Scheduler::return_draft_blocks() {
   for (const auto& [arrival, sequence] : running_) {
-    while (static_cast<int64_t>(sequence->block_table.size()) > blocks_.blocks_for(sequence->len())) {
+    while (static_cast<int64_t>(sequence->block_table.size()) >
+           blocks_.blocks_for(sequence->len())) {
       blocks_.release(sequence->block_table.back());
       sequence->block_table.pop_back();
     }
@@ -66,7 +74,8 @@ void Scheduler::return_draft_blocks() {
 }
 
 void Scheduler::plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows) {
-  plan.items.push_back({&sequence, num_rows, sequence.num_computed + num_rows == sequence.len() ? 1 : 0});
+  plan.items.push_back(
+      {&sequence, num_rows, sequence.num_computed + num_rows == sequence.len() ? 1 : 0});
   plan.num_rows += num_rows;
 }
 
@@ -84,7 +93,9 @@ void Scheduler::plan_decodes(StepPlan& plan) {
 }
 
 bool Scheduler::make_room_for_next_token(Sequence& sequence) {
-  if (blocks_.blocks_for(sequence.num_computed + 1) <= static_cast<int64_t>(sequence.block_table.size())) return true;
+  if (blocks_.blocks_for(sequence.num_computed + 1) <=
+      static_cast<int64_t>(sequence.block_table.size()))
+    return true;
   while (blocks_.num_available() == 0) {
     Sequence& youngest = *running_.rbegin()->second;
     preempt(youngest);
@@ -115,11 +126,14 @@ void Scheduler::admit_waiting(StepPlan& plan) {
     num_found_tokens_ += sequence.num_computed;
     at = waiting_.erase(at);
     running_.emplace(sequence.arrival(), &sequence);
-    plan_item(plan, sequence, std::min(sequence.len() - sequence.num_computed, options_.max_step_rows - plan.num_rows));
+    plan_item(
+        plan, sequence,
+        std::min(sequence.len() - sequence.num_computed, options_.max_step_rows - plan.num_rows));
   }
 }
 
-// True when a running sequence is about to compute the very block that this one needs: it can be found a step later.
+// True when a running sequence is about to compute the very block that this one needs: it can be
+// found a step later.
 bool Scheduler::waits_for_same_prompt(Sequence& sequence) {
   if (!blocks_.prefix_cache()) return false;
   const int64_t block_len = blocks_.block_len();
@@ -132,11 +146,12 @@ bool Scheduler::waits_for_same_prompt(Sequence& sequence) {
   return false;
 }
 
-// Blocks to leave free when a sequence enters, so that the next tokens of running sequences preempt none.
+// Blocks to leave free when a sequence enters, so that the next tokens of running sequences preempt
+// none.
 int64_t Scheduler::num_spare_blocks() const { return running_.empty() ? 0 : 1; }
 
-// All blocks for the known tokens of a sequence: found ones first, new ones for the rest. False, and nothing changed, when there are too
-// few.
+// All blocks for the known tokens of a sequence: found ones first, new ones for the rest. False,
+// and nothing changed, when there are too few.
 bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan) {
   REMATCH_CHECK(sequence.block_table.empty() && sequence.num_computed == 0, sequence.who());
   const int64_t block_len = blocks_.block_len();
@@ -156,15 +171,17 @@ bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan) {
   sequence.num_computed = num_found * block_len;
   sequence.num_published = std::min(num_found, sequence.prompt_len() / block_len);
   if (num_found == num_findable && copy_end_of_prompt(sequence, plan)) return true;
-  while (static_cast<int64_t>(sequence.block_table.size()) < num_blocks) sequence.block_table.push_back(blocks_.allocate());
+  while (static_cast<int64_t>(sequence.block_table.size()) < num_blocks)
+    sequence.block_table.push_back(blocks_.allocate());
   return true;
 }
 
-// Copy on write: all but the last token of a prompt that was computed before, when they end inside a block. The sequence writes to its
-// copy.
+// Copy on write: all but the last token of a prompt that was computed before, when they end inside
+// a block. The sequence writes to its copy.
 bool Scheduler::copy_end_of_prompt(Sequence& sequence, StepPlan& plan) {
   const int64_t num_tokens = sequence.prompt_len() - 1 - sequence.num_computed;
-  if (!blocks_.prefix_cache() || num_tokens < 1 || sequence.len() != sequence.prompt_len()) return false;
+  if (!blocks_.prefix_cache() || num_tokens < 1 || sequence.len() != sequence.prompt_len())
+    return false;
   const std::optional<int32_t> shared = blocks_.acquire(sequence.prompt_key());
   if (!shared) return false;
   // Holding the shared block may have taken the last one that was free.
@@ -183,7 +200,9 @@ bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id
   REMATCH_CHECK(item.num_logits >= 1, sequence.who());
   const int64_t end = sequence.num_computed + item.num_rows + 1;
   // The last token of an answer is never fed back.
-  if (plan.num_rows >= options_.max_step_rows || end - sequence.prompt_len() >= sequence.max_new_tokens()) return false;
+  if (plan.num_rows >= options_.max_step_rows ||
+      end - sequence.prompt_len() >= sequence.max_new_tokens())
+    return false;
   if (blocks_.blocks_for(end) > static_cast<int64_t>(sequence.block_table.size())) {
     if (blocks_.num_available() == 0) return false;
     sequence.block_table.push_back(blocks_.allocate());
@@ -206,18 +225,21 @@ void Scheduler::computed(const StepPlan& plan) {
 
 void Scheduler::publish_prompt(Sequence& sequence) {
   if (!blocks_.prefix_cache()) return;
-  const int64_t block_len = blocks_.block_len(), num_blocks = blocks_.blocks_for(sequence.prompt_len());
+  const int64_t block_len = blocks_.block_len(),
+                num_blocks = blocks_.blocks_for(sequence.prompt_len());
   while (sequence.num_published < num_blocks) {
     const int64_t block_idx = sequence.num_published, end = (block_idx + 1) * block_len;
     if (sequence.num_computed < std::min(end, sequence.prompt_len())) return;
-    const ContentKey key = end <= sequence.prompt_len() ? sequence.block_key(block_idx) : sequence.prompt_key();
+    const ContentKey key =
+        end <= sequence.prompt_len() ? sequence.block_key(block_idx) : sequence.prompt_key();
     blocks_.publish(sequence.block_table[static_cast<size_t>(block_idx)], key);
     ++sequence.num_published;
   }
 }
 
 void Scheduler::preempt(Sequence& sequence) {
-  // The blocks of its answer can also be found again when it returns, unless others need the room first.
+  // The blocks of its answer can also be found again when it returns, unless others need the room
+  // first.
   const int64_t block_len = blocks_.block_len();
   for (int64_t i = 0; blocks_.prefix_cache() && (i + 1) * block_len <= sequence.num_computed; ++i) {
     blocks_.publish(sequence.block_table[static_cast<size_t>(i)], sequence.block_key(i));
@@ -231,7 +253,8 @@ void Scheduler::preempt(Sequence& sequence) {
 
 void Scheduler::drop_blocks(Sequence& sequence) {
   // From the end, so that of the kept blocks the start, which more prompts share, is evicted last.
-  for (auto block = sequence.block_table.rbegin(); block != sequence.block_table.rend(); ++block) blocks_.release(*block);
+  for (auto block = sequence.block_table.rbegin(); block != sequence.block_table.rend(); ++block)
+    blocks_.release(*block);
   sequence.block_table.clear();
   sequence.num_computed = 0;
   sequence.num_published = 0;

@@ -20,15 +20,18 @@ bool Sequence::append(TokenId token_id) {
 
 std::span<const TokenId> Sequence::tokens_of(int64_t block_idx, int64_t end_token) const {
   const int64_t first = block_idx * block_len_;
-  REMATCH_CHECK(first < end_token && end_token <= len(), fmt::format("tokens {} to {} of {}", first, end_token, len()));
-  return std::span(token_ids_).subspan(static_cast<size_t>(first), static_cast<size_t>(end_token - first));
+  REMATCH_CHECK(first < end_token && end_token <= len(),
+                fmt::format("tokens {} to {} of {}", first, end_token, len()));
+  return std::span(token_ids_)
+      .subspan(static_cast<size_t>(first), static_cast<size_t>(end_token - first));
 }
 
 const ContentKey& Sequence::block_key(int64_t block_idx) {
   while (static_cast<int64_t>(block_keys_.size()) <= block_idx) {
     const auto next = static_cast<int64_t>(block_keys_.size());
     const ContentKey parent = block_keys_.empty() ? ContentKey{} : block_keys_.back();
-    block_keys_.push_back(chain_key(parent, tokens_of(next, (next + 1) * block_len_), next * block_len_, start_.images));
+    block_keys_.push_back(chain_key(parent, tokens_of(next, (next + 1) * block_len_),
+                                    next * block_len_, start_.images));
   }
   return block_keys_[static_cast<size_t>(block_idx)];
 }

@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// One prompt being answered, as the scheduler sees it: tokens, and how many of them are in which blocks.
+/// One prompt being answered, as the scheduler sees it: tokens, and how many of them are in which
+/// blocks.
 class Sequence {
  public:
   struct Start {
@@ -19,7 +20,8 @@ class Sequence {
     std::string who;  ///< sample and place, for errors
   };
   /// @param block_len  of its cache
-  Sequence(Start start, int64_t block_len) : start_(std::move(start)), token_ids_(start_.prompt_token_ids), block_len_(block_len) {}
+  Sequence(Start start, int64_t block_len)
+      : start_(std::move(start)), token_ids_(start_.prompt_token_ids), block_len_(block_len) {}
 
   int64_t arrival() const { return start_.arrival; }
   const std::string& who() const { return start_.who; }
@@ -28,9 +30,8 @@ class Sequence {
   const std::vector<TokenId>& token_ids() const { return token_ids_; }
   int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
   int64_t max_new_tokens() const { return start_.max_new_tokens; }
-  /// Appends the token chosen from the last logits. True when it was the next draft: it is already computed, and its own logits are
-  /// available.
-  /// False drops the remaining drafts.
+  /// Appends the token chosen from the last logits. True when it was the next draft: it is already
+  /// computed, and its own logits are available. False drops the remaining drafts.
   bool append(TokenId token_id);
 
   /// Drafts of the tokens after the last, computed in the same step as that one.
@@ -38,12 +39,14 @@ class Sequence {
   void draft(TokenId token_id) { drafts_.push_back(token_id); }
   /// Token of a row to compute: a known one, or after those a draft.
   TokenId token_at(int64_t token_idx) const {
-    return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)] : drafts_.at(static_cast<size_t>(token_idx - len()));
+    return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)]
+                             : drafts_.at(static_cast<size_t>(token_idx - len()));
   }
 
   /// Key of tokens [0, (block_idx + 1)·block_len), which must exist. Cost: once per block.
   const ContentKey& block_key(int64_t block_idx);
-  /// Key of the whole prompt, for the block that holds its last tokens; block_key() when that block is full.
+  /// Key of the whole prompt, for the block that holds its last tokens; block_key() when that block
+  /// is full.
   ContentKey prompt_key();
 
   // State of the scheduler.

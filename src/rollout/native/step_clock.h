@@ -23,10 +23,13 @@ class ThreadsFor {
   int former_;
 };
 
-/// The duration of some work from here on, and how often threads of the process leave their cores meanwhile.
+/// The duration of some work from here on, and how often threads of the process leave their cores
+/// meanwhile.
 class StepClock {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
   int64_t num_switches() const { return switches_so_far() - switches_at_begin_; }
 
  private:

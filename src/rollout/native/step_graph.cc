@@ -12,10 +12,12 @@ namespace {
 
 class DeviceGraph : public StepGraph {
  public:
-  explicit DeviceGraph(const c10::Device& device) : device_(device), graph_(at::create_graph_impl(device.type())) {}
+  explicit DeviceGraph(const c10::Device& device)
+      : device_(device), graph_(at::create_graph_impl(device.type())) {}
 
   void capture(const std::function<void()>& work) override {
-    // Devices record streams other than the default one only; it waits for pending work, and later work waits for it.
+    // Devices record streams other than the default one only; it waits for pending work, and later
+    // work waits for it.
     const c10::DeviceGuard on_device(device_);
     const c10::impl::VirtualGuardImpl guard(device_.type());
     guard.synchronizeDevice(device_.index());
@@ -66,7 +68,9 @@ namespace rematch {
 
 StepGraphMaker device_graphs(const c10::Device& device) {
   if (device.is_cpu()) return {};
-  return []() -> std::unique_ptr<StepGraph> { throw std::runtime_error("libtorch " REMATCH_TORCH_VERSION " has no graphs of devices"); };
+  return []() -> std::unique_ptr<StepGraph> {
+    throw std::runtime_error("libtorch " REMATCH_TORCH_VERSION " has no graphs of devices");
+  };
 }
 
 }  // namespace rematch

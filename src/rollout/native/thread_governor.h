@@ -4,11 +4,13 @@
 
 namespace rematch {
 
-/// Decides whether a step runs on all threads or on one. Threads that meet many times in a step lose more than they gain when other
-/// programs use the cores: a worker that waits for a descheduled thread loses a whole scheduler time slice. Answers do not depend on it.
+/// Decides whether a step runs on all threads or on one. Threads that meet many times in a step
+/// lose more than they gain when other programs use the cores: a worker that waits for a
+/// descheduled thread loses a whole scheduler time slice. Answers do not depend on it.
 ///
-/// On a quiet machine it does nothing. After steps in which threads were repeatedly taken off their cores it tries one thread for a
-/// step, and keeps it for a while if that is faster, longer each time until the machine is quiet.
+/// On a quiet machine it does nothing. After steps in which threads were repeatedly taken off their
+/// cores it tries one thread for a step, and keeps it for a while if that is faster, longer each
+/// time until the machine is quiet.
 class ThreadGovernor {
  public:
   /// The duration of a step.
@@ -29,8 +31,10 @@ class ThreadGovernor {
     if (num_left_ > 0) --num_left_;
     if (state_ == State::kTrying) {
       state_ = State::kAll;
-      if (!is_about_as_large(step, crowded_)) return;  // not comparable: a row of many costs less than one of few
-      if (step.seconds * static_cast<double>(crowded_.num_rows) < crowded_.seconds * static_cast<double>(step.num_rows)) {
+      // not comparable: a row of many costs less than one of few
+      if (!is_about_as_large(step, crowded_)) return;
+      if (step.seconds * static_cast<double>(crowded_.num_rows) <
+          crowded_.seconds * static_cast<double>(step.num_rows)) {
         state_ = State::kOne;
       }
       num_left_ = patience_;
@@ -38,7 +42,8 @@ class ThreadGovernor {
     } else if (state_ == State::kOne) {
       if (num_left_ == 0) state_ = State::kAll;
     } else if (used_ > 1) {
-      if (static_cast<double>(step.num_switches) <= kQuietSwitches * used_ + kQuietSwitchesPerSecond * step.seconds) {
+      if (static_cast<double>(step.num_switches) <=
+          kQuietSwitches * used_ + kQuietSwitchesPerSecond * step.seconds) {
         num_crowded_ = 0;
         patience_ = kShortestPatience;
       } else if (++num_crowded_ >= kCrowdedSteps && num_left_ == 0) {
@@ -55,9 +60,11 @@ class ThreadGovernor {
     return 4 * a.num_rows >= 3 * b.num_rows && 4 * b.num_rows >= 3 * a.num_rows;
   }
 
-  static constexpr int64_t kQuietSwitches = 2;              // of each thread: at the start and the end of a step
+  // of each thread: at the start and the end of a step
+  static constexpr int64_t kQuietSwitches = 2;
   static constexpr double kQuietSwitchesPerSecond = 200.0;  // the system's own work
-  static constexpr int kCrowdedSteps = 2;                   // in a row: the first step of a process waits for its memory
+  // in a row: the first step of a process waits for its memory
+  static constexpr int kCrowdedSteps = 2;
   static constexpr int64_t kShortestPatience = 16, kLongestPatience = 1024;
 
   State state_ = State::kAll;

@@ -9,7 +9,8 @@
 namespace rematch {
 namespace {
 
-// How long a rank waits for another one of its engine: in lock-step all do the same, so that it is a matter of moments.
+// How long a rank waits for another one of its engine: in lock-step all do the same, so that it is
+// a matter of moments.
 constexpr std::chrono::seconds kPatience{600};
 
 }  // namespace
@@ -19,8 +20,8 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["model"] = options.model_dir;
   arguments["limit_mm_per_prompt"] = {{"image", options.max_images}, {"video", options.max_videos}};
   for (const auto& [name, value] : options.engine_args) arguments[name] = parse_json(value, name);
-  // Every parameter comes from the training model, but a release's other values (the image's mean and deviation) do not: a start
-  // with dummy weights leaves noise there.
+  // Every parameter comes from the training model, but a release's other values (the image's mean
+  // and deviation) do not: a start with dummy weights leaves noise there.
   if (arguments.value("load_format", "") == "dummy") arguments["load_format"] = "auto";
   arguments["dtype"] = options.bfloat16 ? "bfloat16" : "float32";
   arguments["tensor_parallel_size"] = options.tensor_parallel_size;
@@ -45,9 +46,12 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   description["log_path"] = options.log_path;
   description["on_cpu"] = options.on_cpu;
   if (joins_group) {
-    description["group"] = {{"host", options.store_host},           {"port", options.store_port},
-                            {"prefix", options.store_prefix},       {"rank", options.ranks != nullptr ? options.ranks->rank() : 0},
-                            {"size", options.tensor_parallel_size}, {"device", options.device_index},
+    description["group"] = {{"host", options.store_host},
+                            {"port", options.store_port},
+                            {"prefix", options.store_prefix},
+                            {"rank", options.ranks != nullptr ? options.ranks->rank() : 0},
+                            {"size", options.tensor_parallel_size},
+                            {"device", options.device_index},
                             {"timeout_s", kPatience.count()}};
   }
   return description.dump();

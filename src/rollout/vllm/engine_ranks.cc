@@ -20,15 +20,22 @@ constexpr int64_t kStepsPerWord = 16;
 
 // Since the host's start: the same on all its processes.
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
 
-EngineRanks::EngineRanks(Group* group, std::function<void()> on_failure, std::function<bool()> is_interrupted)
-    : group_(group != nullptr ? *group : alone()), on_failure_(std::move(on_failure)), is_interrupted_(std::move(is_interrupted)) {}
+EngineRanks::EngineRanks(Group* group, std::function<void()> on_failure,
+                         std::function<bool()> is_interrupted)
+    : group_(group != nullptr ? *group : alone()),
+      on_failure_(std::move(on_failure)),
+      is_interrupted_(std::move(is_interrupted)) {}
 
-void EngineRanks::together(const std::function<void()>& part) const { rematch::together(group_, part); }
+void EngineRanks::together(const std::function<void()>& part) const {
+  rematch::together(group_, part);
+}
 
 void EngineRanks::attempt(const std::function<void()>& part) {
   if (is_alone()) return part();
@@ -65,10 +72,12 @@ void EngineRanks::exchange(bool has_finished) {
   if (num_finished == group_.size()) return;
   if (num_finished > 0) {
     on_failure_();
-    throw EngineFailure(ErrorKind::kEnvironment, {.error = "the ranks of a vLLM engine are out of step",
-                                                  .where = kVllmSection + ".tensor_parallel_size",
-                                                  .what = fmt::format("{} of {} ranks have finished", num_finished, group_.size()),
-                                                  .fix = "set vllm.tensor_parallel_size: 1, or set rollout_backend: hf"});
+    throw EngineFailure(
+        ErrorKind::kEnvironment,
+        {.error = "the ranks of a vLLM engine are out of step",
+         .where = kVllmSection + ".tensor_parallel_size",
+         .what = fmt::format("{} of {} ranks have finished", num_finished, group_.size()),
+         .fix = "set vllm.tensor_parallel_size: 1, or set rollout_backend: hf"});
   }
   if (num_interrupted > 0) {
     num_steps_ = 0;

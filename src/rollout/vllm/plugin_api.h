@@ -9,14 +9,16 @@
 
 #include "flow/token.h"
 
-// The interface between the program and librematch_vllm.so. The library is the only code that uses Python; it is opened with dlopen
-// for `rollout_backend: vllm` alone, built from the same checkout and with the same libtorch.
+// The interface between the program and librematch_vllm.so. The library is the only code that uses
+// Python; it is opened with dlopen for `rollout_backend: vllm` alone, built from the same checkout
+// and with the same libtorch.
 namespace rematch {
 
 /// Incremented with every change below: a library from a different build is rejected.
 inline constexpr int kVllmPluginAbi = 2;
 
-/// A Python exception. what() is one line, "TypeName: message"; the traceback is in the engine's log.
+/// A Python exception. what() is one line, "TypeName: message"; the traceback is in the engine's
+/// log.
 class __attribute__((visibility("default"))) PythonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -57,18 +59,22 @@ class VllmPlugin {
   virtual int64_t cuda_memory_bytes() = 0;
 
   /// Starts an engine; a running one with the same description is kept, any other is stopped first.
-  /// @param description  JSON: `engine_args`, `on_cpu`, `log_path`, and with several ranks `group`. @return a number for this engine
+  /// @param description  JSON: `engine_args`, `on_cpu`, `log_path`, and with several ranks `group`.
+  /// @return a number for this engine
   virtual int64_t start(const std::string& description) = 0;
   /// Number of the engine that runs; 0 = none.
   virtual int64_t running() const = 0;
 
-  /// Ends the engine, if one runs, and its connections: ranks that wait for this one in them get an exception.
+  /// Ends the engine, if one runs, and its connections: ranks that wait for this one in them get an
+  /// exception.
   virtual void stop() = 0;
 
-  /// Weights arrive in layer-sized lists between begin_sync and end_sync; nothing can be generated in between.
+  /// Weights arrive in layer-sized lists between begin_sync and end_sync; nothing can be generated
+  /// in between.
   virtual void begin_sync() = 0;
   virtual void load_weights(const std::vector<std::pair<std::string, at::Tensor>>& layer) = 0;
-  /// Drops every cache of the old weights and records the version. @return parameters of the engine without a value
+  /// Drops every cache of the old weights and records the version. @return parameters of the engine
+  /// without a value
   virtual std::vector<std::string> end_sync(int64_t version) = 0;
   /// Version of the weights in the engine; -1 before the first complete sync and within one.
   virtual int64_t weights_version() = 0;
@@ -83,7 +89,8 @@ class VllmPlugin {
   virtual void sleep(int level) = 0;
 };
 
-/// What the library exports: `rematch_vllm_plugin_abi`, `rematch_vllm_plugin_python` (the "3.11" of its headers) and `rematch_vllm_plugin`.
+/// What the library exports: `rematch_vllm_plugin_abi`, `rematch_vllm_plugin_python` (the "3.11" of
+/// its headers) and `rematch_vllm_plugin`.
 using VllmPluginAbi = int (*)();
 using VllmPluginPython = const char* (*)();
 using VllmPluginInstance = VllmPlugin* (*)();

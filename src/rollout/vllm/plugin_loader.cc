@@ -24,8 +24,8 @@ constexpr const char* kOwnEnvironment = ".venv-vllm/bin/python";
 constexpr const char* kPluginFile = "librematch_vllm.so";
 const std::string kPythonKey = kVllmSection + ".python";
 
-// Versions are read from the packages' files: importing them takes seconds, and may fail. Nothing comes from the current directory, where
-// `python -c` looks first.
+// Versions are read from the packages' files: importing them takes seconds, and may fail. Nothing
+// comes from the current directory, where `python -c` looks first.
 constexpr const char* kProbe = R"PY(
 import sys
 sys.path[:] = [place for place in sys.path if place]
@@ -60,7 +60,8 @@ print("REMATCH" + json.dumps({"executable": sys.executable, "python": "%d.%d" % 
 
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
-  for (const char letter : text) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  for (const char letter : text)
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return quoted + "'";
 }
 
@@ -69,7 +70,8 @@ std::string output_of(const std::string& command) {
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return output;
   char buffer[4096];
-  for (size_t count = 0; (count = fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, count);
+  for (size_t count = 0; (count = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    output.append(buffer, count);
   pclose(pipe);
   return output;
 }
@@ -79,10 +81,12 @@ fs::path program_directory() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-// The environment made by scripts/setup-vllm, searched from the program upwards: build/release/bin, build/release, build, the checkout.
+// The environment made by scripts/setup-vllm, searched from the program upwards: build/release/bin,
+// build/release, build, the checkout.
 std::string own_environment() {
   std::error_code ignored;
-  for (fs::path directory = program_directory(); !directory.empty(); directory = directory.parent_path()) {
+  for (fs::path directory = program_directory(); !directory.empty();
+       directory = directory.parent_path()) {
     const fs::path candidate = directory / kOwnEnvironment;
     if (fs::exists(candidate, ignored)) return candidate.string();
     if (directory == directory.root_path()) break;
@@ -90,13 +94,15 @@ std::string own_environment() {
   return {};
 }
 
-UserError environment_error(const std::string& error, const std::string& what, const std::string& fix) {
+UserError environment_error(const std::string& error, const std::string& what,
+                            const std::string& fix) {
   return vllm_error(ErrorKind::kEnvironment, error, kPythonKey, what, fix);
 }
 
 std::string described(const Interpreter& interpreter) {
-  return interpreter.executable.empty() ? interpreter.command
-                                        : fmt::format("{} (Python {})", interpreter.executable, interpreter.python_version);
+  return interpreter.executable.empty()
+             ? interpreter.command
+             : fmt::format("{} (Python {})", interpreter.executable, interpreter.python_version);
 }
 
 template <typename Function>
@@ -108,23 +114,29 @@ VllmPlugin& load(const Interpreter& interpreter) {
   const std::string path = plugin_path();
   // Global: extension modules such as numpy's resolve Python's symbols in the process.
   if (dlopen(interpreter.libpython.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    throw environment_error("the interpreter's library cannot be opened", dlerror(), "set vllm.python to another interpreter");
+    throw environment_error("the interpreter's library cannot be opened", dlerror(),
+                            "set vllm.python to another interpreter");
   }
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw environment_error("the vLLM plug-in cannot be opened", fmt::format("{}; Python {}", dlerror(), interpreter.python_version),
+    throw environment_error("the vLLM plug-in cannot be opened",
+                            fmt::format("{}; Python {}", dlerror(), interpreter.python_version),
                             "build with the Python that runs vLLM (scripts/build)");
   }
   const auto abi = symbol<VllmPluginAbi>(library, "rematch_vllm_plugin_abi");
   const auto instance = symbol<VllmPluginInstance>(library, "rematch_vllm_plugin");
   if (abi == nullptr || instance == nullptr || abi() != kVllmPluginAbi) {
-    throw environment_error("the vLLM plug-in is from a different build", path, "rebuild (scripts/build)");
+    throw environment_error("the vLLM plug-in is from a different build", path,
+                            "rebuild (scripts/build)");
   }
   const auto python = symbol<VllmPluginPython>(library, "rematch_vllm_plugin_python");
   if (python == nullptr || interpreter.python_version != python()) {
-    throw environment_error("the vLLM plug-in was built for another Python",
-                            fmt::format("built for {}; {}", python == nullptr ? "an unknown version" : python(), described(interpreter)),
-                            "set vllm.python to an environment of that version, or rebuild with this one (scripts/build)");
+    throw environment_error(
+        "the vLLM plug-in was built for another Python",
+        fmt::format("built for {}; {}", python == nullptr ? "an unknown version" : python(),
+                    described(interpreter)),
+        "set vllm.python to an environment of that version, or rebuild with this one "
+        "(scripts/build)");
   }
   return *instance();
 }
@@ -133,14 +145,17 @@ VllmPlugin& load(const Interpreter& interpreter) {
 
 Interpreter probe_interpreter(const std::string& command) {
   Interpreter found{.command = command};
-  const std::string output = output_of(fmt::format("{} -c {} 2>&1", shell_quoted(command), shell_quoted(kProbe)));
+  const std::string output =
+      output_of(fmt::format("{} -c {} 2>&1", shell_quoted(command), shell_quoted(kProbe)));
   const size_t start = output.rfind("REMATCH{");
   if (start == std::string::npos) {
-    const std::vector<std::string> lines = split(output.substr(0, output.find_last_not_of("\n") + 1), '\n');
+    const std::vector<std::string> lines =
+        split(output.substr(0, output.find_last_not_of("\n") + 1), '\n');
     found.problem = lines.back().empty() ? "no output" : lines.back();
     return found;
   }
-  const Json facts = parse_json(output.substr(start + 7, output.find('\n', start) - start - 7), "the answer of " + command);
+  const Json facts = parse_json(output.substr(start + 7, output.find('\n', start) - start - 7),
+                                "the answer of " + command);
   found.executable = facts.value("executable", "");
   found.python_version = facts.value("python", "");
   found.libpython = facts.value("libpython", "");
@@ -163,23 +178,30 @@ Interpreter find_interpreter(const std::string& python) {
 }
 
 void check_interpreter(const Interpreter& interpreter) {
-  const std::string advice = "run scripts/setup-vllm, or set vllm.python to an interpreter whose environment has vLLM";
+  const std::string advice =
+      "run scripts/setup-vllm, or set vllm.python to an interpreter whose environment has vLLM";
   if (!interpreter.problem.empty()) {
-    throw environment_error("there is no Python interpreter for vLLM", fmt::format("{}: {}", interpreter.command, interpreter.problem),
+    throw environment_error("there is no Python interpreter for vLLM",
+                            fmt::format("{}: {}", interpreter.command, interpreter.problem),
                             advice);
   }
   if (interpreter.vllm_version.empty()) {
-    throw environment_error("vLLM is not installed", fmt::format("{} has no module vllm", described(interpreter)), advice);
+    throw environment_error("vLLM is not installed",
+                            fmt::format("{} has no module vllm", described(interpreter)), advice);
   }
   if (interpreter.torch_version != REMATCH_TORCH_VERSION) {
     throw environment_error(
         "vLLM's torch is not the one that this program is built with",
-        fmt::format("{} has torch {}; the program is built with {}; a process can hold only one libtorch", described(interpreter),
-                    interpreter.torch_version.empty() ? "(none)" : interpreter.torch_version, REMATCH_TORCH_VERSION),
+        fmt::format(
+            "{} has torch {}; the program is built with {}; a process can hold only one libtorch",
+            described(interpreter),
+            interpreter.torch_version.empty() ? "(none)" : interpreter.torch_version,
+            REMATCH_TORCH_VERSION),
         advice);
   }
   if (interpreter.libpython.empty()) {
-    throw environment_error("the interpreter has no shared library", fmt::format("{} has no libpython", described(interpreter)),
+    throw environment_error("the interpreter has no shared library",
+                            fmt::format("{} has no libpython", described(interpreter)),
                             "install one that has it (Debian: python3-dev)");
   }
 }
@@ -188,7 +210,8 @@ std::string plugin_path() {
   std::error_code ignored;
   const fs::path here = program_directory();
   for (const fs::path& directory : {here, here / "../lib", here / "../../lib"}) {
-    if (fs::exists(directory / kPluginFile, ignored)) return fs::canonical(directory / kPluginFile, ignored).string();
+    if (fs::exists(directory / kPluginFile, ignored))
+      return fs::canonical(directory / kPluginFile, ignored).string();
   }
   return {};
 }
@@ -198,11 +221,13 @@ VllmPlugin& open_plugin(const Interpreter& interpreter) {
   static std::string executable;
   if (plugin != nullptr && executable == interpreter.executable) return *plugin;
   if (plugin != nullptr) {
-    throw environment_error("a process can hold only one Python interpreter", fmt::format("{} is already running", executable),
+    throw environment_error("a process can hold only one Python interpreter",
+                            fmt::format("{} is already running", executable),
                             "start another process");
   }
   if (plugin_path().empty()) {
-    throw environment_error("this build has no vLLM plug-in", fmt::format("{} is not next to the program", kPluginFile),
+    throw environment_error("this build has no vLLM plug-in",
+                            fmt::format("{} is not next to the program", kPluginFile),
                             "install Python's headers (python3-dev) and rebuild (scripts/build)");
   }
   VllmPlugin& loaded = load(interpreter);
@@ -210,7 +235,8 @@ VllmPlugin& open_plugin(const Interpreter& interpreter) {
     loaded.import_engine(interpreter.executable);
   } catch (const PythonError& error) {
     throw_if_interrupted();  // a helper process of the import received the signal
-    throw environment_error("vLLM cannot be imported", fmt::format("{}: {}", described(interpreter), error.what()),
+    throw environment_error("vLLM cannot be imported",
+                            fmt::format("{}: {}", described(interpreter), error.what()),
                             "repair that environment: run scripts/setup-vllm --fresh");
   }
   executable = interpreter.executable;

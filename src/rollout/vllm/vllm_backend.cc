@@ -1,4 +1,5 @@
-// The two functions of backend `vllm` in the table of engine_factory.cc; in a separate file, so that tests can replace them.
+// The two functions of backend `vllm` in the table of engine_factory.cc; in a separate file, so
+// that tests can replace them.
 #include <ATen/ATen.h>
 
 #include "rollout/engine_factory.h"
@@ -19,14 +20,17 @@ void check_vllm_available(const VllmOptions& options) {
   try {
     check_vllm_arithmetic(options, {.total = plugin.cuda_memory_bytes()});
   } catch (const PythonError& error) {
-    throw vllm_error(ErrorKind::kEnvironment, "vLLM's torch sees no GPU", kVllmSection, error.what(),
+    throw vllm_error(ErrorKind::kEnvironment, "vLLM's torch sees no GPU", kVllmSection,
+                     error.what(),
                      "use a CUDA build of torch and vLLM (scripts/setup-vllm), or --device cpu");
   }
 }
 
-std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts, const GenerateOptions& options) {
-  auto engine = std::make_unique<VllmEngine>(open_plugin(find_interpreter(parts.vllm.python)), parts, options,
-                                             PatchOptions::from_model_dir(parts.vllm.model_dir));
+std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts,
+                                                const GenerateOptions& options) {
+  auto engine =
+      std::make_unique<VllmEngine>(open_plugin(find_interpreter(parts.vllm.python)), parts, options,
+                                   PatchOptions::from_model_dir(parts.vllm.model_dir));
   if (parts.vllm.ranks == nullptr) return engine;
   return std::make_unique<SharedEngine>(std::move(engine), *parts.vllm.ranks);
 }

@@ -26,19 +26,26 @@ namespace {
 // A separate random stream, because this backend draws differently from the others.
 constexpr uint64_t kVllmStream = 0x766c6c6d;
 
-const std::string kLogAdvice = "see the engine's log (vllm.log in the run directory; vllm-N.log of rank N)";
+const std::string kLogAdvice =
+    "see the engine's log (vllm.log in the run directory; vllm-N.log of rank N)";
 
 std::string sample_of(const Prompt& prompt) { return sample_name(prompt.sample_id, prompt.where); }
 
-EngineFailure failure(ErrorKind kind, const std::string& error, const std::string& where, const std::string& what) {
-  return EngineFailure(kind, {.error = error, .where = where, .what = what, .fix = kLogAdvice + ", or set rollout_backend: hf"});
+EngineFailure failure(ErrorKind kind, const std::string& error, const std::string& where,
+                      const std::string& what) {
+  return EngineFailure(kind, {.error = error,
+                              .where = where,
+                              .what = what,
+                              .fix = kLogAdvice + ", or set rollout_backend: hf"});
 }
 
-// A layer is everything up to the number in "model.language_model.layers.12.mlp…"; a name without a number is a separate list.
+// A layer is everything up to the number in "model.language_model.layers.12.mlp…"; a name without a
+// number is a separate list.
 std::string layer_of(const std::string& name) {
   for (const char* const stem : {".layers.", ".blocks.", "deepstack_merger_list."}) {
     const size_t start = name.find(stem);
-    if (start != std::string::npos) return name.substr(0, name.find('.', start + std::string(stem).size()));
+    if (start != std::string::npos)
+      return name.substr(0, name.find('.', start + std::string(stem).size()));
   }
   return name.substr(0, name.rfind('.'));
 }
@@ -54,8 +61,8 @@ std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) 
   sampling["ignore_eos"] = true;  // the stop ids are sufficient
   sampling["detokenize"] = false;
   if (options.temperature > 0) {
-    const uint64_t key =
-        random_key({options.seed, kVllmStream, static_cast<uint64_t>(prompt.epoch), static_cast<uint64_t>(prompt.sample_id)});
+    const uint64_t key = random_key({options.seed, kVllmStream, static_cast<uint64_t>(prompt.epoch),
+                                     static_cast<uint64_t>(prompt.sample_id)});
     sampling["seed"] = static_cast<int64_t>(key >> 1);
   }
   return sampling.dump();
@@ -70,7 +77,8 @@ size_t first_of(const std::map<std::string, size_t>& waiting) {
 
 }  // namespace
 
-VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches)
+VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const GenerateOptions& options,
+                       const PatchOptions& patches)
     : plugin_(plugin),
       parts_(parts),
       options_(options),
@@ -89,8 +97,11 @@ void VllmEngine::start() {
       engine_number_ = plugin_.start(engine_description(parts_.vllm, memory_of_rank(parts_.vllm)));
     } catch (const PythonError& error) {
       throw_if_interrupted();  // a helper process of the start received the signal
-      throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine cannot start", kVllmSection, error.what(),
-                       kLogAdvice + "; lower vllm.gpu_memory_utilization or vllm.max_model_len if memory is insufficient");
+      throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine cannot start", kVllmSection,
+                       error.what(),
+                       kLogAdvice +
+                           "; lower vllm.gpu_memory_utilization or vllm.max_model_len if memory is "
+                           "insufficient");
     }
   });
   ranks_.after_last_step();
@@ -116,23 +127,28 @@ void VllmEngine::hand_over_weights() {
     };
     for (const NamedParameter& parameter : model.parameters()) {
       if (!layer.empty() && layer_of(layer.back().first) != layer_of(parameter.name)) hand_over();
-      layer.emplace_back(parameter.name, model.adapter() ? model.adapter()->merged(parameter) : parameter.tensor);
+      layer.emplace_back(parameter.name,
+                         model.adapter() ? model.adapter()->merged(parameter) : parameter.tensor);
     }
     hand_over();
     missing = plugin_.end_sync(++num_syncs_);
   } catch (const PythonError& error) {
     throw_if_interrupted();
-    throw vllm_error(ErrorKind::kEnvironment, "vLLM does not accept the weights", kVllmSection, error.what(),
+    throw vllm_error(ErrorKind::kEnvironment, "vLLM does not accept the weights", kVllmSection,
+                     error.what(),
                      kLogAdvice + "; use the release that scripts/setup-vllm installs");
   }
   if (missing.empty()) return;
   throw vllm_error(ErrorKind::kEnvironment, "vLLM does not accept all of the weights", kVllmSection,
-                   fmt::format("{} of its parameters have no value, the first is {}", missing.size(), missing.front()),
+                   fmt::format("{} of its parameters have no value, the first is {}",
+                               missing.size(), missing.front()),
                    "use the release that scripts/setup-vllm installs");
 }
 
 void VllmEngine::sync_weights(int64_t version) {
-  if (version != kWeightsOfNow && version == synced_version_ && plugin_.weights_version() == num_syncs_) return;
+  if (version != kWeightsOfNow && version == synced_version_ &&
+      plugin_.weights_version() == num_syncs_)
+    return;
   synced_version_ = kWeightsOfNow;
   if (plugin_.running() != engine_number_) start();
   hand_over_weights();
@@ -142,7 +158,8 @@ void VllmEngine::sync_weights(int64_t version) {
 void VllmEngine::check_weights() const {
   const int64_t found = plugin_.running() == engine_number_ ? plugin_.weights_version() : -1;
   if (found == num_syncs_) return;
-  throw failure(ErrorKind::kEnvironment, "the vLLM engine has different weights from those it was given", kVllmSection,
+  throw failure(ErrorKind::kEnvironment,
+                "the vLLM engine has different weights from those it was given", kVllmSection,
                 fmt::format("weights_version {}, expected {}", found, num_syncs_));
 }
 
@@ -155,7 +172,8 @@ VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) 
     if (prompt.token_ids[i] != pad || image_idx >= prompt.images.size()) continue;
     // vLLM expands each pad itself, to the same number as here.
     const auto& grid = prompt.images[image_idx++].grid_thw;
-    const int64_t num_pads = grid[0] * grid[1] * grid[2] / (int64_t{patches_.merge_size} * patches_.merge_size);
+    const int64_t num_pads =
+        grid[0] * grid[1] * grid[2] / (int64_t{patches_.merge_size} * patches_.merge_size);
     i += static_cast<size_t>(std::max<int64_t>(num_pads - 1, 0));
   }
   for (const ImageRef& image : prompt.images) {
@@ -167,13 +185,19 @@ VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) 
 
 void VllmEngine::check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer) const {
   const auto [ours, theirs] =
-      std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(), answer.prompt_token_ids.begin(), answer.prompt_token_ids.end());
+      std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(),
+                    answer.prompt_token_ids.begin(), answer.prompt_token_ids.end());
   if (ours == prompt.token_ids.end() && theirs == answer.prompt_token_ids.end()) return;
-  const auto shown = [](auto at, auto end) { return at == end ? std::string("the end") : std::to_string(*at); };
-  throw failure(ErrorKind::kData, "vLLM used a different prompt from the one that is trained on", sample_of(prompt),
-                fmt::format("first difference at position {}: expected {}, vLLM has {}; {} and {} ids", ours - prompt.token_ids.begin(),
-                            shown(ours, prompt.token_ids.end()), shown(theirs, answer.prompt_token_ids.end()), prompt.token_ids.size(),
-                            answer.prompt_token_ids.size()));
+  const auto shown = [](auto at, auto end) {
+    return at == end ? std::string("the end") : std::to_string(*at);
+  };
+  throw failure(
+      ErrorKind::kData, "vLLM used a different prompt from the one that is trained on",
+      sample_of(prompt),
+      fmt::format("first difference at position {}: expected {}, vLLM has {}; {} and {} ids",
+                  ours - prompt.token_ids.begin(), shown(ours, prompt.token_ids.end()),
+                  shown(theirs, answer.prompt_token_ids.end()), prompt.token_ids.size(),
+                  answer.prompt_token_ids.size()));
 }
 
 Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) const {
@@ -183,11 +207,13 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   check_prompt_ids(prompt, answer);
   if (answer.token_ids.empty()) {
     throw refuse("vLLM returned no tokens",
-                 fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token", answer.finish_reason));
+                 fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token",
+                             answer.finish_reason));
   }
   if (static_cast<int64_t>(answer.token_ids.size()) > options_.max_new_tokens) {
-    throw refuse("vLLM returned more tokens than requested",
-                 fmt::format("{} ids, max_new_tokens {}", answer.token_ids.size(), options_.max_new_tokens));
+    throw refuse(
+        "vLLM returned more tokens than requested",
+        fmt::format("{} ids, max_new_tokens {}", answer.token_ids.size(), options_.max_new_tokens));
   }
   Rollout rollout{.sample_id = prompt.sample_id, .prompt_token_ids = prompt.token_ids};
   const int64_t vocab_size = parts_.model->description().text.vocab_size;
@@ -195,7 +221,8 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   for (size_t i = 0; i < answer.token_ids.size() && !stopped; ++i) {
     const int64_t id = answer.token_ids[i];
     if (id < 0 || id >= vocab_size) {
-      throw refuse("vLLM returned an id outside the vocabulary", fmt::format("position {}: id {}, {} tokens", i, id, vocab_size));
+      throw refuse("vLLM returned an id outside the vocabulary",
+                   fmt::format("position {}: id {}, {} tokens", i, id, vocab_size));
     }
     stopped = is_stop_id(static_cast<TokenId>(id), options_.stop_ids);
     if (!stopped) rollout.response_token_ids.push_back(static_cast<TokenId>(id));
@@ -203,12 +230,14 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   const bool is_full = static_cast<int64_t>(answer.token_ids.size()) == options_.max_new_tokens;
   if (!stopped && !is_full) {
     throw refuse("vLLM ended an answer for an unknown reason",
-                 fmt::format("finish reason \"{}\" after {} of {} tokens, the last is {}", answer.finish_reason, answer.token_ids.size(),
-                             options_.max_new_tokens, answer.token_ids.back()));
+                 fmt::format("finish reason \"{}\" after {} of {} tokens, the last is {}",
+                             answer.finish_reason, answer.token_ids.size(), options_.max_new_tokens,
+                             answer.token_ids.back()));
   }
   rollout.finish_reason = stopped ? FinishReason::kStop : FinishReason::kLength;
   if (options_.repeat_terminate.enabled) {
-    const RepeatGuard::Cut cut = RepeatGuard::cut(rollout.response_token_ids, options_.repeat_terminate, parts_.tokenizer.get());
+    const RepeatGuard::Cut cut = RepeatGuard::cut(
+        rollout.response_token_ids, options_.repeat_terminate, parts_.tokenizer.get());
     if (cut.triggered) {
       rollout.response_token_ids.resize(cut.num_kept);
       rollout.finish_reason = FinishReason::kRepeat;
@@ -217,13 +246,15 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
   return rollout;
 }
 
-bool VllmEngine::step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiting, const std::function<void(int)>& on_finished) {
+bool VllmEngine::step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiting,
+                      const std::function<void(int)>& on_finished) {
   try {
     if (!plugin_.has_unfinished()) return false;
     for (VllmAnswer& answer : plugin_.step()) {
       const auto found = waiting.find(answer.id);
       if (found == waiting.end()) {
-        throw failure(ErrorKind::kEnvironment, "vLLM answered a request that is not waiting", sample_of(prompts[0]), answer.id);
+        throw failure(ErrorKind::kEnvironment, "vLLM answered a request that is not waiting",
+                      sample_of(prompts[0]), answer.id);
       }
       answers[found->second] = std::move(answer);
       waiting.erase(found);
@@ -232,11 +263,13 @@ bool VllmEngine::step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiti
     return true;
   } catch (const PythonError& error) {
     throw_if_interrupted();
-    throw failure(ErrorKind::kEnvironment, "vLLM failed while generating", sample_of(prompts[first_of(waiting)]), error.what());
+    throw failure(ErrorKind::kEnvironment, "vLLM failed while generating",
+                  sample_of(prompts[first_of(waiting)]), error.what());
   }
 }
 
-void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, size_t count, const std::function<void(int)>& on_finished) {
+void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, size_t count,
+                                   const std::function<void(int)>& on_finished) {
   Waiting waiting;
   ranks_.together([&] {
     for (size_t i = 0; i < count; ++i) {
@@ -245,7 +278,8 @@ void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, s
       try {
         plugin_.add(request_of(prompts[i], id));
       } catch (const PythonError& error) {
-        throw failure(ErrorKind::kEnvironment, "vLLM rejects a prompt", sample_of(prompts[i]), error.what());
+        throw failure(ErrorKind::kEnvironment, "vLLM rejects a prompt", sample_of(prompts[i]),
+                      error.what());
       }
     }
   });
@@ -256,14 +290,17 @@ void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, s
   }
   ranks_.after_last_step();
   if (waiting.empty()) return;
-  throw failure(ErrorKind::kEnvironment, "vLLM did not answer a prompt", sample_of(prompts[first_of(waiting)]),
+  throw failure(ErrorKind::kEnvironment, "vLLM did not answer a prompt",
+                sample_of(prompts[first_of(waiting)]),
                 fmt::format("{} of {} requests were never answered", waiting.size(), count));
 }
 
-std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, const std::function<void(int)>& on_progress) {
+std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts,
+                                          const std::function<void(int)>& on_progress) {
   ranks_.together([&] {
     for (const Prompt& prompt : prompts) {
-      check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens, sample_of(prompt));
+      check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()),
+                         options_.max_new_tokens, sample_of(prompt));
     }
     check_weights();
   });
@@ -273,14 +310,17 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts, co
     num_done += num_finished;
     if (on_progress) on_progress(num_done);
   };
-  const size_t together =
-      parts_.vllm.infer_batch_size > 0 ? static_cast<size_t>(parts_.vllm.infer_batch_size) : std::max<size_t>(prompts.size(), 1);
+  const size_t together = parts_.vllm.infer_batch_size > 0
+                              ? static_cast<size_t>(parts_.vllm.infer_batch_size)
+                              : std::max<size_t>(prompts.size(), 1);
   try {
     for (size_t first = 0; first < prompts.size(); first += together) {
-      generate_together(prompts.data() + first, answers.data() + first, std::min(together, prompts.size() - first), on_finished);
+      generate_together(prompts.data() + first, answers.data() + first,
+                        std::min(together, prompts.size() - first), on_finished);
     }
   } catch (...) {
-    // Whatever happened, the next call starts with an empty engine. An error of abort itself matters less than the original one.
+    // Whatever happened, the next call starts with an empty engine. An error of abort itself
+    // matters less than the original one.
     try {
       if (plugin_.running() == engine_number_) plugin_.abort();
     } catch (const PythonError&) {
@@ -297,7 +337,8 @@ void VllmEngine::release() {
   try {
     plugin_.sleep(parts_.vllm.sleep_level);
   } catch (const PythonError& error) {
-    throw failure(ErrorKind::kEnvironment, "vLLM does not release its memory", kVllmSection + ".sleep_level", error.what());
+    throw failure(ErrorKind::kEnvironment, "vLLM does not release its memory",
+                  kVllmSection + ".sleep_level", error.what());
   }
 }
 

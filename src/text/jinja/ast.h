@@ -61,8 +61,9 @@ struct MacroNode {
 struct Node {
   NodeKind kind = NodeKind::kText;
   int line = 1;
-  std::string text;                  ///< kText
-  ExprPtr expr;                      ///< kOutput, kSet: value; kFor: what is iterated; kSetBlock: filters on an empty constant, or null
+  std::string text;  ///< kText
+  /// kOutput, kSet: value; kFor: what is iterated; kSetBlock: filters on an empty constant, or null
+  ExprPtr expr;
   ExprPtr condition;                 ///< kFor: the inline if, or null
   std::vector<std::string> targets;  ///< kFor, kSet, kSetBlock: names that are bound
   std::string attribute;             ///< kSet: attribute of targets[0] (a namespace); empty = none

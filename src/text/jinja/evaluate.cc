@@ -10,10 +10,15 @@ namespace rematch::jinja {
 namespace {
 
 [[noreturn]] void fail_operands(const std::string& op, const Value& left, const Value& right) {
-  if (left.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", left.undefined_name()), fmt::format("left of {}", op)};
-  if (right.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", right.undefined_name()), fmt::format("right of {}", op)};
-  throw TemplateError{fmt::format("the chat template applies {} to values of unsupported types", op),
-                      fmt::format("{} {} {}", left.type_name(), op, right.type_name())};
+  if (left.is_undefined())
+    throw TemplateError{fmt::format("'{}' is undefined", left.undefined_name()),
+                        fmt::format("left of {}", op)};
+  if (right.is_undefined())
+    throw TemplateError{fmt::format("'{}' is undefined", right.undefined_name()),
+                        fmt::format("right of {}", op)};
+  throw TemplateError{
+      fmt::format("the chat template applies {} to values of unsupported types", op),
+      fmt::format("{} {} {}", left.type_name(), op, right.type_name())};
 }
 
 Value integer_result(const std::string& op, int64_t a, int64_t b) {
@@ -30,15 +35,19 @@ Value integer_result(const std::string& op, int64_t a, int64_t b) {
       result = op == "%" ? a % b + (adjust ? b : 0) : a / b - (adjust ? 1 : 0);
     }
   }
-  if (overflow) throw TemplateError{"the chat template computes an integer that is too large", fmt::format("{} {} {}", a, op, b)};
+  if (overflow)
+    throw TemplateError{"the chat template computes an integer that is too large",
+                        fmt::format("{} {} {}", a, op, b)};
   return result;
 }
 
 Value number_result(const std::string& op, const Value& left, const Value& right) {
   if ((op == "/" || op == "//" || op == "%") && right.real() == 0.0) {
-    throw TemplateError{"the chat template divides by zero", fmt::format("{} {} {}", left.repr(), op, right.repr())};
+    throw TemplateError{"the chat template divides by zero",
+                        fmt::format("{} {} {}", left.repr(), op, right.repr())};
   }
-  if (op != "/" && !left.is_float() && !right.is_float()) return integer_result(op, left.integer(), right.integer());
+  if (op != "/" && !left.is_float() && !right.is_float())
+    return integer_result(op, left.integer(), right.integer());
   const double a = left.real(), b = right.real();
   if (op == "+") return a + b;
   if (op == "-") return a - b;
@@ -66,13 +75,16 @@ Range slice_range(const Value* parts, int64_t size) {
   if (range.step == 0) throw TemplateError{"the chat template has a slice with step 0", "[::0]"};
   const bool backwards = range.step < 0;
   const int64_t low = backwards ? -1 : 0, high = backwards ? size - 1 : size;
-  const auto clamped = [&](int64_t index) { return std::clamp(index < 0 ? std::max<int64_t>(index, -size - 1) + size : index, low, high); };
+  const auto clamped = [&](int64_t index) {
+    return std::clamp(index < 0 ? std::max<int64_t>(index, -size - 1) + size : index, low, high);
+  };
   range.start = parts[0].is_none() ? (backwards ? high : low) : clamped(part(parts[0], 0));
   range.stop = parts[1].is_none() ? (backwards ? low : high) : clamped(part(parts[1], 0));
   return range;
 }
 
-// Walks a range over `items`; `add` receives each selected index. The step may be huge, so indices are counted, not added up.
+// Walks a range over `items`; `add` receives each selected index. The step may be huge, so indices
+// are counted, not added up.
 template <typename Add>
 void walk(const Range& range, const Add& add) {
   int64_t at = range.start;
@@ -94,8 +106,10 @@ int64_t integer_argument(const std::string& callee, const Value& value) {
 
 int order(const Value& left, const Value& right) {
   if (left.is_number() && right.is_number()) {
-    if (!left.is_float() && !right.is_float()) return left.integer() < right.integer() ? -1 : left.integer() > right.integer() ? 1 : 0;
-    if (std::isnan(left.real()) || std::isnan(right.real())) throw not_implemented("the order of NaN");
+    if (!left.is_float() && !right.is_float())
+      return left.integer() < right.integer() ? -1 : left.integer() > right.integer() ? 1 : 0;
+    if (std::isnan(left.real()) || std::isnan(right.real()))
+      throw not_implemented("the order of NaN");
     return left.real() < right.real() ? -1 : left.real() > right.real() ? 1 : 0;
   }
   if (!left.is_string() || !right.is_string()) fail_operands("<", left, right);
@@ -116,7 +130,8 @@ bool contains(Interpreter& interpreter, const Value& haystack, const Value& need
   }
   if (!haystack.is_list()) fail_operands("in", needle, haystack);
   interpreter.spend(haystack.weight());
-  return std::any_of(haystack.list().begin(), haystack.list().end(), [&](const Value& item) { return item.equals(needle); });
+  return std::any_of(haystack.list().begin(), haystack.list().end(),
+                     [&](const Value& item) { return item.equals(needle); });
 }
 
 List Interpreter::items_of(const Value& value) {
@@ -129,7 +144,8 @@ List Interpreter::items_of(const Value& value) {
     spend(value.text().size());
     for (std::string& character : characters(value.text())) items.push_back(std::move(character));
   } else if (!value.is_undefined()) {
-    throw TemplateError{fmt::format("the chat template iterates over a {}", value.type_name()), "only lists, dicts and strings have items"};
+    throw TemplateError{fmt::format("the chat template iterates over a {}", value.type_name()),
+                        "only lists, dicts and strings have items"};
   }
   spend(items.size());
   return items;
@@ -137,7 +153,8 @@ List Interpreter::items_of(const Value& value) {
 
 Value Interpreter::attribute(const Value& value, const std::string& name) {
   if (value.is_undefined()) {
-    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), fmt::format("its attribute {} is read", name)};
+    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()),
+                        fmt::format("its attribute {} is read", name)};
   }
   if (value.is_loop()) {
     const Loop& loop = value.loop();
@@ -150,12 +167,19 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
     if (name == "length") return size;
     if (name == "revindex") return size - index0;
     if (name == "revindex0") return size - index0 - 1;
-    if (name == "depth" || name == "depth0") return int64_t{name == "depth"};  // only recursive loops go deeper
-    if (name == "previtem") return index0 > 0 ? (*loop.items)[loop.index0 - 1] : Value(Undefined{"there is no previous item"});
-    if (name == "nextitem") return index0 + 1 < size ? (*loop.items)[loop.index0 + 1] : Value(Undefined{"there is no next item"});
+    // only recursive loops go deeper
+    if (name == "depth" || name == "depth0") return int64_t{name == "depth"};
+    if (name == "previtem")
+      return index0 > 0 ? (*loop.items)[loop.index0 - 1]
+                        : Value(Undefined{"there is no previous item"});
+    if (name == "nextitem")
+      return index0 + 1 < size ? (*loop.items)[loop.index0 + 1]
+                               : Value(Undefined{"there is no next item"});
     throw not_implemented(fmt::format("loop.{}", name));
   }
-  if (is_method(value, name)) throw not_implemented(fmt::format("the method {} of {} without a call", name, value.type_name()));
+  if (is_method(value, name))
+    throw not_implemented(
+        fmt::format("the method {} of {} without a call", name, value.type_name()));
   if (value.is_dict() || value.is_namespace()) {
     spend((value.is_dict() ? value.dict() : value.space().members).size() / 16 + 1);
     if (const Value* found = value.find(name)) return *found;
@@ -165,7 +189,8 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
 
 Value Interpreter::item(const Value& value, const Value& index) {
   if (value.is_undefined()) {
-    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), fmt::format("its item {} is read", index.repr())};
+    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()),
+                        fmt::format("its item {} is read", index.repr())};
   }
   if (index.is_string()) {
     if (value.is_dict()) {
@@ -196,7 +221,9 @@ Value Interpreter::slice(const Expr& expr, Scope& scope) {
   for (size_t i = 0; i < 3; ++i) {
     if (expr.args[i + 1] != nullptr) parts[i] = evaluate(*expr.args[i + 1], scope);
   }
-  if (value.is_undefined()) throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), "a slice of it is taken"};
+  if (value.is_undefined())
+    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()),
+                        "a slice of it is taken"};
   if (value.is_string()) {
     spend(value.text().size() / 8 + 1);
     const std::vector<std::string> all = characters(value.text());
@@ -206,14 +233,16 @@ Value Interpreter::slice(const Expr& expr, Scope& scope) {
   }
   if (!value.is_list()) return Undefined{"a slice"};
   List list;
-  walk(slice_range(parts, static_cast<int64_t>(value.list().size())), [&](size_t i) { list.push_back(value.list()[i]); });
+  walk(slice_range(parts, static_cast<int64_t>(value.list().size())),
+       [&](size_t i) { list.push_back(value.list()[i]); });
   spend(list.size() + 1);
   return value.is_tuple() ? Value::tuple(std::move(list)) : Value(std::move(list));
 }
 
 Value Interpreter::binary(const std::string& op, const Value& left, const Value& right) {
   if (left.is_number() && right.is_number()) return number_result(op, left, right);
-  if (op == "+" && left.is_string() && right.is_string()) return text_value(left.text() + right.text());
+  if (op == "+" && left.is_string() && right.is_string())
+    return text_value(left.text() + right.text());
   if (op == "+" && left.is_list() && right.is_list() && left.is_tuple() == right.is_tuple()) {
     List both = left.list();
     both.insert(both.end(), right.list().begin(), right.list().end());
@@ -221,12 +250,14 @@ Value Interpreter::binary(const std::string& op, const Value& left, const Value&
     return left.is_tuple() ? Value::tuple(std::move(both)) : Value(std::move(both));
   }
   if (op == "%" && left.is_string()) throw not_implemented("% as string formatting");
-  const bool repeats = op == "*" && ((left.is_string() && right.is_int()) || (left.is_int() && right.is_string()));
+  const bool repeats =
+      op == "*" && ((left.is_string() && right.is_int()) || (left.is_int() && right.is_string()));
   if (!repeats) fail_operands(op, left, right);
   const std::string& unit = left.is_string() ? left.text() : right.text();
   const int64_t count = std::max<int64_t>(0, left.is_string() ? right.integer() : left.integer());
   if (!unit.empty() && static_cast<uint64_t>(count) > limits_.text_bytes / unit.size()) {
-    throw TemplateError{"the chat template creates a string that is too long", fmt::format("{} bytes {} times", unit.size(), count)};
+    throw TemplateError{"the chat template creates a string that is too long",
+                        fmt::format("{} bytes {} times", unit.size(), count)};
   }
   std::string text;
   for (int64_t i = 0; i < count && !unit.empty(); ++i) text += unit;
@@ -274,9 +305,12 @@ Value Interpreter::evaluate_node(const Expr& expr, Scope& scope) {
       Dict dict;
       for (size_t i = 0; i < expr.args.size(); i += 2) {
         const Value key = arg(i);
-        if (!key.is_string()) throw not_implemented(fmt::format("a dict key that is a {}", key.type_name()));
+        if (!key.is_string())
+          throw not_implemented(fmt::format("a dict key that is a {}", key.type_name()));
         Value value = arg(i + 1);
-        const auto same = std::find_if(dict.begin(), dict.end(), [&](const auto& member) { return member.first == key.text(); });
+        const auto same = std::find_if(dict.begin(), dict.end(), [&](const auto& member) {
+          return member.first == key.text();
+        });
         if (same != dict.end()) {
           same->second = std::move(value);
         } else {
@@ -330,7 +364,8 @@ Value Interpreter::evaluate_node(const Expr& expr, Scope& scope) {
       for (const ExprPtr& part : expr.args) {
         text += text_of(evaluate(*part, scope));
         if (text.size() > limits_.text_bytes) {
-          throw TemplateError{"the chat template creates a string that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+          throw TemplateError{"the chat template creates a string that is too long",
+                              fmt::format("more than {} bytes", limits_.text_bytes)};
         }
       }
       return text_value(std::move(text));

@@ -28,7 +28,8 @@ class ExpressionParser::Nesting {
  public:
   explicit Nesting(ExpressionParser& parser) : parser_(parser) {
     if (++parser_.depth_ > kMaxNesting) {
-      template_error(parser_.where_, parser_.current().line, "the chat template's expressions are nested too deeply",
+      template_error(parser_.where_, parser_.current().line,
+                     "the chat template's expressions are nested too deeply",
                      fmt::format("more than {} levels", kMaxNesting));
     }
   }
@@ -61,7 +62,8 @@ void ExpressionParser::expect_operator(const char* text) {
 
 std::string ExpressionParser::expect_identifier() {
   if (current().kind != TokenKind::kName) fail_at_current("a name");
-  for (const char* reserved : {"true", "false", "none", "True", "False", "None", "and", "or", "not", "in", "is", "if", "else"}) {
+  for (const char* reserved : {"true", "false", "none", "True", "False", "None", "and", "or", "not",
+                               "in", "is", "if", "else"}) {
     if (at_name(reserved)) fail_at_current("a name");
   }
   const std::string name = current().text;
@@ -69,7 +71,8 @@ std::string ExpressionParser::expect_identifier() {
   return name;
 }
 
-// Long chains nest to the left without recursion here, so the height of the tree is bounded where it grows.
+// Long chains nest to the left without recursion here, so the height of the tree is bounded where
+// it grows.
 void ExpressionParser::adopt(Expr& parent, ExprPtr child) const {
   if (child != nullptr) parent.height = std::max(parent.height, child->height + 1);
   parent.args.push_back(std::move(child));
@@ -115,7 +118,9 @@ ExprPtr ExpressionParser::tuple() {
   ExprPtr list = make(ExprKind::kList, std::move(value));
   list->name = "tuple";
   while (skip_operator(",")) {
-    if (current().kind == TokenKind::kBlockEnd || current().kind == TokenKind::kVariableEnd || at_operator(")")) break;
+    if (current().kind == TokenKind::kBlockEnd || current().kind == TokenKind::kVariableEnd ||
+        at_operator(")"))
+      break;
     adopt(*list, expression());
   }
   return list;
@@ -181,7 +186,8 @@ ExprPtr ExpressionParser::concatenation() {
 
 ExprPtr ExpressionParser::product() {
   ExprPtr left = unary(true);
-  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%") || at_operator("**")) {
+  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%") ||
+         at_operator("**")) {
     std::string op = current().text;
     if (op == "**") refuse("the operator **");
     next();
@@ -210,12 +216,14 @@ ExprPtr ExpressionParser::primary() {
   switch (token.kind) {
     case TokenKind::kString: {
       std::string text;
-      for (; current().kind == TokenKind::kString; next()) text += current().text;  // adjacent literals are one string
+      // adjacent literals are one string
+      for (; current().kind == TokenKind::kString; next()) text += current().text;
       value->constant = std::move(text);
       return value;
     }
     case TokenKind::kInteger:
-      if (token.text.size() > 18) refuse(fmt::format("the large integer {}", token.text.substr(0, 40)));
+      if (token.text.size() > 18)
+        refuse(fmt::format("the large integer {}", token.text.substr(0, 40)));
       value->constant = static_cast<int64_t>(std::strtoll(token.text.c_str(), nullptr, 10));
       next();
       return value;
@@ -228,7 +236,8 @@ ExprPtr ExpressionParser::primary() {
       if (at_operator("[")) return list_literal();
       if (at_operator("{")) return dict_literal();
       if (skip_operator("(")) {
-        ExprPtr inner = skip_operator(")") ? make(ExprKind::kList) : nullptr;  // () is an empty tuple
+        // () is an empty tuple
+        ExprPtr inner = skip_operator(")") ? make(ExprKind::kList) : nullptr;
         if (inner != nullptr) inner->name = "tuple";
         if (inner != nullptr) return inner;
         inner = tuple();
@@ -246,7 +255,8 @@ ExprPtr ExpressionParser::primary() {
   } else {
     value->kind = ExprKind::kName;
     value->name = token.text;
-    for (const char* refused : {"cycler", "joiner", "lipsum", "self", "super", "caller", "varargs", "kwargs"}) {
+    for (const char* refused :
+         {"cycler", "joiner", "lipsum", "self", "super", "caller", "varargs", "kwargs"}) {
       if (token.text == refused) refuse(fmt::format("the name {}", refused));
     }
     for (const char* reserved : {"and", "or", "in", "is", "if", "else"}) {
@@ -305,7 +315,8 @@ ExprPtr ExpressionParser::subscript(ExprPtr value) {
     if (current().kind != TokenKind::kName) fail_at_current("an attribute name");
     ExprPtr attribute = make(ExprKind::kAttr, std::move(value));
     attribute->name = current().text;
-    if (attribute->name.front() == '_') refuse(fmt::format("the private attribute {}", attribute->name));
+    if (attribute->name.front() == '_')
+      refuse(fmt::format("the private attribute {}", attribute->name));
     next();
     return attribute;
   }
@@ -338,7 +349,8 @@ void ExpressionParser::arguments(Expr& call) {
   expect_operator("(");
   while (!at_operator(")")) {
     if (at_operator("*") || at_operator("**")) refuse("a call with * or **");
-    if (current().kind == TokenKind::kName && ahead().kind == TokenKind::kOperator && ahead().text == "=") {
+    if (current().kind == TokenKind::kName && ahead().kind == TokenKind::kOperator &&
+        ahead().text == "=") {
       std::string name = current().text;
       next();
       next();
@@ -383,8 +395,10 @@ ExprPtr ExpressionParser::test(ExprPtr value) {
   if (!is_known_test(check->name)) refuse(fmt::format("the test {}", check->name));
   next();
   const TokenKind kind = current().kind;
-  const bool starts_argument = kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat || at_operator("[") ||
-                               at_operator("{") || (kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and"));
+  const bool starts_argument =
+      kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat ||
+      at_operator("[") || at_operator("{") ||
+      (kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and"));
   if (at_operator("(")) {
     arguments(*check);
   } else if (starts_argument) {

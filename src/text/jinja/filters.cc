@@ -24,12 +24,15 @@ struct FilterCall {
   const Value& value;
   const Arguments& arguments;
 
-  Bound bind(const std::vector<std::string>& parameters) const { return bind_arguments("the filter " + name, arguments, parameters); }
+  Bound bind(const std::vector<std::string>& parameters) const {
+    return bind_arguments("the filter " + name, arguments, parameters);
+  }
   std::string text() const { return interpreter.text_of(value); }
   Value text_value(std::string result) const { return interpreter.text_value(std::move(result)); }
 };
 
-std::string text_argument(const FilterCall& call, const std::optional<Value>& value, const std::string& fallback) {
+std::string text_argument(const FilterCall& call, const std::optional<Value>& value,
+                          const std::string& fallback) {
   return value.has_value() ? call.interpreter.text_of(*value) : fallback;
 }
 
@@ -41,18 +44,21 @@ Value length(const FilterCall& call) {
   if (value.is_string()) return static_cast<int64_t>(characters(value.text()).size());
   if (value.is_list()) return static_cast<int64_t>(value.list().size());
   if (value.is_dict()) return static_cast<int64_t>(value.dict().size());
-  throw TemplateError{fmt::format("the chat template takes the length of a {}", value.type_name()), value.repr()};
+  throw TemplateError{fmt::format("the chat template takes the length of a {}", value.type_name()),
+                      value.repr()};
 }
 
 Value to_json_text(const FilterCall& call) {
   const Bound bound = call.bind({"ensure_ascii", "indent", "separators", "sort_keys"});
   int indent = -1;
   if (bound[1].has_value() && !bound[1]->is_none()) {
-    indent = static_cast<int>(std::clamp<int64_t>(integer_argument("tojson(indent)", *bound[1]), 0, 64));
+    indent =
+        static_cast<int>(std::clamp<int64_t>(integer_argument("tojson(indent)", *bound[1]), 0, 64));
   }
   if (bound[2].has_value() && !bound[2]->is_none()) throw not_implemented("tojson with separators");
   call.interpreter.spend(call.value.weight());
-  std::string text = python_json(call.value.to_json(bound[3].has_value() && bound[3]->truthy()), indent);
+  std::string text =
+      python_json(call.value.to_json(bound[3].has_value() && bound[3]->truthy()), indent);
   if (bound[0].has_value() && bound[0]->truthy()) text = escape_non_ascii(text);
   return call.text_value(std::move(text));
 }
@@ -66,9 +72,12 @@ Value joined(const FilterCall& call) {
     if (!first) text += separator;
     first = false;
     const bool by_attribute = bound[1].has_value() && !bound[1]->is_none();
-    text += call.interpreter.text_of(by_attribute ? call.interpreter.attribute(item, call.interpreter.text_of(*bound[1])) : item);
+    text += call.interpreter.text_of(
+        by_attribute ? call.interpreter.attribute(item, call.interpreter.text_of(*bound[1]))
+                     : item);
     call.interpreter.spend(separator.size() / 64 + 1);
-    if (text.size() > (16u << 20)) throw TemplateError{"the chat template joins a string that is too long", "more than 16 MiB"};
+    if (text.size() > (16u << 20))
+      throw TemplateError{"the chat template joins a string that is too long", "more than 16 MiB"};
   }
   return call.text_value(std::move(text));
 }
@@ -77,16 +86,19 @@ Value replaced(const FilterCall& call) {
   const Bound bound = call.bind({"old", "new", "count"});
   throw_if_missing("the filter replace", bound[0], "old");
   throw_if_missing("the filter replace", bound[1], "new");
-  const int64_t count = bound[2].has_value() && !bound[2]->is_none() ? integer_argument("replace", *bound[2]) : -1;
-  return call.text_value(
-      replace_text(call.interpreter, call.text(), call.interpreter.text_of(*bound[0]), call.interpreter.text_of(*bound[1]), count));
+  const int64_t count =
+      bound[2].has_value() && !bound[2]->is_none() ? integer_argument("replace", *bound[2]) : -1;
+  return call.text_value(replace_text(call.interpreter, call.text(),
+                                      call.interpreter.text_of(*bound[0]),
+                                      call.interpreter.text_of(*bound[1]), count));
 }
 
 Value trimmed(const FilterCall& call) {
   const Bound bound = call.bind({"chars"});
   const bool has_chars = bound[0].has_value() && !bound[0]->is_none();
-  return call.text_value(
-      strip_text(call.interpreter, call.text(), has_chars ? std::optional(call.interpreter.text_of(*bound[0])) : std::nullopt, true, true));
+  return call.text_value(strip_text(
+      call.interpreter, call.text(),
+      has_chars ? std::optional(call.interpreter.text_of(*bound[0])) : std::nullopt, true, true));
 }
 
 Value first_or_last(const FilterCall& call) {
@@ -110,7 +122,9 @@ Value pairs(const FilterCall& call) {
   call.bind({});
   if (call.value.is_undefined()) return List{};
   if (!call.value.is_dict()) {
-    throw TemplateError{fmt::format("the chat template takes the items of a {}", call.value.type_name()), "items needs a dict"};
+    throw TemplateError{
+        fmt::format("the chat template takes the items of a {}", call.value.type_name()),
+        "items needs a dict"};
   }
   return call_method(call.interpreter, call.value, "items", {});
 }
@@ -125,18 +139,21 @@ Value default_value(const FilterCall& call) {
 // int and float: what cannot be read becomes the default.
 Value to_number(const FilterCall& call) {
   const bool to_int = call.name == "int";
-  const Bound bound = call.bind(to_int ? std::vector<std::string>{"default", "base"} : std::vector<std::string>{"default"});
+  const Bound bound = call.bind(to_int ? std::vector<std::string>{"default", "base"}
+                                       : std::vector<std::string>{"default"});
   if (to_int && bound[1].has_value()) throw not_implemented("int with a base");
   Value fallback = bound[0].has_value() ? *bound[0] : to_int ? Value(int64_t{0}) : Value(0.0);
   const Value& value = call.value;
-  if (value.is_int() || value.is_bool()) return to_int ? Value(value.integer()) : Value(value.real());
+  if (value.is_int() || value.is_bool())
+    return to_int ? Value(value.integer()) : Value(value.real());
   double real = 0.0;
   if (value.is_float()) {
     real = value.real();
   } else {
     if (!value.is_string()) return fallback;
     const std::string text = python_strip(value.text());
-    if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) return fallback;
+    if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos)
+      return fallback;
     char* end = nullptr;
     if (to_int && text.find_first_of(".eE") == std::string::npos) {
       errno = 0;
@@ -156,7 +173,8 @@ Value to_number(const FilterCall& call) {
 Value absolute(const FilterCall& call) {
   call.bind({});
   if (!call.value.is_number()) {
-    throw TemplateError{fmt::format("the chat template takes abs of a {}", call.value.type_name()), call.value.repr()};
+    throw TemplateError{fmt::format("the chat template takes abs of a {}", call.value.type_name()),
+                        call.value.repr()};
   }
   if (call.value.is_float()) return std::abs(call.value.real());
   if (call.value.integer() == INT64_MIN) throw not_implemented("an integer beyond 64 bits");
@@ -169,7 +187,9 @@ Value indented(const FilterCall& call) {
   if (bound[0].has_value()) {
     indent = bound[0]->is_string()
                  ? bound[0]->text()
-                 : std::string(static_cast<size_t>(std::clamp<int64_t>(integer_argument("indent", *bound[0]), 0, 1000)), ' ');
+                 : std::string(static_cast<size_t>(std::clamp<int64_t>(
+                                   integer_argument("indent", *bound[0]), 0, 1000)),
+                               ' ');
   }
   const bool blank = bound[2].has_value() && bound[2]->truthy();
   std::string text = bound[1].has_value() && bound[1]->truthy() ? indent : "";
@@ -201,7 +221,8 @@ Value mapped(const FilterCall& call) {
   }
   const std::string filter = call.interpreter.text_of(call.arguments.positional.front());
   if (!is_known_filter(filter)) throw not_implemented(fmt::format("the filter {}", filter));
-  const Arguments rest{{call.arguments.positional.begin() + 1, call.arguments.positional.end()}, keywords};
+  const Arguments rest{{call.arguments.positional.begin() + 1, call.arguments.positional.end()},
+                       keywords};
   for (Value& item : items) item = call.interpreter.apply_filter(filter, item, rest);
   return items;
 }
@@ -212,17 +233,22 @@ Value selected(const FilterCall& call) {
   const bool wanted = call.name.starts_with("select");
   const auto& given = call.arguments.positional;
   const size_t skip = by_attribute ? 1 : 0;
-  if (!call.arguments.keywords.empty() || given.size() < skip) throw not_implemented(fmt::format("{} with these arguments", call.name));
+  if (!call.arguments.keywords.empty() || given.size() < skip)
+    throw not_implemented(fmt::format("{} with these arguments", call.name));
   const std::string attribute = by_attribute ? call.interpreter.text_of(given[0]) : "";
-  if (attribute.find('.') != std::string::npos) throw not_implemented(fmt::format("{} with an attribute path", call.name));
+  if (attribute.find('.') != std::string::npos)
+    throw not_implemented(fmt::format("{} with an attribute path", call.name));
   const std::string test = given.size() > skip ? call.interpreter.text_of(given[skip]) : "";
-  if (!test.empty() && !is_known_test(test)) throw not_implemented(fmt::format("the test {}", test));
+  if (!test.empty() && !is_known_test(test))
+    throw not_implemented(fmt::format("the test {}", test));
   Arguments rest;
-  if (given.size() > skip + 1) rest.positional.assign(given.begin() + static_cast<std::ptrdiff_t>(skip) + 1, given.end());
+  if (given.size() > skip + 1)
+    rest.positional.assign(given.begin() + static_cast<std::ptrdiff_t>(skip) + 1, given.end());
   List kept;
   for (const Value& item : call.interpreter.items_of(call.value)) {
     const Value subject = by_attribute ? call.interpreter.attribute(item, attribute) : item;
-    const bool holds = test.empty() ? subject.truthy() : call.interpreter.apply_test(test, subject, rest);
+    const bool holds =
+        test.empty() ? subject.truthy() : call.interpreter.apply_test(test, subject, rest);
     if (holds == wanted) kept.push_back(item);
   }
   return kept;
@@ -238,7 +264,8 @@ Value as_list(const FilterCall& call) {
 }
 Value changed_case(const FilterCall& call) {
   call.bind({});
-  return call.text_value(change_case(call.text(), call.name == "title" ? "title filter" : call.name));
+  return call.text_value(
+      change_case(call.text(), call.name == "title" ? "title filter" : call.name));
 }
 
 struct FilterRow {
@@ -265,7 +292,8 @@ constexpr FilterRow kFilters[] = {
 };
 
 const FilterRow* find_filter(const std::string& name) {
-  const auto row = std::find_if(std::begin(kFilters), std::end(kFilters), [&](const FilterRow& filter) { return name == filter.name; });
+  const auto row = std::find_if(std::begin(kFilters), std::end(kFilters),
+                                [&](const FilterRow& filter) { return name == filter.name; });
   return row == std::end(kFilters) ? nullptr : row;
 }
 
@@ -273,28 +301,34 @@ const FilterRow* find_filter(const std::string& name) {
 
 bool is_known_filter(const std::string& name) { return find_filter(name) != nullptr; }
 
-Value Interpreter::apply_filter(const std::string& name, const Value& value, const Arguments& arguments) {
+Value Interpreter::apply_filter(const std::string& name, const Value& value,
+                                const Arguments& arguments) {
   spend(1);
   const FilterRow* row = find_filter(name);
   if (row == nullptr) throw not_implemented(fmt::format("the filter {}", name));
   return row->apply({*this, name, value, arguments});
 }
 
-std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments,
+std::vector<std::optional<Value>> bind_arguments(const std::string& callee,
+                                                 const Arguments& arguments,
                                                  const std::vector<std::string>& parameters) {
   if (arguments.positional.size() > parameters.size()) {
-    throw TemplateError{fmt::format("{} of the chat template receives too many arguments", callee),
-                        fmt::format("{} given, at most {}", arguments.positional.size(), parameters.size())};
+    throw TemplateError{
+        fmt::format("{} of the chat template receives too many arguments", callee),
+        fmt::format("{} given, at most {}", arguments.positional.size(), parameters.size())};
   }
   std::vector<std::optional<Value>> bound(parameters.size());
   for (size_t i = 0; i < arguments.positional.size(); ++i) bound[i] = arguments.positional[i];
   for (const auto& [name, value] : arguments.keywords) {
     const auto parameter = std::find(parameters.begin(), parameters.end(), name);
     if (parameter == parameters.end()) {
-      throw TemplateError{fmt::format("{} of the chat template has no argument {}", callee, name), join(parameters, ", ")};
+      throw TemplateError{fmt::format("{} of the chat template has no argument {}", callee, name),
+                          join(parameters, ", ")};
     }
     auto& slot = bound[static_cast<size_t>(parameter - parameters.begin())];
-    if (slot.has_value()) throw TemplateError{fmt::format("{} of the chat template receives {} twice", callee, name), value.str()};
+    if (slot.has_value())
+      throw TemplateError{fmt::format("{} of the chat template receives {} twice", callee, name),
+                          value.str()};
     slot = value;
   }
   return bound;

@@ -24,7 +24,8 @@ std::string Interpreter::render(const Dict& variables) {
 void Interpreter::spend(size_t count) {
   steps_ += static_cast<int64_t>(count);
   if (steps_ > limits_.steps) {
-    throw TemplateError{"the chat template does not terminate", fmt::format("more than {} operations", limits_.steps)};
+    throw TemplateError{"the chat template does not terminate",
+                        fmt::format("more than {} operations", limits_.steps)};
   }
 }
 
@@ -36,7 +37,8 @@ std::string Interpreter::text_of(const Value& value) {
 Value Interpreter::text_value(std::string text) {
   spend(text.size() / 64 + 1);
   if (text.size() > limits_.text_bytes) {
-    throw TemplateError{"the chat template creates a string that is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+    throw TemplateError{"the chat template creates a string that is too long",
+                        fmt::format("more than {} bytes", limits_.text_bytes)};
   }
   return text;
 }
@@ -44,7 +46,8 @@ Value Interpreter::text_value(std::string text) {
 void Interpreter::write(const std::string& text) {
   spend(text.size() / 64 + 1);
   if (out_->size() + text.size() > limits_.text_bytes) {
-    throw TemplateError{"the output of the chat template is too long", fmt::format("more than {} bytes", limits_.text_bytes)};
+    throw TemplateError{"the output of the chat template is too long",
+                        fmt::format("more than {} bytes", limits_.text_bytes)};
   }
   *out_ += text;
 }
@@ -53,7 +56,8 @@ std::string Interpreter::captured(const Body& body, Scope& scope) {
   std::string text;
   std::string* outer = out_;
   out_ = &text;
-  if (run(body, scope) != Flow::kNormal) throw not_implemented("break or continue inside a set block");
+  if (run(body, scope) != Flow::kNormal)
+    throw not_implemented("break or continue inside a set block");
   out_ = outer;
   return text;
 }
@@ -74,18 +78,23 @@ Interpreter::Flow Interpreter::run_node(const Node& node, Scope& scope) {
     case NodeKind::kFor: return run_for(node, scope);
     case NodeKind::kBreak: return Flow::kBreak;
     case NodeKind::kContinue: return Flow::kContinue;
-    case NodeKind::kMacro: scope.names[node.macro.name] = Function{node.macro.name, &node.macro}; return Flow::kNormal;
+    case NodeKind::kMacro:
+      scope.names[node.macro.name] = Function{node.macro.name, &node.macro};
+      return Flow::kNormal;
     case NodeKind::kSet: assign(node, evaluate(*node.expr, scope), scope); return Flow::kNormal;
     case NodeKind::kSetBlock: {
       Scope inner{{}, &scope};
       Value text = text_value(captured(node.body, inner));
-      // The filters of {% set x | f %} apply to an empty constant, which represents the captured text.
+      // The filters of {% set x | f %} apply to an empty constant, which represents the captured
+      // text.
       std::vector<const Expr*> chain;
-      for (const Expr* filter = node.expr.get(); filter != nullptr && filter->kind != ExprKind::kConst; filter = filter->args[0].get()) {
+      for (const Expr* filter = node.expr.get();
+           filter != nullptr && filter->kind != ExprKind::kConst; filter = filter->args[0].get()) {
         chain.push_back(filter);
       }
       for (auto filter = chain.rbegin(); filter != chain.rend(); ++filter) {
-        if ((*filter)->kind != ExprKind::kFilter) throw not_implemented("something other than filters in a set block");
+        if ((*filter)->kind != ExprKind::kFilter)
+          throw not_implemented("something other than filters in a set block");
         text = apply_filter((*filter)->name, text, evaluate_arguments(**filter, scope));
       }
       assign(node, std::move(text), scope);
@@ -145,8 +154,10 @@ void Interpreter::assign(const Node& node, Value value, Scope& scope) {
   if (node.attribute.empty()) return bind(node.targets, value, scope);
   const Value target = look_up(node.targets.front(), scope);
   if (!target.is_namespace()) {
-    throw TemplateError{fmt::format("the chat template sets an attribute of {}, which is not a namespace", node.targets.front()),
-                        target.type_name()};
+    throw TemplateError{
+        fmt::format("the chat template sets an attribute of {}, which is not a namespace",
+                    node.targets.front()),
+        target.type_name()};
   }
   if (value.is_namespace() || value.is_loop() || value.is_function()) {
     throw not_implemented(fmt::format("a {} inside a namespace", value.type_name()));
@@ -171,8 +182,10 @@ Value Interpreter::look_up(const std::string& name, const Scope& scope) const {
 
 Arguments Interpreter::evaluate_arguments(const Expr& expr, Scope& scope) {
   Arguments arguments;
-  for (size_t i = 1; i < expr.args.size(); ++i) arguments.positional.push_back(evaluate(*expr.args[i], scope));
-  for (const auto& [name, value] : expr.keywords) arguments.keywords.emplace_back(name, evaluate(*value, scope));
+  for (size_t i = 1; i < expr.args.size(); ++i)
+    arguments.positional.push_back(evaluate(*expr.args[i], scope));
+  for (const auto& [name, value] : expr.keywords)
+    arguments.keywords.emplace_back(name, evaluate(*value, scope));
   return arguments;
 }
 
@@ -181,7 +194,8 @@ Value Interpreter::call(const Expr& expr, Scope& scope) {
   if (callee.kind == ExprKind::kAttr) {
     const Value object = evaluate(*callee.args[0], scope);
     if (object.is_undefined()) {
-      throw TemplateError{fmt::format("'{}' is undefined", object.undefined_name()), fmt::format("{}() is called on it", callee.name)};
+      throw TemplateError{fmt::format("'{}' is undefined", object.undefined_name()),
+                          fmt::format("{}() is called on it", callee.name)};
     }
     const Arguments arguments = evaluate_arguments(expr, scope);
     line_ = expr.line;
@@ -189,21 +203,25 @@ Value Interpreter::call(const Expr& expr, Scope& scope) {
   }
   const Value function = evaluate(callee, scope);
   if (function.is_undefined()) {
-    throw TemplateError{fmt::format("'{}' is undefined", function.undefined_name()), "the chat template calls it"};
+    throw TemplateError{fmt::format("'{}' is undefined", function.undefined_name()),
+                        "the chat template calls it"};
   }
   if (!function.is_function()) {
-    throw TemplateError{fmt::format("the chat template calls a {}", function.type_name()), "only macros and functions can be called"};
+    throw TemplateError{fmt::format("the chat template calls a {}", function.type_name()),
+                        "only macros and functions can be called"};
   }
   const Arguments arguments = evaluate_arguments(expr, scope);
   line_ = expr.line;
-  if (function.function().macro == nullptr) return call_function(*this, function.function().name, arguments);
+  if (function.function().macro == nullptr)
+    return call_function(*this, function.function().name, arguments);
   return call_macro(*function.function().macro, arguments);
 }
 
 Value Interpreter::call_macro(const MacroNode& macro, const Arguments& arguments) {
   if (++macro_depth_ > limits_.macro_depth) {
-    throw TemplateError{fmt::format("the macro {} of the chat template is nested too deeply", macro.name),
-                        fmt::format("more than {} calls inside each other", limits_.macro_depth)};
+    throw TemplateError{
+        fmt::format("the macro {} of the chat template is nested too deeply", macro.name),
+        fmt::format("more than {} calls inside each other", limits_.macro_depth)};
   }
   std::vector<std::string> names;
   for (const auto& parameter : macro.parameters) names.push_back(parameter.first);

@@ -25,7 +25,8 @@ struct Arguments {
 /// Walks the tree of a template. One object renders once.
 class Interpreter {
  public:
-  Interpreter(const Body& body, const std::string& where, const Limits& limits) : body_(body), where_(where), limits_(limits) {}
+  Interpreter(const Body& body, const std::string& where, const Limits& limits)
+      : body_(body), where_(where), limits_(limits) {}
 
   /// Renders the template with these variables. @throws UserError (data) with path:line
   std::string render(const Dict& variables);
@@ -84,17 +85,22 @@ class Interpreter {
   std::string* out_ = nullptr;
 };
 
-/// Binds arguments to parameter names; absent ones stay empty. @throws TemplateError for too many or unknown ones
-std::vector<std::optional<Value>> bind_arguments(const std::string& callee, const Arguments& arguments,
+/// Binds arguments to parameter names; absent ones stay empty. @throws TemplateError for too many
+/// or unknown ones
+std::vector<std::optional<Value>> bind_arguments(const std::string& callee,
+                                                 const Arguments& arguments,
                                                  const std::vector<std::string>& parameters);
 
 /// An integer argument. @throws TemplateError
 int64_t integer_argument(const std::string& callee, const Value& value);
 
-/// Calls a method of a string or dict, as in Python. @throws TemplateError, naming methods outside the subset
-Value call_method(Interpreter& interpreter, const Value& object, const std::string& name, const Arguments& arguments);
+/// Calls a method of a string or dict, as in Python. @throws TemplateError, naming methods outside
+/// the subset
+Value call_method(Interpreter& interpreter, const Value& object, const std::string& name,
+                  const Arguments& arguments);
 
-/// True for names that are Python methods of such a value, which attribute access finds before items.
+/// True for names that are Python methods of such a value, which attribute access finds before
+/// items.
 bool is_method(const Value& object, const std::string& name);
 
 /// Calls range, namespace, dict, raise_exception … @throws TemplateError

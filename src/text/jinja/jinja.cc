@@ -19,7 +19,8 @@ struct JinjaTemplate::Impl {
   jinja::Body body;
 };
 
-JinjaTemplate::JinjaTemplate(std::string_view source, std::string where) : impl_(std::make_unique<Impl>()) {
+JinjaTemplate::JinjaTemplate(std::string_view source, std::string where)
+    : impl_(std::make_unique<Impl>()) {
   impl_->where = std::move(where);
   if (source.size() > kMaxTemplateBytes) {
     jinja::template_error(impl_->where, 1, "the chat template is too long",
@@ -37,7 +38,10 @@ std::string JinjaTemplate::render(const Json& variables) const {
   try {
     values = jinja::Value::from_json(variables);
   } catch (const jinja::TemplateError& error) {
-    throw UserError(ErrorKind::kData, {.error = error.error, .where = "messages", .what = error.what, .fix = "pass smaller messages"});
+    throw UserError(ErrorKind::kData, {.error = error.error,
+                                       .where = "messages",
+                                       .what = error.what,
+                                       .fix = "pass smaller messages"});
   }
   REMATCH_CHECK(values.is_dict(), values.type_name());
   return jinja::Interpreter(impl_->body, impl_->where, jinja::Limits()).render(values.dict());

@@ -7,9 +7,10 @@
 
 namespace rematch {
 
-/// A chat template: the part of Jinja2 that templates of vision-language models use, with trim_blocks and lstrip_blocks as transformers
-/// sets them. Everything else is refused by name when the template is read (or when it runs, if only a value shows it). Immutable, safe to
-/// share between threads.
+/// A chat template: the part of Jinja2 that templates of vision-language models use, with
+/// trim_blocks and lstrip_blocks as transformers sets them. Everything else is refused by name when
+/// the template is read (or when it runs, if only a value shows it). Immutable, safe to share
+/// between threads.
 class JinjaTemplate {
  public:
   /// @param source  the template's text

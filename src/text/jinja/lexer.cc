@@ -13,8 +13,9 @@ namespace rematch::jinja {
 namespace {
 
 // The longest operators first.
-constexpr std::array<std::string_view, 26> kOperators = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
-                                                         "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+constexpr std::array<std::string_view, 26> kOperators = {
+    "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+    "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -48,7 +49,8 @@ std::string normalized(std::string_view source) {
 
 class Lexer {
  public:
-  Lexer(std::string_view source, const std::string& where) : text_(normalized(source)), in_(text_), where_(where) {}
+  Lexer(std::string_view source, const std::string& where)
+      : text_(normalized(source)), in_(text_), where_(where) {}
 
   std::vector<Token> run() {
     while (pos_ < in_.size()) outside();
@@ -57,15 +59,18 @@ class Lexer {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& error, const std::string& what) const { template_error(where_, line_, error, what); }
+  [[noreturn]] void fail(const std::string& error, const std::string& what) const {
+    template_error(where_, line_, error, what);
+  }
 
   void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
 
   bool at(std::string_view text) const { return in_.substr(pos_, text.size()) == text; }
 
   void advance(size_t count) {
-    line_ += static_cast<int>(
-        std::count(in_.begin() + static_cast<std::ptrdiff_t>(pos_), in_.begin() + static_cast<std::ptrdiff_t>(pos_ + count), '\n'));
+    line_ +=
+        static_cast<int>(std::count(in_.begin() + static_cast<std::ptrdiff_t>(pos_),
+                                    in_.begin() + static_cast<std::ptrdiff_t>(pos_ + count), '\n'));
     pos_ += count;
   }
 
@@ -91,7 +96,10 @@ class Lexer {
       ++open;
     }
     const char kind = open < in_.size() ? in_[open + 1] : '\0';
-    const char sign = open + 2 < in_.size() && kind != '\0' && (in_[open + 2] == '-' || in_[open + 2] == '+') ? in_[open + 2] : '\0';
+    const char sign =
+        open + 2 < in_.size() && kind != '\0' && (in_[open + 2] == '-' || in_[open + 2] == '+')
+            ? in_[open + 2]
+            : '\0';
     const size_t data_end = end_of_data(open, kind, sign);
     if (data_end > pos_) add(TokenKind::kData, std::string(in_.substr(pos_, data_end - pos_)));
     advance(open - pos_);
@@ -105,7 +113,8 @@ class Lexer {
     }
   }
 
-  // Whitespace before a tag is removed by a minus, or (lstrip_blocks) when a block or comment is the first thing on its line.
+  // Whitespace before a tag is removed by a minus, or (lstrip_blocks) when a block or comment is
+  // the first thing on its line.
   size_t end_of_data(size_t open, char kind, char sign) const {
     if (kind == '\0') return open;
     if (sign == '-') return space_begin(in_, pos_, open);
@@ -121,7 +130,8 @@ class Lexer {
     const int begin_line = line_;
     const size_t close = in_.find("#}", pos_);
     if (close == std::string_view::npos) {
-      template_error(where_, begin_line, "a comment of the chat template is not closed", "no #} follows");
+      template_error(where_, begin_line, "a comment of the chat template is not closed",
+                     "no #} follows");
     }
     const char sign = close > pos_ ? in_[close - 1] : '\0';
     advance(close + 2 - pos_);
@@ -143,7 +153,8 @@ class Lexer {
     const std::string_view close = is_block ? "%}" : "}}";
     size_t length = 0;
     if (brackets_.empty() && at(close)) length = 2;
-    const bool signed_close = brackets_.empty() && (at("-") || (is_block && at("+"))) && in_.substr(pos_ + 1, 2) == close;
+    const bool signed_close =
+        brackets_.empty() && (at("-") || (is_block && at("+"))) && in_.substr(pos_ + 1, 2) == close;
     if (signed_close) length = 3;
     if (length == 0) return false;
     const char sign = length == 3 ? in_[pos_] : '\0';
@@ -158,7 +169,9 @@ class Lexer {
     brackets_.clear();
     while (true) {
       skip_space();
-      if (pos_ >= in_.size()) fail("a tag of the chat template is not closed", is_block ? "no %} follows" : "no }} follows");
+      if (pos_ >= in_.size())
+        fail("a tag of the chat template is not closed",
+             is_block ? "no %} follows" : "no }} follows");
       if (close_tag(is_block)) return;
       const char c = in_[pos_];
       if (is_digit(c)) {
@@ -182,7 +195,9 @@ class Lexer {
 
   size_t digits_end(size_t begin) const {
     size_t end = begin;
-    while (end < in_.size() && (is_digit(in_[end]) || (in_[end] == '_' && end > begin && end + 1 < in_.size() && is_digit(in_[end + 1]))))
+    while (end < in_.size() &&
+           (is_digit(in_[end]) ||
+            (in_[end] == '_' && end > begin && end + 1 < in_.size() && is_digit(in_[end + 1]))))
       ++end;
     return end;
   }
@@ -190,21 +205,25 @@ class Lexer {
   void number() {
     size_t end = digits_end(pos_);
     bool is_float = false;
-    // "1.x" is an attribute look-up, "1.5" a number; but a number straight after a dot has no fraction.
-    const bool after_dot = !tokens_.empty() && tokens_.back().kind == TokenKind::kOperator && tokens_.back().text == ".";
+    // "1.x" is an attribute look-up, "1.5" a number; but a number straight after a dot has no
+    // fraction.
+    const bool after_dot = !tokens_.empty() && tokens_.back().kind == TokenKind::kOperator &&
+                           tokens_.back().text == ".";
     if (!after_dot && end + 1 < in_.size() && in_[end] == '.' && is_digit(in_[end + 1])) {
       end = digits_end(end + 1);
       is_float = true;
     }
     if (!after_dot && end < in_.size() && (in_[end] == 'e' || in_[end] == 'E')) {
-      const size_t sign = end + 1 < in_.size() && (in_[end + 1] == '+' || in_[end + 1] == '-') ? 1 : 0;
+      const size_t sign =
+          end + 1 < in_.size() && (in_[end + 1] == '+' || in_[end + 1] == '-') ? 1 : 0;
       if (end + 1 + sign < in_.size() && is_digit(in_[end + 1 + sign])) {
         end = digits_end(end + 1 + sign);
         is_float = true;
       }
     }
     std::string digits(in_.substr(pos_, end - pos_));
-    if (!is_float && digits == "0" && end < in_.size() && std::string_view("xXoObB").find(in_[end]) != std::string_view::npos) {
+    if (!is_float && digits == "0" && end < in_.size() &&
+        std::string_view("xXoObB").find(in_[end]) != std::string_view::npos) {
       refuse_construct(where_, line_, fmt::format("the number 0{}…", in_[end]));
     }
     digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
@@ -228,7 +247,8 @@ class Lexer {
     }
     size_t end = pos_;
     next_code_point(in_, end);
-    fail("the chat template has an unexpected character", fmt::format("'{}'", in_.substr(pos_, end - pos_)));
+    fail("the chat template has an unexpected character",
+         fmt::format("'{}'", in_.substr(pos_, end - pos_)));
   }
 
   void string(char quote) {
@@ -241,7 +261,9 @@ class Lexer {
         value += in_[i++];
       }
     }
-    if (i >= in_.size()) fail("a string of the chat template is not closed", fmt::format("it starts with {}", in_.substr(pos_, 1)));
+    if (i >= in_.size())
+      fail("a string of the chat template is not closed",
+           fmt::format("it starts with {}", in_.substr(pos_, 1)));
     add(TokenKind::kString, std::move(value));
     advance(i + 1 - pos_);
   }
@@ -256,7 +278,8 @@ class Lexer {
       return i + 1;
     }
     if (c == '\n') return i + 1;  // a line continued
-    if (c == 'x' || c == 'u' || c == 'U') return hexadecimal(i + 1, c == 'x' ? 2 : c == 'u' ? 4 : 8, value);
+    if (c == 'x' || c == 'u' || c == 'U')
+      return hexadecimal(i + 1, c == 'x' ? 2 : c == 'u' ? 4 : 8, value);
     if (c == 'N' || is_digit(c)) refuse_construct(where_, line_, fmt::format("the escape \\{}", c));
     value += '\\';  // Python keeps the backslash of an escape it does not know
     return i;
@@ -266,12 +289,18 @@ class Lexer {
     uint32_t code = 0;
     for (size_t i = begin; i < begin + digits; ++i) {
       const char c = i < in_.size() ? in_[i] : '\0';
-      const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-      if (digit < 0) fail("a string of the chat template has a damaged escape", std::string(in_.substr(begin - 2, 4)));
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0)
+        fail("a string of the chat template has a damaged escape",
+             std::string(in_.substr(begin - 2, 4)));
       code = code * 16 + static_cast<uint32_t>(digit);
     }
     if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-      fail("a string of the chat template has an escape outside Unicode", fmt::format("U+{:X}", code));
+      fail("a string of the chat template has an escape outside Unicode",
+           fmt::format("U+{:X}", code));
     }
     append_utf8(value, code);
     return begin + digits;
@@ -289,11 +318,13 @@ class Lexer {
 
 }  // namespace
 
-void template_error(const std::string& where, int line, const std::string& error, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = error,
-                                     .where = fmt::format("{}:{}", where, line),
-                                     .what = what,
-                                     .fix = "use the chat template that came with the model, or correct that line"});
+void template_error(const std::string& where, int line, const std::string& error,
+                    const std::string& what) {
+  throw UserError(ErrorKind::kData,
+                  {.error = error,
+                   .where = fmt::format("{}:{}", where, line),
+                   .what = what,
+                   .fix = "use the chat template that came with the model, or correct that line"});
 }
 
 void refuse_construct(const std::string& where, int line, const std::string& construct) {
@@ -302,7 +333,9 @@ void refuse_construct(const std::string& where, int line, const std::string& con
 }
 
 std::vector<Token> tokenize_template(std::string_view source, const std::string& where) {
-  if (!is_valid_utf8(source)) template_error(where, 1, "the chat template is not UTF-8", fmt::format("{} bytes", source.size()));
+  if (!is_valid_utf8(source))
+    template_error(where, 1, "the chat template is not UTF-8",
+                   fmt::format("{} bytes", source.size()));
   return Lexer(source, where).run();
 }
 

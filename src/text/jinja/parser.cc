@@ -13,7 +13,8 @@ constexpr int kMaxBlocks = 100;  // nested statements
 
 class StatementParser {
  public:
-  StatementParser(const std::vector<Token>& tokens, const std::string& where) : in_(tokens, where), where_(where) {}
+  StatementParser(const std::vector<Token>& tokens, const std::string& where)
+      : in_(tokens, where), where_(where) {}
 
   Body run() {
     Body body = block({});
@@ -23,7 +24,8 @@ class StatementParser {
 
  private:
   [[noreturn]] void fail_stray() const {
-    template_error(where_, in_.current().line, "the chat template has a tag that closes nothing", fmt::format("'{}'", in_.ahead().text));
+    template_error(where_, in_.current().line, "the chat template has a tag that closes nothing",
+                   fmt::format("'{}'", in_.ahead().text));
   }
 
   std::unique_ptr<Node> make(NodeKind kind) const {
@@ -33,11 +35,13 @@ class StatementParser {
     return node;
   }
 
-  // Statements up to one of the closing tags (or the end of the template when there are none); the tag itself stays.
+  // Statements up to one of the closing tags (or the end of the template when there are none); the
+  // tag itself stays.
   Body block(const std::vector<std::string>& closing) {
     const int begin_line = in_.current().line;
     if (++depth_ > kMaxBlocks) {
-      template_error(where_, begin_line, "the chat template's tags are nested too deeply", fmt::format("more than {} levels", kMaxBlocks));
+      template_error(where_, begin_line, "the chat template's tags are nested too deeply",
+                     fmt::format("more than {} levels", kMaxBlocks));
     }
     Body body;
     while (in_.current().kind != TokenKind::kEnd) {
@@ -61,7 +65,8 @@ class StatementParser {
       }
     }
     if (!closing.empty()) {
-      template_error(where_, begin_line, "a tag of the chat template is not closed", fmt::format("no {} follows", join(closing, " or ")));
+      template_error(where_, begin_line, "a tag of the chat template is not closed",
+                     fmt::format("no {} follows", join(closing, " or ")));
     }
     --depth_;
     return body;
@@ -87,7 +92,9 @@ class StatementParser {
     if (tag == "macro") return macro_statement();
     if (tag == "break" || tag == "continue") {
       auto node = make(tag == "break" ? NodeKind::kBreak : NodeKind::kContinue);
-      if (loops_ == 0) template_error(where_, node->line, fmt::format("{} is outside a loop", tag), "no {% for %} around it");
+      if (loops_ == 0)
+        template_error(where_, node->line, fmt::format("{} is outside a loop", tag),
+                       "no {% for %} around it");
       open_tag();
       end_tag();
       return node;
@@ -135,7 +142,8 @@ class StatementParser {
     auto node = make(NodeKind::kFor);
     open_tag();
     node->targets = target_names();
-    if (std::find(node->targets.begin(), node->targets.end(), "loop") != node->targets.end()) in_.refuse("a loop variable named loop");
+    if (std::find(node->targets.begin(), node->targets.end(), "loop") != node->targets.end())
+      in_.refuse("a loop variable named loop");
     if (!in_.skip_name("in")) in_.fail_at_current("'in'");
     node->expr = in_.expression(false);
     if (in_.at_operator(",")) in_.refuse("a loop over several values without brackets");
@@ -192,7 +200,8 @@ class StatementParser {
     while (!in_.at_operator(")")) {
       std::string name = in_.expect_identifier();
       ExprPtr fallback = in_.skip_operator("=") ? in_.expression() : nullptr;
-      if (fallback == nullptr && !node->macro.parameters.empty() && node->macro.parameters.back().second != nullptr) {
+      if (fallback == nullptr && !node->macro.parameters.empty() &&
+          node->macro.parameters.back().second != nullptr) {
         in_.fail_at_current("a default, as the parameter before has one");
       }
       node->macro.parameters.emplace_back(std::move(name), std::move(fallback));
@@ -218,6 +227,8 @@ class StatementParser {
 
 }  // namespace
 
-Body parse_template(const std::vector<Token>& tokens, const std::string& where) { return StatementParser(tokens, where).run(); }
+Body parse_template(const std::vector<Token>& tokens, const std::string& where) {
+  return StatementParser(tokens, where).run();
+}
 
 }  // namespace rematch::jinja

@@ -15,11 +15,14 @@ bool is_letter(char c) { return upper_char(c) != c || lower_char(c) != c; }
 
 }  // namespace
 
-std::string strip_text(Interpreter& interpreter, const std::string& text, const std::optional<std::string>& chars, bool left, bool right) {
+std::string strip_text(Interpreter& interpreter, const std::string& text,
+                       const std::optional<std::string>& chars, bool left, bool right) {
   interpreter.spend(text.size() / 64 + (chars.has_value() ? chars->size() : 0) + 1);
-  const std::vector<std::string> removed = chars.has_value() ? characters(*chars) : std::vector<std::string>{};
+  const std::vector<std::string> removed =
+      chars.has_value() ? characters(*chars) : std::vector<std::string>{};
   const auto goes = [&](std::string_view character) {
-    return chars.has_value() ? std::find(removed.begin(), removed.end(), character) != removed.end() : python_strip(character).empty();
+    return chars.has_value() ? std::find(removed.begin(), removed.end(), character) != removed.end()
+                             : python_strip(character).empty();
   };
   size_t begin = 0, end = text.size();
   while (left && begin < end) {
@@ -39,8 +42,8 @@ std::string strip_text(Interpreter& interpreter, const std::string& text, const 
   return text.substr(begin, end - begin);
 }
 
-std::string replace_text(Interpreter& interpreter, const std::string& text, const std::string& old_part, const std::string& new_part,
-                         int64_t count) {
+std::string replace_text(Interpreter& interpreter, const std::string& text,
+                         const std::string& old_part, const std::string& new_part, int64_t count) {
   constexpr size_t kMaxBytes = 16u << 20;
   std::string out;
   size_t done = 0;
@@ -48,7 +51,8 @@ std::string replace_text(Interpreter& interpreter, const std::string& text, cons
     out += part;
     interpreter.spend(1 + part.size() / 64);
     if (out.size() > kMaxBytes)
-      throw TemplateError{"the chat template creates a string that is too long", "replace gives more than 16 MiB"};
+      throw TemplateError{"the chat template creates a string that is too long",
+                          "replace gives more than 16 MiB"};
   };
   if (old_part.empty()) {
     // Python puts the new part before every character and at the end.
@@ -60,7 +64,8 @@ std::string replace_text(Interpreter& interpreter, const std::string& text, cons
       done = at;
     }
   } else {
-    for (size_t at = text.find(old_part); at != std::string::npos && count != 0; at = text.find(old_part, done), --count) {
+    for (size_t at = text.find(old_part); at != std::string::npos && count != 0;
+         at = text.find(old_part, done), --count) {
       put(std::string_view(text).substr(done, at - done));
       put(new_part);
       done = at + old_part.size();
@@ -71,18 +76,21 @@ std::string replace_text(Interpreter& interpreter, const std::string& text, cons
 }
 
 std::string change_case(const std::string& text, const std::string& how) {
-  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+  if (std::any_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
     throw not_implemented(fmt::format("{} of text outside ASCII", how));
   }
   std::string out = text;
   bool starts_word = true;
   for (char& c : out) {
     const bool is_upper = how == "upper" || (how != "lower" && starts_word);
-    // str.title: a word starts after anything but a letter; the filter: after a space, a hyphen or an opening bracket;
-    // capitalize: only the first character counts.
-    starts_word = how == "title" ? !is_letter(c)
-                                 : how == "title filter" && (std::string_view("-({[<").find(c) != std::string_view::npos ||
-                                                             python_strip(std::string(1, c)).empty());
+    // str.title: a word starts after anything but a letter; the filter: after a space, a hyphen or
+    // an opening bracket; capitalize: only the first character counts.
+    starts_word = how == "title"
+                      ? !is_letter(c)
+                      : how == "title filter" &&
+                            (std::string_view("-({[<").find(c) != std::string_view::npos ||
+                             python_strip(std::string(1, c)).empty());
     c = is_upper ? upper_char(c) : lower_char(c);
   }
   return out;
@@ -98,15 +106,18 @@ std::string escape_non_ascii(const std::string& json) {
     } else if (c < 0x10000) {
       out += fmt::format("\\u{:04x}", c);
     } else {
-      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10),
+                         0xDC00 + ((c - 0x10000) & 0x3FF));
     }
   }
   return out;
 }
 
-void throw_if_missing(const std::string& callee, const std::optional<Value>& value, const std::string& name) {
+void throw_if_missing(const std::string& callee, const std::optional<Value>& value,
+                      const std::string& name) {
   if (!value.has_value()) {
-    throw TemplateError{fmt::format("{} of the chat template is missing an argument", callee), fmt::format("{} is missing", name)};
+    throw TemplateError{fmt::format("{} of the chat template is missing an argument", callee),
+                        fmt::format("{} is missing", name)};
   }
 }
 

@@ -18,7 +18,9 @@ struct TestCall {
 
 int64_t remainder_of(const TestCall& call, int64_t divisor) {
   const int64_t number = integer_argument(fmt::format("the test {}", call.name), call.value);
-  if (divisor == 0) throw TemplateError{"the chat template divides by zero", fmt::format("{} is {}(0)", number, call.name)};
+  if (divisor == 0)
+    throw TemplateError{"the chat template divides by zero",
+                        fmt::format("{} is {}(0)", number, call.name)};
   return divisor == -1 ? 0 : number % divisor;
 }
 
@@ -28,7 +30,8 @@ struct TestRow {
   bool (*holds)(const TestCall&);
 };
 
-// The ONE table of tests. A text, list or dict is iterable and a sequence to Python; so is an undefined value.
+// The ONE table of tests. A text, list or dict is iterable and a sequence to Python; so is an
+// undefined value.
 constexpr TestRow kTests[] = {
     {"defined", 0, [](const TestCall& c) { return !c.value.is_undefined(); }},
     {"undefined", 0, [](const TestCall& c) { return c.value.is_undefined(); }},
@@ -36,9 +39,15 @@ constexpr TestRow kTests[] = {
     {"string", 0, [](const TestCall& c) { return c.value.is_string(); }},
     {"mapping", 0, [](const TestCall& c) { return c.value.is_dict(); }},
     {"iterable", 0,
-     [](const TestCall& c) { return c.value.is_string() || c.value.is_list() || c.value.is_dict() || c.value.is_undefined(); }},
+     [](const TestCall& c) {
+       return c.value.is_string() || c.value.is_list() || c.value.is_dict() ||
+              c.value.is_undefined();
+     }},
     {"sequence", 0,
-     [](const TestCall& c) { return c.value.is_string() || c.value.is_list() || c.value.is_dict() || c.value.is_undefined(); }},
+     [](const TestCall& c) {
+       return c.value.is_string() || c.value.is_list() || c.value.is_dict() ||
+              c.value.is_undefined();
+     }},
     {"number", 0, [](const TestCall& c) { return c.value.is_number(); }},
     {"integer", 0, [](const TestCall& c) { return c.value.is_int(); }},
     {"float", 0, [](const TestCall& c) { return c.value.is_float(); }},
@@ -48,7 +57,10 @@ constexpr TestRow kTests[] = {
     {"callable", 0, [](const TestCall& c) { return c.value.is_function(); }},
     {"odd", 0, [](const TestCall& c) { return remainder_of(c, 2) != 0; }},
     {"even", 0, [](const TestCall& c) { return remainder_of(c, 2) == 0; }},
-    {"divisibleby", 1, [](const TestCall& c) { return remainder_of(c, integer_argument("divisibleby", c.arguments[0])) == 0; }},
+    {"divisibleby", 1,
+     [](const TestCall& c) {
+       return remainder_of(c, integer_argument("divisibleby", c.arguments[0])) == 0;
+     }},
     {"in", 1, [](const TestCall& c) { return contains(c.interpreter, c.arguments[0], c.value); }},
     {"eq", 1, [](const TestCall& c) { return c.value.equals(c.arguments[0]); }},
     {"equalto", 1, [](const TestCall& c) { return c.value.equals(c.arguments[0]); }},
@@ -60,7 +72,8 @@ constexpr TestRow kTests[] = {
 };
 
 const TestRow* find_test(const std::string& name) {
-  const auto row = std::find_if(std::begin(kTests), std::end(kTests), [&](const TestRow& test) { return name == test.name; });
+  const auto row = std::find_if(std::begin(kTests), std::end(kTests),
+                                [&](const TestRow& test) { return name == test.name; });
   return row == std::end(kTests) ? nullptr : row;
 }
 
@@ -68,13 +81,17 @@ const TestRow* find_test(const std::string& name) {
 
 bool is_known_test(const std::string& name) { return find_test(name) != nullptr; }
 
-bool Interpreter::apply_test(const std::string& name, const Value& value, const Arguments& arguments) {
+bool Interpreter::apply_test(const std::string& name, const Value& value,
+                             const Arguments& arguments) {
   spend(value.weight());
   const TestRow* row = find_test(name);
   if (row == nullptr) throw not_implemented(fmt::format("the test {}", name));
   if (arguments.positional.size() != row->num_arguments || !arguments.keywords.empty()) {
-    throw TemplateError{fmt::format("the test {} of the chat template receives the wrong number of arguments", name),
-                        fmt::format("{} given, {} expected", arguments.positional.size() + arguments.keywords.size(), row->num_arguments)};
+    throw TemplateError{
+        fmt::format("the test {} of the chat template receives the wrong number of arguments",
+                    name),
+        fmt::format("{} given, {} expected",
+                    arguments.positional.size() + arguments.keywords.size(), row->num_arguments)};
   }
   return row->holds({*this, name, value, arguments.positional});
 }

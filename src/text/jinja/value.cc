@@ -46,7 +46,8 @@ std::string string_repr(const std::string& text) {
     } else if (c < 0x100) {
       out += fmt::format("\\x{:02x}", static_cast<uint32_t>(c));
     } else {
-      out += c < 0x10000 ? fmt::format("\\u{:04x}", static_cast<uint32_t>(c)) : fmt::format("\\U{:08x}", static_cast<uint32_t>(c));
+      out += c < 0x10000 ? fmt::format("\\u{:04x}", static_cast<uint32_t>(c))
+                         : fmt::format("\\U{:08x}", static_cast<uint32_t>(c));
     }
   }
   return out + quote;
@@ -55,7 +56,8 @@ std::string string_repr(const std::string& text) {
 std::string members_repr(const Dict& members) {
   std::string out = "{";
   for (size_t i = 0; i < members.size(); ++i) {
-    out += fmt::format("{}{}: {}", i > 0 ? ", " : "", string_repr(members[i].first), members[i].second.repr());
+    out += fmt::format("{}{}: {}", i > 0 ? ", " : "", string_repr(members[i].first),
+                       members[i].second.repr());
   }
   return out + "}";
 }
@@ -63,7 +65,8 @@ std::string members_repr(const Dict& members) {
 // Python compares int with float exactly, so 2**53 + 1 is not 2.0**53.
 bool numbers_equal(const Value& a, const Value& b) {
   if (!a.is_float() && !b.is_float()) return a.integer() == b.integer();
-  return static_cast<long double>(a.is_float() ? a.real() : static_cast<long double>(a.integer())) ==
+  return static_cast<long double>(a.is_float() ? a.real()
+                                               : static_cast<long double>(a.integer())) ==
          static_cast<long double>(b.is_float() ? b.real() : static_cast<long double>(b.integer()));
 }
 
@@ -89,9 +92,12 @@ void Value::nest(const Value& child) {
   }
   depth_ = std::max(depth_, child.depth_ + 1);
   weight_ += child.weight_;
-  if (weight_ > kMaxWeight) throw TemplateError{"a value of the chat template is too large", fmt::format("more than {} items", kMaxWeight)};
+  if (weight_ > kMaxWeight)
+    throw TemplateError{"a value of the chat template is too large",
+                        fmt::format("more than {} items", kMaxWeight)};
   if (depth_ > kMaxDepth) {
-    throw TemplateError{"a value of the chat template is nested too deeply", fmt::format("more than {} levels", kMaxDepth)};
+    throw TemplateError{"a value of the chat template is nested too deeply",
+                        fmt::format("more than {} levels", kMaxDepth)};
   }
 }
 
@@ -148,8 +154,9 @@ std::string Value::repr() const {
 
 const char* Value::type_name() const {
   if (is_tuple_) return "tuple";
-  static constexpr const char* kNames[] = {"Undefined", "NoneType", "bool",      "int",  "float",   "str",
-                                           "list",      "dict",     "namespace", "loop", "function"};
+  static constexpr const char* kNames[] = {"Undefined", "NoneType", "bool",    "int",
+                                           "float",     "str",      "list",    "dict",
+                                           "namespace", "loop",     "function"};
   return kNames[data_.index()];
 }
 
@@ -159,7 +166,8 @@ bool Value::equals(const Value& other) const {
   if (is_string()) return text() == other.text();
   if (is_list()) {
     return is_tuple_ == other.is_tuple_ && list().size() == other.list().size() &&
-           std::equal(list().begin(), list().end(), other.list().begin(), [](const Value& a, const Value& b) { return a.equals(b); });
+           std::equal(list().begin(), list().end(), other.list().begin(),
+                      [](const Value& a, const Value& b) { return a.equals(b); });
   }
   if (is_dict()) {
     if (dict().size() != other.dict().size()) return false;
@@ -170,13 +178,15 @@ bool Value::equals(const Value& other) const {
   }
   if (is_namespace()) return &space() == &other.space();
   if (is_loop()) return &loop() == &other.loop();
-  if (is_function()) return function().name == other.function().name && function().macro == other.function().macro;
+  if (is_function())
+    return function().name == other.function().name && function().macro == other.function().macro;
   return true;  // None, Undefined
 }
 
 const Value* Value::find(std::string_view key) const {
   const Dict& members = is_namespace() ? space().members : dict();
-  const auto found = std::find_if(members.begin(), members.end(), [&](const auto& member) { return member.first == key; });
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const auto& member) { return member.first == key; });
   return found == members.end() ? nullptr : &found->second;
 }
 
@@ -184,7 +194,8 @@ Value Value::from_json(const Json& json) {
   if (json.is_null()) return None{};
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-    throw TemplateError{"an integer of the messages is too large", fmt::format("{}", json.get<uint64_t>())};
+    throw TemplateError{"an integer of the messages is too large",
+                        fmt::format("{}", json.get<uint64_t>())};
   }
   if (json.is_number_integer()) return json.get<int64_t>();
   if (json.is_number_float()) return json.get<double>();
@@ -195,7 +206,8 @@ Value Value::from_json(const Json& json) {
     return list;
   }
   Dict dict;
-  for (const auto& member : json.items()) dict.emplace_back(member.key(), from_json(member.value()));
+  for (const auto& member : json.items())
+    dict.emplace_back(member.key(), from_json(member.value()));
   return dict;
 }
 
@@ -211,10 +223,13 @@ Json Value::to_json(bool sort_keys) const {
     return json;
   }
   if (!is_dict()) {
-    throw TemplateError{fmt::format("the chat template writes a {} as JSON", type_name()), is_undefined() ? undefined_name() : str()};
+    throw TemplateError{fmt::format("the chat template writes a {} as JSON", type_name()),
+                        is_undefined() ? undefined_name() : str()};
   }
   Dict members = dict();
-  if (sort_keys) std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (sort_keys)
+    std::sort(members.begin(), members.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
   Json json = Json::object();
   for (const auto& [key, item] : members) {
     // push_back of the underlying vector: operator[] would search all keys each time.

@@ -22,7 +22,8 @@ struct Undefined {
 };
 struct None {};
 
-/// What `namespace(…)` returns: the only value a template can change. Never stored inside other values, so no value holds itself.
+/// What `namespace(…)` returns: the only value a template can change. Never stored inside other
+/// values, so no value holds itself.
 struct Namespace {
   Dict members;
 };
@@ -41,7 +42,8 @@ struct Function {
   const MacroNode* macro = nullptr;
 };
 
-/// A Python value as a template sees it. Lists and dicts are immutable and shared; copying is cheap.
+/// A Python value as a template sees it. Lists and dicts are immutable and shared; copying is
+/// cheap.
 class Value {
  public:
   Value() : data_(Undefined{}) {}
@@ -50,10 +52,12 @@ class Value {
   Value(bool value) : data_(value) {}
   Value(int64_t value) : data_(value) {}
   Value(double value) : data_(value) {}
-  Value(std::string value) : weight_(value.size() / 64 + 1) { data_ = std::make_shared<const std::string>(std::move(value)); }
+  Value(std::string value) : weight_(value.size() / 64 + 1) {
+    data_ = std::make_shared<const std::string>(std::move(value));
+  }
   Value(const char*) = delete;
-  /// @throws TemplateError when nested deeper than kMaxDepth or heavier than kMaxWeight, or when an item is a namespace, a loop or a
-  /// function
+  /// @throws TemplateError when nested deeper than kMaxDepth or heavier than kMaxWeight, or when an
+  /// item is a namespace, a loop or a function
   Value(List list);
   Value(Dict dict);
   /// A Python tuple: a list with other brackets, never equal to a list.
@@ -85,9 +89,13 @@ class Value {
   const std::string& undefined_name() const { return std::get<Undefined>(data_).name; }
   bool boolean() const { return std::get<bool>(data_); }
   /// bool or int as an integer.
-  int64_t integer() const { return is_bool() ? static_cast<int64_t>(boolean()) : std::get<int64_t>(data_); }
+  int64_t integer() const {
+    return is_bool() ? static_cast<int64_t>(boolean()) : std::get<int64_t>(data_);
+  }
   /// Any number as a double.
-  double real() const { return is_float() ? std::get<double>(data_) : static_cast<double>(integer()); }
+  double real() const {
+    return is_float() ? std::get<double>(data_) : static_cast<double>(integer());
+  }
   const std::string& text() const { return *std::get<Text>(data_); }
   const List& list() const { return *std::get<ListPtr>(data_); }
   const Dict& dict() const { return *std::get<DictPtr>(data_); }
@@ -103,7 +111,8 @@ class Value {
   std::string repr() const;
   /// Python's type name, for errors.
   const char* type_name() const;
-  /// Cost of walking over it: scalars 1, texts more by their length, lists and dicts the sum of their items.
+  /// Cost of walking over it: scalars 1, texts more by their length, lists and dicts the sum of
+  /// their items.
   size_t weight() const { return weight_; }
 
   /// Python's ==.
@@ -120,8 +129,8 @@ class Value {
   using ListPtr = std::shared_ptr<const List>;
   using DictPtr = std::shared_ptr<const Dict>;
   void nest(const Value& child);
-  std::variant<Undefined, None, bool, int64_t, double, Text, ListPtr, DictPtr, std::shared_ptr<Namespace>, std::shared_ptr<const Loop>,
-               Function>
+  std::variant<Undefined, None, bool, int64_t, double, Text, ListPtr, DictPtr,
+               std::shared_ptr<Namespace>, std::shared_ptr<const Loop>, Function>
       data_;
   bool is_tuple_ = false;
   int depth_ = 0;

@@ -20,11 +20,15 @@ std::vector<int64_t> section_axes(JsonFields& rope, int64_t head_dim) {
   const std::vector<int64_t> sections = config_counts(rope, "mrope_section", {16, 24, 24});
   const int64_t num_pairs = std::accumulate(sections.begin(), sections.end(), int64_t{0});
   if (sections.size() < 3 || num_pairs != head_dim / 2) {
-    rope.fail("mrope_section", fmt::format("{} sections of {} pairs in all; three (t, h, w) of {} are expected, half of a head",
-                                           sections.size(), num_pairs, head_dim / 2));
+    rope.fail(
+        "mrope_section",
+        fmt::format(
+            "{} sections of {} pairs in all; three (t, h, w) of {} are expected, half of a head",
+            sections.size(), num_pairs, head_dim / 2));
   }
   std::vector<int64_t> axes;
-  for (size_t i = 0; i < sections.size(); ++i) axes.insert(axes.end(), static_cast<size_t>(sections[i]), static_cast<int64_t>(i % 3));
+  for (size_t i = 0; i < sections.size(); ++i)
+    axes.insert(axes.end(), static_cast<size_t>(sections[i]), static_cast<int64_t>(i % 3));
   return axes;
 }
 
@@ -33,13 +37,17 @@ void refuse_sliding_windows(JsonFields& fields) {
     fields.fail("use_sliding_window", "attention in a sliding window is not implemented");
   }
   for (const std::string& type : fields.texts("layer_types")) {
-    if (type != "full_attention") fields.fail("layer_types", fmt::format("\"{}\" is not implemented, only \"full_attention\" is", type));
+    if (type != "full_attention")
+      fields.fail("layer_types",
+                  fmt::format("\"{}\" is not implemented, only \"full_attention\" is", type));
   }
 }
 
 LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, double eps) {
-  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
-  const int64_t hidden = text.hidden_size, inner = text.intermediate_size, kv_width = text.num_key_value_heads * text.head_dim;
+  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx),
+                    attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+  const int64_t hidden = text.hidden_size, inner = text.intermediate_size,
+                kv_width = text.num_key_value_heads * text.head_dim;
   return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
           .q = {attention + "q_proj", hidden, hidden, true},
           .k = {attention + "k_proj", kv_width, hidden, true},
@@ -58,21 +66,27 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
   text.intermediate_size = config_count(fields, "intermediate_size", 29568);
   const int64_t num_layers = config_count(fields, "num_hidden_layers", 80);
   text.num_attention_heads = config_count(fields, "num_attention_heads", 64);
-  text.num_key_value_heads = config_count(fields, "num_key_value_heads", has_null_kv_heads ? text.num_attention_heads : 8);
+  text.num_key_value_heads =
+      config_count(fields, "num_key_value_heads", has_null_kv_heads ? text.num_attention_heads : 8);
   check_query_groups(fields, text);
-  if (text.hidden_size % text.num_attention_heads != 0 || text.hidden_size / text.num_attention_heads % 2 != 0) {
+  if (text.hidden_size % text.num_attention_heads != 0 ||
+      text.hidden_size / text.num_attention_heads % 2 != 0) {
     fields.fail("num_attention_heads",
-                fmt::format("{} channels over {} heads; each needs an even number", text.hidden_size, text.num_attention_heads));
+                fmt::format("{} channels over {} heads; each needs an even number",
+                            text.hidden_size, text.num_attention_heads));
   }
   text.head_dim = text.hidden_size / text.num_attention_heads;
   if (config_count(fields, "head_dim", text.head_dim) != text.head_dim) {
-    fields.fail("head_dim", fmt::format("only hidden_size / num_attention_heads, {}, is implemented", text.head_dim));
+    fields.fail(
+        "head_dim",
+        fmt::format("only hidden_size / num_attention_heads, {}, is implemented", text.head_dim));
   }
   const double eps = config_positive(fields, "rms_norm_eps", 1e-5);
   require_config_text(fields, "hidden_act", {"silu"});
   refuse_sliding_windows(fields);
   JsonFields rope = config_rope(fields, {"default", "mrope"});
-  text.rope.theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 1000000));
+  text.rope.theta =
+      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 1000000));
   text.rope.axis_of_pair = section_axes(rope, text.head_dim);
   text.pad_token_id = config_pad_token(fields, text.vocab_size);
   text.embedding = kText + "embed_tokens";
@@ -82,9 +96,12 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
   return text;
 }
 
-NormDescription vision_norm(const std::string& module, int64_t width) { return {module, width, NormKind::kRms, kVisionEps}; }
+NormDescription vision_norm(const std::string& module, int64_t width) {
+  return {module, width, NormKind::kRms, kVisionEps};
+}
 
-VisionBlockDescription vision_block(const VisionDescription& vision, int64_t block_idx, int64_t window) {
+VisionBlockDescription vision_block(const VisionDescription& vision, int64_t block_idx,
+                                    int64_t window) {
   const std::string prefix = fmt::format("{}blocks.{}.", kVision, block_idx);
   const int64_t width = vision.hidden_size, inner = vision.intermediate_size;
   return {.norm1 = vision_norm(prefix + "norm1", width),
@@ -110,12 +127,17 @@ VisionDescription read_vision(JsonFields fields) {
   const std::vector<int64_t> full = config_counts(fields, "fullatt_block_indexes", {7, 15, 23, 31});
   require_config_text(fields, "hidden_act", {"silu"});
   JsonFields rope = config_rope(fields, {"axial", "default"});
-  vision.rope_theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
+  vision.rope_theta =
+      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
   check_vision_heads(fields, vision);
   // Whole visual tokens, rounded down.
-  const int64_t window = window_pixels / vision.spatial_merge_size / vision.patch_size * vision.spatial_merge_size;
-  if (window == 0) fields.fail("window_size", fmt::format("{} pixels are less than a visual token", window_pixels));
-  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(), false};
+  const int64_t window =
+      window_pixels / vision.spatial_merge_size / vision.patch_size * vision.spatial_merge_size;
+  if (window == 0)
+    fields.fail("window_size",
+                fmt::format("{} pixels are less than a visual token", window_pixels));
+  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
+                        false};
   for (int64_t i = 0; i < depth; ++i) {
     const bool is_full = std::find(full.begin(), full.end(), i) != full.end();
     vision.blocks.push_back(vision_block(vision, i, is_full ? 0 : window));
@@ -139,11 +161,14 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
   const bool has_null_kv_heads = is_explicit_null(text, "num_key_value_heads");
   JsonFields text_fields = is_nested ? root.object("text_config") : root;
   // transformers 4 wrote the flag into text_config.
-  model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false) || text_fields.boolean_or("tie_word_embeddings", false);
+  model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false) ||
+                              text_fields.boolean_or("tie_word_embeddings", false);
   model.text = read_text(text_fields, has_null_kv_heads);
   model.image_token_id = config_count(root, "image_token_id", 151655, 0);
-  model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner}, {"model.visual", ParameterPart::kVit}};
-  // What transformers writes for this family, and what the published files have; others have the modules' own names.
+  model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},
+                           {"model.visual", ParameterPart::kVit}};
+  // What transformers writes for this family, and what the published files have; others have the
+  // modules' own names.
   model.file_names = {{"visual.", kVision},
                       {"model.layers.", kText + "layers."},
                       {"model.embed_tokens.", kText + "embed_tokens."},

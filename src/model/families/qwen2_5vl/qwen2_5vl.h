@@ -3,8 +3,8 @@
 
 namespace rematch {
 
-/// Qwen2.5-VL (MODEL 12): pre-norm decoder with biases on queries, keys and values and mRoPE in sections; a vision tower of RMSNorm blocks
-/// with gated MLPs, most of which attend inside windows.
+/// Qwen2.5-VL (MODEL 12): pre-norm decoder with biases on queries, keys and values and mRoPE in
+/// sections; a vision tower of RMSNorm blocks with gated MLPs, most of which attend inside windows.
 Family qwen2_5vl_family();
 
 }  // namespace rematch

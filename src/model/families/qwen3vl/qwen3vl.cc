@@ -13,17 +13,22 @@ namespace {
 
 const std::string kText = "model.language_model.", kVision = "model.visual.";
 
-// Interleaved mRoPE: pair j rotates with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j < 3·section[2]) or t.
+// Interleaved mRoPE: pair j rotates with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j <
+// 3·section[2]) or t.
 std::vector<int64_t> interleaved_axes(const std::vector<int64_t>& section, int64_t head_dim) {
   std::vector<int64_t> axes;
-  for (int64_t j = 0; j < head_dim / 2; ++j) axes.push_back(j % 3 != 0 && j < 3 * section[static_cast<size_t>(j % 3)] ? j % 3 : 0);
+  for (int64_t j = 0; j < head_dim / 2; ++j)
+    axes.push_back(j % 3 != 0 && j < 3 * section[static_cast<size_t>(j % 3)] ? j % 3 : 0);
   return axes;
 }
 
-LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, double eps, bool has_deepstack) {
-  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, double eps,
+                            bool has_deepstack) {
+  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx),
+                    attention = prefix + "self_attn.", mlp = prefix + "mlp.";
   const int64_t hidden = text.hidden_size, inner = text.intermediate_size;
-  const int64_t q_width = text.num_attention_heads * text.head_dim, kv_width = text.num_key_value_heads * text.head_dim;
+  const int64_t q_width = text.num_attention_heads * text.head_dim,
+                kv_width = text.num_key_value_heads * text.head_dim;
   return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
           .q = {attention + "q_proj", q_width, hidden},
           .k = {attention + "k_proj", kv_width, hidden},
@@ -44,7 +49,8 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num
   text.intermediate_size = config_count(fields, "intermediate_size", 22016);
   const int64_t num_layers = config_count(fields, "num_hidden_layers", 32);
   text.num_attention_heads = config_count(fields, "num_attention_heads", 32);
-  text.num_key_value_heads = config_count(fields, "num_key_value_heads", has_null_kv_heads ? text.num_attention_heads : 32);
+  text.num_key_value_heads = config_count(fields, "num_key_value_heads",
+                                          has_null_kv_heads ? text.num_attention_heads : 32);
   text.head_dim = config_count(fields, "head_dim", 128);
   const double eps = config_positive(fields, "rms_norm_eps", 1e-6);
   require_config_text(fields, "hidden_act", {"silu"});
@@ -52,23 +58,32 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num
     fields.fail("attention_bias", "biases of attention are not implemented");
   }
   JsonFields rope = config_rope(fields, {"default"});
-  text.rope.theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 500000));
+  text.rope.theta =
+      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 500000));
   const std::vector<int64_t> section = config_counts(rope, "mrope_section", {24, 20, 20});
-  if (section.size() != 3) rope.fail("mrope_section", fmt::format("three numbers are expected (t, h, w), found {}", section.size()));
+  if (section.size() != 3)
+    rope.fail("mrope_section",
+              fmt::format("three numbers are expected (t, h, w), found {}", section.size()));
   text.rope.axis_of_pair = interleaved_axes(section, text.head_dim);
   text.pad_token_id = config_pad_token(fields, text.vocab_size);
   check_query_groups(fields, text);
-  if (text.head_dim % 2 != 0) fields.fail("head_dim", fmt::format("{} is odd, and heads are rotated in halves", text.head_dim));
+  if (text.head_dim % 2 != 0)
+    fields.fail("head_dim",
+                fmt::format("{} is odd, and heads are rotated in halves", text.head_dim));
   text.embedding = kText + "embed_tokens";
-  for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(text_layer(text, i, eps, i < num_features));
+  for (int64_t i = 0; i < num_layers; ++i)
+    text.layers.push_back(text_layer(text, i, eps, i < num_features));
   text.final_norm = {kText + "norm", text.hidden_size, NormKind::kRms, eps};
   text.head = {"lm_head", text.vocab_size, text.hidden_size};
   return text;
 }
 
-NormDescription layer_norm_of(const std::string& module, int64_t width) { return {module, width, NormKind::kLayer, 1e-6}; }
+NormDescription layer_norm_of(const std::string& module, int64_t width) {
+  return {module, width, NormKind::kLayer, 1e-6};
+}
 
-MergerDescription merger_of(const VisionDescription& vision, const std::string& module, int64_t out_width, bool norm_after_shuffle) {
+MergerDescription merger_of(const VisionDescription& vision, const std::string& module,
+                            int64_t out_width, bool norm_after_shuffle) {
   const int64_t merged = vision.hidden_size * vision.merge_area();
   return {.norm = layer_norm_of(module + ".norm", norm_after_shuffle ? merged : vision.hidden_size),
           .norm_after_shuffle = norm_after_shuffle,
@@ -105,13 +120,16 @@ VisionDescription read_vision(JsonFields fields) {
   const std::vector<int64_t> taps = config_counts(fields, "deepstack_visual_indexes", {8, 16, 24});
   require_config_text(fields, "hidden_act", {"gelu_pytorch_tanh"});
   JsonFields rope = config_rope(fields, {"axial", "default"});
-  vision.rope_theta = config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
+  vision.rope_theta =
+      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
 
   check_vision_heads(fields, vision);
   for (const int64_t block : taps) {
-    if (block >= depth) fields.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth));
+    if (block >= depth)
+      fields.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth));
   }
-  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(), true};
+  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
+                        true};
   vision.position_table = kVision + "pos_embed";
   for (int64_t i = 0; i < depth; ++i) vision.blocks.push_back(vision_block(vision, i));
   vision.merger = merger_of(vision, kVision + "merger", out_width, false);
@@ -119,7 +137,8 @@ VisionDescription read_vision(JsonFields fields) {
     // Features come in block order; the merger is given by the block's first position in the list.
     int64_t& merger = vision.blocks[static_cast<size_t>(taps[k])].deepstack_merger;
     if (merger < 0) merger = static_cast<int64_t>(k);
-    vision.deepstack_mergers.push_back(merger_of(vision, fmt::format("{}deepstack_merger_list.{}", kVision, k), out_width, true));
+    vision.deepstack_mergers.push_back(
+        merger_of(vision, fmt::format("{}deepstack_merger_list.{}", kVision, k), out_width, true));
   }
   return vision;
 }
@@ -129,10 +148,13 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
   ModelDescription model;
   const Json& text = root.at("text_config");
   model.vision = read_vision(root.object("vision_config"));
-  const auto feeds = [](const VisionBlockDescription& block) { return block.deepstack_merger >= 0; };
+  const auto feeds = [](const VisionBlockDescription& block) {
+    return block.deepstack_merger >= 0;
+  };
   const bool has_null_kv_heads = is_explicit_null(text, "num_key_value_heads");
-  model.text = read_text(root.object("text_config"), has_null_kv_heads,
-                         std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
+  model.text =
+      read_text(root.object("text_config"), has_null_kv_heads,
+                std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
   model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false);
   model.image_token_id = config_count(root, "image_token_id", 151655, 0);
   model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},

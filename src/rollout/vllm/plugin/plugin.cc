@@ -76,12 +76,16 @@ class Ours {
   at::AutoGradMode grad_{at::GradMode::is_enabled()};
 };
 
-/// Preserves the memory policy of the process: on a CPU vLLM ties every allocation, also training's, to one NUMA node.
+/// Preserves the memory policy of the process: on a CPU vLLM ties every allocation, also
+/// training's, to one NUMA node.
 class OurMemoryPolicy {
  public:
-  OurMemoryPolicy() : known_(syscall(SYS_get_mempolicy, &mode_, nodes_.data(), kNodeBits, nullptr, 0) == 0) {}
+  OurMemoryPolicy()
+      : known_(syscall(SYS_get_mempolicy, &mode_, nodes_.data(), kNodeBits, nullptr, 0) == 0) {}
   ~OurMemoryPolicy() {
-    if (known_) syscall(SYS_set_mempolicy, mode_, mode_ == 0 ? nullptr : nodes_.data(), mode_ == 0 ? 0 : kNodeBits);
+    if (known_)
+      syscall(SYS_set_mempolicy, mode_, mode_ == 0 ? nullptr : nodes_.data(),
+              mode_ == 0 ? 0 : kNodeBits);
   }
   OurMemoryPolicy(const OurMemoryPolicy&) = delete;
 
@@ -92,11 +96,13 @@ class OurMemoryPolicy {
   bool known_;
 };
 
-/// Sends what C++ code below Python writes to standard output and error elsewhere while it lives: the terminal belongs to the program.
+/// Sends what C++ code below Python writes to standard output and error elsewhere while it lives:
+/// the terminal belongs to the program.
 class QuietDescriptors {
  public:
   explicit QuietDescriptors(const std::string& path) {
-    const int target = open(path.empty() ? "/dev/null" : path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int target = open(path.empty() ? "/dev/null" : path.c_str(),
+                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (target < 0) return;
     for (size_t i = 0; i < kept_.size(); ++i) {
       kept_[i] = fcntl(static_cast<int>(i) + 1, F_DUPFD_CLOEXEC, 3);
@@ -136,7 +142,8 @@ std::string utf8(PyObject* text) {
   const Object owned_type(type), owned_value(value), owned_trace(trace);
   std::string text = "an unknown error in Python";
   if (value != nullptr) {
-    const Object line(driver != nullptr ? PyObject_CallMethod(driver, "describe", "O", value) : PyObject_Str(value));
+    const Object line(driver != nullptr ? PyObject_CallMethod(driver, "describe", "O", value)
+                                        : PyObject_Str(value));
     if (line.get() != nullptr) text = utf8(line.get());
     PyErr_Clear();
   }
@@ -171,7 +178,8 @@ class Plugin : public VllmPlugin {
     const QuietDescriptors quiet(log_path(description));
     drop_engine();
     description_ = description;
-    Object made = call(driver_, "start", "s#", description.data(), static_cast<Py_ssize_t>(description.size()));
+    Object made = call(driver_, "start", "s#", description.data(),
+                       static_cast<Py_ssize_t>(description.size()));
     engine_ = made.release();
     return number_ = ++num_started_;
   }
@@ -191,7 +199,8 @@ class Plugin : public VllmPlugin {
     const Lock lock;
     const Object names(PyList_New(0)), tensors(PyList_New(0));
     for (const auto& [name, tensor] : layer) {
-      const Object text(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+      const Object text(
+          PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
       // The storage is the model's own: nothing is copied.
       const Object wrapped(THPVariable_Wrap(tensor.detach()));
       if (text.get() == nullptr || wrapped.get() == nullptr) throw_pending(driver_);
@@ -208,7 +217,8 @@ class Plugin : public VllmPlugin {
     const at::NoGradGuard no_grad;
     const Object missing = call(engine_, "end_sync", "L", static_cast<long long>(version));
     std::vector<std::string> names;
-    for (Py_ssize_t i = 0; i < PyList_Size(missing.get()); ++i) names.push_back(utf8(PyList_GetItem(missing.get(), i)));
+    for (Py_ssize_t i = 0; i < PyList_Size(missing.get()); ++i)
+      names.push_back(utf8(PyList_GetItem(missing.get(), i)));
     return names;
   }
 
@@ -226,12 +236,14 @@ class Plugin : public VllmPlugin {
       PyList_Append(ids.get(), number.get());
     }
     for (const VllmImage& image : request.images) {
-      const Object picture(Py_BuildValue("iiy#", image.width_px, image.height_px, reinterpret_cast<const char*>(image.rgb.data()),
+      const Object picture(Py_BuildValue("iiy#", image.width_px, image.height_px,
+                                         reinterpret_cast<const char*>(image.rgb.data()),
                                          static_cast<Py_ssize_t>(image.rgb.size())));
       if (picture.get() == nullptr) throw_pending(driver_);
       PyList_Append(images.get(), picture.get());
     }
-    call(engine_, "add", "sOOs", request.id.c_str(), ids.get(), images.get(), request.sampling_json.c_str());
+    call(engine_, "add", "sOOs", request.id.c_str(), ids.get(), images.get(),
+         request.sampling_json.c_str());
   }
 
   bool has_unfinished() override {
@@ -265,18 +277,21 @@ class Plugin : public VllmPlugin {
  private:
   static void start_interpreter(const std::string& executable) {
     if (Py_IsInitialized() != 0) return;
-    ::setenv("PYTHONSAFEPATH", "1", 1);  // neither it nor the workers that it starts import from the current directory
+    // neither it nor the workers that it starts import from the current directory
+    ::setenv("PYTHONSAFEPATH", "1", 1);
     PyConfig config;
     PyConfig_InitPythonConfig(&config);
     config.install_signal_handlers = 0;  // SIGINT is the program's
     config.parse_argv = 0;
     config.buffered_stdio = 0;
     PyStatus status = PyConfig_SetBytesString(&config, &config.executable, executable.c_str());
-    if (PyStatus_Exception(status) == 0) status = PyConfig_SetBytesString(&config, &config.program_name, executable.c_str());
+    if (PyStatus_Exception(status) == 0)
+      status = PyConfig_SetBytesString(&config, &config.program_name, executable.c_str());
     if (PyStatus_Exception(status) == 0) status = Py_InitializeFromConfig(&config);
     PyConfig_Clear(&config);
     if (PyStatus_Exception(status) != 0) {
-      throw PythonError(std::string("the interpreter does not start: ") + (status.err_msg != nullptr ? status.err_msg : "no reason given"));
+      throw PythonError(std::string("the interpreter does not start: ") +
+                        (status.err_msg != nullptr ? status.err_msg : "no reason given"));
     }
     PyEval_SaveThread();
   }
@@ -296,9 +311,12 @@ class Plugin : public VllmPlugin {
     const std::string theirs = utf8(PyDict_GetItemString(facts, "torch_lib")) + "/libtorch_cpu.so";
     Dl_info ours{};
     std::error_code ignored;
-    if (dladdr(reinterpret_cast<void*>(&at::get_num_threads), &ours) == 0 || ours.dli_fname == nullptr) return;
+    if (dladdr(reinterpret_cast<void*>(&at::get_num_threads), &ours) == 0 ||
+        ours.dli_fname == nullptr)
+      return;
     if (!std::filesystem::equivalent(theirs, ours.dli_fname, ignored)) {
-      throw PythonError("another copy of torch: Python's is " + theirs + ", the program's is " + ours.dli_fname);
+      throw PythonError("another copy of torch: Python's is " + theirs + ", the program's is " +
+                        ours.dli_fname);
     }
   }
 
@@ -318,7 +336,8 @@ class Plugin : public VllmPlugin {
   }
 
   template <typename... Arguments>
-  Object call(PyObject* owner, const char* name, const char* format = nullptr, Arguments... arguments) const {
+  Object call(PyObject* owner, const char* name, const char* format = nullptr,
+              Arguments... arguments) const {
     Object result(PyObject_CallMethod(owner, name, format, arguments...));
     if (result.get() == nullptr) throw_pending(driver_);
     return result;
@@ -339,7 +358,8 @@ class Plugin : public VllmPlugin {
 
   std::vector<int64_t> as_ids(PyObject* list) const {
     std::vector<int64_t> ids(static_cast<size_t>(PyList_Size(list)));
-    for (size_t i = 0; i < ids.size(); ++i) ids[i] = as_int64(PyList_GetItem(list, static_cast<Py_ssize_t>(i)));
+    for (size_t i = 0; i < ids.size(); ++i)
+      ids[i] = as_int64(PyList_GetItem(list, static_cast<Py_ssize_t>(i)));
     return ids;
   }
 
@@ -354,7 +374,9 @@ class Plugin : public VllmPlugin {
 }  // namespace
 }  // namespace rematch
 
-extern "C" __attribute__((visibility("default"))) int rematch_vllm_plugin_abi() { return rematch::kVllmPluginAbi; }
+extern "C" __attribute__((visibility("default"))) int rematch_vllm_plugin_abi() {
+  return rematch::kVllmPluginAbi;
+}
 
 #define REMATCH_TEXT_OF(number) #number
 #define REMATCH_TEXT(number) REMATCH_TEXT_OF(number)
