@@ -16,23 +16,8 @@ function(rematch_library name)
   if(A_TORCH)
     target_link_libraries(rematch_${name} PUBLIC Libtorch::Libtorch)
     rematch_use_pch(rematch_${name} rematch_torch_pch)
-    rematch_use_unity(rematch_${name})
   elseif(NOT A_NO_PCH)
     rematch_use_pch(rematch_${name} rematch_pch)
-    rematch_use_unity(rematch_${name})
-  endif()
-endfunction()
-
-# Compiles the sources of a target four at a time, where REMATCH_UNITY asks for it: templates of torch's, json's and fmt's headers cost each
-# compilation up to 1.6 s before its own code. The sources of a target share an unnamed namespace then, so names in it differ from file to
-# file; a source with options of its own is compiled alone.
-function(rematch_use_unity target)
-  get_target_property(_sources ${target} SOURCES)
-  list(LENGTH _sources _count)
-  if(REMATCH_UNITY AND _count GREATER 1)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-    # GCC takes a source that is included for a header, whose classes may not hold types of an unnamed namespace.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
@@ -57,7 +42,6 @@ function(rematch_test_target target with_torch)
   else()
     rematch_use_pch(${target} rematch_test_pch)
   endif()
-  rematch_use_unity(${target})
 endfunction()
 
 function(rematch_test_support name)
