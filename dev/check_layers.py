@@ -39,7 +39,7 @@ ALLOWED = {
     "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "rollout"},
     "evaluate": {"ranks", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
-    "train": {"ranks", "flow", "data", "checkpoint", "observe", "pack", "model", "estep", "rollout", "mstep", "evaluate", "resume"},
+    "train": {"ranks", "flow", "data", "vision", "checkpoint", "observe", "pack", "model", "estep", "estep/target", "rollout", "mstep", "evaluate", "resume"},
     "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors
     "assembly": None,  # everything below it
     "cli": None,

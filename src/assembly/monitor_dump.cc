@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
-#include "estep/estep.h"
+#include "estep/make_target.h"
 #include "estep/match/labels.h"
 #include "observe/parquet.h"
 #include "text/lossy.h"
@@ -110,7 +110,7 @@ Canvas sheet_for(const Event& event) {
   return sheet_of(panels, kColumns);
 }
 
-Shown shown_of(const Examined& one, const Session& session, const LabelMatch& labels,
+Shown shown_of(const ScoredRollout& one, const Session& session, const LabelMatch& labels,
                int64_t max_chars) {
   const auto num_truths = static_cast<int>(one.ground_truth.size());
   Shown shown{
@@ -126,7 +126,7 @@ Shown shown_of(const Examined& one, const Session& session, const LabelMatch& la
   for (const auto& [p, t] : one.matching.pairs) shown.links.emplace_back(t, num_truths + p);
   const std::string answer = session.tokenizer->decode_bytes(one.parsed.response_token_ids);
   const SegmentResult target =
-      target_of(one, session.vocab, session.settings.match, session.settings.target);
+      build_target(one, session.vocab, session.settings.match, session.settings.target);
   const size_t kept =
       answer.rfind(one.parsed.prefix_text, 0) == 0 ? one.parsed.prefix_text.size() : 0;
   const auto num_objects = static_cast<double>(one.ground_truth.size() + one.parsed.objects.size());
@@ -239,16 +239,16 @@ bool MonitorDump::is_due(int64_t step) const {
   return step % every == 0 || (step == 1 && options_.settings.dump_first_step);
 }
 
-void MonitorDump::operator()(const std::vector<Examined>& examined) {
+void MonitorDump::operator()(const std::vector<ScoredRollout>& scored) {
   const int64_t step = options_.step();
-  if (examined.empty() || !is_due(step)) return;
+  if (scored.empty() || !is_due(step)) return;
   const auto start = std::chrono::steady_clock::now();
   ++num_events_;
   Event event{.step = step, .samples = {}};
-  const auto count = std::min(examined.size(), static_cast<size_t>(options_.settings.max_samples));
+  const auto count = std::min(scored.size(), static_cast<size_t>(options_.settings.max_samples));
   for (size_t i = 0; i < count; ++i)
     event.samples.push_back(
-        shown_of(examined[i], session_, labels_, options_.settings.max_text_chars));
+        shown_of(scored[i], session_, labels_, options_.settings.max_text_chars));
   writer_->push(std::move(event));
   waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -34,8 +34,8 @@ class MonitorDump {
   /// Seconds that steps have waited for it so far.
   double waited_s() const { return waited_s_; }
 
-  /// Called with the examined samples of a window; dumps the first of them when the step is due.
-  void operator()(const std::vector<Examined>& examined);
+  /// Called with the scored rollouts of a window; dumps the first of them when the step is due.
+  void operator()(const std::vector<ScoredRollout>& scored);
 
  private:
   bool is_due(int64_t step) const;

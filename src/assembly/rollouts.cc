@@ -75,15 +75,15 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer,
                    .vllm = session.vllm},
                   generate);
   offload_scope->restore();
-  Examiner::Options options = session.examiner_options();
+  RolloutScorer::Options options = session.scorer_options();
   options.stop_ids = generate.stop_ids;
-  const auto examiner = [&](const std::optional<Dataset>& data) {
-    return data ? std::make_unique<Examiner>(*data, *session.prompts, *session.tokenizer,
-                                             session.coords, pixels, *rollouts.engine, options)
+  const auto make_scorer = [&](const std::optional<Dataset>& data) {
+    return data ? std::make_unique<RolloutScorer>(*data, *session.prompts, *session.tokenizer,
+                                                  session.coords, pixels, options)
                 : nullptr;
   };
-  rollouts.train_examiner = examiner(session.train_data);
-  rollouts.val_examiner = examiner(session.val_data);
+  rollouts.train_scorer = make_scorer(session.train_data);
+  rollouts.val_scorer = make_scorer(session.val_data);
   return rollouts;
 }
 
@@ -94,16 +94,17 @@ std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollou
   const Evaluation::TeacherLoss teacher_loss =
       [model = session.row_model(), options = loss_options(settings, session.coords.ids())](
           const PackedRow& row) { return teacher_forced_loss(model, row, options); };
+  const bool scores = rollouts.val_scorer != nullptr;
   const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
-                                  rollouts.val_examiner ? settings.generation.batch_size : 1);
-  return std::make_unique<Evaluation>(rollouts.val_examiner.get(), rollouts.engine.get(),
-                                      teacher_forced ? session.teacher(*session.val_data) : nullptr,
-                                      teacher_loss, session.val_data->size(),
-                                      Evaluation::Options{.settings = settings.evaluation,
-                                                          .batch_size = batch_size,
-                                                          .extra_gates = std::move(extra_gates),
-                                                          .offload = rollouts.offload.get(),
-                                                          .group = &group});
+                                  scores ? settings.generation.batch_size : 1);
+  return std::make_unique<Evaluation>(
+      rollouts.val_scorer.get(), scores ? std::optional(rollouts.source()) : std::nullopt,
+      teacher_forced ? session.truth_segments(*session.val_data) : nullptr, teacher_loss,
+      session.val_data->size(),
+      Evaluation::Options{.settings = settings.evaluation,
+                          .batch_size = batch_size,
+                          .extra_gates = std::move(extra_gates),
+                          .group = &group});
 }
 
 }  // namespace rematch

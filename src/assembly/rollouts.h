@@ -3,20 +3,23 @@
 #include <vector>
 
 #include "assembly/session.h"
-#include "estep/examiner.h"
+#include "estep/roll_out.h"
 #include "evaluate/evaluate.h"
 #include "rollout/engine.h"
 #include "rollout/offload.h"
 
 namespace rematch {
 
-/// What answers prompts and what examines the answers; all null without rollouts. The session
+/// The engine and the scorers of its answers; all null without rollouts. The session
 /// outlives it.
 struct Rollouts {
   std::unique_ptr<Offload> offload;  ///< null when not enabled or without effect
   std::unique_ptr<RolloutEngine> engine;
-  std::unique_ptr<Examiner> train_examiner;  ///< null without train data
-  std::unique_ptr<Examiner> val_examiner;    ///< null without validation data
+  std::unique_ptr<RolloutScorer> train_scorer;  ///< null without train data
+  std::unique_ptr<RolloutScorer> val_scorer;    ///< null without validation data
+
+  /// Needs an engine.
+  RolloutSource source() const { return {*engine, offload.get()}; }
 };
 
 /// Starts the configured engine, with training state out of its way.

@@ -5,125 +5,14 @@
 #include <vector>
 
 #include "assembly/adapter_setup.h"
-#include "assembly/long_samples.h"
 #include "assembly/sample_pixels.h"
-#include "assembly/session_checks.h"
 #include "assembly/vllm_setup.h"
-#include "base/error.h"
-#include "checkpoint/model_dir.h"
-#include "ranks/device.h"
 #include "model/adapter.h"
-#include "model/families/family.h"
-#include "model/patch_fit.h"
 #include "model/row.h"
 #include "nn/attention_choice.h"
-#include "rollout/engine_factory.h"
-#include "text/chat_template.h"
+#include "ranks/device.h"
 
 namespace rematch {
-namespace {
-
-// Everything that can be rejected without reading a data file (BEHAVIOUR 4.3).
-at::Device check_first(const Settings& settings, const std::string& name, const SessionNeeds& needs,
-                       const Group& group) {
-  const at::Device device = choose_device(name);
-  const std::string& backend = settings.backend;
-  if (needs.rollouts)
-    check_backend_available(
-        backend, backend == "vllm" ? vllm_options_of(settings, device, group, needs.engine_ranks)
-                                   : VllmOptions{});
-  // a file of synonyms is found wrong before the data are read
-  LabelMatch::from(settings.match.label_match);
-  require_model_dir(settings.model.directory);
-  return device;
-}
-
-// A sample whose image the processor rejects by its size has no prompt that could be skipped later.
-Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& patches,
-                                 Terminal& terminal) {
-  std::vector<int64_t> impossible;
-  for (int64_t i = 0; i < dataset.size(); ++i) {
-    const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
-    try {
-      processed_size({.height_px = sample.height_px, .width_px = sample.width_px}, patches,
-                     sample.where);
-    } catch (const UserError&) {
-      impossible.push_back(i);
-    }
-  }
-  if (impossible.empty() || static_cast<int64_t>(impossible.size()) == dataset.size())
-    return dataset;
-  terminal.warn(fmt::format(
-      "{} of {} samples of {} are left out: the image processor rejects the size of their images",
-      impossible.size(), dataset.size(), dataset.path()));
-  return dataset.without(impossible);
-}
-
-}  // namespace
-
-Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image,
-                     const Tokenizer& tokenizer, const PatchOptions& patches, OnBadSample on_bad,
-                     Terminal& terminal) {
-  DatasetOptions options{.limit = limit,
-                         .require_single_image = single_image,
-                         .check_image_files = on_bad == OnBadSample::kStop};
-  for (const AddedToken& token : tokenizer.added_tokens())
-    options.forbidden_texts.push_back(token.content);
-  Dataset dataset = Dataset::load(path, options);
-  for (const std::string& text : dataset.warnings()) terminal.warn(text);
-  if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
-    terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
-  }
-  try {
-    if (const int64_t num_deep_grey = dataset.validate_images(patches); num_deep_grey > 0) {
-      terminal.warn(fmt::format(
-          "{} images of {} are 16-bit grey: every level above 255 becomes white, as in Pillow; "
-          "scale them to 8 bits unless serving sees them so too",
-          num_deep_grey, path));
-    }
-  } catch (const UserError& error) {
-    if (on_bad == OnBadSample::kStop) throw;
-    const Problem& first = error.problems().front();
-    terminal.warn(
-        fmt::format("{}: at least {} images cannot be used and are skipped, the first {}: {} ({})",
-                    path, error.problems().size(), first.where, first.error, first.what));
-  }
-  return on_bad == OnBadSample::kSkip ? without_impossible_sizes(dataset, patches, terminal)
-                                      : dataset;
-}
-
-namespace {
-
-/// The tokens that stand for images are the ones that the model replaces.
-void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directory) {
-  const std::optional<TokenId> pad = tokenizer.token_id("<|image_pad|>");
-  const int64_t expected = describe_model(directory).image_token_id;
-  if (!pad || *pad == expected) return;  // without one, prompts are refused
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "the tokenizer belongs to another model",
-       .where = directory + "/tokenizer.json",
-       .what = fmt::format("its <|image_pad|> is {}, image_token_id of config.json is {}", *pad,
-                           expected),
-       .fix = "take tokenizer.json and config.json from the same checkpoint"});
-}
-
-}  // namespace
-
-std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings,
-                                            std::shared_ptr<const Tokenizer> tokenizer,
-                                            const PatchOptions& patches, Terminal& terminal) {
-  auto chat_template =
-      std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
-  for (const std::string& text : chat_template->warnings()) terminal.warn(text);
-  check_tokenizer_fits(*tokenizer, settings.model.directory);
-  return std::make_unique<PromptEncoder>(
-      std::move(tokenizer), std::move(chat_template),
-      PromptEncoder::Options{.texts = settings.prompt,
-                             .ordering = settings.data.object_ordering,
-                             .merge_size = patches.merge_size});
-}
-
 namespace {
 
 /// @param directory  of the weights
@@ -147,37 +36,45 @@ std::shared_ptr<Model> load_model(const Settings& settings, const std::string& d
   return model;
 }
 
+SessionParts build_or_throw(const Settings& settings, const std::string& device,
+                            const SessionNeeds& needs, const Group& group, Terminal& terminal) {
+  Problems problems(/*collects=*/false);
+  const auto vllm_options = [&](const at::Device& on) {
+    return vllm_options_of(settings, on, group, needs.engine_ranks);
+  };
+  return build_session_parts({.settings = settings,
+                              .device = device,
+                              .needs = needs,
+                              .vllm_options = vllm_options,
+                              .terminal = terminal},
+                             problems);
+}
+
 }  // namespace
 
 Session::Session(const Settings& settings_, const std::string& device_, const SessionNeeds& needs,
                  const Group& group, Terminal& terminal_)
+    : Session(settings_, build_or_throw(settings_, device_, needs, group, terminal_), needs, group,
+              terminal_) {}
+
+Session::Session(const Settings& settings_, SessionParts parts, const SessionNeeds& needs,
+                 const Group& group, Terminal& terminal_)
     : settings(settings_),
       terminal(terminal_),
-      device(check_first(settings_, device_, needs, group)),
-      tokenizer(Tokenizer::load(settings_.model.directory)),
-      coords(CoordVocab::from(*tokenizer, settings_.model.directory)),
-      vocab(AnswerVocab::from(*tokenizer, coords, settings_.model.directory)),
-      patches(PatchOptions::from_model_dir(settings_.model.directory, settings_.images)),
-      prompts(make_prompts(settings_, tokenizer, patches, terminal_)) {
-  check_patches_fit(patches, describe_model(settings.model.directory).vision,
-                    settings.model.directory);
-  const bool single_image = settings.is_stage_2();
-  const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
-  if (use_adapter) check_adapter_targets(settings, *tokenizer, coords);
-  if (needs.train_data)
-    train_data =
-        load_checked(settings.data.train_jsonl, settings.data.train_sample_limit, single_image,
-                     *tokenizer, patches, settings.data.on_bad_sample, terminal);
-  if (needs.val_data)
-    val_data = load_checked(*settings.data.val_jsonl, settings.data.val_sample_limit, single_image,
-                            *tokenizer, patches, OnBadSample::kStop, terminal);
-  const SampleEncoding encoding{.prompts = *prompts, .vocab = vocab, .patches = patches};
-  if (train_data) num_long_dropped = settle_long_samples(*train_data, settings, encoding, terminal);
-  if (needs.val_truth) settle_long_samples(*val_data, settings, encoding, terminal);
-  pixels = std::make_unique<PixelStore>(
-      PixelStore::Options{.loader = settings.loader,
-                          .batch_images = settings.batches.per_device_train_batch_size,
-                          .patches = patches});
+      device(parts.device),
+      tokenizer(std::move(parts.tokenizer)),
+      coord_vocab(std::move(parts.coords)),
+      coords(*coord_vocab),
+      vocab(*std::move(parts.vocab)),
+      patches(*std::move(parts.patches)),
+      prompts(std::move(parts.prompts)),
+      train_data(std::move(parts.train_data)),
+      val_data(std::move(parts.val_data)),
+      num_long_dropped(parts.num_long_dropped),
+      pixels(std::make_unique<PixelStore>(
+          PixelStore::Options{.loader = settings_.loader,
+                              .batch_images = settings_.batches.per_device_train_batch_size,
+                              .patches = patches})) {
   if (needs.rollouts && settings.backend == "vllm") {
     std::vector<const Dataset*> data;
     if (train_data) data.push_back(&*train_data);
@@ -188,6 +85,8 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
   // Finds samples that are too long for a row before the model is loaded.
   if (train_data && settings.pack.enabled && !settings.is_stage_2())
     stream_packing = make_stream_packing();
+
+  const bool use_adapter = settings.tuner.train_type == TrainType::kLora && needs.train_data;
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
   model = load_model(settings, starts_at_base ? settings.model.directory : needs.weights_dir,
                      device, terminal);
@@ -195,7 +94,7 @@ Session::Session(const Settings& settings_, const std::string& device_, const Se
     attach_adapter(*model, settings, *tokenizer, coords, needs.weights_dir, terminal);
 }
 
-Examiner::Options Session::examiner_options() const {
+RolloutScorer::Options Session::scorer_options() const {
   return {.match = settings.match,
           .labels = LabelMatch::from(settings.match.label_match),
           .ordering = settings.data.object_ordering,
@@ -205,7 +104,7 @@ Examiner::Options Session::examiner_options() const {
 }
 
 std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
-  const std::shared_ptr<const TeacherSource> source = teacher(*train_data);
+  const std::shared_ptr<const TruthSegments> source = truth_segments(*train_data);
   const StreamSamples samples{
       .num_samples = train_data->size(),
       .encoded_len = [source](int64_t sample_idx,
@@ -233,11 +132,11 @@ RowModel Session::row_model(FeatureCache* kept) const {
           }};
 }
 
-std::unique_ptr<TeacherSource> Session::teacher(const Dataset& dataset, int row_tokens,
-                                                const InputNoise& noise) const {
-  return std::make_unique<TeacherSource>(
-      dataset, *prompts, vocab, *pixels, examiner_options(),
-      TeacherSource::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, noise);
+std::unique_ptr<TruthSegments> Session::truth_segments(const Dataset& dataset, int row_tokens,
+                                                       const InputNoise& noise) const {
+  return std::make_unique<TruthSegments>(
+      dataset, *prompts, vocab, *pixels, scorer_options(),
+      TruthSegments::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, noise);
 }
 
 }  // namespace rematch

@@ -5,30 +5,17 @@
 #include <optional>
 #include <string>
 
-#include "data/dataset.h"
+#include "assembly/session_parts.h"
 #include "ranks/group.h"
-#include "estep/estep.h"
+#include "estep/rollout_scorer.h"
+#include "estep/truth_segments.h"
 #include "model/feature_cache.h"
 #include "model/model.h"
 #include "mstep/mstep.h"
 #include "observe/terminal.h"
-#include "rollout/vllm/vllm_options.h"
-#include "settings/settings.h"
 #include "train/stream_packing.h"
 
 namespace rematch {
-
-/// What a command needs from its session; nothing else is read or built.
-struct SessionNeeds {
-  bool train_data = false;
-  bool val_data = false;
-  /// the loss on the full truth of val_data is measured: its samples must fit the cap
-  bool val_truth = false;
-  bool rollouts = false;          ///< make_rollouts() follows: its backend is checked first
-  Group* engine_ranks = nullptr;  ///< as ranks_of_engine()
-  /// a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
-  std::string weights_dir;
-};
 
 /// The first parts of a configuration: checked data, prompts, loaded model. Train, eval and rollout
 /// all start from one. Members are in the order of construction, cheap checks before slow work
@@ -44,7 +31,8 @@ class Session {
   Terminal& terminal;
   at::Device device;
   std::shared_ptr<const Tokenizer> tokenizer;
-  CoordVocab coords;
+  std::unique_ptr<const CoordVocab> coord_vocab;
+  const CoordVocab& coords;  ///< *coord_vocab
   AnswerVocab vocab;
   PatchOptions patches;
   std::unique_ptr<PromptEncoder> prompts;
@@ -66,12 +54,14 @@ class Session {
   RowModel row_model(FeatureCache* kept = nullptr) const;
   /// Segments of the full ground truth of a data set (stage 1). @param row_tokens  cap of a
   /// micro-batch that packing made; 0 = none
-  std::unique_ptr<TeacherSource> teacher(const Dataset& dataset, int row_tokens = 0,
-                                         const InputNoise& noise = {}) const;
-  /// How samples are examined, but for the stop ids.
-  Examiner::Options examiner_options() const;
+  std::unique_ptr<TruthSegments> truth_segments(const Dataset& dataset, int row_tokens = 0,
+                                                const InputNoise& noise = {}) const;
+  /// How rollouts are scored, but for the stop ids.
+  RolloutScorer::Options scorer_options() const;
 
  private:
+  Session(const Settings& settings, SessionParts parts, const SessionNeeds& needs,
+          const Group& group, Terminal& terminal);
   std::unique_ptr<StreamPacking> make_stream_packing() const;
 };
 

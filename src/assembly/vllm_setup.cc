@@ -10,7 +10,7 @@
 #include "ranks/device.h"
 #include "ranks/meeting.h"
 #include "ranks/world.h"
-#include "estep/examiner.h"
+#include "estep/rollout_scorer.h"
 #include "rollout/vllm/vllm_checks.h"
 
 namespace rematch {

@@ -93,40 +93,42 @@ int run_eval(const RunArguments& arguments) {
   RankProcess process(world, result, arguments.device);
   Group& group = process.group();
   const bool is_first = group.rank() == 0;
-  meet_with_configuration(result, group);
-  const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
-  const std::unique_ptr<Group> engine_ranks =
-      needs_rollouts ? ranks_of_engine(settings, group) : nullptr;
-  const SessionNeeds needs{.val_data = true,
-                           .val_truth = !settings.is_stage_2(),
-                           .rollouts = needs_rollouts,
-                           .engine_ranks = engine_ranks.get()};
+  std::unique_ptr<Group> engine_ranks;
   std::optional<Session> prepared;
   Rollouts rollouts;
   std::optional<EvalFiles> files;
-  together(group, [&] {
+  run_phase(group, "start", [&] {
+    meet_with_configuration(result, group);
+    const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
+    if (needs_rollouts) engine_ranks = ranks_of_engine(settings, group);
     if (is_first) make_directories(settings.output.run_dir);
-    prepared.emplace(settings, process.device(), needs, group, process.terminal());
-  });
-  const Session& session = *prepared;
-  together(group, [&] {
-    if (needs.rollouts) rollouts = make_rollouts(session);
-    if (rollouts.val_examiner && is_first)
+    prepared.emplace(settings, process.device(),
+                     SessionNeeds{.val_data = true,
+                                  .val_truth = !settings.is_stage_2(),
+                                  .rollouts = needs_rollouts,
+                                  .engine_ranks = engine_ranks.get()},
+                     group, process.terminal());
+    group.barrier();  // no rank starts a shared engine when another one has failed before it
+    if (needs_rollouts) rollouts = make_rollouts(*prepared);
+    if (rollouts.val_scorer && is_first)
       files.emplace(settings.output.run_dir, settings.model.directory,
-                    rollouts.val_examiner->options().labels);
+                    rollouts.val_scorer->options().labels);
   });
+
+  const Session& session = *prepared;
   CocoEvaluator coco;
-  const std::unique_ptr<Evaluation> evaluation =
-      make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group);
-  const EvaluationResult evaluated = evaluation->run(process.terminal(), [&](const Examined& one) {
+  const auto add = [&](const ScoredRollout& one) {
     const auto boxes = [&](const std::vector<SceneObject>& objects) {
       return labelled_boxes(objects, one.sample->width_px, one.sample->height_px,
-                            rollouts.val_examiner->options().labels);
+                            rollouts.val_scorer->options().labels);
     };
     coco.add(boxes(one.ground_truth), boxes(scene_of(one.parsed.objects)));
     files->add(one);
-  });
-  together(group, [&] {
+  };
+  run_phase(group, "evaluate", [&] {
+    const EvaluationResult evaluated =
+        make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group)
+            ->run(process.terminal(), add);
     if (is_first) tell(evaluated, coco, files, session, process.terminal());
   });
   return 0;

@@ -104,7 +104,7 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
       settings.generation.temperature > 0 ? settings.generation.temperature : 1.0;
   const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, alone(),
                         *terminal);
-  // Prompts are made; from here on the order is that of the examiner alone, which must not change
+  // Prompts are made; from here on the order is that of the scorer alone, which must not change
   // between draws.
   settings.data.object_ordering = ObjectOrdering::kSorted;
 
@@ -114,10 +114,8 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
     const Rollouts rollouts = make_rollouts(session);
     const int batch_size =
         std::max(settings.evaluation.per_device_eval_batch_size, settings.generation.batch_size);
-    measure(Probe::Answers{.examiner = *rollouts.val_examiner,
-                           .engine = *rollouts.engine,
-                           .offload = rollouts.offload.get(),
-                           .batch_size = batch_size});
+    measure(Probe::Answers{
+        .scorer = *rollouts.val_scorer, .source = rollouts.source(), .batch_size = batch_size});
   };
   with_engine(0.0,
               [&](const Probe::Answers& answers) { probe.measure_greedy(answers, *terminal); });

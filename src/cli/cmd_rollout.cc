@@ -21,7 +21,7 @@ Json object_json(const std::string& desc, const Geometry& geometry) {
   return object;
 }
 
-Json line_of(const Examined& one, const Session& session) {
+Json line_of(const ScoredRollout& one, const Session& session) {
   const Tokenizer& tokenizer = *session.tokenizer;
   Json line;
   line["sample_id"] = one.sample->sample_id;
@@ -47,7 +47,7 @@ Json line_of(const Examined& one, const Session& session) {
   line["gating_rejections"] = one.matching.gating_rejections;
   line["matched_maskiou_sum"] = one.matching.matched_maskiou_sum;
   const SegmentResult target =
-      target_of(one, session.vocab, session.settings.match, session.settings.target);
+      build_target(one, session.vocab, session.settings.match, session.settings.target);
   line["target"] = segment_json(target);
   line["target"]["policy"] = session.settings.target.policy;
   return line;
@@ -80,7 +80,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split,
   const SessionNeeds needs{.val_data = true, .rollouts = true};
   const Session session(settings, arguments.device, needs, alone(), *terminal);
   const Rollouts rollouts = make_rollouts(session);
-  make_evaluation(session, rollouts, false)->run(*terminal, [&](const Examined& one) {
+  make_evaluation(session, rollouts, false)->run(*terminal, [&](const ScoredRollout& one) {
     writer.write(line_of(one, session).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   });
   writer.finish();

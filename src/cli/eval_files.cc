@@ -53,7 +53,7 @@ EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir,
   make_directories(join_path(run_dir, "eval"));
 }
 
-void EvalFiles::add(const Examined& one) {
+void EvalFiles::add(const ScoredRollout& one) {
   const std::vector<SceneObject> predictions = scene_of(one.parsed.objects);
   breakdown_.add(one.ground_truth, predictions, one.matching);
   Json line;

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "estep/examiner.h"
+#include "estep/rollout_scorer.h"
 #include "evaluate/breakdown.h"
 #include "evaluate/coco.h"
 
@@ -15,8 +15,8 @@ class EvalFiles {
   /// @param labels  classes of predictions.json and of the tables are their canonical forms
   EvalFiles(const std::string& run_dir, const std::string& model_dir, const LabelMatch& labels);
 
-  /// A sample after its examination.
-  void add(const Examined& one);
+  /// Takes the scored rollout of a sample.
+  void add(const ScoredRollout& one);
 
   /// Adds the tables `per_class` and `per_count` and the names of the other files to the result.
   void add_to(Json& result, const CocoResult& coco) const;

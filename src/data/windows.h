@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <vector>
 
 #include "settings/data.h"
@@ -35,6 +36,26 @@ struct WindowPlan {
   /// fewer micro-batches (over all ranks) than a full window has; the same on every rank
   bool is_partial = false;
   bool last_of_epoch = false;
+
+  /// Those of all micro-batches, in order.
+  std::vector<int64_t> samples() const {
+    std::vector<int64_t> all;
+    for (const auto& micro_batch : micro_batches)
+      all.insert(all.end(), micro_batch.begin(), micro_batch.end());
+    return all;
+  }
+  /// One item for each of samples(), as lists for each micro-batch.
+  template <typename Item>
+  std::vector<std::vector<Item>> by_micro_batch(std::vector<Item> items) const {
+    std::vector<std::vector<Item>> lists;
+    auto next = std::make_move_iterator(items.begin());
+    for (const auto& micro_batch : micro_batches) {
+      const auto end = next + std::ssize(micro_batch);
+      lists.emplace_back(next, end);
+      next = end;
+    }
+    return lists;
+  }
 };
 
 /// Position of a stream: the window that next() returns next. Saved with checkpoints.

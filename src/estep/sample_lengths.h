@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "estep/examiner.h"
+#include "estep/rollout_scorer.h"
 #include "estep/target/encode_answer.h"
 
 namespace rematch {

@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "ranks/group.h"
-#include "estep/estep.h"
+#include "estep/roll_out.h"
+#include "estep/truth_segments.h"
 #include "mstep/mstep.h"
+#include "ranks/group.h"
 #include "settings/output.h"
 
 namespace rematch {
@@ -24,8 +25,8 @@ struct EvaluationResult {
   bool greater_is_better = true;
 };
 
-/// Evaluation on `val_jsonl`: rollout → parse → match (when an examiner is given), teacher-forced
-/// loss (when a teacher is given). No gradients, no buffer; it does not change training.
+/// Evaluation on `val_jsonl`: rollout → parse → match (with a scorer), teacher-forced loss (with
+/// truth segments). No gradients, no buffer; it does not change training.
 class Evaluation {
  public:
   struct Options {
@@ -33,44 +34,38 @@ class Evaluation {
     int batch_size = 1;  ///< samples passed to the engine or the forward together
     /// further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
     std::vector<double> extra_gates;
-    Offload* offload = nullptr;  ///< as EStep::Options::offload
-    Group* group = &alone();     ///< ranks that take batches of samples in turn
+    Group* group = &alone();  ///< ranks that take batches of samples in turn
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
-  /// Called with every examined sample, in order (`rematch eval`, `rematch rollout`); may be empty.
-  using Visitor = std::function<void(const Examined&)>;
+  /// Called with every scored rollout, in order (`rematch eval`, `rematch rollout`); may be empty.
+  using Visitor = std::function<void(const ScoredRollout&)>;
 
-  /// @param examiner  null: no rollouts. @param teacher  null: no teacher-forced loss
-  Evaluation(Examiner* examiner, RolloutEngine* engine, std::unique_ptr<TeacherSource> teacher,
-             TeacherLoss teacher_loss, int64_t num_samples, Options options);
+  /// @param scorer  null: no rollouts. @param source  set with a scorer. @param truth  null: no
+  /// teacher-forced loss
+  Evaluation(const RolloutScorer* scorer, std::optional<RolloutSource> source,
+             std::unique_ptr<TruthSegments> truth, TeacherLoss teacher_loss, int64_t num_samples,
+             Options options);
 
-  /// The same result on every rank, that of one process to the bit: batches are dealt whole, and
-  /// none is padded or repeated.
+  /// The same result on every rank, that of one process to the bit: batches are distributed whole,
+  /// and none is padded or repeated. Every rank calls it, inside a phase.
   /// @param visit  given on all ranks or none; called on rank 0, after the last batch when there
-  /// are several. @throws as run_phase()
+  /// are several ranks
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
 
  private:
-  /// What was observed of a batch; of all batches, in order, it is what one process observes.
-  struct Batch {
-    MetricsBag rollouts;
-    std::vector<MetricsBag> at_gates;
-    RowLoss teacher;
-    std::vector<Rollout> answers;  ///< for the visitor of rank 0
-  };
-  void run_rollouts(Terminal& terminal, const Visitor& visit, std::vector<Batch>& batches);
-  void run_teacher(Terminal& terminal, std::vector<Batch>& batches);
-  int64_t num_batches() const;
-  std::vector<int64_t> samples_of(int64_t batch) const;
-  void gather(std::vector<Batch>& batches) const;
-  void visit_all(const std::vector<Batch>& batches, const Visitor& visit) const;
-  void reduce(const std::vector<Batch>& batches, double seconds, EvaluationResult& result) const;
+  struct Batch;
 
-  Examiner* examiner_;
-  RolloutEngine* engine_;
-  std::unique_ptr<TeacherSource> teacher_;
+  std::vector<SampleBatch> own_batches() const;
+  void score_rollouts(Terminal& terminal, const Visitor& visit, std::vector<Batch>& batches) const;
+  void measure_truth(Terminal& terminal, std::vector<Batch>& batches) const;
+  void visit_all(const std::vector<Batch>& batches, const Visitor& visit) const;
+  EvaluationResult reduce(const std::vector<Batch>& batches, double seconds) const;
+
+  const RolloutScorer* scorer_;
+  std::optional<RolloutSource> source_;
+  std::unique_ptr<TruthSegments> truth_;
   TeacherLoss teacher_loss_;
   int64_t num_samples_;
   Options options_;

@@ -15,6 +15,16 @@ constexpr double kStrictGate = 0.5;
 // last counts of objects of a bucket; more than the last one make their own
 constexpr int kBucketEnds[] = {0, 2, 5, 10, 20, 50};
 
+std::vector<SampleBatch> batches_of(const std::vector<int64_t>& samples, int size, int64_t epoch) {
+  std::vector<SampleBatch> batches;
+  for (size_t begin = 0; begin < samples.size(); begin += static_cast<size_t>(size)) {
+    const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto count = std::min<std::ptrdiff_t>(size, samples.end() - first);
+    batches.push_back({{first, first + count}, epoch});
+  }
+  return batches;
+}
+
 }  // namespace
 
 ProbeBucket& Probe::bucket_of(size_t num_truths) {
@@ -31,12 +41,12 @@ ProbeBucket& Probe::bucket_of(size_t num_truths) {
   return bucket;
 }
 
-void Probe::add(const Examined& one, const Matching& matching_50, const Examiner& examiner,
+void Probe::add(const ScoredRollout& one, const Matching& matching_50, const RolloutScorer& scorer,
                 int64_t sample_idx) {
-  const LabelMatch& labels = examiner.options().labels;
+  const LabelMatch& labels = scorer.options().labels;
   const auto num_repeated = static_cast<int64_t>(
       repeated_objects(scene_of(one.parsed.objects), kRepeatIou,
-                       examiner.options().match.maskiou_resolution, RepeatOf::kEarlier)
+                       scorer.options().match.maskiou_resolution, RepeatOf::kEarlier)
           .size());
   ProbeBucket& bucket = bucket_of(one.ground_truth.size());
   bucket.num_images += 1;
@@ -64,60 +74,54 @@ void Probe::add(const Examined& one, const Matching& matching_50, const Examiner
 }
 
 void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
-  const auto num_samples = static_cast<int64_t>(answers.examiner.dataset().samples().size());
-  MatchSettings strict = answers.examiner.options().match;
+  const int64_t num_samples = answers.scorer.dataset().size();
+  MatchSettings strict = answers.scorer.options().match;
   strict.maskiou_gate = kStrictGate;
-  MetricsBag unused;
-  GenerationScope scope(answers.engine, answers.offload, kWeightsOfNow);
-  for (int64_t begin = 0; begin < num_samples; begin += answers.batch_size) {
-    std::vector<int64_t> chunk(
-        static_cast<size_t>(std::min<int64_t>(answers.batch_size, num_samples - begin)));
-    std::iota(chunk.begin(), chunk.end(), begin);
-    const std::vector<Examined> examined = answers.examiner.examine(chunk, 0, unused);
-    for (size_t i = 0; i < examined.size(); ++i) {
-      const Examined& one = examined[i];
+  std::vector<int64_t> samples(static_cast<size_t>(num_samples));
+  std::iota(samples.begin(), samples.end(), 0);
+  const std::vector<SampleBatch> batches = batches_of(samples, answers.batch_size, 0);
+
+  const auto on_progress = [&](int64_t num_done) {
+    terminal.progress({.phase = "answer", .done = num_done, .total = num_samples});
+  };
+  const auto on_batch = [&](size_t batch, std::vector<ScoredRollout> scored, const MetricsBag&) {
+    for (size_t i = 0; i < scored.size(); ++i) {
+      const ScoredRollout& one = scored[i];
       add(one, match_objects(scene_of(one.parsed.objects), one.ground_truth, strict),
-          answers.examiner, chunk[i]);
+          answers.scorer, batches[batch].samples[i]);
     }
-    terminal.progress({.phase = "answer",
-                       .done = begin + static_cast<int64_t>(chunk.size()),
-                       .total = num_samples});
-  }
-  scope.finish();
+  };
+  score_batches(answers.scorer, answers.source, batches, on_progress, on_batch);
   terminal.finish_progress();
 }
 
 void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& terminal) {
   numbers_.num_draws = num_draws;
-  const auto total = static_cast<int64_t>(misses_.size()) * num_draws;
-  MetricsBag unused;
-  GenerationScope scope(answers.engine, answers.offload, kWeightsOfNow);
-  int64_t done = 0;
+  std::vector<int64_t> samples;
+  for (const Miss& miss : misses_) samples.push_back(miss.sample_idx);
+  std::vector<SampleBatch> batches;
   for (int draw = 1; draw <= num_draws; ++draw) {
-    for (size_t begin = 0; begin < misses_.size();
-         begin += static_cast<size_t>(answers.batch_size)) {
-      const size_t end = std::min(misses_.size(), begin + static_cast<size_t>(answers.batch_size));
-      std::vector<int64_t> chunk;
-      for (size_t i = begin; i < end; ++i) chunk.push_back(misses_[i].sample_idx);
-      const std::vector<Examined> examined = answers.examiner.examine(chunk, draw, unused);
-      for (size_t i = begin; i < end; ++i) {
-        for (const auto& [prediction, truth] : examined[i - begin].matching.pairs) {
-          const auto at = std::find(misses_[i].missing.begin(), misses_[i].missing.end(), truth);
-          if (at != misses_[i].missing.end())
-            misses_[i].found[static_cast<size_t>(at - misses_[i].missing.begin())] = true;
-        }
+    for (SampleBatch& batch : batches_of(samples, answers.batch_size, draw))
+      batches.push_back(std::move(batch));
+  }
+
+  const auto on_progress = [&](int64_t num_done) {
+    terminal.progress(
+        {.phase = "sample", .done = num_done, .total = std::ssize(misses_) * num_draws});
+  };
+  size_t next = 0;  // of misses_; each draw goes through all of them
+  const auto on_batch = [&](size_t, std::vector<ScoredRollout> scored, const MetricsBag&) {
+    for (const ScoredRollout& one : scored) {
+      Miss& miss = misses_[next++ % misses_.size()];
+      for (const auto& [prediction, truth] : one.matching.pairs) {
+        const auto at = std::find(miss.missing.begin(), miss.missing.end(), truth);
+        if (at != miss.missing.end())
+          miss.found[static_cast<size_t>(at - miss.missing.begin())] = true;
       }
-      done += static_cast<int64_t>(chunk.size());
-      terminal.progress({.phase = "sample", .done = done, .total = total});
     }
-  }
-  scope.finish();
+  };
+  score_batches(answers.scorer, answers.source, batches, on_progress, on_batch);
   terminal.finish_progress();
-  for (const Miss& miss : misses_) {
-    const size_t num_truths =
-        answers.examiner.dataset().samples()[static_cast<size_t>(miss.sample_idx)].objects.size();
-    bucket_of(num_truths).num_found += std::count(miss.found.begin(), miss.found.end(), true);
-  }
 }
 
 ProbeNumbers Probe::numbers() const {

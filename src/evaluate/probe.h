@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "estep/estep.h"
+#include "estep/roll_out.h"
 #include "evaluate/probe_verdict.h"
 
 namespace rematch {
@@ -15,16 +15,15 @@ class Terminal;
 /// belong to an engine. Truths must stand in the sorted order in both.
 class Probe {
  public:
-  /// An engine and what examines its answers; both outlive the call.
+  /// An engine and the scorer of its answers; both outlive the call.
   struct Answers {
-    Examiner& examiner;
-    RolloutEngine& engine;
-    Offload* offload = nullptr;
+    const RolloutScorer& scorer;
+    RolloutSource source;
     int batch_size = 1;  ///< samples passed to the engine together
   };
 
   /// First pass: one greedy answer for each sample. @throws UserError, Interrupted as
-  /// Examiner::examine
+  /// score_batches()
   void measure_greedy(const Answers& answers, Terminal& terminal);
   /// Second pass: `num_draws` sampled answers for each sample that misses an object. Epoch 1, 2, …
   /// key the draws.
@@ -39,7 +38,7 @@ class Probe {
     std::vector<int> missing;  ///< truths, by place
     std::vector<bool> found;   ///< of those, by any draw
   };
-  void add(const Examined& one, const Matching& matching_50, const Examiner& examiner,
+  void add(const ScoredRollout& one, const Matching& matching_50, const RolloutScorer& scorer,
            int64_t sample_idx);
   ProbeBucket& bucket_of(size_t num_truths);
 

@@ -60,6 +60,9 @@ struct Segment {
   }
 };
 
+/// Segments of a window, one list for each micro-batch, in sample order.
+using WindowSegments = std::vector<std::vector<std::shared_ptr<const Segment>>>;
+
 /// One teacher-forced forward: segments side by side, never attending to each other.
 struct PackedRow {
   std::vector<std::shared_ptr<const Segment>> segments;

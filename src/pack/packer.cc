@@ -46,8 +46,8 @@ Packer::Packer(Options options)
       carry_({.packing_length = options_.packing_length,
               .packing_buffer = scope_ == PackScope::kCarry ? options_.pack.buffer : 0}) {}
 
-std::vector<PackedRow> Packer::rows_of(
-    std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics) {
+std::vector<PackedRow> Packer::rows_of(WindowSegments micro_batches, MetricsBag& metrics) {
+  const Span time(metrics, "time/post_rollout_pack_s");
   std::vector<PackedRow> rows;
   const auto add = [&](PackedRow row) {
     if (options_.packing_length > 0) note(row, metrics);

@@ -39,13 +39,12 @@ class Packer {
   };
   explicit Packer(Options options);
 
-  /// The rows of a window. Adds the packing/* metrics of each row. Segments that do not fit wait
-  /// for the next window (kCarry).
+  /// The rows of a window. Adds time/post_rollout_pack_s and the packing/* metrics of each row.
+  /// Segments that do not fit wait for the next window (kCarry).
   /// @param micro_batches  segments by micro-batch, in sample order; an empty micro-batch gives no
   /// row
   /// @throws UserError as check_insertion; neither rows nor buffer then change for that micro-batch
-  std::vector<PackedRow> rows_of(
-      std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches, MetricsBag& metrics);
+  std::vector<PackedRow> rows_of(WindowSegments micro_batches, MetricsBag& metrics);
 
   /// Restores the waiting segments of a checkpoint. @throws UserError as check_insertion, e.g. with
   /// a smaller packing_buffer than before

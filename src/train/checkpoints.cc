@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/file.h"
-#include "ranks/phase.h"
+#include "ranks/gather.h"
 #include "resume/resume.h"
 #include "resume/trainer_state_json.h"
 
@@ -45,23 +45,18 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
   Group& group = *options_.group;
   const bool is_first = group.rank() == 0;
   std::optional<StagedDirectory> staged;
-  together(group, [&] {
-    if (is_first) staged.emplace(path);
-  });
-  const std::string directory = group.broadcast(is_first ? staged->path() : std::string());
-  together(group, [&] {
-    if (is_first) {
-      write_model_(directory);
-      write_trainer_state(state, directory + "/trainer_state.json");
-    }
-    if (!options_.save_only_model) write_state(directory);
-  });
-  together(group, [&] {
-    if (!is_first) return;
-    // last: its manifest covers every other file
-    if (seal && !options_.save_only_model) seal(directory);
-    staged->commit();
-  });
+  if (is_first) staged.emplace(path);
+  const std::string directory = from_first_rank(group, is_first ? staged->path() : std::string());
+  if (is_first) {
+    write_model_(directory);
+    write_trainer_state(state, directory + "/trainer_state.json");
+  }
+  if (!options_.save_only_model) write_state(directory);
+
+  group.barrier();  // all parts are there
+  if (!is_first) return;
+  if (seal && !options_.save_only_model) seal(directory);  // last: its manifest covers all files
+  staged->commit();
 }
 
 std::vector<int64_t> Checkpoints::existing_steps() const {

@@ -38,7 +38,7 @@ class Checkpoints {
   ///                     save_only_model
   /// @param seal         completes the state on rank 0, after all parts (write_state_manifest); may
   /// be empty
-  /// @return its path; @throws UserError (environment), on every rank
+  /// Every rank calls it, inside a phase. @return its path; @throws UserError (environment)
   std::string save(TrainerState& state, const Writer& write_state, const Writer& seal = {});
 
   /// Steps of complete checkpoints in the run directory, ascending.

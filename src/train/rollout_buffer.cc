@@ -1,9 +1,15 @@
 #include "train/rollout_buffer.h"
 
+#include <cmath>
+
 #include "base/error.h"
-#include "estep/estep.h"
 
 namespace rematch {
+
+bool rolls_out(int64_t window_idx, double share) {
+  return std::floor(static_cast<double>(window_idx + 1) * share) >
+         std::floor(static_cast<double>(window_idx) * share);
+}
 
 bool RolloutBuffer::finish_step(MetricsBag& metrics) {
   REMATCH_CHECK(open_.has_value(), "a step without a window");

@@ -10,11 +10,15 @@
 
 namespace rematch {
 
+/// True for the windows that roll out when a part of them does (BEHAVIOUR 4.8).
+/// @param share  `rollout_share`, (0, 1]
+bool rolls_out(int64_t window_idx, double share);
+
 /// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10).
 /// A partial window is used once.
 class RolloutBuffer {
  public:
-  /// @param rollout_share  of the windows that roll out, as in SharedSource
+  /// @param rollout_share  as in rolls_out()
   explicit RolloutBuffer(const RolloutBufferSettings& settings, double rollout_share = 1)
       : settings_(settings), rollout_share_(rollout_share) {}
 
@@ -26,10 +30,8 @@ class RolloutBuffer {
   }
 
   bool is_open() const { return open_.has_value(); }
-  /// Makes a window current. @param step0  optimizer steps done so far
-  void open(Window window, bool last_of_epoch, int64_t step0) {
-    open_ = OpenWindow{.window = std::move(window), .last_of_epoch = last_of_epoch, .step0 = step0};
-  }
+  /// Makes a window current.
+  void open(OpenWindow window) { open_ = std::move(window); }
   /// The window for an M-step; const, because reuse requires that no step changes it.
   const Window& window() const { return open_->window; }
   /// The current window, for checkpoints; none between two windows.

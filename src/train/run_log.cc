@@ -45,18 +45,17 @@ const double* find(const MetricValues& values, const std::string& name) {
 
 }  // namespace
 
-RunLog::RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks, Live live)
-    : terminal_(terminal), sinks_(std::move(sinks)), live_(std::move(live)) {}
+RunLog::RunLog(Terminal& terminal, Live live) : terminal_(terminal), live_(std::move(live)) {}
 
-void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due) {
+void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
+                  int64_t num_tokens) {
   MetricValues values = reduce_metrics(metrics);
   Progress bar{.phase = "train", .done = state.global_step, .total = state.max_steps};
   MetricValues shown = values;
   const double seconds = metrics.sum("time/step_s");
   if (seconds > 0)
-    shown.emplace_back(
-        kTokensPerSecond,
-        std::round(static_cast<double>(live_.step_tokens() * live_.num_ranks) / seconds));
+    shown.emplace_back(kTokensPerSecond,
+                       std::round(static_cast<double>(num_tokens * live_.num_ranks) / seconds));
   shown.emplace_back(kMemoryGib, static_cast<double>(live_.memory_bytes()) / kBytesPerGib);
   for (const auto& [name, label] : kBarFields) {
     if (const double* value = find(shown, name))

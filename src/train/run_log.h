@@ -17,19 +17,21 @@ namespace rematch {
 /// trainer_state.json.
 class RunLog {
  public:
-  /// What the live line shows beside the metrics.
+  /// Sources of the live line in addition to the metrics.
   struct Live {
     std::function<int64_t()> memory_bytes;  ///< in use now, of this rank's device
-    std::function<int64_t()> step_tokens;   ///< that this rank trained on in the last step
     int num_ranks = 1;                      ///< that train on about as many
   };
-  RunLog(Terminal& terminal, std::vector<std::unique_ptr<MetricSink>> sinks, Live live);
+  RunLog(Terminal& terminal, Live live);
 
   Terminal& terminal() { return terminal_; }
+  /// Adds an output for everything that is logged from now on.
+  void add(std::unique_ptr<MetricSink> sink) { sinks_.push_back(std::move(sink)); }
 
   /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus
   /// `epoch`) to every sink and the history.
-  void step(TrainerState& state, const MetricsBag& metrics, bool log_due);
+  /// @param num_tokens  that this rank trained on in the step
+  void step(TrainerState& state, const MetricsBag& metrics, bool log_due, int64_t num_tokens);
 
   /// After an evaluation: its scores and its health on the terminal, both to every sink and the
   /// history.

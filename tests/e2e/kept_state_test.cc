@@ -66,8 +66,7 @@ TEST(KeptState, ASegmentThatIsTooLongEndsTheRunAfterTheStepsBeforeAreSaved) {
     saved.push_back(cursor.window_idx);
   };
   const UserError error = test::catch_user_error([&] {
-    test::run_loop(
-        stage2, {.num_steps = kNumSteps, .windows = kWindows, .is_long = {}, .on_save = on_save});
+    test::run_loop(stage2, {.num_steps = kNumSteps, .windows = kWindows, .on_save = on_save});
   });
   EXPECT_THAT(error.problems()[0].error, HasSubstr("a segment is longer than global_max_length"));
   EXPECT_THAT(error.problems()[0].fix, HasSubstr("data.on_bad_sample: skip"));
@@ -80,10 +79,9 @@ TEST(KeptState, ASegmentThatIsTooLongIsLeftOutAndCountedOnRequest) {
   const auto [window, cap] = all.first_too_long();
   ASSERT_GT(window, 0u);
   test::RecordedStage2 stage2;
-  const auto is_long = [cap = cap](const Segment& segment) { return segment.encoded_len() > cap; };
   const auto num_steps = static_cast<int64_t>(window) + 1;
-  const RecordedLoop run =
-      test::run_loop(stage2, {.num_steps = num_steps, .windows = kWindows, .is_long = is_long});
+  const RecordedLoop run = test::run_loop(
+      stage2, {.num_steps = num_steps, .windows = kWindows, .skip_longer_than = cap});
   ASSERT_EQ(std::ssize(run.steps), num_steps);
   EXPECT_EQ(run.steps[window].metrics.at("data/skipped_samples"), 1);
   EXPECT_EQ(run.steps[0].metrics.count("data/skipped_samples"), 0u);
@@ -94,19 +92,17 @@ TEST(KeptState, ASegmentThatIsTooLongIsLeftOutAndCountedOnRequest) {
 
 TEST(KeptState, AWindowOfSegmentsThatAreTooLongEndsTheRunAfterTheStepsBeforeAreSaved) {
   test::RecordedStage2 stage2;
-  int num_saved = 0, num_asked = 0;
-  // all but the first window's
-  const auto is_long = [&](const Segment&) { return ++num_asked > 2; };
+  std::vector<int64_t> saved;
   const auto on_save = [&](const WindowCursor& cursor, const Packer&) {
-    num_saved += cursor.window_idx == 1 ? 1 : 0;
+    saved.push_back(cursor.window_idx);
   };
   const UserError error = test::catch_user_error([&] {
     test::run_loop(
         stage2,
-        {.num_steps = kNumSteps, .windows = kWindows, .is_long = is_long, .on_save = on_save});
+        {.num_steps = kNumSteps, .windows = kWindows, .skip_longer_than = 1, .on_save = on_save});
   });
   EXPECT_THAT(error.problems()[0].error, HasSubstr("no segment of a window can be used"));
-  EXPECT_EQ(num_saved, 1);
+  EXPECT_EQ(saved, std::vector<int64_t>{0}) << "the state before the window";
 }
 
 TEST(KeptState, ACarryBufferThatOverflowsIsSavedAsItWasBeforeTheWindow) {
@@ -125,7 +121,6 @@ TEST(KeptState, ACarryBufferThatOverflowsIsSavedAsItWasBeforeTheWindow) {
                                                         .selector = PackingSelector::kFifo,
                                                         .scope = PackScope::kCarry},
                                                .packing_length = longest},
-                                   .is_long = {},
                                    .on_save = on_save});
   };
   const auto most_waiting = [](const RecordedLoop& loop, size_t step) {

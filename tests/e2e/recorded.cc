@@ -76,14 +76,12 @@ struct RecordedStage2::Parts {
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
-  Examiner examiner{dataset,
-                    prompts,
-                    *tokenizer,
-                    coords,
-                    pixels,
-                    engine,
-                    {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
-  std::unique_ptr<EStep> estep = std::make_unique<EStep>(examiner, engine, vocab, EStep::Options{});
+  RolloutScorer scorer{
+      dataset, prompts, *tokenizer,
+      coords,  pixels,  {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
+  TargetSettings target;
+  int cap_tokens = 0;
+  Offload* offload = nullptr;
   std::shared_ptr<Model> model;
   std::unique_ptr<MStep> mstep;
   std::function<void(const PackedRow&)> on_row;
@@ -92,12 +90,44 @@ struct RecordedStage2::Parts {
 RecordedStage2::RecordedStage2() : parts_(std::make_unique<Parts>()) {}
 RecordedStage2::~RecordedStage2() = default;
 
+RolloutParts RecordedStage2::rollout_parts() const {
+  return {.scorer = parts_->scorer,
+          .source = {parts_->engine, parts_->offload},
+          .target = {.vocab = parts_->vocab,
+                     .match = parts_->scorer.options().match,
+                     .target = parts_->target,
+                     .max_length = parts_->cap_tokens}};
+}
+
+std::vector<ScoredRollout> RecordedStage2::score(const std::vector<int64_t>& sample_indices) {
+  std::vector<ScoredRollout> scored;
+  score_batches(parts_->scorer, {parts_->engine, parts_->offload}, {{sample_indices, 0}}, {},
+                [&](size_t, std::vector<ScoredRollout> batch, const MetricsBag&) {
+                  scored = std::move(batch);
+                });
+  return scored;
+}
+
 WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>& samples) {
   MetricsBag metrics;
-  return parts_->estep->build({.micro_batches = samples}, metrics);
+  return segments(samples, metrics);
+}
+
+WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>& samples,
+                                        MetricsBag& metrics) {
+  const WindowPlan plan{.micro_batches = samples};
+  std::vector<std::shared_ptr<const Segment>> made;
+  for (const ScoredRollout& one : score(plan.samples()))
+    made.push_back(make_target(one, rollout_parts().target, metrics));
+  return plan.by_micro_batch(std::move(made));
 }
 
 MStep& RecordedStage2::mstep(double learning_rate, at::Device device) {
+  parts_->mstep = make_mstep(learning_rate, device);
+  return *parts_->mstep;
+}
+
+std::unique_ptr<MStep> RecordedStage2::make_mstep(double learning_rate, at::Device device) {
   parts_->model = Model::load(parts_->model_dir, {.device = device});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : parts_->model->parameters())
@@ -114,26 +144,19 @@ MStep& RecordedStage2::mstep(double learning_rate, at::Device device) {
                            .head = Head::of(parts_->model->head())};
   LossOptions loss;
   loss.coord_token_ids = parts_->coords.ids();
-  parts_->mstep = std::make_unique<MStep>(
+  return std::make_unique<MStep>(
       row_model,
       make_groups(parameters, parts_->model->description().part_of,
                   {.learning_rate = learning_rate, .weight_decay = 0.01}),
       AdamWSettings{.beta2 = 0.999}, Schedule({.type = ScheduleType::kConstant}, learning_rate, 10),
       MStep::Options{.loss = loss, .learning_rate = learning_rate});
-  return *parts_->mstep;
 }
 
 void RecordedStage2::drift_prompt_ids(size_t position) {
   parts_->engine.drift_at = static_cast<int64_t>(position);
 }
-void RecordedStage2::teach(const TargetSettings& target) {
-  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab,
-                                          EStep::Options{.target = target});
-}
-void RecordedStage2::cap_segments(int cap_tokens) {
-  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab,
-                                          EStep::Options{.global_max_length = cap_tokens});
-}
+void RecordedStage2::teach(const TargetSettings& target) { parts_->target = target; }
+void RecordedStage2::cap_segments(int cap_tokens) { parts_->cap_tokens = cap_tokens; }
 void RecordedStage2::watch_rows(std::function<void(const PackedRow&)> on_row) {
   parts_->on_row = std::move(on_row);
 }
@@ -142,8 +165,10 @@ const std::vector<Prompt>& RecordedStage2::prompts_seen() const {
   return parts_->engine.prompts_seen;
 }
 int64_t RecordedStage2::num_samples() const { return parts_->dataset.size(); }
-SegmentSource& RecordedStage2::source() { return *parts_->estep; }
-Examiner& RecordedStage2::examiner() { return parts_->examiner; }
+const Dataset& RecordedStage2::dataset() const { return parts_->dataset; }
+PixelStore& RecordedStage2::pixels() const { return parts_->pixels; }
+const RolloutScorer& RecordedStage2::scorer() const { return parts_->scorer; }
+RolloutEngine& RecordedStage2::engine() const { return parts_->engine; }
 
 void RecordedStage2::hold_own_weights(Offload* offload,
                                       std::function<void(const std::string&)> on_event) {
@@ -154,8 +179,7 @@ void RecordedStage2::share_weights(Offload* offload,
                                    std::function<void(const std::string&)> on_event) {
   parts_->engine.has_own_weights = false;
   parts_->engine.on_event = std::move(on_event);
-  parts_->estep = std::make_unique<EStep>(parts_->examiner, parts_->engine, parts_->vocab,
-                                          EStep::Options{.offload = offload});
+  parts_->offload = offload;
 }
 std::vector<at::Tensor> RecordedStage2::parameters() const {
   std::vector<at::Tensor> tensors;

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "estep/estep.h"
+#include "estep/make_target.h"
+#include "estep/roll_out.h"
 #include "rollout/engine.h"
 #include "mstep/mstep.h"
+#include "train/trainer.h"
 
 namespace rematch::test {
 
@@ -16,20 +18,26 @@ class RecordedStage2 {
  public:
   RecordedStage2();
   ~RecordedStage2();
-  /// Segments of a window as the E-step builds them. @param samples  micro-batches of sample
+  /// Segments of a window as the training loop builds them. @param samples  micro-batches of sample
   /// indices
   WindowSegments segments(const std::vector<std::vector<int64_t>>& samples);
-  /// The E-step itself, for a whole training loop.
-  SegmentSource& source();
+  WindowSegments segments(const std::vector<std::vector<int64_t>>& samples, MetricsBag& metrics);
+  /// The parts of a whole training loop.
+  RolloutParts rollout_parts() const;
+  const Dataset& dataset() const;
+  PixelStore& pixels() const;
+  /// Rolls out and scores samples. @param sample_indices  into the data set
+  std::vector<ScoredRollout> score(const std::vector<int64_t>& sample_indices);
   /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant. @param device
   /// of the model
   MStep& mstep(double learning_rate, at::Device device = at::kCPU);
+  /// The same for a Trainer, which owns it.
+  std::unique_ptr<MStep> make_mstep(double learning_rate, at::Device device = at::kCPU);
   /// From now on called with every row that the model is trained on.
   void watch_rows(std::function<void(const PackedRow&)> on_row);
-  /// From now on the E-step makes its targets so. To be called before source(), and before
-  /// hold_own_weights, which goes back to `append`.
+  /// From now on targets are made so. To be called before rollout_parts().
   void teach(const TargetSettings& target);
-  /// From now on a longer segment is an error of the E-step. To be called as teach().
+  /// From now on a longer segment is an error. To be called as teach().
   void cap_segments(int cap_tokens);
   /// From now on every answer stops after `num_tokens`, as a low max_new_tokens would have it.
   void cut_answers(size_t num_tokens);
@@ -39,10 +47,11 @@ class RecordedStage2 {
   /// From now on the engine reports prompt ids that differ from ours at `position`, as a backend
   /// with a token drift would.
   void drift_prompt_ids(size_t position);
-  Examiner& examiner();
+  const RolloutScorer& scorer() const;
+  RolloutEngine& engine() const;
   /// From now on the engine says that it holds weights of its own, as a backend beside the model
-  /// would, and the E-step offloads around it. To be called before source(). @param offload  may be
-  /// null
+  /// would, and training offloads around it. To be called before rollout_parts(). @param offload
+  /// may be null
   /// @param on_event  called with "sync", "generate" and "release" as they come; what it throws the
   /// engine throws
   void hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event);

@@ -7,18 +7,6 @@
 namespace rematch::test {
 namespace {
 
-class RecordingSource : public SegmentSource {
- public:
-  RecordingSource(SegmentSource& inner, RecordedLoop& record) : inner_(inner), record_(record) {}
-  WindowSegments build(const WindowPlan& plan, MetricsBag& metrics) override {
-    return record_.built.emplace_back(inner_.build(plan, metrics));
-  }
-
- private:
-  SegmentSource& inner_;
-  RecordedLoop& record_;
-};
-
 class RecordingSink : public MetricSink {
  public:
   explicit RecordingSink(RecordedLoop& record) : record_(record) {}
@@ -43,64 +31,61 @@ std::map<const Segment*, int> RecordedLoop::times_trained() const {
   return times;
 }
 
-int64_t RecordedLoop::num_built() const {
-  size_t count = 0;
-  for (const WindowSegments& window : built) {
-    for (const auto& micro_batch : window) count += micro_batch.size();
-  }
-  return static_cast<int64_t>(count);
-}
-
 RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
   RecordedLoop record;
   record.steps.emplace_back();
-  RecordingSource source(stage2.source(), record);
-  MStep& mstep = stage2.mstep(1e-4);
+  std::unique_ptr<MStep> mstep = stage2.make_mstep(1e-4);
   stage2.watch_rows([&](const PackedRow& row) { record.steps.back().rows.push_back(row); });
   options.windows.num_samples = stage2.num_samples();
-  WindowStream windows(options.windows);
-  Packer packer(options.packing);
-  RolloutBuffer buffer(options.buffer);
-  const Cadence cadence({.max_steps = options.num_steps,
-                         .logging_steps = 1,
-                         .save_when = When::kNever,
-                         .save_last_epoch = false},
-                        [&](int64_t epoch) { return windows.windows_in_epoch(epoch); });
+  auto stream = std::make_unique<WindowStream>(options.windows);
+  Cadence cadence(
+      {.max_steps = options.num_steps,
+       .logging_steps = 1,
+       .save_when = When::kNever,
+       .save_last_epoch = false},
+      [windows = stream.get()](int64_t epoch) { return windows->windows_in_epoch(epoch); });
   const TempDir dir;
-  Checkpoints checkpoints({.run_dir = dir.path(), .save_only_model = true},
-                          [&](const std::string&) {
-                            if (options.on_save) options.on_save(windows.cursor(), packer);
-                          });
-  const LongSegments long_segments(options.is_long, alone());
-  const Fingerprint fingerprint{};
-  WindowCleanup cleanup(nullptr);
+  const Trainer* running = nullptr;
+  const auto on_save = [&](const std::string&) {
+    if (options.on_save) options.on_save(running->stream->cursor(), running->packer);
+  };
+  RolloutParts rollouts = stage2.rollout_parts();
+  rollouts.on_rollouts = [&](int64_t, const std::vector<ScoredRollout>& scored) {
+    record.num_built.push_back(std::ssize(scored));
+  };
+  if (options.skip_longer_than > 0) rollouts.target.max_length = 0;
   std::ostringstream out, err;
   {
     Terminal terminal(out, err, {});
-    std::vector<std::unique_ptr<MetricSink>> sinks;
-    sinks.push_back(std::make_unique<RecordingSink>(record));
-    RunLog log(
-        terminal, std::move(sinks),
-        {.memory_bytes = [] { return int64_t{0}; }, .step_tokens = [] { return int64_t{0}; }});
+    RunLog log(terminal, {.memory_bytes = [] { return int64_t{0}; }});
+    log.add(std::make_unique<RecordingSink>(record));
     TrainerState state;
     state.max_steps = options.num_steps;
-    TrainParts parts{.windows = windows,
-                     .source = source,
-                     .packer = packer,
-                     .buffer = buffer,
-                     .mstep = mstep,
-                     .cleanup = cleanup,
-                     .cadence = cadence,
-                     .evaluation = nullptr,
-                     .checkpoints = checkpoints,
-                     .fingerprint = fingerprint,
-                     .log = log,
-                     .state = state,
-                     .long_segments = options.is_long ? &long_segments : nullptr};
-    train_loop(parts);
+    Trainer trainer(
+        {.group = alone(),
+         .log = log,
+         .stream = std::move(stream),
+         .bad_samples = BadSamples(stage2.dataset(), stage2.pixels(), terminal, alone(),
+                                   {.skips = options.skip_longer_than > 0,
+                                    .run_dir = dir.path(),
+                                    .max_length = options.skip_longer_than,
+                                    .patches = stage2.scorer().options().patches}),
+         .rollouts = std::move(rollouts),
+         .truth = nullptr,
+         .packer = Packer(options.packing),
+         .buffer = RolloutBuffer(options.buffer),
+         .features = nullptr,
+         .mstep = std::move(mstep),
+         .cadence = std::move(cadence),
+         .evaluation = nullptr,
+         .checkpoints = Checkpoints({.run_dir = dir.path(), .save_only_model = true}, on_save),
+         .fingerprint = {},
+         .state = state});
+    running = &trainer;
+    train(trainer);
+    record.waiting = trainer.packer.waiting();
   }
   record.steps.pop_back();
-  record.waiting = packer.waiting();
   record.told = err.str();
   stage2.watch_rows({});
   return record;

@@ -18,8 +18,7 @@ struct RecordedLoop {
     WindowOptions windows;  ///< num_samples is filled in
     Packer::Options packing;
     RolloutBufferSettings buffer;
-    /// segments to leave out; empty = none
-    std::function<bool(const Segment&)> is_long;
+    int skip_longer_than = 0;  ///< tokens of segments that are left out; 0 = none are
     /// told what a checkpoint is written from; may be empty
     std::function<void(const WindowCursor&, const Packer&)> on_save;
   };
@@ -30,14 +29,13 @@ struct RecordedLoop {
   };
 
   std::vector<Step> steps;
-  std::vector<WindowSegments> built;                    ///< by E-step
+  std::vector<int64_t> num_built;                       ///< segments, by window that rolled out
   std::vector<std::shared_ptr<const Segment>> waiting;  ///< left in the carry buffer
   std::string told;                                     ///< what the terminal showed
 
   /// Segments trained, by identity. Segments live as long as this record, so no address is used
   /// twice.
   std::map<const Segment*, int> times_trained() const;
-  int64_t num_built() const;
 };
 
 /// @throws whatever the loop throws

@@ -1,4 +1,4 @@
-// What the examiner and the probe count over recorded answers.
+// What the scorer and the probe count over recorded answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,25 +13,13 @@
 namespace rematch {
 namespace {
 
-/// Answers come from the examiner's own engine; this one is only told to begin and to end.
-class NoEngine : public RolloutEngine {
- public:
-  void sync_weights(int64_t) override {}
-  std::vector<Rollout> generate(const std::vector<Prompt>&,
-                                const std::function<void(int)>&) override {
-    return {};
-  }
-  void release() override {}
-};
-
 constexpr size_t kCut = 30;
 
 /// Missing truths of every sample, by its index.
-std::vector<std::set<int>> missing_of(Examiner& examiner) {
+std::vector<std::set<int>> missing_of(test::RecordedStage2& stage2) {
   std::vector<std::set<int>> missing;
-  for (int64_t i = 0; i < static_cast<int64_t>(examiner.dataset().samples().size()); ++i) {
-    MetricsBag unused;
-    const std::vector<int> list = examiner.examine({i}, 0, unused).at(0).matching.false_negatives;
+  for (int64_t i = 0; i < stage2.num_samples(); ++i) {
+    const std::vector<int> list = stage2.score({i}).at(0).matching.false_negatives;
     missing.emplace_back(list.begin(), list.end());
   }
   return missing;
@@ -44,7 +32,7 @@ TEST(LabelScores, SeeThroughAccentsCaseAndWhiteSpace) {
   const auto object = [](const char* desc, int left) {
     return SceneObject{desc, {GeometryKind::kBbox2d, {left, 100, left + 50, 200}}};
   };
-  Examined one;
+  ScoredRollout one;
   one.ground_truth = {object("Caf\u00E9  table", 0), object("STRASSE", 100), object("cafe", 200),
                       object("red dog", 300)};
   for (const SceneObject& said : {object("cafe\u0301 TABLE", 0), object("stra\u00DFe", 100),
@@ -54,7 +42,7 @@ TEST(LabelScores, SeeThroughAccentsCaseAndWhiteSpace) {
     one.matching.pairs.emplace_back(at, at);
   }
   MetricsBag metrics;
-  stage2.examiner().observe(one, one.matching, metrics);
+  stage2.scorer().observe(one, one.matching, metrics);
   EXPECT_EQ(metrics.sum("rollout/matched"), 4);
   EXPECT_EQ(metrics.sum("rollout/matched_labels"), 3) << "all but the one without its accent";
 }
@@ -64,8 +52,7 @@ TEST(SegmentLengths, CountThePrefixThatTheSegmentKeeps) {
     test::RecordedStage2 stage2;
     stage2.teach({.policy = policy});
     MetricsBag metrics;
-    const WindowSegments segments =
-        stage2.source().build({.micro_batches = {{0, 1}, {2}}}, metrics);
+    const WindowSegments segments = stage2.segments({{0, 1}, {2}}, metrics);
     int64_t prefix_len = 0;
     for (const auto& of_micro_batch : segments) {
       for (const auto& segment : of_micro_batch) prefix_len += segment->prefix_len;
@@ -83,14 +70,13 @@ TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
   const auto tokenizer = Tokenizer::load(model_dir);
   const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
   const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
-  MetricsBag unused;
   // malformed after its first object
-  Examined one = stage2.examiner().examine({5}, 0, unused).at(0);
+  ScoredRollout one = stage2.score({5}).at(0);
   ASSERT_NE(one.parsed.status, ParseStatus::kComplete);
   ASSERT_FALSE(one.parsed.objects.empty());
   one.parsed.objects.push_back(one.parsed.objects.front());
   const auto num_deduplicated = [&] {
-    return target_of(one, vocab, stage2.examiner().options().match, target).deduplicated.size();
+    return build_target(one, vocab, stage2.scorer().options().match, target).deduplicated.size();
   };
   EXPECT_EQ(num_deduplicated(), 1u);
   target.incomplete_rollouts = IncompleteRollouts::kEmpty;
@@ -100,8 +86,8 @@ TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
 TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
   test::RecordedStage2 cut, whole;
   cut.cut_answers(kCut);
-  const std::vector<std::set<int>> missing = missing_of(cut.examiner()),
-                                   missing_from_whole = missing_of(whole.examiner());
+  const std::vector<std::set<int>> missing = missing_of(cut),
+                                   missing_from_whole = missing_of(whole);
   int64_t num_missing = 0, num_found = 0;
   for (size_t i = 0; i < missing.size(); ++i) {
     num_missing += static_cast<int64_t>(missing[i].size());
@@ -112,11 +98,11 @@ TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
 
   std::ostringstream out, err;
   Terminal terminal(out, err, {});
-  NoEngine engine;
   Probe probe;
-  probe.measure_greedy({.examiner = cut.examiner(), .engine = engine, .batch_size = 3}, terminal);
+  probe.measure_greedy({.scorer = cut.scorer(), .source = {cut.engine()}, .batch_size = 3},
+                       terminal);
   EXPECT_EQ(probe.numbers().total().num_found, 0);
-  probe.measure_draws({.examiner = whole.examiner(), .engine = engine, .batch_size = 3}, 2,
+  probe.measure_draws({.scorer = whole.scorer(), .source = {whole.engine()}, .batch_size = 3}, 2,
                       terminal);
   const ProbeNumbers numbers = probe.numbers();
   EXPECT_EQ(numbers.total().num_images, cut.num_samples());

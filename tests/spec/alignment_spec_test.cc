@@ -43,20 +43,18 @@ TEST(StrictAlignment, SupervisedCoordIndicesFallWithinTheAssistantSpan) {
 // spec: pack-04 select-02
 TEST(TeacherForcedSequence, IsPromptPlusRolloutPrefixPlusMandatoryAppend) {
   test::RecordedStage2 stage2;
-  MetricsBag metrics;
-  const std::vector<Examined> examined =
-      stage2.examiner().examine({0, 1, 2, 3, 4, 5, 6, 7}, 0, metrics);
+  const std::vector<ScoredRollout> scored = stage2.score({0, 1, 2, 3, 4, 5, 6, 7});
   const WindowSegments segments = stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}});
   bool any_missing = false;
-  for (size_t i = 0; i < examined.size(); ++i) {
+  for (size_t i = 0; i < scored.size(); ++i) {
     const Segment& segment = *segments[0][i];
-    const std::vector<int>& prefix = examined[i].parsed.prefix_token_ids;
-    ASSERT_EQ(segment.prompt_len, static_cast<int>(examined[i].prompt.token_ids.size()));
+    const std::vector<int>& prefix = scored[i].parsed.prefix_token_ids;
+    ASSERT_EQ(segment.prompt_len, static_cast<int>(scored[i].prompt.token_ids.size()));
     EXPECT_TRUE(
         std::equal(prefix.begin(), prefix.end(), segment.token_ids.begin() + segment.prompt_len));
     EXPECT_EQ(segment.encoded_len(),
               segment.prompt_len + segment.prefix_len + segment.append_len + 1);
-    any_missing = any_missing || !examined[i].matching.false_negatives.empty();
+    any_missing = any_missing || !scored[i].matching.false_negatives.empty();
   }
   EXPECT_TRUE(any_missing);
 }

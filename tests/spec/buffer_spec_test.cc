@@ -56,7 +56,7 @@ TEST(BufferSpec, TheRepeatedStreamOfWindowsIsDeterministic) {
 // spec: buffer-04
 TEST(BufferSpec, OneEStepFeedsSeveralOptimizerSteps) {
   const RecordedLoop loop = run(6, {.enabled = true, .m_steps = 3});
-  EXPECT_EQ(loop.built.size(), 2u) << "E-steps";
+  EXPECT_EQ(loop.num_built.size(), 2u) << "E-steps";
   EXPECT_EQ(addresses(loop.steps[0]), addresses(loop.steps[2]))
       << "the prepared segments themselves, encoded once";
   EXPECT_LT(loop.steps[2].metrics.at("loss"), loop.steps[0].metrics.at("loss"))
@@ -93,7 +93,7 @@ TEST(BufferSpec, ReuseSurvivesMutationOfItsInputs) {
   RolloutBuffer buffer({.enabled = true, .m_steps = 3});
   MetricsBag metrics;
   Packer packer({});
-  buffer.open({.rows = packer.rows_of(stage2.segments({{0, 1}, {2}}), metrics)}, false, 0);
+  buffer.open({.window = {.rows = packer.rows_of(stage2.segments({{0, 1}, {2}}), metrics)}});
   const std::vector<PackedRow> before = buffer.window().rows;
   std::vector<Segment> copies;
   for (const PackedRow& row : before) {
@@ -122,7 +122,7 @@ TEST(BufferSpec, AFinalPartialWindowIsProcessedOnce) {
   const RecordedLoop loop = run(6, {.enabled = true, .m_steps = 2});
   EXPECT_EQ(loop.steps[4].rows.size(), 2u);
   EXPECT_EQ(loop.steps[5].rows.size(), 3u) << "the next epoch's first window";
-  EXPECT_EQ(loop.built.size(), 4u);
+  EXPECT_EQ(loop.num_built.size(), 4u);
   EXPECT_THAT(loop.told, HasSubstr("partial"));
   EXPECT_THAT(loop.told, HasSubstr("gradient_accumulation_steps")) << "a mitigation";
   EXPECT_EQ(RolloutBuffer({.enabled = true, .m_steps = 2}).steps_of_epoch(3, true), 5);
@@ -151,7 +151,7 @@ TEST(BufferSpec, LogsTellRolloutStepsFromReuse) {
 TEST(BufferSpec, AReuseSaysAgainWhetherItsWindowRolledOut) {
   for (const int64_t window_idx : {0, 1}) {
     RolloutBuffer buffer({.enabled = true, .m_steps = 2}, /*rollout_share=*/0.5);
-    buffer.open({.window_idx = window_idx}, false, 0);
+    buffer.open({.window = {.window_idx = window_idx}});
     MetricsBag first, reuse;
     buffer.finish_step(first);
     buffer.finish_step(reuse);
@@ -166,9 +166,7 @@ TEST(BufferSpec, TheAdviceOnAPartialWindowNamesTheRanks) {
   const auto told_by = [](int num_ranks) {
     std::ostringstream out, err;
     Terminal terminal(out, err, {});
-    RunLog(
-        terminal, {},
-        {.memory_bytes = [] { return 0; }, .step_tokens = [] { return 0; }, .num_ranks = num_ranks})
+    RunLog(terminal, {.memory_bytes = [] { return 0; }, .num_ranks = num_ranks})
         .note_partial_window();
     return err.str();
   };

@@ -106,7 +106,7 @@ struct RecordedTraining {
   /// E-step and M-step of one window.
   void step(const std::vector<std::vector<int64_t>>& samples) {
     MetricsBag metrics;
-    WindowSegments segments = stage2.source().build({.micro_batches = samples}, metrics);
+    WindowSegments segments = stage2.segments(samples);
     recording->push("train");
     mstep->run({.rows = Packer(Packer::Options{}).rows_of(std::move(segments), metrics)}, metrics);
   }

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "estep/estep.h"
+#include "estep/truth_segments.h"
 #include "estep/sample_lengths.h"
 #include "estep/target/truth_segment.h"
 #include "support/capture.h"
@@ -72,7 +72,7 @@ class LongSamplesTest : public testing::Test {
 
 TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches_}};
-  const TeacherSource source(dataset_, prompts_, vocab_, pixels, {.seed = 3, .patches = patches_},
+  const TruthSegments source(dataset_, prompts_, vocab_, pixels, {.seed = 3, .patches = patches_},
                              {});
   for (int64_t i = 0; i < dataset_.size(); ++i) {
     EXPECT_EQ(lengths_[static_cast<size_t>(i)].total(), source.encoded_len(i, 0)) << i;

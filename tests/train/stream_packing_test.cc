@@ -12,7 +12,7 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "checkpoint/model_dir.h"
-#include "estep/estep.h"
+#include "estep/truth_segments.h"
 #include "pack/packer.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -41,10 +41,10 @@ struct Scenes {
         patches(PatchOptions::from_model_dir(model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                 {.merge_size = patches.merge_size}),
-        examiner_options{.ordering = ordering, .seed = 3, .patches = patches} {}
+        scorer_options{.ordering = ordering, .seed = 3, .patches = patches} {}
 
-  TeacherSource teacher(TeacherSource::Caps caps = {}) {
-    return TeacherSource(dataset, prompts, vocab, pixels, examiner_options, caps);
+  TruthSegments teacher(TruthSegments::Caps caps = {}) {
+    return TruthSegments(dataset, prompts, vocab, pixels, scorer_options, caps);
   }
 
   std::shared_ptr<const Tokenizer> tokenizer;
@@ -54,7 +54,7 @@ struct Scenes {
   PromptEncoder prompts;
   Dataset dataset = Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
-  Examiner::Options examiner_options;
+  RolloutScorer::Options scorer_options;
 };
 
 std::string golden_model() { return test::source_path("tests/golden/model/tiny_tied"); }
@@ -77,7 +77,7 @@ std::string model_without_a_merge(const test::TempDir& dir) {
   return dir.path();
 }
 
-StreamSamples samples_of(const TeacherSource& source, const Dataset& dataset) {
+StreamSamples samples_of(const TruthSegments& source, const Dataset& dataset) {
   return {.num_samples = dataset.size(),
           .encoded_len = [&source](int64_t sample_idx,
                                    int64_t epoch) { return source.encoded_len(sample_idx, epoch); },
@@ -89,7 +89,7 @@ StreamSamples samples_of(const TeacherSource& source, const Dataset& dataset) {
 std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs,
                                               StreamOptions options) {
   Screen screen;
-  TeacherSource teacher = scenes.teacher(
+  TruthSegments teacher = scenes.teacher(
       {.segment_tokens = options.packing_length, .row_tokens = options.packing_length});
   StreamPacking packing(samples_of(teacher, scenes.dataset), options, screen.terminal);
   WindowStream windows({.num_samples = scenes.dataset.size(),
@@ -100,7 +100,7 @@ std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs
   std::vector<std::vector<int64_t>> ids(static_cast<size_t>(num_epochs));
   for (WindowPlan plan = windows.next(); plan.epoch < num_epochs; plan = windows.next()) {
     MetricsBag metrics;
-    WindowSegments segments = teacher.build(plan, metrics);
+    WindowSegments segments = teacher.build(plan);
     for (const PackedRow& row : packer.rows_of(std::move(segments), metrics)) {
       EXPECT_LE(row.total_len(), options.packing_length);
       for (const auto& segment : row.segments)
@@ -112,7 +112,7 @@ std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs
 
 int longest_of(Scenes& scenes) {
   int longest = 0;
-  const TeacherSource teacher = scenes.teacher();
+  const TruthSegments teacher = scenes.teacher();
   for (int64_t epoch = 0; epoch < 4; ++epoch) {
     for (int64_t i = 0; i < scenes.dataset.size(); ++i)
       longest = std::max(longest, teacher.encoded_len(i, epoch));
@@ -225,15 +225,15 @@ TEST(StreamPacking, TrainsEachSceneOnceInEveryEpoch) {
   }
 }
 
-TEST(TeacherSource, EncodedLenIsThatOfTheSegmentItBuilds) {
+TEST(TruthSegments, EncodedLenIsThatOfTheSegmentItBuilds) {
   for (const ObjectOrdering ordering : {ObjectOrdering::kSorted, ObjectOrdering::kRandom}) {
     Scenes scenes(golden_model(), ordering);
-    TeacherSource teacher = scenes.teacher();
+    TruthSegments teacher = scenes.teacher();
     EXPECT_EQ(teacher.lengths_vary_by_epoch(), ordering == ObjectOrdering::kRandom);
     for (int64_t epoch = 0; epoch < 5; ++epoch) {
       MetricsBag metrics;
       const WindowSegments segments =
-          teacher.build({.epoch = epoch, .micro_batches = {{0, 1, 2, 3}, {4, 5, 6, 7}}}, metrics);
+          teacher.build({.epoch = epoch, .micro_batches = {{0, 1, 2, 3}, {4, 5, 6, 7}}});
       for (int64_t i = 0; i < 8; ++i) {
         const int encoded_len = teacher.encoded_len(i, epoch);
         EXPECT_EQ(encoded_len,
@@ -245,10 +245,10 @@ TEST(TeacherSource, EncodedLenIsThatOfTheSegmentItBuilds) {
   }
 }
 
-TEST(TeacherSource, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMerges) {
+TEST(TruthSegments, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMerges) {
   const test::TempDir dir;
   Scenes scenes(model_without_a_merge(dir), ObjectOrdering::kRandom);
-  const TeacherSource teacher = scenes.teacher();
+  const TruthSegments teacher = scenes.teacher();
   std::set<int> lengths;
   for (int64_t epoch = 0; epoch < 20; ++epoch) lengths.insert(teacher.encoded_len(0, epoch));
   ASSERT_EQ(lengths.size(), 2u);  // the poly of sample 0 is the last object, or it is not
@@ -262,22 +262,22 @@ TEST(TeacherSource, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMer
   }
 }
 
-TEST(TeacherSource, RefusesARowOverTheCap) {
+TEST(TruthSegments, RefusesARowOverTheCap) {
   Scenes scenes(golden_model(), ObjectOrdering::kSorted);
   const int one = scenes.teacher().encoded_len(0, 0), other = scenes.teacher().encoded_len(1, 0);
   MetricsBag metrics;
-  TeacherSource fits = scenes.teacher({.segment_tokens = one + other, .row_tokens = one + other});
-  EXPECT_EQ(fits.build({.micro_batches = {{0, 1}}}, metrics)[0].size(), 2u);
-  TeacherSource tight =
+  TruthSegments fits = scenes.teacher({.segment_tokens = one + other, .row_tokens = one + other});
+  EXPECT_EQ(fits.build({.micro_batches = {{0, 1}}})[0].size(), 2u);
+  TruthSegments tight =
       scenes.teacher({.segment_tokens = one + other - 1, .row_tokens = one + other - 1});
-  EXPECT_THROW(tight.build({.micro_batches = {{0, 1}}}, metrics), InternalError);
-  TeacherSource loose = scenes.teacher({.segment_tokens = one + other - 1});
-  EXPECT_EQ(loose.build({.micro_batches = {{0, 1}}}, metrics)[0].size(), 2u);
+  EXPECT_THROW(tight.build({.micro_batches = {{0, 1}}}), InternalError);
+  TruthSegments loose = scenes.teacher({.segment_tokens = one + other - 1});
+  EXPECT_EQ(loose.build({.micro_batches = {{0, 1}}})[0].size(), 2u);
 }
 
-TEST(TeacherSource, ASampleLongerThanTheCapIsAnErrorWhenItIsMeasured) {
+TEST(TruthSegments, ASampleLongerThanTheCapIsAnErrorWhenItIsMeasured) {
   Scenes scenes(golden_model(), ObjectOrdering::kSorted);
-  const TeacherSource teacher = scenes.teacher({.segment_tokens = longest_of(scenes) - 1});
+  const TruthSegments teacher = scenes.teacher({.segment_tokens = longest_of(scenes) - 1});
   Screen screen;
   const StreamSamples samples = samples_of(teacher, scenes.dataset);
   const UserError error = test::catch_user_error(

@@ -37,6 +37,11 @@ struct LossSum {
   int64_t count = 0;
 
   double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+
+  template <typename Wire>
+  friend void fields(Wire& wire, LossSum& loss) {
+    wire(loss.sum, loss.count);
+  }
 };
 
 /// Sums by name.
@@ -45,6 +50,11 @@ struct NamedSums : std::map<std::string, LossSum> {
   LossSum of(const std::string& name) const;
   void add(const std::string& name, const LossSum& more);
   void add(const NamedSums& more);
+
+  template <typename Wire>
+  friend void fields(Wire& wire, NamedSums& sums) {
+    wire(static_cast<std::map<std::string, LossSum>&>(sums));
+  }
 };
 
 /// Sums of a chunk of a row that are still on the device.

@@ -1,9 +1,12 @@
-#include "train/long_segments.h"
+#include "train/bad_samples.h"
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "data/bad_sample.h"
 #include "support/ranks.h"
+#include "support/temp_dir.h"
 
 namespace rematch {
 namespace {
@@ -14,36 +17,46 @@ std::shared_ptr<const Segment> of_length(size_t length) {
   return made;
 }
 
-bool is_long(const Segment& segment) { return segment.encoded_len() > 4; }
+/// drop_too_long() with a cap of four tokens on a rank of its own.
+WindowSegments drop_too_long(Group& group, WindowSegments segments, MetricsBag& metrics) {
+  const test::TempDir directory;
+  std::ostringstream out;
+  Terminal terminal(out, out, {});
+  const Dataset data;
+  PixelStore pixels(PixelStore::Options{});
+  BadSamples bad(data, pixels, terminal, group,
+                 {.skips = true, .run_dir = directory.path(), .max_length = 4});
+  return bad.drop_too_long(std::move(segments), metrics);
+}
 
 }  // namespace
 
-TEST(LongSegments, AreCountedOnceOverAllRanks) {
+TEST(BadSamples, LongSegmentsAreCountedOnceOverAllRanks) {
   test::run_ranks(3, [](Group& group) {
     WindowSegments segments{{of_length(3), of_length(5)}, {of_length(4)}};
     if (group.rank() == 2) segments = {{of_length(9)}};  // this rank keeps none
     MetricsBag metrics;
-    LongSegments(is_long, group).leave_out(segments, metrics);
+    segments = drop_too_long(group, std::move(segments), metrics);
     EXPECT_EQ(segments[0].size(), group.rank() == 2 ? 0u : 1u);
     EXPECT_EQ(metrics.values("data/skipped_samples"),
               group.rank() == 0 ? std::vector<double>{3} : std::vector<double>{});
   });
 }
 
-TEST(LongSegments, EndTheRunOfAllRanksWhereNoneIsLeft) {
+TEST(BadSamples, AWindowOfLongSegmentsEndsTheRunOnAllRanks) {
   test::run_ranks(2, [](Group& group) {
     WindowSegments segments{{of_length(5)}};
     MetricsBag metrics;
-    EXPECT_THROW(LongSegments(is_long, group).leave_out(segments, metrics), BadSample);
+    EXPECT_THROW(drop_too_long(group, segments, metrics), BadSample);
   });
 }
 
-TEST(LongSegments, AreLeftOutInSilenceWhereThereAreNone) {
+TEST(BadSamples, WithoutLongSegmentsNothingIsObserved) {
   test::run_ranks(2, [](Group& group) {
     WindowSegments segments;
     if (group.rank() == 0) segments = {{of_length(4)}};
     MetricsBag metrics;
-    LongSegments(is_long, group).leave_out(segments, metrics);
+    segments = drop_too_long(group, std::move(segments), metrics);
     EXPECT_TRUE(metrics.all().empty());
   });
 }

@@ -1,17 +1,17 @@
+#include "estep/truth_segments.h"
+
 #include <fmt/core.h>
 
 #include <utility>
 
 #include "base/error.h"
-#include "estep/estep.h"
 #include "estep/target/segment_checks.h"
-#include "estep/target/truth_segment.h"
 
 namespace rematch {
 
-TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompts,
+TruthSegments::TruthSegments(const Dataset& dataset, const PromptEncoder& prompts,
                              const AnswerVocab& vocab, PixelStore& pixels,
-                             Examiner::Options options, Caps caps, InputNoise noise)
+                             RolloutScorer::Options options, Caps caps, InputNoise noise)
     : dataset_(dataset),
       prompts_(prompts),
       vocab_(vocab),
@@ -20,7 +20,7 @@ TeacherSource::TeacherSource(const Dataset& dataset, const PromptEncoder& prompt
       caps_(caps),
       noise_(noise) {}
 
-WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
+WindowSegments TruthSegments::build(const WindowPlan& plan) const {
   WindowSegments segments;
   std::vector<ImageRef> images;
   for (const auto& micro_batch : plan.micro_batches) {
@@ -41,7 +41,7 @@ WindowSegments TeacherSource::build(const WindowPlan& plan, MetricsBag&) {
   return segments;
 }
 
-std::shared_ptr<const Segment> TeacherSource::segment_at(int64_t sample_idx, int64_t epoch) const {
+std::shared_ptr<const Segment> TruthSegments::segment_at(int64_t sample_idx, int64_t epoch) const {
   const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
   const Prompt prompt = make_prompt(sample, epoch, prompts_, options_.patches);
   Segment segment = build_ground_truth_segment(
@@ -50,7 +50,7 @@ std::shared_ptr<const Segment> TeacherSource::segment_at(int64_t sample_idx, int
   return std::make_shared<const Segment>(std::move(segment));
 }
 
-int TeacherSource::encoded_len(int64_t sample_idx, int64_t epoch) const {
+int TruthSegments::encoded_len(int64_t sample_idx, int64_t epoch) const {
   return segment_at(sample_idx, epoch)->encoded_len();
 }
 

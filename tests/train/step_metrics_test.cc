@@ -1,4 +1,4 @@
-#include "train/rank_metrics.h"
+#include "train/step_metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -8,23 +8,22 @@
 
 namespace rematch {
 
-TEST(RankMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
-  // Micro-batches of 2, 2, 2, 2 and 1 samples: 0 1 | 2 3 | 4 5 | 6 7 | 8, dealt in turn.
+TEST(StepMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
+  // Micro-batches of 2, 2, 2, 2 and 1 samples: 0 1 | 2 3 | 4 5 | 6 7 | 8, distributed in turn.
   const std::vector<std::vector<double>> micro_batches{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8}};
   for (const int size : {2, 3, 4, 6}) {
     test::run_ranks(size, [&](Group& group) {
-      MetricsBag bag;
-      std::vector<size_t> sizes;
+      StepMetrics bag;
       for (size_t i = static_cast<size_t>(group.rank()); i < micro_batches.size();
            i += static_cast<size_t>(size)) {
-        sizes.push_back(micro_batches[i].size());
+        bag.micro_batches.push_back(std::ssize(micro_batches[i]));
         bag.add("packing/post_rollout_fill", static_cast<double>(i));
         for (const double sample : micro_batches[i]) bag.add("rollout/gt_objects", sample);
       }
       bag.add("rollout/is_rollout", 1);
       if (group.rank() == 0) bag.add("loss", 0.1 + 0.2);
       bag.add("time/step_s", group.rank());
-      const MetricsBag all = gather_metrics(group, bag, sizes);
+      const MetricsBag all = gather_metrics(group, bag);
       if (group.rank() != 0) return;
       EXPECT_EQ(all.values("rollout/gt_objects"), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8}))
           << size;
@@ -38,12 +37,12 @@ TEST(RankMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
   }
 }
 
-TEST(RankMetrics, OfAReusedWindowAreThoseOfRankZero) {
+TEST(StepMetrics, OfAReusedWindowAreThoseOfRankZero) {
   test::run_ranks(2, [](Group& group) {
-    MetricsBag bag;
+    StepMetrics bag;
     bag.add("rollout/buffer_reuse", 1);
     bag.add("rollout/buffer_completed_steps", 2);
-    const MetricsBag all = gather_metrics(group, bag, {});
+    const MetricsBag all = gather_metrics(group, bag);
     EXPECT_EQ(all.all(), bag.all());
   });
 }

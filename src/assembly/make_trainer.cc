@@ -1,0 +1,229 @@
+#include "assembly/make_trainer.h"
+
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "assembly/loss_keys.h"
+#include "checkpoint/peft.h"
+#include "model/adapter.h"
+#include "model/finite_weights.h"
+#include "model/save.h"
+#include "mstep/optim/groups.h"
+#include "text/stored_prompt.h"
+
+namespace rematch {
+namespace {
+
+bool has_validation(const Settings& settings) {
+  return settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
+}
+
+std::unique_ptr<WindowStream> make_stream(const Session& session, const Group& group) {
+  const Settings& settings = session.settings;
+  return std::make_unique<WindowStream>(
+      WindowOptions{.num_samples = session.train_data->size(),
+                    .batches = settings.batches,
+                    .seed = settings.seed,
+                    .world_size = group.size(),
+                    .rank = group.rank(),
+                    .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch()});
+}
+
+std::unique_ptr<MStep> make_mstep(const Session& session, FeatureCache* features,
+                                  int64_t total_steps, Group& group) {
+  const OptimSettings& optim = session.settings.optim;
+  const Adapter* adapter = session.model->adapter().get();
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const NamedParameter& parameter :
+       adapter ? adapter->parameters() : session.model->parameters())
+    parameters.emplace_back(parameter.name, parameter.tensor);
+  // An adapter has no tensors of frozen parts.
+  const FreezeSettings freeze =
+      adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
+  return std::make_unique<MStep>(
+      session.row_model(features),
+      make_groups(parameters, session.model->description().part_of, optim, freeze), optim.adam,
+      Schedule(session.settings.schedule, optim.learning_rate, total_steps),
+      MStep::Options{.loss = loss_options(session.settings, session.coords.ids()),
+                     .normalization = session.settings.loss_normalization,
+                     .max_grad_norm = optim.max_grad_norm,
+                     .learning_rate = optim.learning_rate,
+                     .group = &group,
+                     .zero_stage = optim.zero_stage,
+                     .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20});
+}
+
+Packer make_packer(const Session& session) {
+  PackSettings pack = session.settings.pack;
+  if (!pack.enabled) return Packer({});
+  if (!session.settings.is_stage_2()) pack.scope = PackScope::kMicroBatch;
+  const auto warn = [&terminal = session.terminal](const std::string& text) {
+    terminal.warn(text);
+  };
+  return Packer({.pack = pack, .packing_length = session.max_length(), .warn = warn});
+}
+
+BadSamples make_bad_samples(const Session& session, Group& group) {
+  const Settings& settings = session.settings;
+  return BadSamples(*session.train_data, *session.pixels, session.terminal, group,
+                    {.skips = settings.data.on_bad_sample == OnBadSample::kSkip,
+                     .run_dir = settings.output.run_dir,
+                     .max_length = settings.is_stage_2() ? session.max_length() : 0,
+                     .patches = session.patches});
+}
+
+RolloutParts make_rollout_parts(const Session& session, const Rollouts& rollouts,
+                                Observers& observers) {
+  const Settings& settings = session.settings;
+  // Samples that are skipped are measured by BadSamples.
+  const bool skips = settings.data.on_bad_sample == OnBadSample::kSkip;
+  return {.scorer = *rollouts.train_scorer,
+          .source = rollouts.source(),
+          .target = {.vocab = session.vocab,
+                     .match = settings.match,
+                     .target = settings.target,
+                     .max_length = skips ? 0 : session.max_length()},
+          .share = settings.target.rollout_share,
+          .on_rollouts = [&observers](int64_t step, const std::vector<ScoredRollout>& scored) {
+            observers.show(step, scored);
+          }};
+}
+
+/// The model files of a checkpoint: the model, or the adapter trained on it.
+void save_weights(const Session& session, const std::string& directory) {
+  const Adapter* adapter = session.model->adapter().get();
+  check_finite_weights(adapter ? adapter->parameters() : session.model->parameters());
+  if (adapter) {
+    write_peft_adapter(directory, adapter->files());
+  } else {
+    save_hf_model(session.settings.model.directory, *session.model, directory);
+  }
+  write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens);
+}
+
+TrainerState initial_state(const Settings& settings, int64_t total_steps) {
+  const CadenceSettings& cadence = settings.cadence;
+  TrainerState state;
+  state.max_steps = total_steps;
+  state.num_train_epochs = cadence.num_train_epochs;
+  state.logging_steps = cadence.logging_steps;
+  state.eval_steps = cadence.eval_steps;
+  state.save_steps = cadence.save_steps;
+  state.train_batch_size = settings.batches.per_device_train_batch_size;
+  return state;
+}
+
+}  // namespace
+
+FingerprintInput fingerprint_input(const Settings& settings, int world_size) {
+  const BatchSettings& batches = settings.batches;
+  return {.model_dir = settings.model.directory,
+          .world_size = world_size,
+          .per_device_train_batch_size = batches.per_device_train_batch_size,
+          .gradient_accumulation_steps = batches.gradient_accumulation_steps,
+          .drop_last = batches.drop_last,
+          .seed = settings.seed,
+          .trainer_variant = name_of(settings.variant),
+          .packing = settings.pack.enabled,
+          .pack_scope = name_of(settings.pack.scope),
+          .packing_length = static_cast<int>(settings.model.global_max_length.value_or(0)),
+          .m_steps = settings.rollout_buffer.steps_per_window(),
+          .freeze_llm = settings.tuner.freeze.llm,
+          .freeze_vit = settings.tuner.freeze.vit,
+          .freeze_aligner = settings.tuner.freeze.aligner};
+}
+
+Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
+                            const Group& group) {
+  const Settings& settings = config.settings;
+  FingerprintInput input = fingerprint_input(settings, group.size());
+  input.parameters = session.model->parameters();
+  input.dataset_hash = session.train_data->content_hash();
+  input.num_samples = session.train_data->size();
+  input.num_long_dropped = session.num_long_dropped;
+  input.stream_rows = session.stream_packing ? session.stream_packing->fingerprint() : "";
+  if (session.model->adapter()) {
+    std::set<std::string> trained;
+    for (const NamedParameter& parameter : session.model->adapter()->parameters()) {
+      input.parameters.push_back(parameter);
+      trained.insert(parameter.name);
+    }
+    for (const NamedParameter& parameter : session.model->parameters()) {
+      if (trained.count(parameter.name) == 0) input.base_parameters.push_back(parameter);
+    }
+  }
+  for (const EffectiveValue& value : config.effective)
+    input.settings.emplace_back(value.key, value.value);
+  return make_fingerprint(input);
+}
+
+bool needs_rollouts(const Settings& settings) {
+  return settings.is_stage_2() || (has_validation(settings) && settings.rollouts);
+}
+
+SessionNeeds training_needs(const Settings& settings, Group* engine_ranks,
+                            std::string weights_dir) {
+  const bool has_val = has_validation(settings);
+  return {.train_data = true,
+          .val_data = has_val,
+          .val_truth = has_val && !settings.is_stage_2(),
+          .rollouts = needs_rollouts(settings),
+          .engine_ranks = engine_ranks,
+          .weights_dir = std::move(weights_dir)};
+}
+
+Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rollouts, Group& group,
+                     Fingerprint fingerprint) {
+  const Settings& settings = session.settings;
+  std::unique_ptr<WindowStream> stream = make_stream(session, group);
+  RolloutBuffer buffer(settings.rollout_buffer,
+                       settings.is_stage_2() ? settings.target.rollout_share : 1);
+  const auto steps_of_epoch = [windows = stream.get(), buffer](int64_t epoch) {
+    return buffer.steps_of_epoch(windows->windows_in_epoch(epoch), windows->ends_partial(epoch));
+  };
+  Cadence cadence(settings.cadence, steps_of_epoch);
+  // Only a window that is reused has rows that recur.
+  std::unique_ptr<FeatureCache> features;
+  if (settings.rollout_buffer.steps_per_window() > 1) features = std::make_unique<FeatureCache>();
+  std::unique_ptr<MStep> mstep = make_mstep(session, features.get(), cadence.total_steps(), group);
+
+  group.barrier();  // no rank starts a shared engine when another one has failed before it
+  if (needs_rollouts(settings))
+    rollouts =
+        make_rollouts(session, [steps = mstep.get()] { return steps->optimizer().tensors(); });
+  std::optional<RolloutParts> parts;
+  if (settings.is_stage_2()) parts.emplace(make_rollout_parts(session, rollouts, observers));
+  const bool harm_counts = settings.evaluation.stop_on_harm;
+  const TrainerState state = initial_state(settings, cadence.total_steps());
+  return Trainer(
+      {.group = group,
+       .log = observers.log(),
+       .stream = std::move(stream),
+       .bad_samples = make_bad_samples(session, group),
+       .rollouts = std::move(parts),
+       .truth = session.truth_segments(
+           *session.train_data, session.stream_packing ? session.max_length() : 0,
+           {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed}),
+       .packer = make_packer(session),
+       .buffer = std::move(buffer),
+       .features = std::move(features),
+       .mstep = std::move(mstep),
+       .cadence = std::move(cadence),
+       .evaluation = has_validation(settings)
+                         ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group)
+                         : nullptr,
+       .checkpoints =
+           Checkpoints({.run_dir = settings.output.run_dir,
+                        .save_total_limit = settings.checkpoints.save_total_limit,
+                        .save_only_model = settings.checkpoints.save_only_model,
+                        .group = &group},
+                       [&session](const std::string& path) { save_weights(session, path); }),
+       .fingerprint = std::move(fingerprint),
+       .state = state,
+       .save_on_best = settings.cadence.save_when == When::kBest || harm_counts,
+       .evaluate_first = has_validation(settings) && settings.evaluation.eval_on_start,
+       .stop_on_harm = harm_counts});
+}
+
+}  // namespace rematch

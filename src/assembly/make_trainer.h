@@ -1,0 +1,27 @@
+#pragma once
+#include "assembly/observers.h"
+#include "assembly/rollouts.h"
+#include "assembly/session.h"
+#include "config/config.h"
+#include "ranks/group.h"
+#include "train/trainer.h"
+
+namespace rematch {
+
+/// The part of a run's identity that follows from its configuration.
+FingerprintInput fingerprint_input(const Settings& settings, int world_size);
+/// The identity of a run: what a checkpoint must have in common with it to be resumed.
+Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
+
+/// True when the run rolls out: in training, or when it evaluates.
+bool needs_rollouts(const Settings& settings);
+/// What a training needs of its session. @param weights_dir  as SessionNeeds
+SessionNeeds training_needs(const Settings& settings, Group* engine_ranks, std::string weights_dir);
+
+/// Makes the parts of a run, each from those before it. Every rank calls it, inside a phase.
+/// @param rollouts     filled; outlives the trainer, as session, observers and group do
+/// @throws UserError as the parts
+Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rollouts, Group& group,
+                     Fingerprint fingerprint);
+
+}  // namespace rematch

@@ -1,0 +1,69 @@
+#include "assembly/observers.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "assembly/start_lines.h"
+#include "observe/sinks.h"
+
+namespace rematch {
+
+Observers::Observers(const ConfigResult& config, const Session& session, Group& group)
+    : config_(config),
+      session_(session),
+      is_first_(group.rank() == 0),
+      log_(session.terminal, {.memory_bytes = [&session] { return memory_in_use(session.device); },
+                              .num_ranks = group.size()}) {}
+
+void Observers::open(std::optional<int64_t> resumed_step) {
+  if (!is_first_) return;
+  const Settings& settings = config_.settings;
+  const OutputSettings& output = settings.output;
+  const std::string path = output.run_dir + "/logging.jsonl";
+  if (resumed_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *resumed_step);
+  log_.add(make_jsonl_sink(path));
+
+  TensorboardSink* tensorboard = nullptr;
+  if (output.wants_tensorboard()) {
+    std::unique_ptr<TensorboardSink> sink = make_tensorboard_sink(output.logging_dir, resumed_step);
+    std::vector<std::pair<std::string, std::string>> values;
+    for (const EffectiveValue& value : config_.effective)
+      values.emplace_back(value.key, value.value);
+    sink->settings(values);
+    tensorboard = sink.get();
+    log_.add(std::move(sink));
+  }
+  if (output.wants_wandb()) {
+    if (const std::optional<std::string> text = missing_wandb())
+      session_.terminal.warn(*text);
+    else
+      wandb_ = std::make_unique<const WandbFollower>(output.run_dir,
+                                                     output.run_name.value_or("rematch"));
+  }
+  if (settings.monitor.enabled && settings.is_stage_2()) {
+    monitor_ = std::make_unique<MonitorDump>(
+        session_, MonitorDump::Options{.settings = settings.monitor,
+                                       .run_dir = output.run_dir,
+                                       .logging_steps = settings.cadence.logging_steps,
+                                       .step = [this] { return step_; },
+                                       .tensorboard = tensorboard});
+  }
+}
+
+void Observers::show(int64_t step, const std::vector<ScoredRollout>& scored) {
+  step_ = step;
+  if (monitor_) (*monitor_)(scored);
+}
+
+void Observers::close(double seconds) {
+  if (monitor_) {
+    session_.terminal.say(
+        fmt::format("pictures: steps waited {:.3f} s for them, {:.2f} % of the time",
+                    monitor_->waited_s(), 100 * monitor_->waited_s() / seconds));
+  }
+  if (!wandb_) return;
+  if (const std::optional<std::string> text = wandb_->problem()) session_.terminal.warn(*text);
+}
+
+}  // namespace rematch

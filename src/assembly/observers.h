@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "assembly/monitor_dump.h"
+#include "assembly/session.h"
+#include "assembly/wandb_follower.h"
+#include "config/config.h"
+#include "ranks/group.h"
+#include "train/run_log.h"
+
+namespace rematch {
+
+/// Everything that watches a run: the terminal's progress, logging.jsonl, TensorBoard, pictures of
+/// rollouts, wandb. Rank 0 writes; the other ranks have a log that goes nowhere.
+class Observers {
+ public:
+  /// Session and group outlive it. Opens nothing yet.
+  Observers(const ConfigResult& config, const Session& session, Group& group);
+
+  RunLog& log() { return log_; }
+  /// Opens the files, on rank 0. @param resumed_step  lines of later steps were written by a killed
+  /// run after its last checkpoint and are dropped; none keeps all. @throws UserError (environment)
+  void open(std::optional<int64_t> resumed_step);
+  /// The scored rollouts of a window. @param step  that they are for, from 1
+  void show(int64_t step, const std::vector<ScoredRollout>& scored);
+  /// At the end of a run: what watching it has cost, and what went wrong. @param seconds  of the
+  /// run
+  void close(double seconds);
+
+ private:
+  const ConfigResult& config_;
+  const Session& session_;
+  bool is_first_;
+  RunLog log_;
+  int64_t step_ = 0;
+  std::unique_ptr<MonitorDump> monitor_;
+  std::unique_ptr<const WandbFollower> wandb_;
+};
+
+}  // namespace rematch

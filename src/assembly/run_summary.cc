@@ -1,0 +1,69 @@
+#include "assembly/run_summary.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <string>
+
+namespace rematch {
+namespace {
+
+/// The packing of all ranks together; empty without packing.
+std::string packing_text(const Packer& packer, Group& group) {
+  const PackingSummary& own = packer.summary();
+  std::array<int64_t, 6> counts{own.num_rows,        own.num_segments,
+                                own.num_tokens,      own.padded_tokens,
+                                own.num_underfilled, std::ssize(packer.waiting())};
+  group.all_reduce(counts);
+  const PackingSummary total{.num_rows = counts[0],
+                             .num_segments = counts[1],
+                             .num_tokens = counts[2],
+                             .padded_tokens = counts[3],
+                             .num_underfilled = counts[4]};
+  return packer.summary_text(total, static_cast<size_t>(counts[5]));
+}
+
+/// Greedy choices that another engine, batch or machine may make otherwise; empty without any.
+std::string near_ties_text(const Rollouts& rollouts, Group& group) {
+  int64_t count = rollouts.engine ? rollouts.engine->num_near_ties() : 0;
+  group.all_reduce(std::span<int64_t>(&count, 1));
+  if (count == 0) return {};
+  return fmt::format(
+      "rollouts: {} greedy choices between logits that nearly tie; another backend or machine may "
+      "choose otherwise",
+      count);
+}
+
+}  // namespace
+
+RunSummary::RunSummary(const RunDirectory& directory, const Trainer& trainer, Terminal& terminal)
+    : terminal_(terminal), first_step_(trainer.progress().global_step) {
+  if (!directory.checkpoint()) return;
+  const char* end = trainer.is_done() ? ": nothing is left to do; training.max_steps or "
+                                        "num_train_epochs sets the end"
+                                      : "";
+  terminal.say(
+      fmt::format("resuming after step {} of {}{}", first_step_, trainer.total_steps(), end));
+}
+
+void RunSummary::print(const Session& session, const Trainer& trainer, const Rollouts& rollouts,
+                       Observers& observers, Group& group) const {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
+  const TrainerState& state = trainer.progress();
+  if (const Evaluation* evaluation = trainer.evaluation_or_null())
+    observers.log().note_final_health(state, evaluation->num_samples());
+  const auto say = [this](const std::string& text) {
+    if (!text.empty()) terminal_.say(text);
+  };
+  say(packing_text(trainer.packer, group));
+  if (session.stream_packing) say(session.stream_packing->summary_text(trainer.epoch()));
+  say(near_ties_text(rollouts, group));
+  if (session.num_long_dropped > 0)
+    say(fmt::format("{} samples longer than global_max_length were not trained on",
+                    session.num_long_dropped));
+  observers.close(seconds.count());
+  observers.log().note_done(state.global_step - first_step_, seconds.count(),
+                            session.settings.output.run_dir);
+}
+
+}  // namespace rematch

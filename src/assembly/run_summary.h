@@ -1,0 +1,29 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+#include "assembly/observers.h"
+#include "assembly/rollouts.h"
+#include "assembly/run_directory.h"
+#include "assembly/session.h"
+#include "train/trainer.h"
+
+namespace rematch {
+
+/// The lines that say where a run resumes, and at its end what it did and what to do next.
+class RunSummary {
+ public:
+  /// Call it when the first step is about to begin; prints where the run resumes.
+  RunSummary(const RunDirectory& directory, const Trainer& trainer, Terminal& terminal);
+
+  /// Every rank calls it, inside a phase.
+  void print(const Session& session, const Trainer& trainer, const Rollouts& rollouts,
+             Observers& observers, Group& group) const;
+
+ private:
+  Terminal& terminal_;
+  int64_t first_step_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace rematch

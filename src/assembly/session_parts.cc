@@ -1,0 +1,219 @@
+#include "assembly/session_parts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "assembly/adapter_setup.h"
+#include "assembly/long_samples.h"
+#include "checkpoint/model_dir.h"
+#include "estep/match/labels.h"
+#include "model/families/family.h"
+#include "model/patch_fit.h"
+#include "ranks/device.h"
+#include "rollout/engine_factory.h"
+#include "text/chat_template.h"
+
+namespace rematch {
+namespace {
+
+// A sample whose image the processor rejects by its size has no prompt that could be skipped later.
+Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& patches,
+                                 Terminal& terminal) {
+  std::vector<int64_t> impossible;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
+    try {
+      processed_size({.height_px = sample.height_px, .width_px = sample.width_px}, patches,
+                     sample.where);
+    } catch (const UserError&) {
+      impossible.push_back(i);
+    }
+  }
+  if (impossible.empty() || static_cast<int64_t>(impossible.size()) == dataset.size())
+    return dataset;
+  terminal.warn(fmt::format(
+      "{} of {} samples of {} are left out: the image processor rejects the size of their images",
+      impossible.size(), dataset.size(), dataset.path()));
+  return dataset.without(impossible);
+}
+
+/// Reads a JSONL and checks its records and the headers of its images; warns on the terminal.
+/// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the
+/// first are named. @throws UserError
+Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image,
+                     const Tokenizer& tokenizer, const PatchOptions& patches, OnBadSample on_bad,
+                     Terminal& terminal) {
+  DatasetOptions options{.limit = limit,
+                         .require_single_image = single_image,
+                         .check_image_files = on_bad == OnBadSample::kStop};
+  for (const AddedToken& token : tokenizer.added_tokens())
+    options.forbidden_texts.push_back(token.content);
+  Dataset dataset = Dataset::load(path, options);
+  for (const std::string& text : dataset.warnings()) terminal.warn(text);
+  if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
+    terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
+  }
+  try {
+    if (const int64_t num_deep_grey = dataset.validate_images(patches); num_deep_grey > 0) {
+      terminal.warn(fmt::format(
+          "{} images of {} are 16-bit grey: every level above 255 becomes white, as in Pillow; "
+          "scale them to 8 bits unless serving sees them so too",
+          num_deep_grey, path));
+    }
+  } catch (const UserError& error) {
+    if (on_bad == OnBadSample::kStop) throw;
+    const Problem& first = error.problems().front();
+    terminal.warn(
+        fmt::format("{}: at least {} images cannot be used and are skipped, the first {}: {} ({})",
+                    path, error.problems().size(), first.where, first.error, first.what));
+  }
+  return on_bad == OnBadSample::kSkip ? without_impossible_sizes(dataset, patches, terminal)
+                                      : dataset;
+}
+
+/// The tokens that stand for images are the ones that the model replaces.
+void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directory) {
+  const std::optional<TokenId> pad = tokenizer.token_id("<|image_pad|>");
+  const int64_t expected = describe_model(directory).image_token_id;
+  if (!pad || *pad == expected) return;  // without one, prompts are refused
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the tokenizer belongs to another model",
+       .where = directory + "/tokenizer.json",
+       .what = fmt::format("its <|image_pad|> is {}, image_token_id of config.json is {}", *pad,
+                           expected),
+       .fix = "take tokenizer.json and config.json from the same checkpoint"});
+}
+
+/// The prompts of a configuration in the model's chat template. @throws UserError for a damaged
+/// template
+std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings,
+                                            std::shared_ptr<const Tokenizer> tokenizer,
+                                            const PatchOptions& patches, Terminal& terminal) {
+  auto chat_template =
+      std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
+  for (const std::string& text : chat_template->warnings()) terminal.warn(text);
+  check_tokenizer_fits(*tokenizer, settings.model.directory);
+  return std::make_unique<PromptEncoder>(
+      std::move(tokenizer), std::move(chat_template),
+      PromptEncoder::Options{.texts = settings.prompt,
+                             .ordering = settings.data.object_ordering,
+                             .merge_size = patches.merge_size});
+}
+
+/// Without a tokenizer or an image processor, which is a problem of its own, checks what it can.
+Dataset load_data(const SessionBuild& build, const SessionParts& parts, const std::string& path,
+                  std::optional<int64_t> limit, OnBadSample on_bad) {
+  const bool single_image = build.settings.is_stage_2();
+  return parts.tokenizer && parts.patches
+             ? load_checked(path, limit, single_image, *parts.tokenizer, *parts.patches, on_bad,
+                            build.terminal)
+             : Dataset::load(path, {.limit = limit, .require_single_image = single_image});
+}
+
+/// Settles samples that are too long. @return how many were dropped
+int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Dataset& data) {
+  if (!parts.prompts || !parts.vocab) return 0;
+  return settle_long_samples(
+      data, build.settings,
+      {.prompts = *parts.prompts, .vocab = *parts.vocab, .patches = *parts.patches},
+      build.terminal);
+}
+
+void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems& problems) {
+  const Settings& settings = build.settings;
+  const std::string& directory = settings.model.directory;
+  problems.attempt([&] {
+    parts.tokenizer = Tokenizer::load(directory);
+    parts.coords =
+        std::make_unique<const CoordVocab>(CoordVocab::from(*parts.tokenizer, directory));
+    parts.vocab = AnswerVocab::from(*parts.tokenizer, *parts.coords, directory);
+  });
+  problems.attempt(
+      [&] { parts.patches = PatchOptions::from_model_dir(directory, settings.images); });
+  if (parts.tokenizer && parts.patches) {
+    problems.attempt([&] {
+      parts.prompts = make_prompts(settings, parts.tokenizer, *parts.patches, build.terminal);
+    });
+  }
+  if (parts.patches) {
+    problems.attempt(
+        [&] { check_patches_fit(*parts.patches, describe_model(directory).vision, directory); });
+  }
+  const bool use_adapter = settings.tuner.train_type == TrainType::kLora && build.needs.train_data;
+  if (use_adapter && parts.coords)
+    problems.attempt([&] { check_adapter_targets(settings, *parts.tokenizer, *parts.coords); });
+}
+
+void build_data(const SessionBuild& build, SessionParts& parts, Problems& problems) {
+  const DataSettings& data = build.settings.data;
+  if (build.needs.train_data) {
+    problems.attempt([&] {
+      parts.train_data =
+          load_data(build, parts, data.train_jsonl, data.train_sample_limit, data.on_bad_sample);
+    });
+  }
+  if (build.needs.val_data) {
+    problems.attempt([&] {
+      parts.val_data =
+          load_data(build, parts, *data.val_jsonl, data.val_sample_limit, OnBadSample::kStop);
+    });
+  }
+  if (parts.train_data) {
+    problems.attempt(
+        [&] { parts.num_long_dropped = settle_long(build, parts, *parts.train_data); });
+  }
+  if (parts.val_data && build.needs.val_truth) {
+    problems.attempt(
+        [&] { parts.num_long_dropped_val = settle_long(build, parts, *parts.val_data); });
+  }
+}
+
+}  // namespace
+
+bool Problems::attempt(const std::function<void()>& step) {
+  if (!collects_) {
+    step();
+    return true;
+  }
+  try {
+    step();
+    return true;
+  } catch (const UserError& error) {
+    for (const Problem& problem : error.problems()) {
+      const auto is_known = [&](const auto& known) {
+        return known.second.error == problem.error && known.second.where == problem.where;
+      };
+      if (std::none_of(all_.begin(), all_.end(), is_known))
+        all_.emplace_back(error.kind(), problem);
+    }
+    return false;
+  }
+}
+
+SessionParts build_session_parts(const SessionBuild& build, Problems& problems) {
+  const Settings& settings = build.settings;
+  SessionParts parts;
+  problems.attempt([&] {
+    const at::Device device = choose_device(build.device);
+    dtype_on(device, settings.model.dtype);
+    parts.device = device;
+  });
+  if (build.needs.rollouts) {
+    problems.attempt([&] {
+      check_backend_available(settings.backend, settings.backend == "vllm"
+                                                    ? build.vllm_options(parts.device)
+                                                    : VllmOptions{});
+    });
+  }
+  // a file of synonyms is found wrong before the data are read
+  problems.attempt([&] { LabelMatch::from(settings.match.label_match); });
+  if (problems.attempt([&] { require_model_dir(settings.model.directory); }))
+    build_model_parts(build, parts, problems);
+  build_data(build, parts, problems);
+  return parts;
+}
+
+}  // namespace rematch

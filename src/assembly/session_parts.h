@@ -1,0 +1,80 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "data/dataset.h"
+#include "estep/target/encode_answer.h"
+#include "observe/terminal.h"
+#include "ranks/group.h"
+#include "rollout/vllm/vllm_options.h"
+#include "settings/settings.h"
+#include "text/prompt.h"
+#include "vision/patches.h"
+
+namespace rematch {
+
+/// What a command needs from its session; nothing else is read or built.
+struct SessionNeeds {
+  bool train_data = false;
+  bool val_data = false;
+  /// the loss on the full truth of val_data is measured: its samples must fit the cap
+  bool val_truth = false;
+  bool rollouts = false;          ///< make_rollouts() follows: its backend is checked first
+  Group* engine_ranks = nullptr;  ///< as ranks_of_engine()
+  /// a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
+  std::string weights_dir;
+};
+
+/// What happens when a step of a build fails: a run throws at once, `rematch check` collects.
+class Problems {
+ public:
+  explicit Problems(bool collects) : collects_(collects) {}
+
+  /// Runs a step. @return false when it failed and its problems are collected, each once
+  bool attempt(const std::function<void()>& step);
+  const std::vector<std::pair<ErrorKind, Problem>>& all() const { return all_; }
+  std::vector<std::pair<ErrorKind, Problem>> take() { return std::move(all_); }
+
+ private:
+  bool collects_;
+  std::vector<std::pair<ErrorKind, Problem>> all_;
+};
+
+/// The parts of a session that need no weights. Where problems are collected, a part that failed,
+/// or needs one that did, is absent.
+struct SessionParts {
+  at::Device device = at::kCPU;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<const CoordVocab> coords;  ///< vocab points to it
+  std::optional<AnswerVocab> vocab;
+  std::optional<PatchOptions> patches;
+  std::unique_ptr<PromptEncoder> prompts;
+  std::optional<Dataset> train_data;
+  std::optional<Dataset> val_data;
+  /// samples that `template.truncation_strategy: delete` dropped
+  int64_t num_long_dropped = 0, num_long_dropped_val = 0;
+};
+
+/// How a session is built; the same steps in the same order for a run and for `rematch check`.
+struct SessionBuild {
+  const Settings& settings;
+  std::string device;  ///< value of --device
+  SessionNeeds needs;
+  /// the configuration's options of the vLLM backend on a device
+  std::function<VllmOptions(const at::Device&)> vllm_options;
+  Terminal& terminal;
+};
+
+/// Builds them, cheap checks before slow work: backend and device before data are read (BEHAVIOUR
+/// 4.3). @throws UserError unless `problems` collects; Interrupted
+SessionParts build_session_parts(const SessionBuild& build, Problems& problems);
+
+}  // namespace rematch

@@ -1,0 +1,80 @@
+#include "estep/rollout_scorer.h"
+
+#include <utility>
+
+#include "estep/match/match_policy.h"
+#include "estep/match/observe_matching.h"
+#include "estep/parse/strict_parser.h"
+#include "estep/target/segment_checks.h"
+
+namespace rematch {
+
+RolloutScorer::RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts,
+                             const Tokenizer& tokenizer, const CoordVocab& coords,
+                             PixelStore& pixels, Options options)
+    : dataset_(dataset),
+      prompts_(prompts),
+      tokenizer_(tokenizer),
+      coords_(coords),
+      pixels_(pixels),
+      options_(std::move(options)) {}
+
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
+                   const PatchOptions& patches) {
+  Prompt prompt{.sample_id = sample.sample_id,
+                .epoch = epoch,
+                .images = image_refs(sample, patches),
+                .where = sample.where};
+  std::vector<GridThw> grids;
+  for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
+  prompt.token_ids = prompts.encode(grids);
+  return prompt;
+}
+
+void RolloutScorer::prefetch(const std::vector<int64_t>& sample_indices) const {
+  std::vector<ImageRef> images;
+  for (const int64_t index : sample_indices) {
+    const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
+    for (ImageRef& image : image_refs(sample, options_.patches)) images.push_back(std::move(image));
+  }
+  pixels_.prefetch(images);
+}
+
+std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sample_indices,
+                                                  int64_t epoch) const {
+  std::vector<ScoredRollout> prepared;
+  for (const int64_t index : sample_indices) {
+    const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
+    prepared.push_back(
+        {.sample = &sample,
+         .ground_truth = order_objects(sample, options_.ordering, options_.seed, epoch),
+         .prompt = make_prompt(sample, epoch, prompts_, options_.patches)});
+  }
+  return prepared;
+}
+
+void RolloutScorer::parse(ScoredRollout& one, MetricsBag& metrics) const {
+  const Span time(metrics, "time/rollout_parse_match_s");
+  check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend,
+                   one.sample->where);
+  one.parsed =
+      parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
+}
+
+void RolloutScorer::match(ScoredRollout& one, MetricsBag& metrics) const {
+  const Span time(metrics, "time/rollout_parse_match_s");
+  one.matching = match_objects(scene_of(one.parsed.objects), one.ground_truth, options_.match);
+  observe(one, one.matching, metrics);
+}
+
+void RolloutScorer::observe(const ScoredRollout& one, const Matching& matching,
+                            MetricsBag& metrics) const {
+  observe_matching(scene_of(one.parsed.objects), one.ground_truth, matching, options_.match,
+                   options_.labels, metrics);
+  observe_status(one.parsed.status, metrics);
+  metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
+  metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));
+  metrics.add("rollout/gen_new_tokens", static_cast<double>(one.rollout.response_token_ids.size()));
+}
+
+}  // namespace rematch

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "data/windows.h"
+#include "estep/rollout_scorer.h"
+#include "estep/target/encode_answer.h"
+#include "estep/target/truth_segment.h"
+#include "flow/segment.h"
+
+namespace rematch {
+
+/// Segments of the full ground-truth answer (BEHAVIOUR 14): stage 1, windows that do not roll out,
+/// and teacher-forced evaluation.
+class TruthSegments {
+ public:
+  /// Most tokens; 0 = no cap.
+  struct Caps {
+    int segment_tokens = 0;  ///< of a segment (`global_max_length`)
+    int row_tokens = 0;      ///< of a micro-batch, when the stream is packed into rows
+  };
+  /// All parts outlive the object.
+  TruthSegments(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab,
+                PixelStore& pixels, RolloutScorer::Options options, Caps caps,
+                InputNoise noise = {});
+
+  /// The segments of a window; starts loading their images. @throws UserError naming the sample
+  WindowSegments build(const WindowPlan& plan) const;
+
+  /// The segment of one sample. @param sample_idx  into dataset.samples()
+  /// @throws UserError (data) when it is longer than caps.segment_tokens
+  std::shared_ptr<const Segment> segment_at(int64_t sample_idx, int64_t epoch) const;
+
+  /// Tokens of segment_at(sample_idx, epoch). Throws as segment_at(). Reads no image. Cost: the
+  /// tokenizer on the answer.
+  int encoded_len(int64_t sample_idx, int64_t epoch) const;
+
+  /// True when the length of a sample may differ between epochs. Numbers and texts of objects keep
+  /// their tokens in any position, but the last object closes the answer: `"]}}` after a bbox_2d
+  /// and
+  /// `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a tokenizer may merge one
+  /// pair where it splits the other.
+  bool lengths_vary_by_epoch() const { return options_.ordering == ObjectOrdering::kRandom; }
+
+ private:
+  const Dataset& dataset_;
+  const PromptEncoder& prompts_;
+  const AnswerVocab& vocab_;
+  PixelStore& pixels_;
+  RolloutScorer::Options options_;
+  Caps caps_;
+  InputNoise noise_;
+};
+
+}  // namespace rematch

@@ -1,0 +1,85 @@
+#include "train/step_metrics.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "ranks/gather.h"
+
+namespace rematch {
+namespace {
+
+using Values = std::vector<double>;
+
+/// The values of each micro-batch: as many as it has samples, or one. Empty when neither fits.
+std::vector<Values> by_micro_batch(const Values& values, const std::vector<int64_t>& sizes,
+                                   bool by_sample) {
+  std::vector<Values> parts;
+  auto next = values.begin();
+  for (const int64_t size : sizes) {
+    const auto end = next + (by_sample ? size : 1);
+    parts.emplace_back(next, end);
+    next = end;
+  }
+  return parts;
+}
+
+/// The values of all ranks in the order of the window; nothing when they were not observed once for
+/// each sample or micro-batch on every rank.
+Values in_order_of_window(const std::vector<StepMetrics>& ranks, const std::string& name) {
+  bool is_by_sample = true, is_by_micro_batch = true;
+  for (const StepMetrics& rank : ranks) {
+    const auto count = std::ssize(rank.values(name));
+    const std::vector<int64_t>& sizes = rank.micro_batches;
+    is_by_sample = is_by_sample && count == std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+    is_by_micro_batch = is_by_micro_batch && count == std::ssize(sizes);
+  }
+  if (!is_by_sample && !is_by_micro_batch) return {};
+
+  std::vector<std::vector<Values>> parts;
+  for (const StepMetrics& rank : ranks)
+    parts.push_back(by_micro_batch(rank.values(name), rank.micro_batches, is_by_sample));
+  Values all;
+  for (const Values& part : in_window_order(std::move(parts)))
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+Values values_of_slowest(const std::vector<StepMetrics>& ranks, const std::string& name) {
+  const auto is_faster = [&](const StepMetrics& a, const StepMetrics& b) {
+    return a.sum(name) < b.sum(name);
+  };
+  return std::max_element(ranks.begin(), ranks.end(), is_faster)->values(name);
+}
+
+Values merged(const std::vector<StepMetrics>& ranks, const std::string& name) {
+  if (name.starts_with("time/")) return values_of_slowest(ranks, name);
+  const bool has_new_window = !ranks.front().micro_batches.empty();
+  if (Values all = in_order_of_window(ranks, name); has_new_window && !all.empty()) return all;
+  if (ranks.front().values(name).size() <= 1) return ranks.front().values(name);
+  Values all;
+  for (const StepMetrics& rank : ranks)
+    all.insert(all.end(), rank.values(name).begin(), rank.values(name).end());
+  return all;
+}
+
+}  // namespace
+
+MetricsBag gather_metrics(Group& group, const StepMetrics& mine) {
+  if (group.is_alone()) return mine;
+  const std::vector<StepMetrics> ranks = gather(group, mine);
+  if (group.rank() != 0) return mine;
+  std::set<std::string> names;
+  for (const StepMetrics& rank : ranks) {
+    for (const auto& [name, values] : rank.all()) names.insert(name);
+  }
+  MetricsBag all;
+  for (const std::string& name : names) {
+    for (const double value : merged(ranks, name)) all.add(name, value);
+  }
+  return all;
+}
+
+}  // namespace rematch

@@ -1,0 +1,147 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "data/windows.h"
+#include "estep/make_target.h"
+#include "estep/roll_out.h"
+#include "estep/truth_segments.h"
+#include "evaluate/evaluate.h"
+#include "model/feature_cache.h"
+#include "mstep/mstep.h"
+#include "pack/packer.h"
+#include "ranks/group.h"
+#include "resume/run_state.h"
+#include "train/bad_samples.h"
+#include "train/cadence.h"
+#include "train/checkpoints.h"
+#include "train/rollout_buffer.h"
+#include "train/run_log.h"
+#include "train/step_metrics.h"
+
+namespace rematch {
+
+/// What stage 2 rolls out with. Scorer, engine and vocabulary outlive the trainer.
+struct RolloutParts {
+  const RolloutScorer& scorer;
+  RolloutSource source;
+  TargetOptions target;
+  double share = 1;  ///< `rollout_share`: part of the windows that roll out
+  /// called with the scored rollouts of every window and the step they are for; may be empty
+  std::function<void(int64_t step, const std::vector<ScoredRollout>&)> on_rollouts;
+};
+
+/// The parts of a run; assembly/make_trainer.cc makes them.
+struct TrainerParts {
+  Group& group;
+  RunLog& log;
+  std::unique_ptr<WindowStream> stream;    ///< which samples come next
+  BadSamples bad_samples;                  ///< what happens to samples that cannot be used
+  std::optional<RolloutParts> rollouts;    ///< none in stage 1
+  std::unique_ptr<TruthSegments> truth;    ///< segments of windows that do not roll out
+  Packer packer;                           ///< segments → rows; the carry buffer
+  RolloutBuffer buffer;                    ///< the current window
+  std::unique_ptr<FeatureCache> features;  ///< of a window that is reused; null when none is
+  std::unique_ptr<MStep> mstep;            ///< rows → one optimizer update
+  Cadence cadence;                         ///< when to log, evaluate, save and stop
+  std::unique_ptr<Evaluation> evaluation;  ///< null when there is nothing to evaluate on
+  Checkpoints checkpoints;
+  Fingerprint fingerprint;  ///< identity of the run, part of a checkpoint
+  TrainerState state;
+  bool save_on_best = false;    ///< save_strategy: best
+  bool evaluate_first = false;  ///< eval_on_start
+  bool stop_on_harm = false;    ///< the run ends after an evaluation that is worse than the start
+};
+
+/// A run: its parts, its phases, and how it is saved and restored. train() in train/loop.h is the
+/// algorithm that uses it.
+class Trainer : private TrainerParts {
+ public:
+  explicit Trainer(TrainerParts parts);
+
+  // What the algorithm uses, in its order.
+  using TrainerParts::bad_samples;
+  using TrainerParts::buffer;
+  using TrainerParts::mstep;
+  using TrainerParts::packer;
+  using TrainerParts::stream;
+  using TrainerParts::truth;
+
+  bool is_done() const { return is_done_; }
+  /// Evaluates the weights that the run starts from (the reference of its health, docs/health.md),
+  /// or repeats an evaluation that was interrupted.
+  void start();
+
+  /// Runs a phase of a step on every rank (ranks/phase.h); its time is part of time/step_s. After a
+  /// failure the data stream and the carry buffer are as before it; after one that keeps the state,
+  /// or an interrupt, a checkpoint is saved before it is rethrown. @return what `body` returns
+  template <typename Body>
+  auto phase(const char* name, StepMetrics& metrics, Body&& body) {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      run(name, [&] {
+        const Span time(metrics, "time/step_s");
+        body();
+      });
+    } else {
+      decltype(body()) result{};
+      phase(name, metrics, [&] { result = body(); });
+      return result;
+    }
+  }
+  /// Runs a phase whose time is no part of the step.
+  void run(const char* name, const std::function<void()>& body);
+
+  /// True for a window that rolls out. Adds rollout/is_rollout in stage 2.
+  bool rolls_out(const WindowPlan& plan, MetricsBag& metrics) const;
+  /// Prompts and truths of a window's samples; starts loading their images.
+  std::vector<ScoredRollout> prepare(const WindowPlan& plan) const;
+  /// Rolls out with the weights of this step: the engine gets them, and room, first. Every rank
+  /// calls it.
+  void roll_out(std::vector<ScoredRollout>& rollouts, const WindowPlan& plan, MetricsBag& metrics);
+  void parse(ScoredRollout& one, MetricsBag& metrics) const { scorer().parse(one, metrics); }
+  void match(ScoredRollout& one, MetricsBag& metrics) const { scorer().match(one, metrics); }
+  /// Shows the scored rollouts of a window to who watches the run.
+  void show(const std::vector<ScoredRollout>& scored) const;
+  /// @throws SegmentTooLong, unless long segments are left out later
+  std::shared_ptr<const Segment> target(const ScoredRollout& one, MetricsBag& metrics) const {
+    return make_target(one, rollouts->target, metrics);
+  }
+
+  /// Makes a window current.
+  void open(OpenWindow window);
+  /// After an update: counts the step, then logs, evaluates, saves and stops, whatever is due.
+  void finish_step(StepMetrics& metrics);
+
+  /// Writes a checkpoint of the run as it is now: weights, optimizer, position in the data, open
+  /// window, carry buffer, trainer state. Every rank calls it. @throws UserError (environment)
+  void save();
+  /// Restores everything but the weights, which are already loaded from the checkpoint. The
+  /// configured length and cadence of the run are kept. Every rank calls it, inside a phase.
+  /// @throws UserError (data) when the checkpoint does not match the parts
+  void restore(LoadedCheckpoint loaded);
+
+  const TrainerState& progress() const { return state; }
+  int64_t total_steps() const { return cadence.total_steps(); }
+  int64_t epoch() const { return stream->cursor().epoch; }
+  const Evaluation* evaluation_or_null() const { return evaluation.get(); }
+
+ private:
+  const RolloutScorer& scorer() const { return rollouts->scorer; }
+  RunState run_state() const;
+  void evaluate_and_save(bool evaluation_due, bool save_due);
+  bool judge();
+  void save_after_failure();
+
+  bool is_done_ = false;
+  bool is_saved_ = false;  ///< in the present phase
+  /// the evaluation after state.global_step is not finished; part of a checkpoint
+  bool evaluation_pending_ = false;
+  bool is_harmful_ = false;  ///< the last evaluation ends the run
+  int64_t num_windows_ = 0;
+};
+
+}  // namespace rematch
