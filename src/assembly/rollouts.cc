@@ -9,7 +9,7 @@
 
 #include "assembly/loss_keys.h"
 #include "assembly/sample_pixels.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "model/adapter.h"
 #include "rollout/engine_factory.h"
 #include "text/stop_ids.h"

@@ -21,7 +21,7 @@
 #include "assembly/wandb_follower.h"
 #include "base/file.h"
 #include "checkpoint/peft.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "ranks/group.h"
 #include "ranks/meeting.h"
 #include "estep/turn_source.h"

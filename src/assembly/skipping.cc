@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/out_of_resources.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "estep/skipping_source.h"
 #include "estep/target/segment_checks.h"
 #include "observe/append_file.h"

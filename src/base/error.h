@@ -28,6 +28,11 @@ struct Problem {
   std::string where;  ///< file:line:col, sample, or key; never empty
   std::string what;   ///< the numbers or values involved
   std::string fix;    ///< at least one action to take
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Problem& problem) {
+    wire(problem.error, problem.where, problem.what, problem.fix);
+  }
 };
 
 /// Thrown for everything a user can cause and fix. Libraries throw it; only cli/ prints it.

@@ -14,7 +14,7 @@
 #include "cli/eval_files.h"
 #include "cli/rank_process.h"
 #include "config/config.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "evaluate/coco_scene.h"
 #include "observe/catalog.h"
 

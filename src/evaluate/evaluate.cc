@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "ranks/bag_bytes.h"
 #include "estep/match/match_policy.h"
 #include "observe/catalog.h"

@@ -48,7 +48,7 @@ class Evaluation {
   /// The same result on every rank, that of one process to the bit: batches are dealt whole, and
   /// none is padded or repeated.
   /// @param visit  given on all ranks or none; called on rank 0, after the last batch when there
-  /// are several. @throws as Agreement::conclude()
+  /// are several. @throws as run_phase()
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
 

@@ -15,6 +15,11 @@ struct Prompt {
   std::vector<TokenId> token_ids;  ///< every image pad present (`grid/merge²` of them per image)
   std::vector<ImageRef> images;    ///< in the order of their pads
   std::string where;               ///< "path:line" of the sample, for errors
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Prompt& prompt) {
+    wire(prompt.sample_id, prompt.epoch, prompt.token_ids, prompt.images, prompt.where);
+  }
 };
 
 enum class FinishReason {
@@ -35,6 +40,12 @@ struct Rollout {
   std::vector<TokenId> prompt_token_ids;    ///< as the backend used them (expanded)
   std::vector<TokenId> response_token_ids;  ///< the stop token and all after it removed
   FinishReason finish_reason = FinishReason::kStop;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Rollout& rollout) {
+    wire(rollout.sample_id, rollout.prompt_token_ids, rollout.response_token_ids,
+         rollout.finish_reason);
+  }
 };
 
 }  // namespace rematch

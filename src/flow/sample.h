@@ -52,6 +52,11 @@ struct ImageRef {
   GridThw grid_thw{};  ///< patches: time, height, width (before the spatial merge)
 
   bool operator==(const ImageRef&) const = default;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, ImageRef& image) {
+    wire(image.path, image.grid_thw);
+  }
 };
 
 /// One image (or several, stage 1 only) with its objects: a line of the JSONL.

@@ -59,37 +59,6 @@ class GlooGroup : public Group {
   int size() const override { return size_; }
   int run_rank(int rank) const override { return options_.first_rank + rank; }
 
-  void all_reduce(std::span<double> values) override { sum(values, at::kDouble); }
-  void all_reduce(std::span<int64_t> values) override { sum(values, at::kLong); }
-
-  std::vector<std::string> all_gather(std::string bytes) override {
-    std::vector<int64_t> sizes(static_cast<size_t>(size_), 0);
-    sizes[static_cast<size_t>(rank_)] = static_cast<int64_t>(bytes.size());
-    all_reduce(sizes);
-    const int64_t longest = std::max<int64_t>(1, *std::max_element(sizes.begin(), sizes.end()));
-    const at::Tensor all = gathered(bytes_tensor(bytes, longest));
-    std::vector<std::string> texts;
-    for (int r = 0; r < size_; ++r)
-      texts.push_back(bytes_at(all, r * longest, sizes[static_cast<size_t>(r)]));
-    return texts;
-  }
-
-  std::string broadcast(std::string bytes) override {
-    at::Tensor size = at::full({1}, static_cast<int64_t>(bytes.size()), at::kLong);
-    broadcast(size, 0);
-    const auto count = size.item<int64_t>();
-    at::Tensor content = rank_ == 0 ? bytes_tensor(bytes, count) : at::zeros({count}, at::kByte);
-    if (count > 0) broadcast(content, 0);
-    return bytes_at(content, 0, count);
-  }
-
-  void broadcast(at::Tensor& values, int root) override {
-    const bool is_usable = values.is_cpu() && values.is_contiguous();
-    at::Tensor host = is_usable ? values : values.cpu().contiguous();
-    start_broadcast(host, root)();
-    if (!is_usable) values.copy_(host);
-  }
-
   std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
     c10::intrusive_ptr<c10d::Work> work;
     guarded([&] {
@@ -113,11 +82,6 @@ class GlooGroup : public Group {
     return [this, work] { guarded([&] { work->wait(); }); };
   }
 
-  void barrier() override {
-    int64_t nothing = 0;
-    all_reduce(std::span<int64_t>(&nothing, 1));
-  }
-
   std::unique_ptr<Group> split(int size) override {
     REMATCH_CHECK(size >= 1 && size_ % size == 0);
     const int part = rank_ / size;
@@ -129,6 +93,38 @@ class GlooGroup : public Group {
     options.timeout = options_.patience_of_parts;
     return std::make_unique<GlooGroup>(c10::make_intrusive<c10d::PrefixStore>(prefix, store_),
                                        rank_ % size, size, std::move(options));
+  }
+
+ protected:
+  void sum(std::span<double> values) override { sum_as(values, at::kDouble); }
+  void sum(std::span<int64_t> values) override { sum_as(values, at::kLong); }
+
+  std::vector<std::string> collect(std::string bytes) override {
+    std::vector<int64_t> sizes(static_cast<size_t>(size_), 0);
+    sizes[static_cast<size_t>(rank_)] = static_cast<int64_t>(bytes.size());
+    sum(sizes);
+    const int64_t longest = std::max<int64_t>(1, *std::max_element(sizes.begin(), sizes.end()));
+    const at::Tensor all = gathered(bytes_tensor(bytes, longest));
+    std::vector<std::string> texts;
+    for (int r = 0; r < size_; ++r)
+      texts.push_back(bytes_at(all, r * longest, sizes[static_cast<size_t>(r)]));
+    return texts;
+  }
+
+  std::string copy(std::string bytes) override {
+    at::Tensor size = at::full({1}, static_cast<int64_t>(bytes.size()), at::kLong);
+    copy(size, 0);
+    const auto count = size.item<int64_t>();
+    at::Tensor content = rank_ == 0 ? bytes_tensor(bytes, count) : at::zeros({count}, at::kByte);
+    if (count > 0) copy(content, 0);
+    return bytes_at(content, 0, count);
+  }
+
+  void copy(at::Tensor& values, int root) override {
+    const bool is_usable = values.is_cpu() && values.is_contiguous();
+    at::Tensor host = is_usable ? values : values.cpu().contiguous();
+    start_broadcast(host, root)();
+    if (!is_usable) values.copy_(host);
   }
 
  private:
@@ -176,7 +172,7 @@ class GlooGroup : public Group {
     end_wait(std::chrono::duration<double>(Clock::now() - start).count());
   }
 
-  /// One behind the other, by rank.
+  /// Concatenated in rank order.
   at::Tensor gathered(at::Tensor mine) {
     at::Tensor all = at::empty({size_ * mine.numel()}, mine.options());
     guarded([&] { gloo_->_allgather_base(all, mine)->wait(); });
@@ -184,7 +180,7 @@ class GlooGroup : public Group {
   }
 
   template <typename Value>
-  void sum(std::span<Value> values, at::ScalarType dtype) {
+  void sum_as(std::span<Value> values, at::ScalarType dtype) {
     if (values.empty()) return;
     const auto count = static_cast<int64_t>(values.size());
     const at::Tensor all = gathered(at::from_blob(values.data(), {count}, dtype).clone());

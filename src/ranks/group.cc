@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ranks/phase.h"
 
 namespace rematch {
 namespace {
@@ -11,11 +12,6 @@ class SoloGroup : public Group {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void all_reduce(std::span<double>) override {}
-  void all_reduce(std::span<int64_t>) override {}
-  std::vector<std::string> all_gather(std::string bytes) override { return {std::move(bytes)}; }
-  std::string broadcast(std::string bytes) override { return bytes; }
-  void broadcast(at::Tensor&, int root) override { REMATCH_CHECK(root == 0); }
   std::function<void()> start_broadcast(const at::Tensor&, int root) override {
     REMATCH_CHECK(root == 0);
     return [] {};
@@ -25,10 +21,33 @@ class SoloGroup : public Group {
     receive.copy_(send);
     return [] {};
   }
-  void barrier() override {}
+
+ protected:
+  void sum(std::span<double>) override {}
+  void sum(std::span<int64_t>) override {}
+  std::vector<std::string> collect(std::string bytes) override { return {std::move(bytes)}; }
+  std::string copy(std::string bytes) override { return bytes; }
+  void copy(at::Tensor&, int root) override { REMATCH_CHECK(root == 0); }
 };
 
 }  // namespace
+
+int64_t Group::count_failed(bool has_failed) {
+  int64_t count = has_failed ? 1 : 0;
+  sum(std::span<int64_t>(&count, 1));
+  return count;
+}
+
+void Group::check_peers() {
+  if (!is_in_phase_ || count_failed(false) == 0) return;
+  is_in_phase_ = false;
+  throw PeerStopped{};
+}
+
+void Group::barrier() {
+  check_peers();
+  if (!is_in_phase_) count_failed(false);
+}
 
 std::unique_ptr<Group> Group::split(int size) {
   REMATCH_CHECK(size == 1, "this group has no parts");

@@ -5,42 +5,51 @@
 #include <netdb.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
-#include "base/json.h"
+#include "ranks/gather.h"
 
 namespace rematch {
 namespace {
 
-constexpr size_t kMaxProblems = 8;  // of a stranger hundreds of values may differ
+constexpr size_t kMaxProblems = 8;  // hundreds of values may differ
 
-const Json* find(const Json& pairs, const Json& name) {
-  for (const Json& pair : pairs) {
-    if (pair[0] == name) return &pair[1];
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// What a rank shows to the others.
+struct Identity {
+  std::string host;
+  Pairs values;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Identity& identity) {
+    wire(identity.host, identity.values);
   }
-  return nullptr;
-}
+  /// Null when there is none of this name.
+  const std::string* find(const std::string& name) const {
+    for (const auto& [key, value] : values) {
+      if (key == name) return &value;
+    }
+    return nullptr;
+  }
+};
 
-std::string shown(const Json* value) {
-  return value == nullptr ? "absent" : value->get<std::string>();
-}
+std::string shown(const std::string* value) { return value == nullptr ? "absent" : *value; }
 
-void compare(int rank, const Json& one, const Json& first, std::vector<Problem>& problems) {
-  const auto differs = [&](const Json& name) {
+void compare(int rank, const Identity& one, const Identity& first, std::vector<Problem>& problems) {
+  const auto report = [&](const std::string& name) {
     problems.push_back(
-        {.error = fmt::format("rank {} is a stranger: {} differs", rank, name.get<std::string>()),
-         .where = fmt::format("rank {} on {}", rank, one["host"].get<std::string>()),
-         .what = fmt::format("there: {}; on rank 0, {}: {}", shown(find(one["pairs"], name)),
-                             first["host"].get<std::string>(), shown(find(first["pairs"], name))),
+        {.error = fmt::format("rank {} was started with a different {}", rank, name),
+         .where = fmt::format("rank {} on {}", rank, one.host),
+         .what = fmt::format("there: {}; on rank 0, {}: {}", shown(one.find(name)), first.host,
+                             shown(first.find(name))),
          .fix = "start every rank with the same program, configuration, model and data"});
   };
-  for (const Json& pair : first["pairs"]) {
-    const Json* here = find(one["pairs"], pair[0]);
-    if (here == nullptr || *here != pair[1]) differs(pair[0]);
+  for (const auto& [name, value] : first.values) {
+    const std::string* here = one.find(name);
+    if (here == nullptr || *here != value) report(name);
   }
-  for (const Json& pair : one["pairs"]) {
-    if (find(first["pairs"], pair[0]) == nullptr) differs(pair[0]);
+  for (const auto& [name, value] : one.values) {
+    if (first.find(name) == nullptr) report(name);
   }
 }
 
@@ -68,14 +77,10 @@ bool is_loopback(const std::string& host) {
 
 void meet(Group& group, const std::vector<std::pair<std::string, std::string>>& identity) {
   if (group.is_alone()) return;
-  Json mine = {{"host", host_name()}, {"pairs", Json::array()}};
-  for (const auto& [name, value] : identity) mine["pairs"].push_back({name, value});
-  const std::vector<std::string> texts =
-      group.all_gather(mine.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::vector<Identity> all = gather(group, Identity{host_name(), identity});
   std::vector<Problem> problems;
-  const Json first = Json::parse(texts.front());
   for (int rank = 1; rank < group.size(); ++rank)
-    compare(rank, Json::parse(texts[static_cast<size_t>(rank)]), first, problems);
+    compare(rank, all[static_cast<size_t>(rank)], all.front(), problems);
   if (problems.empty()) return;
   if (problems.size() > kMaxProblems) problems.resize(kMaxProblems);
   throw UserError(ErrorKind::kEnvironment, std::move(problems));

@@ -88,30 +88,8 @@ class NcclGroup : public Group {
   int size() const override { return words_->size(); }
   at::Device message_device() const override { return device_; }
 
-  void all_reduce(std::span<double> values) override {
-    waited([&] { words_->all_reduce(values); });
-  }
-  void all_reduce(std::span<int64_t> values) override {
-    waited([&] { words_->all_reduce(values); });
-  }
-  std::vector<std::string> all_gather(std::string bytes) override {
-    return waited([&] { return words_->all_gather(std::move(bytes)); });
-  }
-  std::string broadcast(std::string bytes) override {
-    return waited([&] { return words_->broadcast(std::move(bytes)); });
-  }
   /// A part exchanges words only.
   std::unique_ptr<Group> split(int size) override { return words_->split(size); }
-  void barrier() override {
-    waited([&] { words_->barrier(); });
-  }
-
-  void broadcast(at::Tensor& values, int root) override {
-    if (values.device() != device_ || !values.is_contiguous())
-      return waited([&] { words_->broadcast(values, root); });
-    start_broadcast(values, root)();
-  }
-
   std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
     if (values.device() != device_) {
       return waited([&] { return words_->start_broadcast(values, root); });
@@ -139,6 +117,25 @@ class NcclGroup : public Group {
       work = nccl_->alltoall_base(to, from, to_counts, from_counts);
     });
     return [this, work] { guarded([&] { finish(*work); }); };
+  }
+
+ protected:
+  void sum(std::span<double> values) override {
+    waited([&] { words_->all_reduce(values); });
+  }
+  void sum(std::span<int64_t> values) override {
+    waited([&] { words_->all_reduce(values); });
+  }
+  std::vector<std::string> collect(std::string bytes) override {
+    return waited([&] { return words_->all_gather(std::move(bytes)); });
+  }
+  std::string copy(std::string bytes) override {
+    return waited([&] { return words_->broadcast(std::move(bytes)); });
+  }
+  void copy(at::Tensor& values, int root) override {
+    if (values.device() != device_ || !values.is_contiguous())
+      return waited([&] { words_->broadcast(values, root); });
+    start_broadcast(values, root)();
   }
 
  private:

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "train/restore.h"
 
 namespace rematch {

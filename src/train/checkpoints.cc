@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/file.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "resume/resume.h"
 #include "resume/trainer_state_json.h"
 

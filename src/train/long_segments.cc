@@ -5,7 +5,7 @@
 #include <array>
 
 #include "data/bad_sample.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 
 namespace rematch {
 

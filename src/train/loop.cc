@@ -12,7 +12,7 @@
 
 #include "base/interrupt.h"
 #include "base/keeps_state.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "train/after_step.h"
 #include "train/rank_metrics.h"
 

@@ -244,7 +244,7 @@ TEST(Ranks, ARankWithOtherSettingsIsRefusedByName) {
       test::binary_path("bin/rematch"), config);
   const test::ProcessResult result = test::run_command(start);
   EXPECT_EQ(result.exit_code, 4) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("rank 1 is a stranger: training.seed differs"));
+  EXPECT_THAT(result.err, HasSubstr("rank 1 was started with a different training.seed"));
   EXPECT_THAT(result.err, HasSubstr("there: 43"));
 }
 

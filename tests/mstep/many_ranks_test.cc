@@ -15,13 +15,6 @@ class FakeGroup : public Group {
   FakeGroup(int rank, int size) : rank_(rank), size_(size) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void all_reduce(std::span<double>) override {}
-  void all_reduce(std::span<int64_t>) override {}
-  std::vector<std::string> all_gather(std::string bytes) override {
-    return std::vector<std::string>(static_cast<size_t>(size_), bytes);
-  }
-  std::string broadcast(std::string bytes) override { return bytes; }
-  void broadcast(at::Tensor&, int) override {}
   std::function<void()> start_broadcast(const at::Tensor&, int) override {
     return [] {};
   }
@@ -39,9 +32,17 @@ class FakeGroup : public Group {
     EXPECT_EQ(receive_counts[own], 1);
     return [] {};
   }
-  void barrier() override {}
 
   int64_t num_exchanges = 0, num_sent = 0, num_received = 0;
+
+ protected:
+  void sum(std::span<double>) override {}
+  void sum(std::span<int64_t>) override {}
+  std::vector<std::string> collect(std::string bytes) override {
+    return std::vector<std::string>(static_cast<size_t>(size_), bytes);
+  }
+  std::string copy(std::string bytes) override { return bytes; }
+  void copy(at::Tensor&, int) override {}
 
  private:
   int rank_, size_;

@@ -103,7 +103,7 @@ TEST(OwnGpus, AreOfTheLocalRank) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-TEST(Meeting, NamesTheStrangerAndWhatDiffers) {
+TEST(Meeting, NamesTheRankAndWhatDiffers) {
   test::run_ranks(3, [](Group& group) {
     meet(group, {{"training.seed", "42"}});
     const auto differ = [&] {
@@ -112,7 +112,7 @@ TEST(Meeting, NamesTheStrangerAndWhatDiffers) {
     const UserError error = test::catch_user_error(differ);
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
     ASSERT_EQ(error.problems().size(), 1u);
-    EXPECT_NE(error.problems()[0].error.find("rank 2 is a stranger: training.seed"),
+    EXPECT_NE(error.problems()[0].error.find("rank 2 was started with a different training.seed"),
               std::string::npos);
     EXPECT_NE(error.problems()[0].what.find("there: 43"), std::string::npos);
   });

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/interrupt.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "rollout/engine_failure.h"
 #include "rollout/vllm/engine_ranks.h"
 #include "rollout/vllm/vllm_engine.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 #include "rollout/engine_failure.h"
 #include "rollout/vllm/vllm_errors.h"
 
@@ -94,12 +94,10 @@ void EngineRanks::settle(const std::exception_ptr& failure, int64_t time_ns) {
   group_.all_reduce(times);
   const auto is_earlier = [](int64_t a, int64_t b) { return a != 0 && (b == 0 || a < b); };
   const auto first = std::min_element(times.begin(), times.end(), is_earlier) - times.begin();
-  Agreement all(group_);
-  all.attempt([&] {
+  rematch::together(group_, [&] {
     if (failure && first == group_.rank()) std::rethrow_exception(failure);
   });
-  all.conclude();
-  REMATCH_CHECK(false, "a failure of an engine was not told");
+  REMATCH_CHECK(false, "the failure of an engine was not reported");
   std::terminate();
 }
 

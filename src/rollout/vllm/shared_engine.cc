@@ -2,33 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
-#include "base/json.h"
-#include "ranks/agreement.h"
+#include "ranks/gather.h"
+#include "ranks/phase.h"
 
 namespace rematch {
-namespace {
-
-Json json_of(const Prompt& prompt) {
-  Json images = Json::array();
-  for (const ImageRef& image : prompt.images) images.push_back({image.path, image.grid_thw});
-  return {prompt.sample_id, prompt.epoch, prompt.token_ids, images, prompt.where};
-}
-
-Prompt read_prompt(const Json& json) {
-  Prompt prompt{.sample_id = json[0],
-                .epoch = json[1],
-                .token_ids = json[2].get<std::vector<TokenId>>(),
-                .where = json[4]};
-  for (const Json& image : json[3])
-    prompt.images.push_back({.path = image[0], .grid_thw = image[1].get<GridThw>()});
-  return prompt;
-}
-
-}  // namespace
 
 /// What the ranks have brought, in rank order. Pictures stay where they are: every rank loads those
 /// of all from the same data.
@@ -39,19 +19,15 @@ struct SharedEngine::Round {
 };
 
 SharedEngine::Round SharedEngine::meet(State state, const std::vector<Prompt>& prompts) {
-  Json mine = {static_cast<int>(state), Json::array()};
-  for (const Prompt& prompt : prompts) mine[1].push_back(json_of(prompt));
-  const std::vector<uint8_t> bytes = Json::to_msgpack(mine);
-  const std::vector<std::string> texts = ranks_.all_gather({bytes.begin(), bytes.end()});
+  const auto brought = gather(ranks_, std::pair(state, prompts));
   Round round;
   int failed = -1;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == ranks_.rank()) round.first = round.prompts.size();
-    const Json brought = Json::from_msgpack(texts[static_cast<size_t>(rank)]);
-    if (brought[0] == static_cast<int>(State::kHasFailed) && failed < 0)
-      failed = ranks_.run_rank(rank);
-    round.num_finished += brought[0] == static_cast<int>(State::kHasFinished);
-    for (const Json& prompt : brought[1]) round.prompts.push_back(read_prompt(prompt));
+    const auto& [their_state, their_prompts] = brought[static_cast<size_t>(rank)];
+    if (their_state == State::kHasFailed && failed < 0) failed = ranks_.run_rank(rank);
+    round.num_finished += their_state == State::kHasFinished ? 1 : 0;
+    round.prompts.insert(round.prompts.end(), their_prompts.begin(), their_prompts.end());
   }
   if (failed < 0) return round;
   is_in_turn_ = false;
@@ -66,7 +42,7 @@ std::vector<Rollout> SharedEngine::generate(const std::vector<Prompt>& prompts,
                                             const std::function<void(int)>& on_progress) {
   REMATCH_CHECK(is_in_turn_);
   const Round round = meet(State::kAsks, prompts);
-  // Of all answers that are there, some are this rank's: its share is as good a measure.
+  // Progress is global; report this rank's proportional share.
   const auto on_any = [&](int num_done) {
     if (on_progress && !prompts.empty()) {
       on_progress(

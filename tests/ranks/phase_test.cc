@@ -1,4 +1,4 @@
-#include "ranks/agreement.h"
+#include "ranks/phase.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class Keeping : public UserError, public KeepsState {
 
 const Problem kProblem{.error = "it broke", .where = "here", .what = "so", .fix = "mend it"};
 
-/// What conclude() throws on a rank: a letter, and the first problem's headline of a UserError.
+/// Outcome of a phase on this rank: who failed, and the first problem's headline.
 std::string outcome(Group& group, const std::function<void()>& part) {
   try {
     together(group, part);
@@ -38,11 +38,11 @@ std::string outcome(Group& group, const std::function<void()>& part) {
 
 }  // namespace
 
-TEST(Agreement, GoesOnWhenNoRankFails) {
+TEST(Phase, ReturnsWhenNoRankFails) {
   test::run_ranks(3, [](Group& group) { EXPECT_EQ(outcome(group, [] {}), "went well"); });
 }
 
-TEST(Agreement, EveryRankThrowsWithTheMessageOfTheOneThatFails) {
+TEST(Phase, EveryRankReportsTheOneThatFailed) {
   test::run_ranks(3, [](Group& group) {
     const auto fails = [&] {
       if (group.rank() == 1) throw UserError(ErrorKind::kData, kProblem);
@@ -64,7 +64,7 @@ TEST(Agreement, EveryRankThrowsWithTheMessageOfTheOneThatFails) {
   });
 }
 
-TEST(Agreement, AllKeepTheStateOrNone) {
+TEST(Phase, AllKeepTheStateOrNone) {
   test::run_ranks(3, [](Group& group) {
     const auto keeps = [&] {
       if (group.rank() == 2) throw Keeping(ErrorKind::kData, kProblem);
@@ -83,7 +83,7 @@ TEST(Agreement, AllKeepTheStateOrNone) {
   });
 }
 
-TEST(Agreement, AFailureReportedByAnotherRankGivesWayToThatRanksOwnError) {
+TEST(Phase, ThePeersOwnErrorReplacesReportsOfIt) {
   test::run_ranks(3, [](Group& group) {
     const auto part = [&] {
       if (group.rank() == 0) throw PeerFailure(ErrorKind::kEnvironment, kProblem);
@@ -94,9 +94,57 @@ TEST(Agreement, AFailureReportedByAnotherRankGivesWayToThatRanksOwnError) {
   });
 }
 
-TEST(Agreement, AloneThrowsWhereItHappens) {
-  Agreement all(alone());
-  EXPECT_THROW(all.attempt([] { throw Keeping(ErrorKind::kData, kProblem); }), Keeping);
+// Rank 1 fails while the others are in, or on their way to, a synchronous call.
+TEST(Phase, NoRankWaitsInACallThatAnotherNeverReaches) {
+  const std::vector<std::function<void(Group&)>> calls{
+      [](Group& group) {
+        double value = 1;
+        group.all_reduce(std::span<double>(&value, 1));
+      },
+      [](Group& group) { group.all_gather("text"); },
+      [](Group& group) { group.broadcast(std::string("text")); },
+      [](Group& group) {
+        at::Tensor values = at::zeros({4});
+        group.broadcast(values, 2);
+      },
+      [](Group& group) { group.barrier(); },
+      [](Group& group) { on_any_rank(group, false); },
+      [](Group& group) { together(group, [&] { group.barrier(); }); }};
+  test::run_ranks(3, [&](Group& group) {
+    for (const auto& call : calls) {
+      const auto body = [&] {
+        call(group);
+        if (group.rank() == 1) throw UserError(ErrorKind::kData, kProblem);
+        call(group);
+        call(group);
+        ADD_FAILURE() << "rank " << group.rank() << " should have been stopped";
+      };
+      EXPECT_EQ(outcome(group, body),
+                group.rank() == 1 ? "own, it broke" : "lost, rank 1: it broke");
+    }
+    int64_t sum = group.rank();
+    EXPECT_EQ(outcome(group, [&] { group.all_reduce(std::span<int64_t>(&sum, 1)); }), "went well");
+    EXPECT_EQ(sum, 3) << "the group is as good as before";
+  });
+}
+
+TEST(Phase, TwoRanksMayFailInDifferentPlaces) {
+  test::run_ranks(3, [](Group& group) {
+    const auto body = [&] {
+      if (group.rank() == 2) throw UserError(ErrorKind::kData, kProblem);
+      if (group.rank() == 0) throw Keeping(ErrorKind::kData, {.error = "kept"});
+      group.barrier();
+    };
+    EXPECT_EQ(outcome(group, body), group.rank() == 2 ? "own, it broke" : "lost, rank 2: it broke");
+  });
+}
+
+TEST(Phase, NamesItselfForTheWatchdog) {
+  run_phase(alone(), "update", [] { EXPECT_STREQ(alone().phase(), "update"); });
+}
+
+TEST(Phase, AloneThrowsWhereItHappens) {
+  EXPECT_THROW(together(alone(), [] { throw Keeping(ErrorKind::kData, kProblem); }), Keeping);
   EXPECT_TRUE(on_any_rank(alone(), true));
   EXPECT_FALSE(on_any_rank(alone(), false));
 }
