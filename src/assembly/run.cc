@@ -28,6 +28,7 @@
 #include "model/adapter.h"
 #include "model/finite_weights.h"
 #include "model/save.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/optim/groups.h"
 #include "resume/abandoned.h"
 #include "resume/resume.h"
@@ -62,16 +63,18 @@ MStep make_mstep(const Session& session, FeatureCache* kept, int64_t total_steps
   // An adapter has no tensors of frozen parts.
   const FreezeSettings freeze =
       adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
+  const GradientSumOptions over_ranks{.exact_ranks = optim.exact_ranks,
+                                      .zero_stage = optim.zero_stage,
+                                      .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20};
   return MStep(session.row_model(kept),
-               make_groups(parameters, session.model->description().part_of, optim, freeze),
+               make_gradient_sum(
+                   make_groups(parameters, session.model->description().part_of, optim, freeze),
+                   group, over_ranks),
                optim.adam, Schedule(session.settings.schedule, optim.learning_rate, total_steps),
                {.loss = loss_options(session.settings, session.coords.ids()),
                 .normalization = session.settings.loss_normalization,
                 .max_grad_norm = optim.max_grad_norm,
-                .learning_rate = optim.learning_rate,
-                .group = &group,
-                .zero_stage = optim.zero_stage,
-                .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20});
+                .learning_rate = optim.learning_rate});
 }
 
 /// @param monitor  told of every rollout; may be null

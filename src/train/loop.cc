@@ -72,8 +72,7 @@ void train_loop(TrainParts& parts) {
     try {
       const Span step_time(metrics, "time/step_s");
       if (!parts.buffer.is_open()) micro_batches = e_step(parts, metrics);
-      parts.group.enter("update");
-      parts.mstep.run(parts.buffer.window(), metrics);
+      run_phase(parts.group, "update", [&] { parts.mstep.run(parts.buffer.window(), metrics); });
     } catch (const Interrupted&) {
       // in the E-step: no step on this window is done, the state is that of its start
       save_and_rethrow(parts);

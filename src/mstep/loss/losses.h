@@ -37,6 +37,11 @@ struct LossSum {
   int64_t count = 0;
 
   double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+
+  template <typename Wire>
+  friend void fields(Wire& wire, LossSum& loss) {
+    wire(loss.sum, loss.count);
+  }
 };
 
 /// Sums by name.
