@@ -35,14 +35,12 @@ CASES = {"demo": dict(window=24, micro_batch=12, max_new_tokens=180), "rows": di
 IN_NAMESPACE = ["unshare", "-n", "sh", "-c", 'ip link set lo up; "$@"; code=$?; grep lo: /proc/net/dev >&2; exit $code', "sh"]
 
 
-def peaks_of(program, session, found, stop):
-    """Collects the largest resident memory of every rank in a session, by pid, until told to stop."""
+def peaks_of(program, directory, found, stop):
+    """Collects the largest resident memory of every rank of the run in `directory`, by pid, until told to stop."""
     while not stop.wait(0.1):
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if os.getsid(int(entry.name)) != session or os.path.realpath(entry / "exe") != program:
-                    continue
-                if b"launch" not in (entry / "cmdline").read_bytes().split(b"\0"):
+                if os.path.realpath(entry / "exe") == program and str(directory).encode() in (entry / "cmdline").read_bytes():
                     found[entry.name] = int(re.search(r"VmHWM:\s*(\d+)", (entry / "status").read_text()).group(1))
             except (OSError, AttributeError):
                 continue  # ended meanwhile
@@ -56,17 +54,17 @@ def train(num_steps, program, case, model, scenes, side, directory):
                 "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.eval_strategy": "no", "training.eval_on_start": "false",
                 "training.report_to": "none", "training.save_strategy": "no", "training.save_last_epoch": "false", "training.zero_stage": zero,
                 "custom.extra.rollout_matching.max_new_tokens": CASES[case]["max_new_tokens"]}
-    launch = ["launch", "--nproc", str(ranks)] if ranks > 1 else []
-    command = [program, *launch, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    command = [program, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
     if clock:
         library = pathlib.Path(program).parent.parent / "bench/libbench_exchange_clock.so"
-        environment.update(LD_PRELOAD=str(library), EXCHANGE_CLOCK=clock)
+        command = ["env", f"LD_PRELOAD={library}", f"EXCHANGE_CLOCK={clock}", *command]
+    if ranks > 1:
+        command = [str(ROOT / ".venv/bin/torchrun"), "--no-python", "--nproc-per-node", str(ranks), *command]
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(IN_NAMESPACE + command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
-                               start_new_session=True)
+    process = subprocess.Popen(IN_NAMESPACE + command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     peaks, stop = {}, threading.Event()
-    watch = threading.Thread(target=peaks_of, args=(program, process.pid, peaks, stop))
+    watch = threading.Thread(target=peaks_of, args=(program, directory, peaks, stop))
     watch.start()
     error = process.communicate()[1]
     stop.set()
