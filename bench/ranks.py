@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One rank with two threads against two ranks with one thread each, on the same windows of stage 2: steps per second, processor time, the
-waits for exchanges of gradients, bytes that travel, and the peak memory of a rank under zero 0, 1 and 2.
+waits for exchanges of gradients, bytes that travel, and the peak memory of a rank, with gradients summed once per step and row by row
+(`training.exact_ranks`).
 
 usage: bench/ranks.py build/release/bin/rematch [--case demo|rows|small] [--side NAME …] [--steps 4] [--rounds 3] [--json OUT]
 
@@ -9,7 +10,7 @@ model of that name of bench/rollout.py (31 M values), 8 scenes and short answers
 Times are medians of all other steps. A ratio is the median of the rounds' ratios, whose sides ran close together. Bytes are what the loopback interface of a
 network namespace has carried, start included; the least is every gradient of a step to its owner and every value back once. Processor
 time is that of a whole run less that of a run of one step; beside that of one rank with one thread it says what ranks add, also on a machine
-too crowded for times. An exchange travels while the next row is computed, so that of the last row has nothing to hide behind. What a rank
+too crowded for times. An exchange travels during the last backward pass (exact: also while the next row is computed). What a rank
 waits for exchanges stands beside what it waits when it does so where they start; both hold the wait for a slower rank.
 """
 import argparse
@@ -27,9 +28,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-SIDES = {"1 rank x 1 thread": (1, 1, 0, ""), "1 rank x 2 threads": (1, 2, 0, ""), "2 ranks, zero 0": (2, 1, 0, ""),
-         "2 ranks, zero 1": (2, 1, 1, "overlapped"), "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking"),
-         "2 ranks, zero 2": (2, 1, 2, "")}  # ranks, threads, zero, clock
+SIDES = {"1 rank x 1 thread": (1, 1, 0, "", False), "1 rank x 2 threads": (1, 2, 0, "", False), "2 ranks, zero 0": (2, 1, 0, "", False),
+         "2 ranks, zero 1": (2, 1, 1, "overlapped", False), "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking", False),
+         "2 ranks, zero 0, exact": (2, 1, 0, "", True), "2 ranks, zero 1, exact": (2, 1, 1, "overlapped", True),
+         "2 ranks, zero 1, exact, nothing hidden": (2, 1, 1, "blocking", True)}  # ranks, threads, zero, clock, exact_ranks
 CASES = {"demo": dict(window=24, micro_batch=12, max_new_tokens=180), "rows": dict(window=24, micro_batch=3, max_new_tokens=180),
          "small": dict(window=8, micro_batch=4, max_new_tokens=32)}
 IN_NAMESPACE = ["unshare", "-n", "sh", "-c", 'ip link set lo up; "$@"; code=$?; grep lo: /proc/net/dev >&2; exit $code', "sh"]
@@ -47,12 +49,13 @@ def peaks_of(program, directory, found, stop):
 
 
 def train(num_steps, program, case, model, scenes, side, directory):
-    ranks, threads, zero, clock = SIDES[side]
+    ranks, threads, zero, clock, exact = SIDES[side]
     settings = {"model.model": model, "custom.train_jsonl": scenes / "train.jsonl", "custom.val_jsonl": scenes / "val.jsonl",
                 "training.output_dir": directory, "training.run_name": "run", "training.max_steps": num_steps,
                 "training.per_device_train_batch_size": CASES[case]["micro_batch"], "training.effective_batch_size": CASES[case]["window"],
                 "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.eval_strategy": "no", "training.eval_on_start": "false",
                 "training.report_to": "none", "training.save_strategy": "no", "training.save_last_epoch": "false", "training.zero_stage": zero,
+                "training.exact_ranks": str(exact).lower(),
                 "custom.extra.rollout_matching.max_new_tokens": CASES[case]["max_new_tokens"]}
     command = [program, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
     if clock:
@@ -112,9 +115,10 @@ def measure(arguments, case, scratch):
         for side in rounds:
             rounds[side].append(run(arguments.steps + 1, side))
             starts[side] = starts.get(side) or run(1, side)["cpu_s"]
-    losses = {side: {str(one["losses"]) for one in ones} for side, ones in rounds.items() if SIDES[side][0] > 1}
-    if len(set().union(*losses.values())) > 1:
-        sys.exit(f"{case}: the sides with two ranks have other losses: {losses}")
+    for exact in (False, True):
+        losses = {side: {str(one["losses"]) for one in ones} for side, ones in rounds.items() if SIDES[side][0] > 1 and SIDES[side][4] == exact}
+        if len(set().union(*losses.values())) > 1:
+            sys.exit(f"{case}: sides with two ranks have different losses: {losses}")
     least = 2 * num_values(model) * 4 / 2**20
     rows = []
     for side, ones in rounds.items():

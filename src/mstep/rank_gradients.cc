@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/interrupt.h"
 #include "ranks/gather.h"
 
 namespace rematch {
@@ -134,6 +135,7 @@ void RankGradients::take_gradient(size_t parcel_idx) {
 void RankGradients::end_row() {
   if (ends_round(row_)) end_round();
   ++row_;
+  count_interrupt_check();  // the watchdog sees that this rank is not stuck
 }
 
 void RankGradients::end_round() {

@@ -53,7 +53,7 @@ class State {
                                                              : 0;
   }
   /// In host memory: a row's gradients until they are added, and as much coming in but for a rank's
-  /// own (mstep/gradient_turns.h).
+  /// own (mstep/rank_gradients.h).
   int64_t messages() const {
     const int64_t bytes = trained_.num_values() * kFloatBytes,
                   num_ranks = request_.device.num_ranks;

@@ -32,6 +32,7 @@ struct World {
   int num_ranks = 1;
   int accumulation = 4;
   int zero_stage = 0;
+  bool exact_ranks = true;
 };
 
 /// `rematch` by torchrun once for each rank. @param options  of torchrun
@@ -47,8 +48,9 @@ std::string command_of(const test::Program& program, const World& world, const s
       world.num_ranks > 1 ? torchrun(world.num_ranks, options) : test::binary_path("bin/rematch");
   return fmt::format(
       "cd {} && export OMP_NUM_THREADS=1 && exec {} train {} --set "
-      "training.gradient_accumulation_steps={} --set training.zero_stage={}",
-      program.dir().path(), start, config, world.accumulation, world.zero_stage);
+      "training.gradient_accumulation_steps={} --set training.zero_stage={} --set "
+      "training.exact_ranks={}",
+      program.dir().path(), start, config, world.accumulation, world.zero_stage, world.exact_ranks);
 }
 
 test::ProcessResult run(const test::Program& program, const World& world, const std::string& config,
@@ -173,12 +175,13 @@ TEST(Ranks, EachRankHasItsOwnPackedWindowsAndCarryBuffer) {
         "training: {{max_steps: 4, packing: true, save_strategy: steps, save_steps: 2}}\n"
         "custom: {{extra: {{rollout_matching: {{post_rollout_pack_scope: {}}}}}}}\n",
         scope));
-    const test::ProcessResult whole = run(program, {2, 2}, config);
+    const World world{.num_ranks = 2, .accumulation = 2, .exact_ranks = false};
+    const test::ProcessResult whole = run(program, world, config);
     ASSERT_EQ(whole.exit_code, 0) << scope << whole.err;
     const std::string weights = weights_of(program, 4);
     fs::remove_all(program.run_dir() + "/checkpoint-4");
     const test::ProcessResult resumed =
-        run(program, {2, 2}, config + " --set training.resume_from_checkpoint=latest");
+        run(program, world, config + " --set training.resume_from_checkpoint=latest");
     ASSERT_EQ(resumed.exit_code, 0) << scope << resumed.err;
     EXPECT_TRUE(weights_of(program, 4) == weights) << scope;
   }

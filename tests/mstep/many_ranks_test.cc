@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-/// One rank of many; the others send nothing.
+/// One rank of many; the others send no gradients.
 class FakeGroup : public Group {
  public:
   FakeGroup(int rank, int size) : rank_(rank), size_(size) {}
@@ -17,6 +17,7 @@ class FakeGroup : public Group {
   int size() const override { return size_; }
   std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
     if (root == rank_) num_shared += values.numel() * (size_ - 1);
+    if (root != rank_) values.fill_(1);  // flags too: every parameter has a value
     return [] {};
   }
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
@@ -111,14 +112,14 @@ TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
 }
 
 TEST(GradientSumOfMany, SendsWhatDataParallelismSendsWhateverTheRows) {
-  constexpr int kRanks = 8;
+  constexpr int kRanks = 4;
   const ParameterGroup all = adapter();
   int64_t total = 0;
   for (const at::Tensor& parameter : all.parameters) total += parameter.numel();
   // a ring's reduce-scatter and all-gather: each sends 2 (N − 1) / N of the gradients
   const int64_t least = 2 * total * (kRanks - 1);
   for (const int zero_stage : {0, 1}) {
-    for (const int num_rows : {1, 2, 8}) {
+    for (const int num_rows : {1, 4}) {
       int64_t once = 0, by_row = 0;
       for (int rank = 0; rank < kRanks; ++rank) {
         for (const bool exact_ranks : {false, true}) {
