@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "model/row.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
 #include "nn/affine.h"
@@ -66,8 +67,8 @@ int run(const Options& options) {
   step_options.max_grad_norm = 1.0;
   step_options.learning_rate = 1e-4;
   MStep step(row_model,
-             make_groups(parameters, model->description().part_of,
-                         {.learning_rate = 1e-4, .weight_decay = 0}),
+             make_gradient_sum(make_groups(parameters, model->description().part_of,
+                                           {.learning_rate = 1e-4, .weight_decay = 0})),
              {.beta1 = 0.9, .beta2 = 0.95}, Schedule({.type = ScheduleType::kConstant}),
              step_options);
   Window window;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One rank with two threads against two ranks with one thread each, on the same windows of stage 2: steps per second, processor time, the
-waits for exchanges of gradients, bytes that travel, and the peak memory of a rank under zero 0, 1 and 2.
+waits for exchanges of gradients, bytes that travel, and the peak memory of a rank, with gradients summed once per step and row by row
+(`training.exact_ranks`).
 
 usage: bench/ranks.py build/release/bin/rematch [--case demo|rows|small] [--side NAME …] [--steps 4] [--rounds 3] [--json OUT]
 
@@ -9,7 +10,7 @@ model of that name of bench/rollout.py (31 M values), 8 scenes and short answers
 Times are medians of all other steps. A ratio is the median of the rounds' ratios, whose sides ran close together. Bytes are what the loopback interface of a
 network namespace has carried, start included; the least is every gradient of a step to its owner and every value back once. Processor
 time is that of a whole run less that of a run of one step; beside that of one rank with one thread it says what ranks add, also on a machine
-too crowded for times. An exchange travels while the next row is computed, so that of the last row has nothing to hide behind. What a rank
+too crowded for times. An exchange travels during the last backward pass (exact: also while the next row is computed). What a rank
 waits for exchanges stands beside what it waits when it does so where they start; both hold the wait for a slower rank.
 """
 import argparse
@@ -27,46 +28,46 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-SIDES = {"1 rank x 1 thread": (1, 1, 0, ""), "1 rank x 2 threads": (1, 2, 0, ""), "2 ranks, zero 0": (2, 1, 0, ""),
-         "2 ranks, zero 1": (2, 1, 1, "overlapped"), "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking"),
-         "2 ranks, zero 2": (2, 1, 2, "")}  # ranks, threads, zero, clock
+SIDES = {"1 rank x 1 thread": (1, 1, 0, "", False), "1 rank x 2 threads": (1, 2, 0, "", False), "2 ranks, zero 0": (2, 1, 0, "", False),
+         "2 ranks, zero 1": (2, 1, 1, "overlapped", False), "2 ranks, zero 1, nothing hidden": (2, 1, 1, "blocking", False),
+         "2 ranks, zero 0, exact": (2, 1, 0, "", True), "2 ranks, zero 1, exact": (2, 1, 1, "overlapped", True),
+         "2 ranks, zero 1, exact, nothing hidden": (2, 1, 1, "blocking", True)}  # ranks, threads, zero, clock, exact_ranks
 CASES = {"demo": dict(window=24, micro_batch=12, max_new_tokens=180), "rows": dict(window=24, micro_batch=3, max_new_tokens=180),
          "small": dict(window=8, micro_batch=4, max_new_tokens=32)}
 IN_NAMESPACE = ["unshare", "-n", "sh", "-c", 'ip link set lo up; "$@"; code=$?; grep lo: /proc/net/dev >&2; exit $code', "sh"]
 
 
-def peaks_of(program, session, found, stop):
-    """Collects the largest resident memory of every rank in a session, by pid, until told to stop."""
+def peaks_of(program, directory, found, stop):
+    """Collects the largest resident memory of every rank of the run in `directory`, by pid, until told to stop."""
     while not stop.wait(0.1):
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if os.getsid(int(entry.name)) != session or os.path.realpath(entry / "exe") != program:
-                    continue
-                if b"launch" not in (entry / "cmdline").read_bytes().split(b"\0"):
+                if os.path.realpath(entry / "exe") == program and str(directory).encode() in (entry / "cmdline").read_bytes():
                     found[entry.name] = int(re.search(r"VmHWM:\s*(\d+)", (entry / "status").read_text()).group(1))
             except (OSError, AttributeError):
                 continue  # ended meanwhile
 
 
 def train(num_steps, program, case, model, scenes, side, directory):
-    ranks, threads, zero, clock = SIDES[side]
+    ranks, threads, zero, clock, exact = SIDES[side]
     settings = {"model.model": model, "custom.train_jsonl": scenes / "train.jsonl", "custom.val_jsonl": scenes / "val.jsonl",
                 "training.output_dir": directory, "training.run_name": "run", "training.max_steps": num_steps,
                 "training.per_device_train_batch_size": CASES[case]["micro_batch"], "training.effective_batch_size": CASES[case]["window"],
                 "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.eval_strategy": "no", "training.eval_on_start": "false",
                 "training.report_to": "none", "training.save_strategy": "no", "training.save_last_epoch": "false", "training.zero_stage": zero,
+                "training.exact_ranks": str(exact).lower(),
                 "custom.extra.rollout_matching.max_new_tokens": CASES[case]["max_new_tokens"]}
-    launch = ["launch", "--nproc", str(ranks)] if ranks > 1 else []
-    command = [program, *launch, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    command = [program, "train", "configs/demo/stage2.yaml", *(f"--set={key}={value}" for key, value in settings.items())]
     if clock:
         library = pathlib.Path(program).parent.parent / "bench/libbench_exchange_clock.so"
-        environment.update(LD_PRELOAD=str(library), EXCHANGE_CLOCK=clock)
+        command = ["env", f"LD_PRELOAD={library}", f"EXCHANGE_CLOCK={clock}", *command]
+    if ranks > 1:
+        command = [str(ROOT / ".venv/bin/torchrun"), "--no-python", "--nproc-per-node", str(ranks), *command]
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(IN_NAMESPACE + command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
-                               start_new_session=True)
+    process = subprocess.Popen(IN_NAMESPACE + command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     peaks, stop = {}, threading.Event()
-    watch = threading.Thread(target=peaks_of, args=(program, process.pid, peaks, stop))
+    watch = threading.Thread(target=peaks_of, args=(program, directory, peaks, stop))
     watch.start()
     error = process.communicate()[1]
     stop.set()
@@ -114,9 +115,10 @@ def measure(arguments, case, scratch):
         for side in rounds:
             rounds[side].append(run(arguments.steps + 1, side))
             starts[side] = starts.get(side) or run(1, side)["cpu_s"]
-    losses = {side: {str(one["losses"]) for one in ones} for side, ones in rounds.items() if SIDES[side][0] > 1}
-    if len(set().union(*losses.values())) > 1:
-        sys.exit(f"{case}: the sides with two ranks have other losses: {losses}")
+    for exact in (False, True):
+        losses = {side: {str(one["losses"]) for one in ones} for side, ones in rounds.items() if SIDES[side][0] > 1 and SIDES[side][4] == exact}
+        if len(set().union(*losses.values())) > 1:
+            sys.exit(f"{case}: sides with two ranks have different losses: {losses}")
     least = 2 * num_values(model) * 4 / 2**20
     rows = []
     for side, ones in rounds.items():

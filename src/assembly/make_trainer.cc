@@ -9,6 +9,7 @@
 #include "model/adapter.h"
 #include "model/finite_weights.h"
 #include "model/save.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/optim/groups.h"
 #include "text/stored_prompt.h"
 
@@ -41,17 +42,18 @@ std::unique_ptr<MStep> make_mstep(const Session& session, FeatureCache* features
   // An adapter has no tensors of frozen parts.
   const FreezeSettings freeze =
       adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
+  const GradientSumOptions over_ranks{.exact_ranks = optim.exact_ranks,
+                                      .zero_stage = optim.zero_stage,
+                                      .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20};
+  std::vector<ParameterGroup> groups =
+      make_groups(parameters, session.model->description().part_of, optim, freeze);
   return std::make_unique<MStep>(
-      session.row_model(features),
-      make_groups(parameters, session.model->description().part_of, optim, freeze), optim.adam,
-      Schedule(session.settings.schedule, optim.learning_rate, total_steps),
+      session.row_model(features), make_gradient_sum(std::move(groups), group, over_ranks),
+      optim.adam, Schedule(session.settings.schedule, optim.learning_rate, total_steps),
       MStep::Options{.loss = loss_options(session.settings, session.coords.ids()),
                      .normalization = session.settings.loss_normalization,
                      .max_grad_norm = optim.max_grad_norm,
-                     .learning_rate = optim.learning_rate,
-                     .group = &group,
-                     .zero_stage = optim.zero_stage,
-                     .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20});
+                     .learning_rate = optim.learning_rate});
 }
 
 Packer make_packer(const Session& session) {

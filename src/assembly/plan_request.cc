@@ -58,6 +58,7 @@ PlanRequest plan_request(const Settings& settings, const PlanDevice& device) {
       .tuner = settings.tuner,
       .batches = settings.batches,
       .pack = settings.pack,
+      .exact_ranks = settings.optim.exact_ranks,
       .m_steps = settings.is_stage_2() ? settings.rollout_buffer.steps_per_window() : 1,
       .generation = settings.generation,
       .vllm = settings.vllm,

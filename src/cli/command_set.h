@@ -16,8 +16,8 @@ struct Command {
   bool leaves_files = false;
 };
 
-/// Commands that take a configuration or a model: `rematch train`, `launch`, `eval`, `check`,
-/// `plan`, `rollout`, `probe`, `add-coord-tokens`, `merge`, `doctor`.
+/// Commands that take a configuration or a model: `rematch train`, `eval`, `check`, `plan`,
+/// `rollout`, `probe`, `add-coord-tokens`, `merge`, `doctor`.
 std::vector<Command> add_run_commands(CLI::App& app);
 
 /// `rematch stage NAME`.

@@ -64,17 +64,6 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
 /// `rematch train CONFIG`
 int run_train(const RunArguments& arguments);
 
-/// Arguments of `rematch launch`.
-struct LaunchArguments {
-  int num_ranks = 1;
-  int num_restarts = 0;
-  std::vector<std::string> command;  ///< `train` and its arguments
-};
-
-/// `rematch launch --nproc N [--restarts K] train CONFIG …`: N processes on this host that train
-/// together. @return launch_ranks()
-int run_launch(const LaunchArguments& arguments);
-
 /// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json
 /// into the run directory.
 int run_eval(const RunArguments& arguments);

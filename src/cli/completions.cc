@@ -79,9 +79,6 @@ void add_examples(CLI::App& app) {
       {"train",
        "  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set "
        "training.run_name=seed1"},
-      {"launch",
-       "  rematch launch --nproc 2 train my.yaml\n  rematch launch --nproc 4 --restarts 1 train "
-       "my.yaml"},
       {"eval",
        "  rematch eval my.yaml\n  rematch eval my.yaml --set "
        "model.model=output/run/checkpoint-100"},

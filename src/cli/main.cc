@@ -9,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include "assembly/loss_keys.h"
 #include "base/error.h"
@@ -45,6 +46,17 @@ int guarded(const std::function<int()>& action) {
     std::cerr << format_problem(*problem);
     return exit_code(ErrorKind::kEnvironment);
   }
+}
+
+// A command of earlier versions.
+int refuse_launch() {
+  std::cerr << format_problem({.error = "`rematch launch` was removed: torchrun starts the ranks",
+                               .where = "rematch launch",
+                               .what = "torchrun comes with torch",
+                               .fix =
+                                   "torchrun --no-python --nproc-per-node 2 rematch train my.yaml "
+                                   "(docs/distributed.md)"});
+  return exit_code(ErrorKind::kConfig);
 }
 
 // CLI11's errors, in the same four lines as every other error.
@@ -85,6 +97,7 @@ int main_command(int argc, char** argv) {
       "Rematch, 130 interrupted (state saved).");
 
   const std::vector<Command> commands = add_commands(app);
+  if (argc > 1 && std::string_view(argv[1]) == "launch") return refuse_launch();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

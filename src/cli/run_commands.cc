@@ -89,28 +89,6 @@ Command add_train(CLI::App& app) {
   return {train, [arguments] { return run_train(*arguments); }, /*leaves_files=*/true};
 }
 
-Command add_launch(CLI::App& app) {
-  CLI::App* launch = app.add_subcommand(
-      "launch",
-      "start `train CONFIG …` or `eval CONFIG …` once for each of several ranks on this host");
-  const auto arguments = std::make_shared<LaunchArguments>();
-  launch->add_option("--nproc", arguments->num_ranks, "number of ranks, each a process")
-      ->required()
-      ->check(CLI::Range(1, 1024));
-  launch
-      ->add_option("--restarts", arguments->num_restarts,
-                   "how often all ranks restart from the latest checkpoint after one has failed")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  launch->prefix_command();
-  return {launch,
-          [launch, arguments] {
-            arguments->command = launch->remaining();
-            return run_launch(*arguments);
-          },
-          /*leaves_files=*/true};
-}
-
 Command add_eval(CLI::App& app) {
   CLI::App* eval = app.add_subcommand(
       "eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
@@ -234,9 +212,8 @@ Command add_doctor(CLI::App& app) {
 }  // namespace
 
 std::vector<Command> add_run_commands(CLI::App& app) {
-  return {add_train(app), add_launch(app),  add_eval(app),  add_check(app),
-          add_plan(app),  add_rollout(app), add_probe(app), add_coord_tokens(app),
-          add_merge(app), add_doctor(app)};
+  return {add_train(app), add_eval(app),         add_check(app), add_plan(app),  add_rollout(app),
+          add_probe(app), add_coord_tokens(app), add_merge(app), add_doctor(app)};
 }
 
 }  // namespace rematch

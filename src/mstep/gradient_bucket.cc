@@ -14,8 +14,8 @@ at::Tensor shaped(const at::Tensor& flat, int64_t begin, const at::Tensor& as) {
   return flat.narrow(0, begin, as.numel()).view(as.sizes());
 }
 
-/// Of each of an owner's parcels, whether it has a tensor; they lie at the beginning of its chunk,
-/// behind one value that is always there.
+// A chunk is one placeholder value, a flag for each of the owner's parcels (1 if it has a tensor),
+// and their values.
 at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) {
   return flat.narrow(0, begin + 1, static_cast<int64_t>(count));
 }
@@ -28,6 +28,17 @@ std::vector<float> flags_in(const at::Tensor& flat, int64_t begin, size_t count)
 
 void set_flags(const at::Tensor& flat, int64_t begin, const std::vector<float>& flags) {
   if (!flags.empty()) flags_at(flat, begin, flags.size()).copy_(at::tensor(flags));
+}
+
+// Gradients in other memory than the message's can become the sum themselves.
+void add_to_sum(GradientParcel& parcel, const at::Tensor& gradient, bool may_keep) {
+  if (parcel.sum.defined()) {
+    parcel.sum.add_(gradient.to(parcel.sum.device()));
+  } else if (may_keep) {
+    parcel.sum = gradient;
+  } else {
+    parcel.sum = at::empty_like(parcel.parameter, at::kFloat).copy_(gradient);
+  }
 }
 
 std::vector<int64_t> begins_of(const std::vector<int64_t>& counts) {
@@ -50,7 +61,6 @@ GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& grou
       size += theirs[i]->parameter.numel();
     }
     chunk_sizes_.push_back(size);
-    given_.emplace_back(theirs.size(), 0.0F);
   }
   const auto rank = static_cast<size_t>(group.rank());
   send_counts_ = chunk_sizes_;
@@ -63,33 +73,46 @@ GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& grou
   receive_ = at::zeros({receive_begins_.back() + receive_counts_.back()}, options);
 }
 
-void GradientBucket::give(GradientParcel& parcel) {
-  REMATCH_CHECK(!std::exchange(parcel.is_given, true), "a parameter has one gradient in a row");
-  const at::NoGradGuard no_grad;
-  if (num_given_++ == 0) settle();
-  at::Tensor& grad = parcel.parameter.mutable_grad();
+at::Tensor GradientBucket::slot_in_message(const GradientParcel& parcel) const {
+  const int64_t begin = send_begins_[static_cast<size_t>(parcel.owner)];
+  return shaped(send_, begin + parcel.values_at, parcel.parameter);
+}
+
+void GradientBucket::add(GradientParcel& parcel) {
+  const at::Tensor grad = std::exchange(parcel.parameter.mutable_grad(), at::Tensor());
   if (!grad.defined()) return;
-  if (parcel.owner == group_.rank()) {
-    parcel.row = grad.to(group_.message_device(), at::kFloat);
+  const at::NoGradGuard no_grad;
+  settle();
+  if (parcel.own.defined()) {
+    parcel.own.add_(grad);
+  } else if (is_own(parcel.owner) || grad.device() != send_.device()) {
+    parcel.own = grad.to(at::kFloat);
   } else {
-    const auto owner = static_cast<size_t>(parcel.owner);
-    given_[owner][parcel.index] = 1.0F;
-    shaped(send_, send_begins_[owner] + parcel.values_at, grad).copy_(grad);
+    parcel.own = slot_in_message(parcel).copy_(grad);
   }
-  grad.reset();
+}
+
+void GradientBucket::complete(GradientParcel& parcel) {
+  REMATCH_CHECK(!std::exchange(parcel.is_complete, true), "a parameter has one gradient per row");
+  ++num_complete_;
 }
 
 void GradientBucket::launch() {
-  for (GradientParcel* parcel : parcels_) {
-    if (!parcel->is_given) give(*parcel);
+  const at::NoGradGuard no_grad;
+  settle();
+  for (int owner = 0; owner < group_.size(); ++owner) {
+    if (is_own(owner)) continue;
+    std::vector<float> flags;
+    for (GradientParcel* parcel : by_owner_[static_cast<size_t>(owner)]) {
+      const at::Tensor gradient = std::exchange(parcel->own, at::Tensor());
+      flags.push_back(gradient.defined() ? 1.0F : 0.0F);
+      if (gradient.defined() && !gradient.is_alias_of(send_))
+        slot_in_message(*parcel).copy_(gradient);
+    }
+    set_flags(send_, send_begins_[static_cast<size_t>(owner)], flags);
   }
-  for (size_t owner = 0; owner < given_.size(); ++owner) {
-    if (static_cast<int>(owner) == group_.rank()) continue;
-    set_flags(send_, send_begins_[owner], given_[owner]);
-    given_[owner].assign(given_[owner].size(), 0.0F);
-  }
-  for (GradientParcel* parcel : parcels_) parcel->is_given = false;
-  num_given_ = 0;
+  for (GradientParcel* parcel : parcels_) parcel->is_complete = false;
+  num_complete_ = 0;
   wait_ = group_.exchange(send_, send_counts_, receive_, receive_counts_);
 }
 
@@ -98,72 +121,43 @@ void GradientBucket::settle() {
   std::exchange(wait_, nullptr)();
   const at::NoGradGuard no_grad;
   const std::vector<GradientParcel*>& mine = by_owner_[static_cast<size_t>(group_.rank())];
-  std::vector<std::vector<float>> flags(receive_begins_.size());  // none of this rank's own
-  for (size_t rank = 0; rank < flags.size(); ++rank) {
-    if (static_cast<int>(rank) != group_.rank())
-      flags[rank] = flags_in(receive_, receive_begins_[rank], mine.size());
-  }
-  for (GradientParcel* parcel : mine) {
-    std::vector<at::Tensor> parts(flags.size());
-    for (size_t rank = 0; rank < parts.size(); ++rank) {
-      const bool has_part = !flags[rank].empty() && flags[rank][parcel->index] != 0;
-      if (has_part)
-        parts[rank] =
-            shaped(receive_, receive_begins_[rank] + parcel->values_at, parcel->parameter);
-    }
-    parcel->sum = sum_with_turn(*parcel, parts);
-  }
-}
-
-/// A parcel's sum and the gradients of a turn, added in rank order; undefined where there are none.
-/// Takes this rank's own from the parcel, and makes it the sum if nothing comes before it, or one
-/// gradient alone: a + b is b + a to the bit.
-/// @param parts  of the other ranks, parts of receive_
-at::Tensor GradientBucket::sum_with_turn(GradientParcel& parcel,
-                                         const std::vector<at::Tensor>& parts) const {
-  at::Tensor sum = std::exchange(parcel.sum, at::Tensor());
-  bool is_received = false;  // the sum is still a part of receive_
   for (int rank = 0; rank < group_.size(); ++rank) {
-    const bool is_own = rank == group_.rank();
-    const at::Tensor part =
-        is_own ? std::exchange(parcel.row, at::Tensor()) : parts[static_cast<size_t>(rank)];
-    if (!part.defined()) continue;
-    if (!sum.defined()) {
-      sum = part;
-      is_received = !is_own;
-    } else if (!is_received) {
-      sum.add_(part.to(sum.device()));
-    } else {
-      sum = is_own ? part.add_(sum) : sum.add(part);
-      is_received = false;
+    const int64_t begin = receive_begins_[static_cast<size_t>(rank)];
+    const auto flags = is_own(rank) ? std::vector<float>() : flags_in(receive_, begin, mine.size());
+    for (GradientParcel* parcel : mine) {
+      at::Tensor gradient;
+      if (is_own(rank)) {
+        gradient = std::exchange(parcel->own, at::Tensor());
+      } else if (flags[parcel->index] != 0) {
+        gradient = shaped(receive_, begin + parcel->values_at, parcel->parameter);
+      }
+      if (gradient.defined()) add_to_sum(*parcel, gradient, is_own(rank));
     }
   }
-  const bool is_elsewhere = sum.defined() && sum.device() != parcel.parameter.device();
-  return is_received || is_elsewhere
-             ? at::empty_like(parcel.parameter, at::TensorOptions().dtype(at::kFloat)).copy_(sum)
-             : sum;
 }
 
 void GradientBucket::discard() {
-  if (wait_) std::exchange(wait_, nullptr)();
-  for (std::vector<float>& flags : given_) flags.assign(flags.size(), 0.0F);
   for (GradientParcel* parcel : parcels_) {
-    parcel->is_given = false;
-    parcel->row.reset();
+    parcel->is_complete = false;
+    parcel->own.reset();
     parcel->sum.reset();
   }
-  num_given_ = 0;
+  num_complete_ = 0;
+  if (wait_) std::exchange(wait_, nullptr)();
+  for (std::function<void()>& wait : waits_for_owners_) {
+    if (wait) std::exchange(wait, nullptr)();
+  }
 }
 
-// Between two turns nothing is on its way: the chunks of the others lie where gradients leave from,
-// this rank's own where they arrive.
+// Between two rounds nothing is on its way: the chunks of the others lie where gradients leave
+// from, this rank's own where they arrive.
 at::Tensor GradientBucket::chunk_to_share(int owner) const {
   const auto idx = static_cast<size_t>(owner);
-  return owner == group_.rank() ? receive_.narrow(0, 0, chunk_sizes_[idx])
-                                : send_.narrow(0, send_begins_[idx], chunk_sizes_[idx]);
+  return is_own(owner) ? receive_.narrow(0, 0, chunk_sizes_[idx])
+                       : send_.narrow(0, send_begins_[idx], chunk_sizes_[idx]);
 }
 
-void GradientBucket::start_sharing(const Of& of) {
+void GradientBucket::start_sharing(const Values& values) {
   const at::NoGradGuard no_grad;
   waits_for_owners_.clear();
   for (int owner = 0; owner < group_.size(); ++owner) {
@@ -171,12 +165,12 @@ void GradientBucket::start_sharing(const Of& of) {
     waits_for_owners_.emplace_back();
     if (parcels.empty()) continue;
     const at::Tensor flat = chunk_to_share(owner);
-    if (owner == group_.rank()) {
+    if (is_own(owner)) {
       std::vector<float> flags;
       for (GradientParcel* parcel : parcels) {
-        const at::Tensor values = of(*parcel);
-        flags.push_back(values.defined() ? 1.0F : 0.0F);
-        if (values.defined()) shaped(flat, parcel->values_at, values).copy_(values);
+        const at::Tensor tensor = values(*parcel);
+        flags.push_back(tensor.defined() ? 1.0F : 0.0F);
+        if (tensor.defined()) shaped(flat, parcel->values_at, tensor).copy_(tensor);
       }
       set_flags(flat, 0, flags);
     }
@@ -184,18 +178,19 @@ void GradientBucket::start_sharing(const Of& of) {
   }
 }
 
-void GradientBucket::finish_sharing(const Take& take) {
+void GradientBucket::finish_sharing(const Receive& receive) {
   const at::NoGradGuard no_grad;
   for (int owner = 0; owner < group_.size(); ++owner) {
     const std::vector<GradientParcel*>& parcels = by_owner_[static_cast<size_t>(owner)];
     if (parcels.empty()) continue;
     std::exchange(waits_for_owners_[static_cast<size_t>(owner)], nullptr)();
-    if (owner == group_.rank()) continue;
+    if (is_own(owner)) continue;
     const at::Tensor flat = chunk_to_share(owner);
     const std::vector<float> flags = flags_in(flat, 0, parcels.size());
     for (GradientParcel* parcel : parcels) {
-      take(*parcel, flags[parcel->index] != 0 ? shaped(flat, parcel->values_at, parcel->parameter)
-                                              : at::Tensor());
+      receive(*parcel, flags[parcel->index] != 0
+                           ? shaped(flat, parcel->values_at, parcel->parameter)
+                           : at::Tensor());
     }
   }
 }

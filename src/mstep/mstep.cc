@@ -11,9 +11,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "ranks/agreement.h"
 #include "mstep/loss/loss_table.h"
-#include "mstep/row_losses.h"
+#include "mstep/scaled_loss.h"
 
 namespace rematch {
 namespace {
@@ -33,6 +32,17 @@ struct WindowSums {
   }
 };
 
+std::vector<ScaledLoss> scale_losses(const std::vector<RowLoss>& rows,
+                                     const std::vector<LossScale>& scales) {
+  std::vector<ScaledLoss> scaled;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ScaledLoss& loss = scaled.emplace_back(ScaledLoss{.scaled = {}, .details = rows[i].details});
+    for (const auto& [kind, sum] : rows[i].by_kind)
+      loss.scaled[kind] = sum.sum * scale_of(scales[i], kind);
+  }
+  return scaled;
+}
+
 void add_losses(const std::vector<LossKind>& kinds, WindowSums sums, MetricsBag& metrics) {
   double loss = 0;
   for (const LossKind& kind : kinds) {
@@ -49,6 +59,18 @@ bool is_supervised(const RowSupervision& row, const std::vector<LossKind>& kinds
   return std::any_of(kinds.begin(), kinds.end(),
                      [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
 }
+
+// On every way out of a step: gradients take no memory between steps.
+class DiscardGradients {
+ public:
+  explicit DiscardGradients(GradientSum& gradients) : gradients_(gradients) {}
+  ~DiscardGradients() { gradients_.discard(); }
+  DiscardGradients(const DiscardGradients&) = delete;
+  DiscardGradients& operator=(const DiscardGradients&) = delete;
+
+ private:
+  GradientSum& gradients_;
+};
 
 NonFiniteLoss non_finite(const std::string& error, const std::string& what,
                          const std::vector<const PackedRow*>& rows) {
@@ -73,16 +95,18 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what,
 }  // namespace
 
 std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
-                                   LossNormalization normalization, Group& group) {
+                                   LossNormalization normalization,
+                                   const std::function<void(std::span<double>)>& sum_counts) {
   std::map<std::string, double> window_counts;
-  // the same kinds in the same order on every rank
+  // the same kinds in the same order in every process
   for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);
   for (const RowSupervision& row : rows) {
     for (auto& [kind, count] : window_counts) count += static_cast<double>(row.count(kind));
   }
   std::vector<double> totals{static_cast<double>(rows.size())};
   for (const auto& [kind, count] : window_counts) totals.push_back(count);
-  group.all_reduce(totals);
+  sum_counts(totals);
+
   const double num_rows = totals.front();
   size_t next = 1;
   for (auto& [kind, count] : window_counts) count = totals[next++];
@@ -99,20 +123,16 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
   return scales;
 }
 
-MStep::MStep(RowModel model, std::vector<ParameterGroup> groups, const AdamWSettings& adamw,
+MStep::MStep(RowModel model, std::unique_ptr<GradientSum> gradients, const AdamWSettings& adamw,
              const Schedule& schedule, Options options)
     : options_(std::move(options)),
-      groups_(std::move(groups)),
-      turns_(options_.group->is_alone() ? nullptr
-                                        : std::make_unique<GradientTurns>(groups_, *options_.group,
-                                                                          options_.bucket_bytes)),
+      gradients_(std::move(gradients)),
       model_(std::move(model)),
-      optimizer_(is_sharded() ? turns_->owned() : groups_, adamw),
-      float32_gradients_(turns_ ? std::vector<ParameterGroup>() : groups_),
+      optimizer_(gradients_->updated(), adamw),
       schedule_(schedule) {}
 
-RowLoss MStep::accumulate(const PackedRow& row, const RowSupervision& supervision,
-                          const LossScale& scale, MetricsBag& metrics) {
+RowLoss MStep::train_row(const PackedRow& row, const RowSupervision& supervision,
+                         const LossScale& scale, MetricsBag& metrics) {
   RowLoss loss;
   {
     const Span span(metrics, "time/forward_s");
@@ -137,93 +157,64 @@ void MStep::settle_losses(const Window& window, std::vector<RowLoss>& losses) {
   }
 }
 
-int64_t MStep::num_turns(const Window& window) const {
-  Group& group = *options_.group;
-  std::vector<int64_t> rows(static_cast<size_t>(group.size()), 0);
-  rows[static_cast<size_t>(group.rank())] = static_cast<int64_t>(window.rows.size());
-  group.all_reduce(rows);
-  return *std::max_element(rows.begin(), rows.end());
-}
-
-// From the gradients of the whole window to new weights. Returns the gradient's norm, the same on
-// every rank.
+// From the gradients of the whole window to new weights. Returns the norm of the gradient.
 double MStep::update(const Window& window, double factor) {
-  if (turns_) {
-    turns_->finish();
-  } else {
-    float32_gradients_.publish();
-  }
-  const double norm = turns_ ? turns_->clip(options_.max_grad_norm)
-                             : clip_grad_norm(groups_, options_.max_grad_norm);
+  const double norm = gradients_->finish(options_.max_grad_norm);
   if (!std::isfinite(norm)) {
     std::vector<const PackedRow*> rows;
     for (const PackedRow& row : window.rows) rows.push_back(&row);
     throw non_finite("the gradient is not finite", fmt::format("gradient norm {}", norm), rows);
   }
-  if (turns_ && !is_sharded()) turns_->share_gradients();
-  optimizer_.step(factor);
-  if (is_sharded()) turns_->share_values();
+  gradients_->update([&] { optimizer_.step(factor); });
   return norm;
 }
 
-void MStep::drop_gradients() {
-  if (turns_) turns_->discard();
-  float32_gradients_.discard();
-  for (const ParameterGroup& group : groups_) {
-    for (const at::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
-  }
-}
-
 void MStep::run(const Window& window, MetricsBag& metrics) {
-  Group& group = *options_.group;
-  std::vector<RowSupervision> supervision;
-  for (const PackedRow& row : window.rows) supervision.push_back(RowSupervision::from(row));
-  const std::vector<LossScale> scales = loss_scales(supervision, options_.normalization, group);
-
   const std::vector<LossKind> kinds = loss_kinds(options_.loss);
+  std::vector<RowSupervision> supervision;
+  std::vector<bool> is_trained;  // a row without supervision costs and contributes nothing
+  for (const PackedRow& row : window.rows) {
+    supervision.push_back(RowSupervision::from(row));
+    is_trained.push_back(is_supervised(supervision.back(), kinds));
+  }
+  const std::vector<LossScale> scales =
+      loss_scales(supervision, options_.normalization,
+                  [&](std::span<double> counts) { gradients_->sum_counts(counts); });
   const double factor = schedule_.factor(optimizer_.num_steps());
   std::vector<RowLoss> losses(window.rows.size());
   double norm = 0;
-  try {
-    Agreement agreement(group);
-    const int64_t num_rows = std::ssize(window.rows), end = num_turns(window);
-    for (int64_t turn = 0; turn < end; ++turn) {
-      const auto i = static_cast<size_t>(turn);
-      agreement.attempt([&] {
-        // contributes nothing, costs nothing
-        if (turn >= num_rows || !is_supervised(supervision[i], kinds)) return;
+  {
+    const DiscardGradients at_end(*gradients_);
+    gradients_->begin(is_trained);
+    for (size_t i = 0; i < window.rows.size(); ++i) {
+      if (is_trained[i]) {
         std::shared_ptr<void> training;
         if (model_.training_row)
-          training =
-              model_.training_row(optimizer_.num_steps(), turn * group.size() + group.rank());
-        losses[i] = accumulate(window.rows[i], supervision[i], scales[i], metrics);
-      });
-      if (turns_) turns_->end_turn();
+          training = model_.training_row(optimizer_.num_steps(),
+                                         gradients_->window_index(static_cast<int64_t>(i)));
+        losses[i] = train_row(window.rows[i], supervision[i], scales[i], metrics);
+      }
+      gradients_->end_row();
     }
-    agreement.attempt([&] {
-      const Span span(metrics, "time/backward_s");  // a GPU is waited for here
+    {
+      const Span span(metrics, "time/backward_s");  // waits for a GPU
       settle_losses(window, losses);
-    });
-    agreement.conclude();
+    }
     const Span span(metrics, "time/optimizer_s");
     norm = update(window, factor);
-  } catch (...) {
-    drop_gradients();
-    throw;
   }
-  drop_gradients();
-  const std::vector<ScaledLoss> all = gather_losses(group, losses, scales);
-  if (group.rank() == 0) add_losses(kinds, WindowSums::of(all), metrics);
+
+  if (const auto all = gradients_->gather_losses(scale_losses(losses, scales)))
+    add_losses(kinds, WindowSums::of(*all), metrics);
   metrics.add("grad_norm", norm);
   metrics.add("learning_rate", options_.learning_rate * factor);
 }
 
 std::vector<std::pair<std::string, at::Tensor>> MStep::state_to_save() const {
-  std::vector<std::pair<std::string, at::Tensor>> state = optimizer_.state();
-  if (!turns_ || is_sharded()) return state;
   std::set<std::string> owned;
-  for (const ParameterGroup& group : turns_->owned())
+  for (const ParameterGroup& group : gradients_->owned())
     owned.insert(group.names.begin(), group.names.end());
+  std::vector<std::pair<std::string, at::Tensor>> state = optimizer_.state();
   std::erase_if(state, [&](const auto& entry) {
     return owned.count(entry.first.substr(0, entry.first.rfind('.'))) == 0;
   });

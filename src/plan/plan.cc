@@ -45,15 +45,19 @@ class State {
   int64_t text_gradients() const {
     return split((trained_.num_full_text + trained_.num_adapter_text) * kFloatBytes, 2);
   }
-  /// Several ranks: the sums of what this one owns, while rows are added, and the largest gradient
-  /// of a row, which leaves at once.
-  int64_t owned_sums() const { return share(trained_.num_values() * kFloatBytes); }
+  /// Several ranks, while rows are added: the sums of what this one owns, if gradients leave after
+  /// each row or messages() holds the sums of this rank's rows; else those of all parameters.
+  int64_t row_sums() const {
+    const int64_t all = trained_.num_values() * kFloatBytes;
+    return request_.device.on_gpu && !request_.exact_ranks ? all : share(all);
+  }
+  /// Of a row; it leaves at once.
   int64_t largest_gradient() const {
     return trained_.trains_head || trained_.trains_embedding ? head_values_ * request_.value_bytes
                                                              : 0;
   }
   /// In host memory: a row's gradients until they are added, and as much coming in but for a rank's
-  /// own (mstep/gradient_turns.h).
+  /// own (mstep/rank_gradients.h).
   int64_t messages() const {
     const int64_t bytes = trained_.num_values() * kFloatBytes,
                   num_ranks = request_.device.num_ranks;
@@ -118,7 +122,7 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
   const bool is_sum = request.batches.gradient_accumulation_steps > 1 ||
                       (request.pack.enabled && request.window_samples() > 1);
   const bool alone = request.device.num_ranks == 1;
-  const int64_t sum = !is_sum ? 0 : alone ? state.gradients() : state.owned_sums();
+  const int64_t sum = !is_sum ? 0 : alone ? state.gradients() : state.row_sums();
   const int64_t all = alone ? state.gradients() : sum + state.largest_gradient();
   const int64_t text = alone ? std::max(sum, state.text_gradients()) : all;
   const MStepPeak moments[] = {

@@ -29,8 +29,9 @@ struct PlanRequest {
   TunerSettings tuner;
   BatchSettings batches;
   PackSettings pack;
-  int m_steps = 1;      ///< optimizer steps on a window
-  std::string backend;  ///< of rollouts; empty = none
+  bool exact_ranks = false;  ///< several ranks: gradients leave after each row
+  int m_steps = 1;           ///< optimizer steps on a window
+  std::string backend;       ///< of rollouts; empty = none
   GenerationSettings generation;
   VllmSettings vllm;
   OffloadSettings offload;

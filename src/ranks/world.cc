@@ -36,7 +36,7 @@ std::optional<int> integer_of(const char* name, int least,
   if (*rest != '\0') {
     refuse(fmt::format("{} is not {}", name, least == 1 ? "a positive integer" : "an integer"),
            name, fmt::format("\"{}\"", *text),
-           "unset it, or start with torchrun, srun or `rematch launch`, which set it");
+           "unset it, or start with torchrun or srun, which set it");
   }
   if (value < least || value >= end) {
     refuse(fmt::format("{} is {}", name,
@@ -45,7 +45,7 @@ std::optional<int> integer_of(const char* name, int least,
            end == std::numeric_limits<int>::max()
                ? fmt::format("\"{}\"", value)
                : fmt::format("{}, expected {} to {}", value, least, end - 1),
-           "unset it, or start with torchrun, srun or `rematch launch`, which set it");
+           "unset it, or start with torchrun or srun, which set it");
   }
   return static_cast<int>(value);
 }
@@ -54,7 +54,7 @@ int required(const char* name, int least, int end, const std::string& because) {
   const std::optional<int> value = integer_of(name, least, end);
   if (!value)
     refuse(fmt::format("{} is missing", name), name, because,
-           "start with torchrun, srun or `rematch launch`, which set it");
+           "start with torchrun or srun, which set it");
   return *value;
 }
 
@@ -67,7 +67,7 @@ World of_torchrun(int size) {
   if (world.local_rank >= world.local_size && text_of("LOCAL_WORLD_SIZE")) {
     refuse("LOCAL_RANK and LOCAL_WORLD_SIZE contradict each other", "LOCAL_RANK",
            fmt::format("LOCAL_RANK={}, LOCAL_WORLD_SIZE={}", world.local_rank, world.local_size),
-           "start with torchrun or `rematch launch`");
+           "start with torchrun");
   }
   const std::optional<std::string> host = text_of("MASTER_ADDR");
   if (!host)

@@ -21,9 +21,8 @@ struct World {
   bool operator==(const World&) const = default;
 };
 
-/// Reads the environment: torchrun's variables (also those of `rematch launch` and of Kubernetes'
-/// PyTorchJob), else those of a SLURM step
-/// (`srun`); neither: one rank.
+/// Reads the environment: torchrun's variables (Kubernetes' PyTorchJob sets them too), else those
+/// of a SLURM step (`srun`); neither: one rank.
 /// @throws UserError (environment) naming the variable that is missing, out of range or in
 /// contradiction with another
 World world_from_environment();

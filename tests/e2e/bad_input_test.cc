@@ -92,8 +92,13 @@ TEST(BadInput, RanksWithoutALauncherAreRefused) {
   expect_error(run(" train "), 4, "MASTER_ADDR");
   expect_error(run(" eval "), 4, "MASTER_ADDR");
   expect_error(run(" rollout "), 4, "WORLD_SIZE");
-  expect_error(program.run("launch --nproc 2 rollout " + config), 2,
-               "launch starts `train` and `eval` only");
+}
+
+TEST(BadInput, ARemovedCommandNamesItsReplacement) {
+  test::Program program;
+  for (const char* arguments : {"launch", "launch --help", "launch --nproc 2 train run.yaml"})
+    expect_error(program.run(arguments), 2,
+                 "torchrun --no-python --nproc-per-node 2 rematch train");
 }
 
 TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {

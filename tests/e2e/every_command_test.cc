@@ -36,10 +36,6 @@ std::vector<CommandCase> cases(const test::Program& program, const std::string& 
   const Mistake no_config{"gone.yaml", 2, "gone.yaml"}, typo{"typo.yaml", 2, "learning_rate"};
   return {
       {"train", yaml, no_config, typo},
-      {"launch",
-       "--nproc 1 train " + yaml + " --set training.run_name=launched",
-       {"--nproc 0 train " + yaml, 2, "nproc"},
-       {"--nproc 1 rollout " + yaml, 2, "train"}},
       {"eval", yaml, no_config, {yaml + " --set custom.val_jsonl=null", 2, "val_jsonl"}},
       {"check", yaml, no_config, typo},
       {"plan", model, {"gone", 2, "gone"}, {model + " --ranks 0", 2, "ranks"}},

@@ -20,10 +20,9 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST(HelpCommands, HelpOfEveryCommandShowsTwoExamples) {
   test::Program program;
-  for (const std::string name :
-       {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage",
-        "predict", "compare", "report", "init", "explain", "schema", "completions", "data",
-        "launch", "plan", "probe"}) {
+  for (const std::string name : {"train", "eval", "check", "rollout", "add-coord-tokens", "merge",
+                                 "doctor", "stage", "predict", "compare", "report", "init",
+                                 "explain", "schema", "completions", "data", "plan", "probe"}) {
     const test::ProcessResult result = program.run(name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "text/stop_ids.h"
 #include "model/row.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/optim/groups.h"
 #include "support/paths.h"
 #include "text/chat_template.h"
@@ -146,8 +147,8 @@ std::unique_ptr<MStep> RecordedStage2::make_mstep(double learning_rate, at::Devi
   loss.coord_token_ids = parts_->coords.ids();
   return std::make_unique<MStep>(
       row_model,
-      make_groups(parameters, parts_->model->description().part_of,
-                  {.learning_rate = learning_rate, .weight_decay = 0.01}),
+      make_gradient_sum(make_groups(parameters, parts_->model->description().part_of,
+                                    {.learning_rate = learning_rate, .weight_decay = 0.01})),
       AdamWSettings{.beta2 = 0.999}, Schedule({.type = ScheduleType::kConstant}, learning_rate, 10),
       MStep::Options{.loss = loss, .learning_rate = learning_rate});
 }

@@ -17,6 +17,7 @@
 #include "estep/target/segment_checks.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/loss_targets.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/mstep.h"
 #include "mstep/toy_rows.h"
 #include "observe/catalog.h"
@@ -69,9 +70,11 @@ Step step_with(std::map<std::string, double> settings) {
                              return embedding_VH.index_select(0, at::tensor(ids, at::kLong));
                            },
                        .head = test::product_with(head_VH)};
-  MStep mstep(model, {{"llm", 0.01, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}},
-              {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}),
-              {.loss = options_of(std::move(settings)), .max_grad_norm = 0});
+  MStep mstep(
+      model,
+      make_gradient_sum({{"llm", 0.01, 0.0, {"embedding", "head"}, {embedding_VH, head_VH}}}),
+      {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}),
+      {.loss = options_of(std::move(settings)), .max_grad_norm = 0});
   MetricsBag metrics;
   mstep.run(window_with_toys(), metrics);
   Step step;

@@ -1,39 +1,41 @@
-// One of sixty-four ranks, without the others: who owns what, and how large messages are.
+// One of many ranks, without the others: who owns what, and how large messages are.
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <set>
 
-#include "mstep/gradient_turns.h"
+#include "mstep/make_gradient_sum.h"
 
 namespace rematch {
 namespace {
 
-/// One rank of many; the others send nothing.
+/// One rank of many; the others send no gradients.
 class FakeGroup : public Group {
  public:
   FakeGroup(int rank, int size) : rank_(rank), size_(size) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  std::function<void()> start_broadcast(const at::Tensor&, int) override {
+  std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
+    if (root == rank_) num_shared += values.numel() * (size_ - 1);
+    if (root != rank_) values.fill_(1);  // flags too: every parameter has a value
     return [] {};
   }
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
                                  const at::Tensor& receive,
                                  const std::vector<int64_t>& receive_counts) override {
     ++num_exchanges;
-    num_sent = send.numel();
-    num_received = receive.numel();
+    num_sent += send.numel() - 1;  // without the placeholder for itself
+    num_received += receive.numel() - 1;
     const auto own = static_cast<size_t>(rank_);
-    EXPECT_EQ(std::accumulate(send_counts.begin(), send_counts.end(), int64_t{0}), num_sent);
+    EXPECT_EQ(std::accumulate(send_counts.begin(), send_counts.end(), int64_t{0}), send.numel());
     EXPECT_EQ(std::accumulate(receive_counts.begin(), receive_counts.end(), int64_t{0}),
-              num_received);
+              receive.numel());
     EXPECT_EQ(send_counts[own], 1) << "what a rank owns stays with it";
     EXPECT_EQ(receive_counts[own], 1);
     return [] {};
   }
 
-  int64_t num_exchanges = 0, num_sent = 0, num_received = 0;
+  int64_t num_exchanges = 0, num_sent = 0, num_received = 0, num_shared = 0;
 
  protected:
   void sum(std::span<double>) override {}
@@ -63,67 +65,116 @@ ParameterGroup adapter() {
   return group;
 }
 
+/// A step of `num_rows` rows; the gradient of every value of a row is 2.
+void run_step(GradientSum& gradients, const ParameterGroup& all, int num_rows) {
+  gradients.begin(std::vector<bool>(static_cast<size_t>(num_rows), true));
+  for (int row = 0; row < num_rows; ++row) {
+    at::Tensor loss = at::zeros({});
+    for (const at::Tensor& parameter : all.parameters) loss = loss + parameter.sum() * 2;
+    loss.backward();
+    gradients.end_row();
+  }
+  gradients.finish(0);
+}
+
 }  // namespace
 
-TEST(GradientTurnsOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
+TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
   const ParameterGroup all = adapter();
   int64_t total = 0;
   for (const at::Tensor& parameter : all.parameters) total += parameter.numel();
   std::set<std::string> owned;
   for (int rank = 0; rank < 64; ++rank) {
     FakeGroup group(rank, 64);
-    GradientTurns turns({all}, group, int64_t{1} << 40);
+    const auto gradients = make_gradient_sum({all}, group, {.bucket_bytes = int64_t{1} << 40});
     int64_t share = 0;
-    for (const ParameterGroup& mine : turns.owned()) {
+    for (const ParameterGroup& mine : gradients->owned()) {
       for (const std::string& name : mine.names)
         EXPECT_TRUE(owned.insert(name).second) << name << " has two owners";
       for (const at::Tensor& parameter : mine.parameters) share += parameter.numel();
     }
     EXPECT_LE(share, total / 64 + 8 * 192)
         << "no share exceeds the mean by more than the largest tensor";
-    for (const at::Tensor& parameter : all.parameters)
-      parameter.mutable_grad() = at::full_like(parameter, 2);
-    turns.end_turn();
-    turns.finish();
-    const int64_t num_owned = std::ssize(turns.owned()[0].names);
+
+    run_step(*gradients, all, 1);
+    const int64_t num_owned = std::ssize(gradients->owned()[0].names);
     // a value for each chunk, a flag for each parameter
-    const int64_t overhead = 64 + std::ssize(all.names) - num_owned;
+    const int64_t overhead = 63 + std::ssize(all.names) - num_owned;
     EXPECT_EQ(group.num_sent, total - share + overhead);
-    EXPECT_EQ(group.num_received, 63 * (share + 1 + num_owned) + 1);
+    EXPECT_EQ(group.num_received, 63 * (share + 1 + num_owned));
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      const bool is_mine = all.parameters[i].grad().defined();
-      EXPECT_TRUE(!is_mine || all.parameters[i].grad().eq(2).all().item<bool>()) << all.names[i];
-      all.parameters[i].mutable_grad().reset();
+      const at::Tensor& grad = all.parameters[i].grad();
+      EXPECT_TRUE(!grad.defined() || grad.eq(2).all().item<bool>()) << all.names[i];
     }
+    gradients->discard();
   }
   EXPECT_EQ(owned.size(), all.names.size());
 }
 
-TEST(GradientTurnsOfMany, BucketsLeaveDuringTheBackwardPassInTheOrderOfTheFirstOne) {
-  FakeGroup group(0, 2);
+TEST(GradientSumOfMany, SendsWhatDataParallelismSendsWhateverTheRows) {
+  constexpr int kRanks = 4;
+  const ParameterGroup all = adapter();
+  int64_t total = 0;
+  for (const at::Tensor& parameter : all.parameters) total += parameter.numel();
+  // a ring's reduce-scatter and all-gather: each sends 2 (N − 1) / N of the gradients
+  const int64_t least = 2 * total * (kRanks - 1);
+  for (const int zero_stage : {0, 1}) {
+    for (const int num_rows : {1, 4}) {
+      int64_t once = 0, by_row = 0;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        for (const bool exact_ranks : {false, true}) {
+          FakeGroup group(rank, kRanks);
+          const auto gradients = make_gradient_sum(
+              {all}, group, {.exact_ranks = exact_ranks, .zero_stage = zero_stage});
+          run_step(*gradients, all, num_rows);
+          gradients->update([] {});
+          gradients->discard();
+          (exact_ranks ? by_row : once) += group.num_sent + group.num_shared;
+        }
+      }
+      EXPECT_GE(once, least);
+      EXPECT_LE(static_cast<double>(once), 1.01 * static_cast<double>(least)) << num_rows;
+      EXPECT_NEAR(static_cast<double>(by_row) / static_cast<double>(once), (num_rows + 1) / 2.0,
+                  0.01)
+          << num_rows;
+    }
+  }
+}
+
+TEST(GradientSumOfMany, BucketsLeaveDuringTheLastPassInTheOrderOfTheFirst) {
   // The chain uses them in another order than the group lists them.
   const at::Tensor first = at::ones({4}).requires_grad_(), second = at::ones({4}).requires_grad_(),
                    third = at::ones({4}).requires_grad_();
-  GradientTurns turns({{"llm", 1e-4, 0.0, {"third", "first", "second"}, {third, first, second}}},
-                      group, 4 * sizeof(float));
-  // messages that are on their way when a gradient reaches the input of a link of the chain
-  std::vector<int64_t> left;
-  const auto link = [&](const at::Tensor& x, const at::Tensor& weight) {
-    at::Tensor y = x * weight;
-    y.register_hook([&](const at::Tensor&) { left.push_back(group.num_exchanges); });
-    return y;
-  };
-  const auto turn = [&] {
-    group.num_exchanges = 0;
-    left.clear();
-    link(link(link(at::ones({4}), first), second), third).sum().backward();
-    turns.end_turn();
-    turns.finish();
-    EXPECT_EQ(group.num_exchanges, 3) << "one for each bucket, however a turn goes";
-  };
-  turn();
-  turn();
-  EXPECT_EQ(left, (std::vector<int64_t>{0, 1, 2}));
+  for (const bool exact_ranks : {false, true}) {
+    FakeGroup group(0, 2);
+    const auto gradients = make_gradient_sum(
+        {{"llm", 1e-4, 0.0, {"third", "first", "second"}, {third, first, second}}}, group,
+        {.exact_ranks = exact_ranks, .bucket_bytes = 4 * sizeof(float)});
+    // messages that are on their way when a gradient reaches the input of a link of the chain
+    std::vector<int64_t> left;
+    const auto link = [&](const at::Tensor& x, const at::Tensor& weight) {
+      at::Tensor y = x * weight;
+      y.register_hook([&](const at::Tensor&) { left.push_back(group.num_exchanges); });
+      return y;
+    };
+    const auto run_rows = [&] {
+      group.num_exchanges = 0;
+      left.clear();
+      gradients->begin({true, true, false});
+      for (int row = 0; row < 2; ++row) {
+        link(link(link(at::ones({4}), first), second), third).sum().backward();
+        gradients->end_row();
+      }
+      gradients->end_row();
+      gradients->finish(0);
+    };
+    run_rows();
+    run_rows();
+    using Counts = std::vector<int64_t>;
+    EXPECT_EQ(left, exact_ranks ? Counts({0, 1, 2, 3, 4, 5}) : Counts({0, 0, 0, 0, 1, 2}));
+    EXPECT_EQ(group.num_exchanges, exact_ranks ? 9 : 3) << "one per bucket and round";
+    gradients->discard();
+  }
 }
 
 }  // namespace rematch

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "model/row.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
 #include "support/paths.h"
@@ -73,8 +74,10 @@ StepResult gradients_of(const std::vector<std::vector<int>>& rows,
       .hidden_TH =
           [&](const PackedRow& row) { return forward_row(*model, make_row(row, noise_image)); },
       .head = Head::of(model->head())};
-  MStep step(row_model, make_groups(parameters, model->description().part_of, optim, freeze),
-             {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}), options);
+  MStep step(
+      row_model,
+      make_gradient_sum(make_groups(parameters, model->description().part_of, optim, freeze)),
+      {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}), options);
   Window window;
   for (const std::vector<int>& ids : rows) {
     PackedRow& row = window.rows.emplace_back();
@@ -145,11 +148,11 @@ std::vector<at::Tensor> after_reuse(FeatureCache* kept) {
                            return forward_row(*model, make_row(row, noise_image), kept);
                          },
                      .head = Head::of(model->head())};
-  MStep step(
-      row_model,
-      make_groups(parameters, model->description().part_of,
-                  {.learning_rate = 1e-2, .weight_decay = 0}, {.vit = true, .aligner = true}),
-      {}, Schedule({.type = ScheduleType::kConstant}), options);
+  MStep step(row_model,
+             make_gradient_sum(make_groups(parameters, model->description().part_of,
+                                           {.learning_rate = 1e-2, .weight_decay = 0},
+                                           {.vit = true, .aligner = true})),
+             {}, Schedule({.type = ScheduleType::kConstant}), options);
   Window window;
   window.rows = {{{segment(0), segment(1)}}, {{segment(2)}}};
   MetricsBag metrics;

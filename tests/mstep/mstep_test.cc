@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "mstep/loss_targets.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/toy_rows.h"
 
 namespace rematch {
@@ -78,7 +79,7 @@ double metric(const MetricsBag& bag, const char* name) {
 std::vector<at::Tensor> gradients(const Window& window, const MStep::Options& options,
                                   MetricsBag& metrics, at::ScalarType dtype = at::kFloat) {
   Toy toy(dtype);
-  MStep step(toy.model(), toy.groups(), {.beta1 = 0.0}, constant(), options);
+  MStep step(toy.model(), make_gradient_sum(toy.groups()), {.beta1 = 0.0}, constant(), options);
   step.run(window, metrics);
   std::vector<at::Tensor> found;
   for (const auto& [name, tensor] : step.optimizer().state()) {
@@ -164,7 +165,7 @@ TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {
   EXPECT_EQ(metric(with, "loss"), metric(without, "loss"));
 
   Toy toy;
-  MStep step(toy.model(), toy.groups(), {}, constant(), step_options());
+  MStep step(toy.model(), make_gradient_sum(toy.groups()), {}, constant(), step_options());
   Window empty;
   empty.rows.push_back(window.rows.back());
   MetricsBag metrics;
@@ -178,7 +179,7 @@ TEST(MStep, ARowWithoutSupervisionCostsAndChangesNothing) {
 
 TEST(MStep, LossIsTheSumOfItsTermsAndFallsWhenAWindowIsUsedAgain) {
   Toy toy;
-  MStep step(toy.model(), toy.groups(0.05), {},
+  MStep step(toy.model(), make_gradient_sum(toy.groups(0.05)), {},
              Schedule({.type = ScheduleType::kLinear}, 0.01, 100), step_options());
   const Window window = window_of({{1, 2}, {3}});
   double first = 0, last = 0;
@@ -216,8 +217,8 @@ TEST(MStep, AFrozenParameterHasNoGradientAndStaysAsItIs) {
   toy.embedding_VH.set_requires_grad(false);
   const at::Tensor before = toy.embedding_VH.clone();
   const at::Tensor head_before = toy.head_VH.detach().clone();
-  MStep step(toy.model(), {{"llm", 0.01, 0.0, {"head"}, {toy.head_VH}}}, {}, constant(),
-             step_options());
+  MStep step(toy.model(), make_gradient_sum({{"llm", 0.01, 0.0, {"head"}, {toy.head_VH}}}), {},
+             constant(), step_options());
   MetricsBag metrics;
   step.run(window_of({{0}, {1}}), metrics);
   EXPECT_FALSE(toy.embedding_VH.grad().defined());
@@ -227,7 +228,7 @@ TEST(MStep, AFrozenParameterHasNoGradientAndStaysAsItIs) {
 
 TEST(MStep, ANonFiniteLossStopsBeforeTheUpdateAndNamesTheSamples) {
   Toy toy;
-  MStep step(toy.model(), toy.groups(), {}, constant(), step_options());
+  MStep step(toy.model(), make_gradient_sum(toy.groups()), {}, constant(), step_options());
   {
     const at::NoGradGuard no_grad;
     toy.embedding_VH[segment(2)->token_ids[0]].fill_(std::numeric_limits<float>::quiet_NaN());
@@ -255,7 +256,7 @@ TEST(MStep, ANonFiniteGradientStopsToo) {
     const at::Tensor hidden = hidden_TH(row);
     return hidden + (hidden - hidden).sqrt();
   };
-  MStep step(model, toy.groups(), {}, constant(), step_options());
+  MStep step(model, make_gradient_sum(toy.groups()), {}, constant(), step_options());
   MetricsBag metrics;
   EXPECT_THROW(step.run(window_of({{0}}), metrics), NonFiniteLoss);
   EXPECT_EQ(step.num_steps(), 0);
@@ -291,7 +292,7 @@ TEST(TeacherForcedLoss, GivesTheSumsOfARowWithoutAGraph) {
   EXPECT_EQ(loss.by_kind.of("ce").count, 2 + 5);
   EXPECT_EQ(loss.by_kind.of("coord").count, 1 + 3);
   EXPECT_EQ(loss.details.of("coord_prefix").count, 1 + 2);
-  MStep step(toy.model(), toy.groups(), {}, constant(), options);
+  MStep step(toy.model(), make_gradient_sum(toy.groups()), {}, constant(), options);
   MetricsBag metrics;
   step.run({.rows = {row}}, metrics);
   EXPECT_NEAR(metric(metrics, "loss/ce"), loss.by_kind.of("ce").sum / 7, 1e-9);

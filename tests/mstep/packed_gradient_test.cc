@@ -6,6 +6,7 @@
 
 #include "model/packed_segments.h"
 #include "model/row.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
 #include "support/paths.h"
@@ -37,8 +38,8 @@ PackedStep step_of(const Rows& rows, LossNormalization normalization) {
                                },
                            .head = Head::of(model->head())};
   MStep step(row_model,
-             make_groups(parameters, model->description().part_of,
-                         {.learning_rate = 0, .weight_decay = 0}),
+             make_gradient_sum(make_groups(parameters, model->description().part_of,
+                                           {.learning_rate = 0, .weight_decay = 0})),
              {.beta1 = 0.0}, Schedule({.type = ScheduleType::kConstant}), options);
   MetricsBag metrics;
   step.run(Window{.rows = rows}, metrics);

@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <mutex>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
-#include "mstep/gradient_turns.h"
+#include "mstep/make_gradient_sum.h"
 #include "mstep/toy_rows.h"
 #include "support/ranks.h"
 
@@ -65,38 +64,43 @@ std::vector<at::Tensor> by_reducer(const c10::intrusive_ptr<c10d::Store>& store,
   return sums;
 }
 
-std::vector<at::Tensor> by_turns(Group& group) {
+std::vector<at::Tensor> by_gradient_sum(Group& group, bool exact_ranks) {
   Network network;
   // bytes: several buckets
-  GradientTurns turns({{"all", 1.0, 0.0, {"in", "out", "rare", "unused"}, network.parameters}},
-                      group, 64);
+  const auto gradients =
+      make_gradient_sum({{"all", 1.0, 0.0, {"in", "out", "rare", "unused"}, network.parameters}},
+                        group, {.exact_ranks = exact_ranks, .bucket_bytes = 64});
+  gradients->begin(std::vector<bool>(kRowsOfRank, true));
   for (int row = 0; row < kRowsOfRank; ++row) {
     torch::autograd::backward({network.loss(group.rank(), group.size(), row)}, {});
-    turns.end_turn();
+    gradients->end_row();
   }
-  turns.finish();
-  turns.share_gradients();
+  gradients->finish(0);
   std::vector<at::Tensor> sums;
-  for (const at::Tensor& parameter : network.parameters) sums.push_back(parameter.grad());
+  gradients->update([&] {
+    for (const at::Tensor& parameter : network.parameters) sums.push_back(parameter.grad());
+  });
   return sums;
 }
 
 }  // namespace
 
-TEST(GradientTurnsOracle, SumsEqualThoseOfTorchsReducerTimesTheNumberOfRanks) {
-  for (const int size : {2, 3}) {
-    const auto store = c10::make_intrusive<c10d::HashStore>();
-    test::run_ranks(size, [&](Group& group) {
-      const std::vector<at::Tensor> ours = by_turns(group),
-                                    theirs = by_reducer(store, group.rank(), size);
-      for (size_t i = 0; i < 3; ++i) {
-        EXPECT_LE((ours[i] - theirs[i]).norm().item<double>(),
-                  1e-6 * theirs[i].norm().item<double>())
-            << size << " ranks, tensor " << i;
-      }
-      EXPECT_GT(theirs[2].norm().item<double>(), 0);
-      EXPECT_FALSE(ours[3].defined()) << "no row uses it";
-    });
+TEST(GradientSumOracle, EqualsTorchsReducerTimesTheNumberOfRanks) {
+  for (const bool exact_ranks : {false, true}) {
+    for (const int size : {2, 3}) {
+      const auto store = c10::make_intrusive<c10d::HashStore>();
+      test::run_ranks(size, [&](Group& group) {
+        const std::vector<at::Tensor> ours = by_gradient_sum(group, exact_ranks),
+                                      theirs = by_reducer(store, group.rank(), size);
+        for (size_t i = 0; i < 3; ++i) {
+          EXPECT_LE((ours[i] - theirs[i]).norm().item<double>(),
+                    1e-6 * theirs[i].norm().item<double>())
+              << size << " ranks, exact " << exact_ranks << ", tensor " << i;
+        }
+        EXPECT_GT(theirs[2].norm().item<double>(), 0);
+        EXPECT_FALSE(ours[3].defined()) << "no row uses it";
+      });
+    }
   }
 }
 

@@ -50,8 +50,8 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
   EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
 }
 
-// The rows of ranks are added by the owners of the gradients: each holds its share of the sums, one
-// row's gradients (bfloat16) and, in host memory, those that come and go (float32).
+// Each rank adds up its own rows, or with exact_ranks those of all ranks for the parameters it
+// owns. Messages lie in host memory.
 TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   const int64_t count = test::kPublicModels[2].total;
   PlanRequest request = eight_b();
@@ -60,6 +60,8 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   request.sample_tokens = 64;
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
   request.device.num_ranks = 4;
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
+  request.exact_ranks = true;
   for (const int zero_stage : {0, 1, 2}) {
     request.device.zero_stage = zero_stage;
     const MemoryPlan plan = make_plan(request);

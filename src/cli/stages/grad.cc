@@ -16,6 +16,7 @@
 #include "model/row.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/mstep.h"
+#include "mstep/optim/float32_gradients.h"
 #include "mstep/optim/groups.h"
 #include "text/tokenizer.h"
 

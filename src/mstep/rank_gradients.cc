@@ -1,53 +1,64 @@
-#include "mstep/gradient_turns.h"
+#include "mstep/rank_gradients.h"
 
-#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <string>
 
+#include "base/interrupt.h"
+#include "ranks/gather.h"
+
 namespace rematch {
 
-// Runs after autograd has written a parameter's .grad, once in a backward pass.
-class GradientTurns::Hook : public torch::autograd::PostAccumulateGradHook {
+// Runs after autograd has written a parameter's .grad, once per backward pass.
+class RankGradients::Hook : public torch::autograd::PostAccumulateGradHook {
  public:
-  Hook(GradientTurns& turns, size_t parcel_idx) : turns_(turns), parcel_idx_(parcel_idx) {}
-  void operator()(const at::Tensor& /*parameter*/) override { turns_.take(parcel_idx_); }
+  Hook(RankGradients& gradients, size_t parcel_idx)
+      : gradients_(gradients), parcel_idx_(parcel_idx) {}
+  void operator()(const at::Tensor& /*parameter*/) override {
+    gradients_.take_gradient(parcel_idx_);
+  }
 
  private:
-  GradientTurns& turns_;
+  RankGradients& gradients_;
   size_t parcel_idx_;
 };
 
-GradientTurns::GradientTurns(const std::vector<ParameterGroup>& groups, Group& group,
+RankGradients::RankGradients(std::vector<ParameterGroup> groups, Group& group, int zero_stage,
                              int64_t bucket_bytes)
-    : groups_(groups), group_(group), bucket_bytes_(bucket_bytes) {
-  for (size_t g = 0; g < groups.size(); ++g) {
-    for (size_t i = 0; i < groups[g].parameters.size(); ++i) {
-      parcels_.push_back({.parameter = groups[g].parameters[i]});
+    : groups_(std::move(groups)),
+      group_(group),
+      zero_stage_(zero_stage),
+      bucket_bytes_(bucket_bytes) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
+      parcels_.push_back({.parameter = groups_[g].parameters[i]});
       places_.emplace_back(g, i);
     }
   }
   assign_owners();
+
   std::vector<size_t> order(parcels_.size());
   std::iota(order.rbegin(), order.rend(), size_t{0});
   make_buckets(order);
+
   for (size_t i = 0; i < parcels_.size(); ++i) {
     torch::autograd::impl::set_post_acc_grad_hooks(parcels_[i].parameter,
                                                    std::make_unique<Hook>(*this, i));
   }
 }
 
-GradientTurns::~GradientTurns() {
+RankGradients::~RankGradients() {
   for (const GradientParcel& parcel : parcels_)
     torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
 }
 
 // The largest first, each to the rank that has least so far; the same on every rank.
-void GradientTurns::assign_owners() {
+void RankGradients::assign_owners() {
   std::vector<size_t> order(parcels_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -61,7 +72,7 @@ void GradientTurns::assign_owners() {
   }
 }
 
-void GradientTurns::make_buckets(const std::vector<size_t>& order) {
+void RankGradients::make_buckets(const std::vector<size_t>& order) {
   buckets_.clear();
   std::vector<GradientParcel*> parcels;
   int64_t bytes = 0;
@@ -79,7 +90,11 @@ void GradientTurns::make_buckets(const std::vector<size_t>& order) {
   close();
 }
 
-std::vector<ParameterGroup> GradientTurns::owned() const {
+std::vector<ParameterGroup> RankGradients::updated() const {
+  return zero_stage_ == 0 ? groups_ : owned();
+}
+
+std::vector<ParameterGroup> RankGradients::owned() const {
   std::vector<ParameterGroup> mine;
   for (const ParameterGroup& group : groups_)
     mine.push_back({group.name, group.learning_rate, group.weight_decay, {}, {}});
@@ -92,35 +107,61 @@ std::vector<ParameterGroup> GradientTurns::owned() const {
   return mine;
 }
 
-void GradientTurns::take(size_t parcel_idx) {
+void RankGradients::begin(const std::vector<bool>& is_trained) {
+  std::vector<int64_t> rows(static_cast<size_t>(group_.size()), 0);
+  rows[static_cast<size_t>(group_.rank())] = std::ssize(is_trained);
+  group_.all_reduce(rows);
+
+  row_ = round_ = 0;
+  num_launched_ = 0;
+  num_rounds_ = count_rounds(*std::max_element(rows.begin(), rows.end()));
+  last_trained_row_ = std::ssize(is_trained) - 1;
+  while (last_trained_row_ >= 0 && !is_trained[static_cast<size_t>(last_trained_row_)])
+    --last_trained_row_;
+}
+
+void RankGradients::take_gradient(size_t parcel_idx) {
   if (!knows_order_) arrivals_.push_back(static_cast<int64_t>(parcel_idx));
   GradientParcel& parcel = parcels_[parcel_idx];
-  buckets_[parcel.bucket].give(parcel);
-  // One behind the other: every rank calls the group in the same order.
-  while (num_launched_ < buckets_.size() && buckets_[num_launched_].is_full())
-    buckets_[num_launched_++].launch();
+  GradientBucket& bucket = buckets_[parcel.bucket];
+  bucket.add(parcel);
+  if (!ends_round(row_)) return;
+  bucket.complete(parcel);
+  // In this order on every rank: a full bucket waits for those before it.
+  for (; num_launched_ < buckets_.size() && buckets_[num_launched_].is_complete(); ++num_launched_)
+    buckets_[num_launched_].launch();
 }
 
-void GradientTurns::end_turn() {
-  while (num_launched_ < buckets_.size()) buckets_[num_launched_++].launch();
+void RankGradients::end_row() {
+  if (ends_round(row_)) end_round();
+  ++row_;
+  count_interrupt_check();  // the watchdog sees that this rank is not stuck
+}
+
+void RankGradients::end_round() {
+  for (; num_launched_ < buckets_.size(); ++num_launched_) buckets_[num_launched_].launch();
   num_launched_ = 0;
+  ++round_;
 }
 
-void GradientTurns::finish() {
+double RankGradients::finish(double max_norm) {
+  while (round_ < num_rounds_) end_round();
   for (GradientBucket& bucket : buckets_) bucket.settle();
   for (GradientParcel& parcel : parcels_)
     parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
   if (!knows_order_) learn_order();
+  return clip(max_norm);
 }
 
 // Rank 0's, once it has trained on a row; what had no gradient there comes last.
-void GradientTurns::learn_order() {
+void RankGradients::learn_order() {
   std::string bytes(arrivals_.size() * sizeof(int64_t), '\0');
   std::memcpy(bytes.data(), arrivals_.data(), bytes.size());
   bytes = group_.broadcast(std::move(bytes));
   arrivals_.resize(bytes.size() / sizeof(int64_t));
   if (arrivals_.empty()) return;
   std::memcpy(arrivals_.data(), bytes.data(), bytes.size());
+
   std::vector<size_t> order;
   std::vector<bool> has_come(parcels_.size(), false);
   const auto append = [&](size_t i) {
@@ -129,17 +170,13 @@ void GradientTurns::learn_order() {
   };
   for (const int64_t i : arrivals_) append(static_cast<size_t>(i));
   for (size_t i = parcels_.size(); i-- > 0;) append(i);
+
   make_buckets(order);
   arrivals_.clear();
   knows_order_ = true;
 }
 
-void GradientTurns::discard() {
-  num_launched_ = 0;
-  for (GradientBucket& bucket : buckets_) bucket.discard();
-}
-
-double GradientTurns::clip(double max_norm) {
+double RankGradients::clip(double max_norm) {
   // Each owner knows the norms of what it owns; −1 stands for a parameter without a gradient.
   std::vector<double> norms(parcels_.size(), 0.0);
   std::vector<at::Tensor> grads;
@@ -151,6 +188,7 @@ double GradientTurns::clip(double max_norm) {
     if (grad.defined()) grads.push_back(grad);
   }
   group_.all_reduce(norms);
+
   std::vector<float> used;
   for (const double norm : norms) {
     if (!(norm < 0)) used.push_back(static_cast<float>(norm));  // NaN is kept
@@ -159,24 +197,48 @@ double GradientTurns::clip(double max_norm) {
   return clip_to_norm(at::tensor(used).to(parcels_.front().parameter.device()), grads, max_norm);
 }
 
-// All chunks are on their way before the first is waited for.
-void GradientTurns::share(const GradientBucket::Of& of, const GradientBucket::Take& take) {
-  for (GradientBucket& bucket : buckets_) bucket.start_sharing(of);
-  for (GradientBucket& bucket : buckets_) bucket.finish_sharing(take);
-}
-
-void GradientTurns::share_gradients() {
-  share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
-        [](GradientParcel& parcel, const at::Tensor& grad) {
-          parcel.parameter.mutable_grad() =
-              grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
-        });
-}
-
-// float32 carries bfloat16 values as they are.
-void GradientTurns::share_values() {
+void RankGradients::update(const std::function<void()>& step) {
+  if (zero_stage_ == 0) {
+    share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
+          [](GradientParcel& parcel, const at::Tensor& grad) {
+            parcel.parameter.mutable_grad() =
+                grad.defined() ? grad.to(parcel.parameter.device()) : at::Tensor();
+          });
+    step();
+    return;
+  }
+  step();
+  // float32 carries bfloat16 values as they are.
   share([](GradientParcel& parcel) { return parcel.parameter.detach(); },
         [](GradientParcel& parcel, const at::Tensor& values) { parcel.parameter.copy_(values); });
+}
+
+// A failure on one rank before this point ends all ranks at the barrier: either all share or none.
+// All chunks are on their way before the first is waited for.
+void RankGradients::share(const GradientBucket::Values& values,
+                          const GradientBucket::Receive& receive) {
+  group_.barrier();
+  for (GradientBucket& bucket : buckets_) bucket.start_sharing(values);
+  for (GradientBucket& bucket : buckets_) bucket.finish_sharing(receive);
+}
+
+void RankGradients::discard() {
+  try {
+    for (; round_ < num_rounds_; end_round()) {
+      for (size_t i = num_launched_; i < buckets_.size(); ++i) buckets_[i].discard();
+    }
+    for (GradientBucket& bucket : buckets_) bucket.discard();
+  } catch (const std::exception&) {
+    // A lost connection: the exception that is ending the step, or the next call, reports it.
+    num_rounds_ = 0;
+  }
+  for (const GradientParcel& parcel : parcels_) parcel.parameter.mutable_grad().reset();
+}
+
+std::optional<std::vector<ScaledLoss>> RankGradients::gather_losses(std::vector<ScaledLoss> own) {
+  std::vector<std::vector<ScaledLoss>> by_rank = gather(group_, own);
+  if (group_.rank() != 0) return std::nullopt;
+  return in_window_order(std::move(by_rank));
 }
 
 }  // namespace rematch

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ranks/group.h"
+#include "mstep/gradient_sum.h"
+
+namespace rematch {
+
+/// What training on several ranks may choose; one process ignores it.
+struct GradientSumOptions {
+  /// Sums row by row in window order, with the same bits on any number of ranks (ExactRows); else
+  /// once per step (ReduceOnce).
+  bool exact_ranks = false;
+  /// 0 = every rank keeps the whole optimizer state; 1 and 2 = only that of the parameters it
+  /// owns. Only owners hold sums, so 2 is the same as 1. The bits do not depend on it.
+  int zero_stage = 0;
+  /// float32 gradients in one message; the bits do not depend on it
+  int64_t bucket_bytes = int64_t{25} << 20;
+};
+
+/// @param groups  trainable parameters (make_groups)
+std::unique_ptr<GradientSum> make_gradient_sum(std::vector<ParameterGroup> groups,
+                                               Group& group = alone(),
+                                               const GradientSumOptions& options = {});
+
+}  // namespace rematch
