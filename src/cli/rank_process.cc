@@ -10,34 +10,32 @@
 #include "assembly/run.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/terminal_text.h"
 #include "ranks/device.h"
 #include "ranks/error_file.h"
 
 namespace rematch {
 namespace {
 
-// On the watchdog's thread, while others wait in calls that never return: nothing is destroyed.
+// Runs no destructors: other threads wait in calls that never return.
 [[noreturn]] void end_process(const std::string& problem) {
   std::cerr << problem << std::flush;
   write_error_file(problem);
   ::_exit(exit_code(ErrorKind::kEnvironment));
 }
 
-Ranks::Listener listener() {
-  return {
-      .warn = [](const std::string& text) { std::cerr << "warning: " + text + "\n"
-                                                      << std::flush; },
-      .lost = end_process};
-}
-
 }  // namespace
 
 RankProcess::RankProcess(const World& world, ConfigResult& result, const std::string& wish)
     : device_(device_of_rank(wish, world, num_gpus())),
-      ranks_(world, listener(),
-             {.patience = std::chrono::seconds(result.settings.ddp_timeout),
-              .backend = result.settings.ddp_backend,
-              .device = device_}) {
+      ranks_(world, {.patience = std::chrono::seconds(result.settings.ddp_timeout),
+                     .backend = result.settings.ddp_backend,
+                     .device = device_,
+                     .warn =
+                         [](const std::string& text) {
+                           std::cerr << "warning: " + text + "\n" << std::flush;
+                         },
+                     .lost = end_process}) {
   agree_on_output(result.settings.output, group());
   if (world.rank == 0) {
     terminal_ = Terminal::standard();
@@ -54,9 +52,8 @@ RankProcess::RankProcess(const World& world, ConfigResult& result, const std::st
 
 void RankProcess::say_threads(const World& world) {
   if (world.is_alone() || device_.rfind("cuda", 0) == 0) return;
-  terminal_->say(fmt::format("{} ranks with {} thread{} each (OMP_NUM_THREADS; torchrun sets 1)",
-                             world.size, at::get_num_threads(),
-                             at::get_num_threads() == 1 ? "" : "s"));
+  terminal_->say(fmt::format("{} ranks with {} each (OMP_NUM_THREADS; torchrun sets 1)", world.size,
+                             counted(at::get_num_threads(), "thread")));
 }
 
 }  // namespace rematch

@@ -11,11 +11,12 @@
 
 namespace rematch {
 
-/// This process as one of the ranks of a command, or alone: its device, its connections, and where
-/// it may speak. Rank 0 has the terminal, each other one `logs/rank-N.log` in the run directory.
+/// This process as a rank of a command, or alone: its device, its process group and its log. Rank 0
+/// has the terminal, each other rank `logs/rank-N.log` in the run directory.
 class RankProcess {
  public:
-  /// Connects, agrees on the run directory with rank 0 and tells the warnings of the configuration.
+  /// Connects, agrees on the run directory with rank 0 and prints the warnings of the
+  /// configuration.
   /// @param wish  value of --device. @throws UserError as Ranks
   RankProcess(const World& world, ConfigResult& result, const std::string& wish);
   RankProcess(const RankProcess&) = delete;

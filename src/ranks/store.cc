@@ -13,23 +13,23 @@
 #include "base/error.h"
 
 namespace rematch {
+namespace {
 
-void with_store(const std::string& where, const std::function<void()>& part) {
-  try {
-    part();
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    throw UserError(
-        ErrorKind::kEnvironment,
-        {.error = "the ranks' store cannot be used",
-         .where = where,
-         .what = text.substr(0, text.find('\n')),
-         .fix =
-             "look at the messages of the process that hosts it, which is the launcher or rank 0"});
-  }
+// torch tries twice to reach rank 0.
+constexpr std::chrono::seconds kPatience{15};
+
+[[noreturn]] void refuse(const World& world, const c10::Error& error, std::string headline,
+                         std::string fix) {
+  const std::string text = error.what_without_backtrace();
+  throw UserError(ErrorKind::kEnvironment,
+                  {.error = std::move(headline),
+                   .where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}",
+                                        world.host, world.port, world.rank, world.size),
+                   .what = text.substr(0, text.find('\n')),
+                   .fix = std::move(fix)});
 }
 
-// With too few, torch retries for minutes and then tells that a peer has reset the connection.
+// With too few, torch retries for minutes and then reports that a peer reset the connection.
 void reserve_descriptors(int num_ranks) {
   const rlim_t needed = 16 + 4 * static_cast<rlim_t>(num_ranks);
   rlimit limit{};
@@ -38,36 +38,42 @@ void reserve_descriptors(int num_ranks) {
   if (limit.rlim_cur == needed && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
   throw UserError(
       ErrorKind::kEnvironment,
-      {.error = "too few files may be open for the ranks' store",
-       .where = "the process that hosts it: the launcher or rank 0",
+      {.error = "the limit of open files is too low for the ranks' store",
+       .where = "rank 0, which hosts it",
        .what = fmt::format("limit {}, needed {} for {} ranks", limit.rlim_max, needed, num_ranks),
        .fix = "raise the limit (ulimit -n), or start fewer ranks"});
 }
 
-c10::intrusive_ptr<c10d::Store> open_store(const World& world, std::chrono::seconds patience) {
-  const bool hosts = world.rank == 0 && !world.store_is_hosted;
+}  // namespace
+
+void with_store(const World& world, const std::function<void()>& part) {
+  try {
+    part();
+  } catch (const c10::Error& error) {
+    refuse(world, error, "the ranks' store cannot be used",
+           "look at the messages of the process that hosts it, which is torchrun or rank 0");
+  }
+}
+
+c10::intrusive_ptr<c10d::Store> open_store(const World& world) {
+  const bool hosts = world.hosts_store();
   if (hosts) reserve_descriptors(world.size);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(world.port);
   options.isServer = hosts;
   options.waitWorkers = false;
-  options.timeout = patience;
+  options.timeout = kPatience;
   try {
-    auto store = c10::make_intrusive<c10d::TCPStore>(world.host, options);
     return c10::make_intrusive<c10d::PrefixStore>(
-        fmt::format("rematch/{}/{}/{}", world.run_id, world.restart, world.size), store);
+        fmt::format("rematch/{}/{}/{}", world.run_id, world.restart, world.size),
+        c10::make_intrusive<c10d::TCPStore>(world.host, options));
   } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    throw UserError(
-        ErrorKind::kEnvironment,
-        {.error = hosts ? "rank 0 cannot listen for the other ranks"
-                        : fmt::format("rank 0 did not come within {} s", 2 * patience.count()),
-         .where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}", world.host,
-                              world.port, world.rank, world.size),
-         .what = text.substr(0, text.find('\n')),
-         .fix = hosts ? "set MASTER_PORT to a port that no other program uses"
-                      : "start all ranks within half a minute, with MASTER_ADDR and MASTER_PORT of "
-                        "rank 0, reachable from here"});
+    if (hosts)
+      refuse(world, error, "rank 0 cannot listen for the other ranks",
+             "set MASTER_PORT to a port that no other program uses");
+    refuse(world, error, fmt::format("rank 0 did not answer within {} s", 2 * kPatience.count()),
+           "start all ranks within half a minute, with MASTER_ADDR and MASTER_PORT of rank 0, "
+           "reachable from here");
   }
 }
 

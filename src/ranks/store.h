@@ -1,9 +1,7 @@
 #pragma once
 #include <c10/util/intrusive_ptr.h>
 
-#include <chrono>
 #include <functional>
-#include <string>
 
 #include "ranks/world.h"
 
@@ -13,20 +11,15 @@ class Store;
 
 namespace rematch {
 
-/// Does `part`, which talks to the ranks' store. @throws UserError (environment) in place of
-/// torch's errors
-void with_store(const std::string& where, const std::function<void()>& part);
-/// Sees that this process may open the files that hosting the store takes. @throws UserError
-/// (environment) naming limit and need
-void reserve_descriptors(int num_ranks);
+/// Runs `part`, which uses the ranks' store. @throws UserError (environment) in place of torch's
+/// errors
+void with_store(const World& world, const std::function<void()>& part);
 
-/// The key-value store of the ranks, over TCP: rank 0 hosts it unless the launcher does. Its keys
-/// begin with the launcher's run id, its count of restarts and the world's size, so that those of
-/// an earlier attempt in the same store are never seen.
-/// @param patience  how long an attempt to reach rank 0 may take; there are two
-/// @throws UserError (environment) naming host and port when the port is taken (rank 0) or nobody
-/// answers in time
-c10::intrusive_ptr<c10d::Store> open_store(
-    const World& world, std::chrono::seconds patience = std::chrono::seconds(15));
+/// The key-value store of the ranks, over TCP: rank 0 hosts it unless torchrun does. Its keys begin
+/// with the run id, the number of restarts and the world's size, so no rank sees those of an
+/// earlier attempt in the same store.
+/// @throws UserError (environment) naming host and port when the port is taken (rank 0) or no one
+/// answers within half a minute; or the limit of open files when it is too low (rank 0)
+c10::intrusive_ptr<c10d::Store> open_store(const World& world);
 
 }  // namespace rematch

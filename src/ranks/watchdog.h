@@ -2,10 +2,15 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace c10d {
 class Store;
@@ -13,57 +18,67 @@ class Store;
 
 namespace rematch {
 
-/// Sees that the other ranks live and go on. Every rank writes a beat into the store each interval
-/// and reads those of all others, so that a rank that is killed, stopped or cut off is named on
-/// every survivor, whoever it is; so is one that lives and stands still while this one waits. Only
-/// its own clock counts: hosts may disagree on the time.
+/// Names the rank that is dead, stopped, cut off or stuck. Every rank writes a beat into the store
+/// each interval and reads the beats of the others. Time is counted in this rank's own intervals:
+/// clocks of hosts may differ, and a process that was stopped itself accuses no one.
 class Watchdog {
  public:
-  /// How far a rank has come.
+  /// State of a rank, as its beats report it.
   struct Progress {
-    int64_t num_moves = 0;    ///< grows with whatever it finishes
+    const char* phase = "start";
+    int64_t num_moves = 0;    ///< grows with everything that the rank finishes
     bool is_waiting = false;  ///< for other ranks
   };
+  /// Times are counted in intervals.
   struct Options {
     int rank = 0, size = 1;
     std::chrono::milliseconds interval{1000};
-    std::chrono::milliseconds warn_after{10000};  ///< one line about a silent rank
-    /// then the process ends: no call of a group with a silent rank ever returns
-    std::chrono::milliseconds give_up_after{30000};
-    /// one line about a rank that stands still; later when ranks often stand longer
-    std::chrono::milliseconds warn_when_stuck{30000};
-    std::chrono::milliseconds give_up_when_stuck{1800000};  ///< then the process ends
-    std::function<const char*()> phase;                     ///< what this rank is doing
-    std::function<Progress()> progress;                     ///< empty: no rank is taken for stuck
-    /// takes that line; on the watchdog's thread
+    int warn_after = 10;     ///< one warning about a silent rank
+    int give_up_after = 30;  ///< no collective call with a silent rank ever returns
+    /// one warning about a stuck rank; later in a phase where ranks recovered from longer pauses
+    int warn_when_stuck = 30;
+    int give_up_when_stuck = 1800;
+    std::function<Progress()> progress;  ///< of this rank
+    /// takes a warning, on the watchdog's thread
     std::function<void(const std::string&)> warn;
-    /// does not return in the program; on the watchdog's thread
+    /// takes the reason to end the process, on the watchdog's thread, which then ends
     std::function<void(const std::string&)> give_up;
   };
 
-  /// Writes the first beat. @param store  of the ranks; a connection of its own is made
+  /// Writes the first beat. @param store  of the ranks; the watchdog opens its own connection
   Watchdog(const c10::intrusive_ptr<c10d::Store>& store, Options options);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
 
-  /// Returns when every rank has a watchdog. @throws UserError (environment) naming the ranks that
-  /// have not come in time
-  void wait_for_first_beats(std::chrono::milliseconds patience);
-  /// Begins to watch. Every rank's watchdog exists by now.
+  /// Returns when every rank has a watchdog. @throws UserError (environment) that names the ranks
+  /// that did not connect in time
+  void wait_for_first_beats(std::chrono::seconds patience);
+  /// Starts to watch. Every rank must have a watchdog by now.
   void start();
-  /// Ends the watching; the others see this rank as one that left. @param failed  with an error
-  void stop(bool failed);
-  /// Waits until every other rank has left, but no longer than `patience` (rank 0, when it hosts
-  /// the store).
-  void wait_for_others(std::chrono::milliseconds patience);
-  /// After a call of the group has failed: which rank is silent or has left with an error; empty
-  /// when all seem well. Takes as long as a silent rank needs to be told from a busy one, some four
-  /// intervals.
+  /// Stops to watch; the others see that this rank exited. @param failed  with an error
+  /// @param patience  how long to wait for the others to exit (for the rank that hosts the store)
+  void stop(bool failed, std::chrono::seconds patience = {});
+  /// The rank that made a collective call fail, because it is silent or exited; empty when all
+  /// ranks seem well. Takes up to six intervals, to tell a silent rank from a busy one.
   std::string explain();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Peer;
+
+  void write_beat(const char* exit);
+  void read_beats();
+  std::string find_problem();
+  void watch(const std::stop_token& stop);
+
+  Options options_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  int64_t num_beats_ = 0;
+  std::vector<Peer> peers_;                   // by rank, this one included
+  int num_stuck_ = 0;                         // intervals in which this rank waited and none moved
+  std::map<std::string, int> longest_pause_;  // of them, by phase, before ranks moved again
+  std::jthread thread_;
 };
 
 }  // namespace rematch

@@ -3,21 +3,22 @@
 
 namespace rematch {
 
-/// This process among its peers, as a launcher describes it in the environment.
+/// This process among its peers, as torchrun or SLURM describes it in the environment.
 struct World {
   int size = 1;
   int rank = 0;
   int local_size = 1;  ///< ranks on this host
   int local_rank = 0;  ///< 0..local_size-1: which GPU of the host
-  int restart = 0;     ///< how often the launcher has restarted the group
+  int restart = 0;     ///< number of restarts of the group
   /// of the launcher; with `restart` it separates the keys of one attempt from those of another
   std::string run_id = "none";
   std::string host;  ///< where the store listens; empty with one rank
   int port = 0;      ///< its port
-  /// the launcher hosts the store, every rank is a client of it; else rank 0 hosts it
+  /// torchrun hosts the store; else rank 0 does
   bool store_is_hosted = false;
 
   bool is_alone() const { return size == 1; }
+  bool hosts_store() const { return rank == 0 && !store_is_hosted; }
   bool operator==(const World&) const = default;
 };
 

@@ -1,10 +1,10 @@
 #include "ranks/watchdog.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
-#include <mutex>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "base/error.h"
@@ -14,163 +14,118 @@ namespace rematch {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::HasSubstr;
 
-/// Two watchdogs on one store, and the warnings of rank 0. Tests that expect none make them
-/// `slower`: a crowded machine delays threads.
+/// Two watchdogs on one store that beat every 20 ms, and what rank 0's reports.
 struct Pair {
-  explicit Pair(int slower = 1) : slower(slower) {}
-
-  const int slower;
-  c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
+  std::atomic<int64_t> num_moves = 0;  ///< of rank 1
   std::promise<std::string> warned, gave_up;
-  std::unique_ptr<Watchdog> first = make(0), second = make(1);
+  std::future<std::string> warning = warned.get_future(), end = gave_up.get_future();
+  c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
+  std::unique_ptr<Watchdog> first, second;
 
-  std::unique_ptr<Watchdog> make(int rank) {
-    const auto note = [rank](std::promise<std::string>& promise, const std::string& text) {
-      if (rank == 0) promise.set_value(text);
-    };
-    return std::make_unique<Watchdog>(
-        store, Watchdog::Options{
-                   .rank = rank,
-                   .size = 2,
-                   .interval = milliseconds(20 * slower),
-                   .warn_after = milliseconds(200 * slower),
-                   .give_up_after = milliseconds(400 * slower),
-                   .phase = [] { return "rollout"; },
-                   .warn = [this, note](const std::string& text) { note(warned, text); },
-                   .give_up = [this, note](const std::string& text) { note(gave_up, text); }});
+  Pair(bool first_waits, bool second_waits, Watchdog::Options options = {}) {
+    options.size = 2;
+    options.interval = milliseconds(20);
+    options.progress = [=] { return Watchdog::Progress{"rollout", 0, first_waits}; };
+    options.warn = [this](const std::string& text) { warned.set_value(text); };
+    options.give_up = [this](const std::string& text) { gave_up.set_value(text); };
+    first = std::make_unique<Watchdog>(store, options);
+    options.rank = 1;
+    options.progress = [=, this] { return Watchdog::Progress{"update", num_moves, second_waits}; };
+    options.warn = options.give_up = [](const std::string&) {};
+    second = std::make_unique<Watchdog>(store, options);
   }
 };
 
-bool has(std::future<std::string>& future, milliseconds patience) {
+bool comes(const std::future<std::string>& future, milliseconds patience = milliseconds(10000)) {
   return future.wait_for(patience) == std::future_status::ready;
 }
 
 }  // namespace
 
 TEST(Watchdog, NamesASilentRankThenGivesUp) {
-  Pair pair;
-  auto warned = pair.warned.get_future(), gave_up = pair.gave_up.get_future();
-  pair.first->start();  // rank 1 has said that it is there, and never beats
-  ASSERT_TRUE(has(warned, milliseconds(5000)));
-  const std::string text = warned.get();
-  EXPECT_NE(text.find("rank 1 on "), std::string::npos) << text;
-  EXPECT_NE(text.find("in the phase rollout has been silent"), std::string::npos) << text;
-  EXPECT_NE(pair.first->explain().find("rank 1 on "), std::string::npos);
-  ASSERT_TRUE(has(gave_up, milliseconds(5000)));
-  pair.first->stop(false);
+  Pair pair(false, false);
+  pair.first->start();  // rank 1 has connected, and is silent from then on
+  ASSERT_TRUE(comes(pair.warning));
+  EXPECT_THAT(pair.warning.get(),
+              testing::ContainsRegex("rank 1 on .*in the phase update has been silent for 10 s"));
+  EXPECT_THAT(pair.first->explain(), HasSubstr("rank 1 on "));
+  ASSERT_TRUE(comes(pair.end));
+  EXPECT_THAT(pair.end.get(), HasSubstr("silent for 30 s"));
 }
 
-TEST(Watchdog, IsSilentAboutRanksThatBeatOrHaveLeft) {
-  Pair pair(/*slower=*/5);
-  auto warned = pair.warned.get_future();
+TEST(Watchdog, IsQuietAboutRanksThatBeatOrExited) {
+  // a crowded machine delays threads
+  Pair pair(false, false, {.warn_after = 50, .give_up_after = 100});
   pair.first->start();
   pair.second->start();
-  EXPECT_FALSE(has(warned, milliseconds(1200)));
+  EXPECT_FALSE(comes(pair.warning, milliseconds(1200)));
   EXPECT_EQ(pair.first->explain(), "");
-  pair.second->stop(true);
-  EXPECT_FALSE(has(warned, milliseconds(1200)));
-  EXPECT_NE(pair.first->explain().find("has left, with an error"), std::string::npos);
-  pair.first->stop(false);
-  pair.first->wait_for_others(milliseconds(5000));
+  pair.second->stop(/*failed=*/true);
+  EXPECT_FALSE(comes(pair.warning, milliseconds(1200)));
+  EXPECT_THAT(pair.first->explain(), HasSubstr("rank 1 on "));
+  EXPECT_THAT(pair.first->explain(), HasSubstr("exited with an error"));
+  pair.first->stop(/*failed=*/false, std::chrono::seconds(5));
 }
 
-TEST(Watchdog, NamesAStalledRankThatOthersWaitFor) {
-  const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::promise<std::string> warned, gave_up;
-  std::atomic<int64_t> num_moves = 0;
-  Watchdog::Options options{
-      .size = 2, .interval = milliseconds(20), .warn_when_stuck = milliseconds(2000)};
-  options.give_up_when_stuck = milliseconds(4000);
-  options.phase = [] { return "update"; };
-  std::once_flag once, once_warned;
-  options.warn = [&](const std::string& text) {
-    std::call_once(once_warned, [&] { warned.set_value(text); });
-  };
-  options.give_up = [&](const std::string& text) {
-    std::call_once(once, [&] { gave_up.set_value(text); });
-  };
-  Watchdog::Options of_first = options, of_second = options;
-  of_first.progress = [] { return Watchdog::Progress{.is_waiting = true}; };
-  of_second.rank = 1;
-  of_second.progress = [&] { return Watchdog::Progress{.num_moves = num_moves}; };
-  Watchdog first(store, of_first), second(store, of_second);
-  first.start();
-  second.start();
-  auto told = warned.get_future(), ended = gave_up.get_future();
+TEST(Watchdog, NamesAStuckRankThatOthersWaitFor) {
+  Pair pair(true, false, {.give_up_after = 1000, .warn_when_stuck = 50, .give_up_when_stuck = 150});
+  pair.first->start();
+  pair.second->start();
   for (int i = 0; i < 10; ++i) {
-    EXPECT_FALSE(has(told, milliseconds(50))) << "a rank that goes on is waited for";
-    ++num_moves;
+    EXPECT_FALSE(comes(pair.warning, milliseconds(50))) << "rank 1 makes progress";
+    ++pair.num_moves;
   }
-  ASSERT_TRUE(has(told, milliseconds(5000)));
-  const std::string text = told.get();
-  EXPECT_NE(text.find("rank 1 on "), std::string::npos) << text;
-  EXPECT_NE(text.find("in the phase update has not moved for"), std::string::npos) << text;
-  ASSERT_TRUE(has(ended, milliseconds(5000)));
-  first.stop(false);
-  second.stop(false);
+  ASSERT_TRUE(comes(pair.warning));
+  EXPECT_THAT(pair.warning.get(),
+              testing::ContainsRegex("rank 1 on .*in the phase update has made no progress for "
+                                     "50 s while others waited for it"));
+  ASSERT_TRUE(comes(pair.end));
+  EXPECT_THAT(pair.end.get(), HasSubstr("rank 1 on "));
+}
+
+TEST(Watchdog, ALongerPauseIsUsualWhereRanksRecoveredFromOne) {
+  Pair pair(true, false, {.give_up_after = 1000, .warn_when_stuck = 20, .give_up_when_stuck = 900});
+  pair.first->start();
+  pair.second->start();
+  ASSERT_TRUE(comes(pair.warning));
+  std::this_thread::sleep_for(milliseconds(400));
+  pair.warned = {};
+  pair.warning = pair.warned.get_future();
+  ++pair.num_moves;
+  EXPECT_FALSE(comes(pair.warning, milliseconds(600))) << "the pause before took twenty more";
+  EXPECT_TRUE(comes(pair.warning));
 }
 
 TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
-  const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::promise<std::string> gave_up;
-  std::atomic<int64_t> num_moves = 0;
-  Watchdog::Options options{
-      .size = 2, .interval = milliseconds(20), .give_up_when_stuck = milliseconds(2000)};
-  options.phase = [] { return "update"; };
-  options.progress = [&] { return Watchdog::Progress{.num_moves = num_moves, .is_waiting = true}; };
-  options.warn = [](const std::string&) {};
-  std::once_flag once;
-  Watchdog::Options of_second = options;
-  of_second.rank = 1;
-  of_second.give_up = options.warn;
-  options.give_up = [&](const std::string& text) {
-    std::call_once(once, [&] { gave_up.set_value(text); });
-  };
-  Watchdog first(store, options), second(store, of_second);
-  first.start();
-  second.start();
-  auto told = gave_up.get_future();
+  Pair pair(true, true, {.give_up_after = 1000, .warn_when_stuck = 75, .give_up_when_stuck = 100});
+  pair.first->start();
+  pair.second->start();
   for (int i = 0; i < 10; ++i) {
-    ++num_moves;
-    EXPECT_FALSE(has(told, milliseconds(300))) << "calls are long, and end";
+    ++pair.num_moves;
+    EXPECT_FALSE(comes(pair.end, milliseconds(300))) << "calls are long, and end";
   }
-  ASSERT_TRUE(has(told, milliseconds(10000)));
-  const std::string text = told.get();
-  EXPECT_NE(text.find("rank 1 on "), std::string::npos) << text;
-  EXPECT_NE(text.find("has not moved"), std::string::npos) << text;
-  second.stop(false);
-  first.stop(false);
+  ASSERT_TRUE(comes(pair.end));
+  EXPECT_THAT(pair.end.get(),
+              testing::ContainsRegex("rank 1 on .*no progress .* while all ranks waited for each"));
 }
 
-TEST(Watchdog, DoesNotWaitForARankThatHasLeft) {
-  const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::promise<std::string> gave_up;
-  Watchdog::Options options{
-      .size = 2, .interval = milliseconds(20), .warn_after = milliseconds(200)};
-  options.progress = [] { return Watchdog::Progress{.is_waiting = true}; };
-  std::once_flag once;
-  options.give_up = [&](const std::string& text) {
-    std::call_once(once, [&] { gave_up.set_value(text); });
-  };
-  Watchdog::Options of_second = options;
-  of_second.rank = 1;
-  Watchdog first(store, options), second(store, of_second);
-  first.start();
-  second.start();
-  second.stop(/*failed=*/true);
-  auto told = gave_up.get_future();
-  ASSERT_TRUE(has(told, milliseconds(5000)));
-  EXPECT_NE(told.get().find("has left, with an error"), std::string::npos);
-  first.stop(false);
+TEST(Watchdog, GivesUpOnARankThatExited) {
+  Pair pair(true, false);
+  pair.first->start();
+  pair.second->start();
+  pair.second->stop(/*failed=*/true);
+  ASSERT_TRUE(comes(pair.end));
+  EXPECT_THAT(pair.end.get(), HasSubstr("in the phase update exited with an error"));
 }
 
-TEST(Watchdog, NamesTheRanksThatHaveNotConnected) {
+TEST(Watchdog, NamesTheRanksThatDidNotConnect) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
-  Watchdog only(store, {.rank = 0, .size = 3});
+  Watchdog only(store, {.size = 3, .progress = [] { return Watchdog::Progress{}; }});
   const UserError error =
-      test::catch_user_error([&] { only.wait_for_first_beats(milliseconds(50)); });
-  EXPECT_NE(std::string(error.what()).find("rank 1, 2"), std::string::npos) << error.what();
+      test::catch_user_error([&] { only.wait_for_first_beats(std::chrono::seconds(0)); });
+  EXPECT_THAT(error.what(), HasSubstr("missing after 0 s: rank 1, 2"));
 }
 
 }  // namespace rematch
