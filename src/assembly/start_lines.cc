@@ -103,6 +103,8 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
         !sampling.empty())
       rows.emplace_back("sampling", sampling);
   }
+  if (group.size() > 1 && settings.optim.exact_ranks)
+    rows.emplace_back("ranks", "gradients summed row by row in window order (exact_ranks)");
   rows.emplace_back("memory", memory_text(plan));
   rows.emplace_back("where", "logs and checkpoints in " + settings.output.run_dir);
   std::vector<std::string> lines;

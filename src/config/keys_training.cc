@@ -64,6 +64,9 @@ std::vector<KeySpec> optimizer_keys() {
           .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share "
                 "only (also from `deepspeed`: zero1, "
                 "zero2, …)"),
+      key("exact_ranks", &OptimSettings::exact_ranks)
+          .says("several ranks: sum gradients row by row in window order: the same bits on any "
+                "number of ranks; costs (m + 1) / 2 times the traffic with m rows per rank"),
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
           .needs("=multimodal_coord_offset", Capability::kCoordOffset)

@@ -23,6 +23,8 @@ struct OptimSettings {
   /// over several ranks: 0 = optimizer state whole on each, 1 and 2 = sharded; no number depends on
   /// it
   int zero_stage = 0;
+  /// over several ranks: sum gradients row by row in window order, the same bits on any number
+  bool exact_ranks = false;
 
   bool operator==(const OptimSettings&) const = default;
 };
