@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "assembly/adapter_setup.h"
-#include "assembly/carry_optimizer.h"
 #include "assembly/long_samples.h"
 #include "assembly/session_checks.h"
 #include "assembly/vllm_setup.h"
@@ -182,8 +181,6 @@ class Checks {
           compare_known_values(read_saved_fingerprint(*choice.checkpoint), known_values(),
                                *choice.checkpoint);
       });
-    } else if (checkpoints.resume_optimizer_from) {
-      attempt([&] { check_carried_optimizer(*checkpoints.resume_optimizer_from); });
     }
     attempt([&] { RunLock::require_free(settings_.output.run_dir); });
     attempt([&] {

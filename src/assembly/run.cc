@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 
-#include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
 #include "assembly/monitor_dump.h"
 #include "assembly/rollouts.h"
@@ -282,11 +281,6 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   });
   if (const std::string path = group.broadcast(checkpoint.value_or("")); !path.empty())
     checkpoint = path;
-  const std::optional<std::string> averages =
-      checkpoint ? std::nullopt : settings.checkpoints.resume_optimizer_from;
-  together(group, [&] {
-    if (averages) check_carried_optimizer(*averages);
-  });
 
   const bool has_val = settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
   const bool needs_rollouts = settings.is_stage_2() || (has_val && settings.rollouts);
@@ -314,11 +308,6 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   WindowCleanup cleanup(kept);
   MStep mstep = make_mstep(session, kept, cadence.total_steps(), group);
   Rollouts rollouts;
-  together(group, [&] {
-    if (averages)
-      carry_optimizer(*averages, session.model->description().text.vocab_size, mstep.optimizer(),
-                      terminal);
-  });
   together(group, [&] {
     if (needs.rollouts)
       rollouts = make_rollouts(session, [&mstep] { return mstep.optimizer().tensors(); });

@@ -99,6 +99,9 @@ class Checker {
     }
     if (spec.state == KeyState::kIgnored) {
       warn(fmt::format("`{}` is ignored: {}", spec.path, spec.note), member.key_origin);
+    } else if (spec.state == KeyState::kRemoved) {
+      problems_.push_back({fmt::format("`{}` was removed", spec.path), member.key_origin.text(),
+                           fmt::format("it is {}", brief(node)), spec.note});
     } else if (spec.state == KeyState::kRefused) {
       if (!is_off(node)) refuse(spec, member, spec.note);
     } else {

@@ -44,14 +44,21 @@ std::string rule_words(const KeySpec& spec) {
   return join(parts, "; ");
 }
 
+std::string state_words(const KeySpec& spec) {
+  switch (spec.state) {
+    case KeyState::kIgnored: return "accepted and ignored: " + spec.note;
+    case KeyState::kRefused: return "refused unless null, false or 0: " + spec.note;
+    case KeyState::kRemoved: return "removed: " + spec.note;
+    case KeyState::kHonoured: break;
+  }
+  return "";
+}
+
 namespace {
 
 std::string details(const KeySpec& spec) {
   std::string text = spec.path + "\n";
-  if (spec.state == KeyState::kIgnored)
-    return text + fmt::format("  accepted and ignored: {}\n", spec.note);
-  if (spec.state == KeyState::kRefused)
-    return text + fmt::format("  refused unless null, false or 0: {}\n", spec.note);
+  if (spec.state != KeyState::kHonoured) return text + fmt::format("  {}\n", state_words(spec));
   text += fmt::format("  {}, default {}\n  {}\n", type_word(spec), spec.default_text(), spec.help);
   const std::string rules = rule_words(spec);
   if (!rules.empty()) text += fmt::format("  {}\n", rules);
@@ -70,8 +77,7 @@ std::string section_text(const std::string& section) {
 Json property_of(const KeySpec& spec) {
   Json property;
   if (spec.state != KeyState::kHonoured) {
-    property["description"] =
-        (spec.state == KeyState::kIgnored ? "ignored: " : "refused: ") + spec.note;
+    property["description"] = state_words(spec);
     property["deprecated"] = true;
     return property;
   }

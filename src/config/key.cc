@@ -18,6 +18,13 @@ std::string number_text(double value) {
   return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
 }
 
+KeySpec unused_key(std::string path, KeyState state, std::string note) {
+  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
+  spec.state = state;
+  spec.note = std::move(note);
+  return spec;
+}
+
 }  // namespace
 
 std::string yaml_text(const KeyValue& value) {
@@ -143,17 +150,13 @@ KeySpec string_list(std::string path, std::string fallback) {
 KeySpec mapping(std::string path) { return plain_key(std::move(path), KeyType::kMap, ""); }
 
 KeySpec ignored(std::string path, std::string reason) {
-  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
-  spec.state = KeyState::kIgnored;
-  spec.note = std::move(reason);
-  return spec;
+  return unused_key(std::move(path), KeyState::kIgnored, std::move(reason));
 }
-
 KeySpec refused(std::string path, std::string advice) {
-  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
-  spec.state = KeyState::kRefused;
-  spec.note = std::move(advice);
-  return spec;
+  return unused_key(std::move(path), KeyState::kRefused, std::move(advice));
+}
+KeySpec removed(std::string path, std::string advice) {
+  return unused_key(std::move(path), KeyState::kRemoved, std::move(advice));
 }
 
 }  // namespace rematch

@@ -19,6 +19,7 @@ enum class KeyState {
   kHonoured,
   kIgnored,  ///< accepted, warned about once, with the reason in `note`
   kRefused,  ///< an error unless the value means "off"; `note` says what to use instead
+  kRemoved,  ///< an error unless null; `note` says what to use instead
 };
 
 /// A value of an honoured key with special treatment.
@@ -106,6 +107,8 @@ KeySpec loss_key(std::string path, const LossKey& key);
 KeySpec ignored(std::string path, std::string reason);
 /// A key (with everything below it) that is refused unless its value means "off".
 KeySpec refused(std::string path, std::string advice);
+/// A key of earlier versions: any value but null is an error.
+KeySpec removed(std::string path, std::string advice);
 
 /// Describes the keys of one settings struct.
 template <class Section>

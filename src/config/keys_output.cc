@@ -82,10 +82,6 @@ std::vector<KeySpec> cadence_keys() {
           .null_is({"null", "false"})
           .needs("on", Capability::kResume)
           .says("`latest` or a checkpoint directory"),
-      checkpoint("resume_optimizer_from", &CheckpointSettings::resume_optimizer_from)
-          .null_is({"null", "false"})
-          .says("a checkpoint with training state, of another run: AdamW's averages at the start, "
-                "by parameter name (docs/targets.md)"),
   };
 }
 

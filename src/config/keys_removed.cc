@@ -1,0 +1,14 @@
+// Keys of earlier versions. A configuration that sets one is refused with what to use instead.
+#include "config/keys.h"
+
+namespace rematch {
+
+std::vector<KeySpec> removed_keys() {
+  return {
+      removed("training.resume_optimizer_from",
+              "carried AdamW averages changed no score; remove it, and use `training.warmup_steps` "
+              "or a lower `training.learning_rate`"),
+  };
+}
+
+}  // namespace rematch
