@@ -5,9 +5,11 @@ namespace rematch {
 
 std::vector<KeySpec> removed_keys() {
   return {
+      removed(kRolloutMatching + ".rewrite_targets",
+              "`rewrite` always teaches the truth's bins at matched coordinates; delete the key"),
       removed("training.resume_optimizer_from",
-              "carried AdamW averages changed no score; remove it, and use `training.warmup_steps` "
-              "or a lower `training.learning_rate`"),
+              "carried AdamW averages changed no score; use `training.warmup_steps` or a lower "
+              "`training.learning_rate`"),
   };
 }
 

@@ -107,9 +107,6 @@ std::vector<KeySpec> matching_keys() {
           .says("`rewrite`: entries in the order of the truth, or matched ones in that of the "
                 "rollout, then the others; null: `truth` with "
                 "`object_ordering: sorted`, `rollout` with `random`"),
-      target("rewrite_targets", &TargetSettings::rewrite_targets)
-          .says("`rewrite`: bins taught at matched coordinates; `transport` for polygons whose "
-                "first vertex is arbitrary"),
       target("teach_matched_text", &TargetSettings::teach_matched_text)
           .says("`rewrite`: cross-entropy on the text of matched objects too"),
       target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)

@@ -150,7 +150,6 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "match_policy",
                           "target_policy",
                           "rewrite_order",
-                          "rewrite_targets",
                           "teach_matched_text",
                           "incomplete_rollouts",
                           "dedup_iou",
@@ -212,7 +211,6 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.match.label_match, "normalized");
   EXPECT_EQ(settings.target.policy, "append");
   EXPECT_EQ(settings.target.rewrite_order, RewriteOrder::kTruth);
-  EXPECT_EQ(settings.target.rewrite_targets, RewriteTargets::kTruth);
   EXPECT_TRUE(settings.target.teach_matched_text);
   EXPECT_EQ(settings.target.incomplete_rollouts, IncompleteRollouts::kKeep);
   EXPECT_EQ(settings.target.dedup_iou, std::nullopt);

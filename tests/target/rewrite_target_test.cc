@@ -150,21 +150,6 @@ TEST(RewriteTarget, LendsNoCoordinatesToAnotherForm) {
   EXPECT_EQ(result.num_supervised_pairs, 0);
 }
 
-TEST(RewriteTarget, TeachesTransportedVerticesOnRequest) {
-  const std::vector<SceneObject> truth = {
-      {"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
-  const ParsedRollout parsed =
-      vocab().parse(said({{"a", {GeometryKind::kPoly, {100, 100, 300, 100, 200, 300}}}}));
-  TargetSettings options = rewrite();
-  options.ot_epsilon = 1.0;
-  EXPECT_EQ(taught_bins(build(parsed, truth, options).segment)[0].first, 201);
-  options.rewrite_targets = RewriteTargets::kTransport;
-  std::vector<int> bins;
-  for (const auto& [bin, source] : taught_bins(build(parsed, truth, options).segment))
-    bins.push_back(bin);
-  EXPECT_EQ(bins, (std::vector<int>{99, 99, 301, 99, 201, 301}));
-}
-
 TEST(RewriteTarget, LeavesTheTextOfMatchedEntriesOutOnRequest) {
   const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}),
                                           box_object("dog", {500, 500, 600, 600})};

@@ -43,7 +43,6 @@ SegmentStageOptions read_options(JsonFields reader) {
   options.target.ot_iters = reader.integer_or("ot_iters", options.target.ot_iters);
   options.target.policy = reader.text_or("target_policy", options.target.policy);
   read_choice(reader, "rewrite_order", options.target.rewrite_order);
-  read_choice(reader, "rewrite_targets", options.target.rewrite_targets);
   read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
   options.target.teach_matched_text =
       reader.boolean_or("teach_matched_text", options.target.teach_matched_text);

@@ -39,14 +39,6 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
     const Geometry& predicted = input.parsed.objects.at(static_cast<size_t>(p)).geometry;
     AnswerEntry& entry = entries.at(static_cast<size_t>(g));
     if (is_same_form(predicted, entry.shown.geometry)) {
-      const auto bins = options.rewrite_targets == RewriteTargets::kTransport
-                            ? coord_targets(predicted, entry.shown.geometry, options)
-                            : entry.taught_bins;
-      if (!bins) {
-        ++result.num_excluded;
-        continue;
-      }
-      entry.taught_bins = *bins;
       entry.shown.geometry = predicted;
       entry.source = SlotSource::kPrefix;
       ++result.num_supervised_pairs;
