@@ -107,7 +107,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   target.policy = (choice & 1) != 0 ? "rewrite" : "append";
   target.rewrite_order =
       (choice & 2) != 0 ? rematch::RewriteOrder::kRollout : rematch::RewriteOrder::kTruth;
-  target.teach_matched_text = (choice & 8) != 0;
   target.incomplete_rollouts =
       (choice & 16) != 0 ? rematch::IncompleteRollouts::kEmpty : rematch::IncompleteRollouts::kKeep;
   if ((choice & 32) != 0) target.dedup_iou = 0.5;

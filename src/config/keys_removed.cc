@@ -7,6 +7,8 @@ std::vector<KeySpec> removed_keys() {
   return {
       removed(kRolloutMatching + ".rewrite_targets",
               "`rewrite` always teaches the truth's bins at matched coordinates; delete the key"),
+      removed(kRolloutMatching + ".teach_matched_text",
+              "`rewrite` always teaches the text of matched objects; delete the key"),
       removed("training.resume_optimizer_from",
               "carried AdamW averages changed no score; use `training.warmup_steps` or a lower "
               "`training.learning_rate`"),

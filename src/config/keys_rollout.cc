@@ -107,8 +107,6 @@ std::vector<KeySpec> matching_keys() {
           .says("`rewrite`: entries in the order of the truth, or matched ones in that of the "
                 "rollout, then the others; null: `truth` with "
                 "`object_ordering: sorted`, `rollout` with `random`"),
-      target("teach_matched_text", &TargetSettings::teach_matched_text)
-          .says("`rewrite`: cross-entropy on the text of matched objects too"),
       target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
           .says("`rewrite`: rollouts that are not complete give their valid objects, or none"),
       target("dedup_iou", &TargetSettings::dedup_iou)

@@ -14,7 +14,7 @@ void apply_target_rules(Values& values, bool stage_2, std::vector<Warning>& warn
   const std::string policy = key("target_policy"), order = key("rewrite_order"),
                     share = key("rollout_share");
   const std::string data_order = "custom.object_ordering", noise = "custom.coord_input_noise";
-  for (const char* name : {"rewrite_order", "teach_matched_text", "incomplete_rollouts"}) {
+  for (const char* name : {"rewrite_order", "incomplete_rollouts"}) {
     if (values.text(policy) != "append" || values.json(key(name)) == Values().json(key(name)))
       continue;
     warn(fmt::format("`{}` has no effect: `{}` is append", key(name), policy), key(name));

@@ -161,9 +161,10 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
   judge_fall(items, now, *before, "eval_rollout_f1", "F1, before → after",
              "Training made it worse: lower learning_rate, and compare with fewer steps (rematch "
              "compare).");
-  judge_fall(items, now, *before, "eval_rollout_label_accuracy", "label accuracy, before → after",
-             "Labels are being forgotten: set teach_matched_text: true, or mix in the truth with "
-             "rollout_share < 1.");
+  judge_fall(
+      items, now, *before, "eval_rollout_label_accuracy", "label accuracy, before → after",
+      "Labels are being forgotten: train with target_policy: rewrite, which teaches them, or "
+      "mix in the truth with rollout_share < 1.");
   judge_fall(
       items, now, *before, "eval_rollout_f1_labels", "label F1, before → after",
       "Objects with the right name became fewer: look at the per-class table for what was lost.");

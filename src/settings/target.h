@@ -33,7 +33,6 @@ constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollo
 struct TargetSettings {
   std::string policy = "append";  ///< `target_policy`: a name in target_policies()
   RewriteOrder rewrite_order = RewriteOrder::kTruth;
-  bool teach_matched_text = true;  ///< `rewrite`: cross-entropy on the text of matched objects too
   IncompleteRollouts incomplete_rollouts = IncompleteRollouts::kKeep;
   /// (0, 1]: targets are matched without predictions that repeat an earlier one to this maskIoU
   /// (BEHAVIOUR 6.7). Scores count them all.

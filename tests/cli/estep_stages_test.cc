@@ -275,7 +275,7 @@ TEST(Stages, TakeNullForTheDefaultOfEveryOption) {
       segment_line(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})",
                    "{" + of_matching +
                        R"(, "ot_cost": null, "ot_epsilon": null, "ot_iters": null, "target_policy":
-null, "rewrite_order": null, "incomplete_rollouts": null, "teach_matched_text": null, "dedup_iou": null,
+null, "rewrite_order": null, "incomplete_rollouts": null, "dedup_iou": null,
 "global_max_length": null})")));
 }
 

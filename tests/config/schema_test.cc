@@ -150,7 +150,6 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "match_policy",
                           "target_policy",
                           "rewrite_order",
-                          "teach_matched_text",
                           "incomplete_rollouts",
                           "dedup_iou",
                           "rollout_share",
@@ -211,7 +210,6 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.match.label_match, "normalized");
   EXPECT_EQ(settings.target.policy, "append");
   EXPECT_EQ(settings.target.rewrite_order, RewriteOrder::kTruth);
-  EXPECT_TRUE(settings.target.teach_matched_text);
   EXPECT_EQ(settings.target.incomplete_rollouts, IncompleteRollouts::kKeep);
   EXPECT_EQ(settings.target.dedup_iou, std::nullopt);
   EXPECT_EQ(settings.target.rollout_share, 1);

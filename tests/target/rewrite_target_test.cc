@@ -150,18 +150,6 @@ TEST(RewriteTarget, LendsNoCoordinatesToAnotherForm) {
   EXPECT_EQ(result.num_supervised_pairs, 0);
 }
 
-TEST(RewriteTarget, LeavesTheTextOfMatchedEntriesOutOnRequest) {
-  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}),
-                                          box_object("dog", {500, 500, 600, 600})};
-  TargetSettings options = rewrite();
-  options.teach_matched_text = false;
-  const std::string text =
-      labelled_text(build(vocab().parse(said({truth[0]})), truth, options).segment);
-  EXPECT_EQ(text.find("cat"), std::string::npos);
-  EXPECT_NE(text.find(R"("object_2": {"desc": "dog")"), std::string::npos);
-  EXPECT_TRUE(text.starts_with("{\"")) << "its token reaches out of the entry";
-}
-
 TEST(RewriteTarget, TakesIncompleteRolloutsAsEmptyOnRequest) {
   const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110})};
   const std::string whole = said({box_object("cat", {12, 10, 110, 110})});

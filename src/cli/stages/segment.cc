@@ -44,8 +44,6 @@ SegmentStageOptions read_options(JsonFields reader) {
   options.target.policy = reader.text_or("target_policy", options.target.policy);
   read_choice(reader, "rewrite_order", options.target.rewrite_order);
   read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
-  options.target.teach_matched_text =
-      reader.boolean_or("teach_matched_text", options.target.teach_matched_text);
   if (reader.has("dedup_iou")) options.target.dedup_iou = reader.number("dedup_iou");
   options.global_max_length = reader.integer_or("global_max_length", 0);
   if (reader.has("global_max_length") && options.global_max_length < 1) {

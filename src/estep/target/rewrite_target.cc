@@ -43,7 +43,6 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
       entry.source = SlotSource::kPrefix;
       ++result.num_supervised_pairs;
     }
-    entry.teach_text = options.teach_matched_text;
     result.pairs.emplace_back(p, g);
   }
   result.false_negatives = missing_indices(result.pairs, entries.size());
