@@ -29,7 +29,6 @@ SUITES = {
                 ("`append`", STAGE_2, [KEYS + "target_policy=append"])],
     "ablation": [("`rewrite`", STAGE_2, []),
                  ("`rewrite_order: rollout`", STAGE_2, [KEYS + "rewrite_order=rollout"]),
-                 ("`dedup_iou: 0.5`", STAGE_2, [KEYS + "dedup_iou=0.5"]),
                  ("`incomplete_rollouts: empty`", STAGE_2, [KEYS + "incomplete_rollouts=empty"]),
                  ("`rollout_share: 0.5`", STAGE_2, [KEYS + "rollout_share=0.5"])],
     "unordered": [("stage 1 again", STAGE_1, [RANDOM]), ("stage 1 with noise", STAGE_1, [RANDOM, NOISE]), ("`rewrite`", STAGE_2, [RANDOM]),

@@ -5,6 +5,8 @@ namespace rematch {
 
 std::vector<KeySpec> removed_keys() {
   return {
+      removed(kRolloutMatching + ".dedup_iou",
+              "use `target_policy: rewrite`, which shows each object once"),
       removed(kRolloutMatching + ".rewrite_targets",
               "`rewrite` always teaches the truth's bins at matched coordinates; delete the key"),
       removed(kRolloutMatching + ".teach_matched_text",

@@ -109,11 +109,6 @@ std::vector<KeySpec> matching_keys() {
                 "`object_ordering: sorted`, `rollout` with `random`"),
       target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
           .says("`rewrite`: rollouts that are not complete give their valid objects, or none"),
-      target("dedup_iou", &TargetSettings::dedup_iou)
-          .within(0, 1)
-          .above(0)
-          .says("targets leave out a prediction with the desc of an earlier one and at least this "
-                "maskIoU; null: none"),
       target("rollout_share", &TargetSettings::rollout_share)
           .within(0, 1)
           .above(0)

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "estep/match/repeats.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
@@ -41,28 +40,20 @@ std::vector<Examined> EStep::examine(const std::vector<int64_t>& samples, const 
 }
 
 std::shared_ptr<const Segment> EStep::segment_of(const Examined& one, MetricsBag& metrics) const {
-  SegmentResult result = target_of(one, vocab_, examiner_.options().match, options_.target);
+  SegmentResult result = target_of(one, vocab_, options_.target);
   check_encoded_len(result.segment, options_.global_max_length);
   metrics.add("rollout/matched_for_supervision", result.num_supervised_pairs);
   metrics.add("rollout/excluded_from_supervision", result.num_excluded);
   metrics.add("rollout/fn_appended", static_cast<double>(result.false_negatives.size()));
-  metrics.add("rollout/deduplicated", static_cast<double>(result.deduplicated.size()));
   metrics.add("rollout/prefix_len", result.segment.prefix_len);
   metrics.add("rollout/append_len", result.segment.append_len);
   metrics.add("rollout/encoded_len", result.segment.encoded_len());
   return std::make_shared<const Segment>(std::move(result.segment));
 }
 
-SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match,
+SegmentResult target_of(const Examined& one, const AnswerVocab& vocab,
                         const TargetSettings& target) {
-  TargetMatching matched{one.matching, {}};
-  if (target.dedup_iou && !lends_nothing(one.parsed, target))
-    matched =
-        match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
-  SegmentResult result =
-      build_segment({one.prompt, one.parsed, matched.matching, one.ground_truth}, vocab, target);
-  result.deduplicated = std::move(matched.deduplicated);
-  return result;
+  return build_segment({one.prompt, one.parsed, one.matching, one.ground_truth}, vocab, target);
 }
 
 bool rolls_out(int64_t window_idx, double share) {

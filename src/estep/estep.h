@@ -40,9 +40,8 @@ class EStep : public SegmentSource {
   Options options_;
 };
 
-/// What is taught of an examined sample: repeated predictions set aside (`dedup_iou`), the rest
-/// matched, then the target policy.
-SegmentResult target_of(const Examined& one, const AnswerVocab& vocab, const MatchSettings& match,
+/// Segment of an examined sample by the target policy.
+SegmentResult target_of(const Examined& one, const AnswerVocab& vocab,
                         const TargetSettings& target);
 
 /// Stage 1: the full ground-truth answer of every sample (BEHAVIOUR 14).

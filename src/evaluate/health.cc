@@ -33,8 +33,7 @@ constexpr Sign kSigns[] = {
      "names of the validation data (`rematch data check` lists them)"},
     {"duplicates", "eval_rollout_duplicates", "eval_rollout_pred_objects", Worse::kHigher, 0.01,
      "it writes objects twice: `rematch data check` finds objects that the truth has twice; "
-     "`rewrite` shows each object once, `dedup_iou` "
-     "also keeps repeats out of the matching"},
+     "`rewrite` shows each object once"},
     {"truncated", "eval_rollout_parse_truncated_rate", "", Worse::kHigher, 0.01,
      "answers do not end: `rollout_share: 0.5` mixes in whole truths with their end, and "
      "`max_new_tokens` must hold the longest truth"},

@@ -145,12 +145,11 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
         kMostMalformed, "",
         "The format is not learnt, or it is being lost: train stage 1 first, or lower "
         "learning_rate.");
-  judge(items, now, "eval_rollout_duplicates", "predictions that repeat an earlier one", true, 0,
-        kMostRepeated, "",
-        "The model names the same object again and again. Set dedup_iou (docs/targets.md) so that "
-        "repeats are not taught, and check "
-        "`rematch data check` "
-        "for repeated objects in the truth.");
+  judge(
+      items, now, "eval_rollout_duplicates", "predictions that repeat an earlier one", true, 0,
+      kMostRepeated, "",
+      "The model names the same object again and again. Train with target_policy: rewrite, which "
+      "shows each object once, and check `rematch data check` for repeated objects in the truth.");
   judge(items, now, "eval_rollout_pred_per_gt", "predictions per truth", false, kLeastPerTruth,
         kMostPerTruth,
         "The model stops early. Train longer; both target policies teach the objects that an "

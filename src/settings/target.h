@@ -1,5 +1,4 @@
 #pragma once
-#include <optional>
 #include <string>
 
 #include "base/enum_names.h"
@@ -34,9 +33,6 @@ struct TargetSettings {
   std::string policy = "append";  ///< `target_policy`: a name in target_policies()
   RewriteOrder rewrite_order = RewriteOrder::kTruth;
   IncompleteRollouts incomplete_rollouts = IncompleteRollouts::kKeep;
-  /// (0, 1]: targets are matched without predictions that repeat an earlier one to this maskIoU
-  /// (BEHAVIOUR 6.7). Scores count them all.
-  std::optional<double> dedup_iou = {};
   double rollout_share = 1;  ///< (0, 1]; part of the windows that roll out (BEHAVIOUR 4.8)
   OtCost ot_cost = OtCost::kL2;
   double ot_epsilon = 10.0;  ///< > 0, bins

@@ -151,7 +151,6 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "target_policy",
                           "rewrite_order",
                           "incomplete_rollouts",
-                          "dedup_iou",
                           "rollout_share",
                           "label_match",
                           "packing_selector",
@@ -211,7 +210,6 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.target.policy, "append");
   EXPECT_EQ(settings.target.rewrite_order, RewriteOrder::kTruth);
   EXPECT_EQ(settings.target.incomplete_rollouts, IncompleteRollouts::kKeep);
-  EXPECT_EQ(settings.target.dedup_iou, std::nullopt);
   EXPECT_EQ(settings.target.rollout_share, 1);
   EXPECT_EQ(settings.data.coord_input_noise, 0);
   EXPECT_EQ(settings.losses.at("target_sigma"), 2);

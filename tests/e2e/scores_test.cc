@@ -76,27 +76,6 @@ TEST(SegmentLengths, CountThePrefixThatTheSegmentKeeps) {
   }
 }
 
-TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
-  test::RecordedStage2 stage2;
-  TargetSettings target{.policy = "rewrite", .dedup_iou = 0.5};
-  const std::string model_dir = test::source_path("tests/golden/model/tiny_tied");
-  const auto tokenizer = Tokenizer::load(model_dir);
-  const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
-  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
-  MetricsBag unused;
-  // malformed after its first object
-  Examined one = stage2.examiner().examine({5}, 0, unused).at(0);
-  ASSERT_NE(one.parsed.status, ParseStatus::kComplete);
-  ASSERT_FALSE(one.parsed.objects.empty());
-  one.parsed.objects.push_back(one.parsed.objects.front());
-  const auto num_deduplicated = [&] {
-    return target_of(one, vocab, stage2.examiner().options().match, target).deduplicated.size();
-  };
-  EXPECT_EQ(num_deduplicated(), 1u);
-  target.incomplete_rollouts = IncompleteRollouts::kEmpty;
-  EXPECT_EQ(num_deduplicated(), 0u);
-}
-
 TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
   test::RecordedStage2 cut, whole;
   cut.cut_answers(kCut);

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/json.h"
-#include "estep/match/repeats.h"
+#include "estep/match/match_policy.h"
 #include "estep/target/target_policy.h"
 #include "estep/target/truth_segment.h"
 #include "target/scene.h"
@@ -29,12 +29,8 @@ TargetSettings rewrite() { return {.policy = "rewrite"}; }
 
 SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth,
                     const TargetSettings& options) {
-  TargetMatching matched =
-      match_deduplicated(scene_of(parsed.objects), truth, {}, options.dedup_iou);
-  SegmentResult result = build_segment({prompt_without_images(), parsed, matched.matching, truth},
-                                       answer_vocab(), options);
-  result.deduplicated = matched.deduplicated;
-  return result;
+  const Matching matching = match_objects(scene_of(parsed.objects), truth, {});
+  return build_segment({prompt_without_images(), parsed, matching, truth}, answer_vocab(), options);
 }
 
 /// The text of a rollout that says `objects`.
@@ -94,7 +90,6 @@ TargetSettings random_options() {
   TargetSettings options = rewrite();
   if (flip()) options.rewrite_order = RewriteOrder::kRollout;
   if (flip()) options.incomplete_rollouts = IncompleteRollouts::kEmpty;
-  if (flip()) options.dedup_iou = 0.9;
   return options;
 }
 
@@ -159,10 +154,8 @@ TEST(RewriteTarget, TakesIncompleteRolloutsAsEmptyOnRequest) {
   options.incomplete_rollouts = IncompleteRollouts::kEmpty;
   EXPECT_TRUE(build(parsed, truth, options).pairs.empty());
   EXPECT_EQ(build(vocab().parse(whole), truth, options).pairs.size(), 1u);
-  EXPECT_TRUE(lends_nothing(parsed, options));
-  EXPECT_FALSE(lends_nothing(vocab().parse(whole), options));
   options.policy = "append";
-  EXPECT_FALSE(lends_nothing(parsed, options)) << "a key of `rewrite` alone";
+  EXPECT_EQ(build(parsed, truth, options).pairs.size(), 1u) << "a key of `rewrite` alone";
 }
 
 RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLabelByLabel, ()) {
