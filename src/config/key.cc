@@ -89,15 +89,11 @@ KeySpec&& KeySpec::says(std::string text) && {
   return std::move(*this);
 }
 KeySpec&& KeySpec::warns(std::string when, std::string text) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kWarn, std::move(text)});
+  rules.push_back({std::move(when), false, std::move(text)});
   return std::move(*this);
 }
 KeySpec&& KeySpec::refuses(std::string when, std::string advice) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kRefuse, std::move(advice)});
-  return std::move(*this);
-}
-KeySpec&& KeySpec::needs(std::string when, Capability id) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kNotBuilt, "", id});
+  rules.push_back({std::move(when), true, std::move(advice)});
   return std::move(*this);
 }
 
@@ -144,10 +140,6 @@ KeySpec number(std::string path, std::string fallback) {
 KeySpec boolean(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
 }
-KeySpec string_list(std::string path, std::string fallback) {
-  return plain_key(std::move(path), KeyType::kStringList, std::move(fallback));
-}
-KeySpec mapping(std::string path) { return plain_key(std::move(path), KeyType::kMap, ""); }
 
 KeySpec ignored(std::string path, std::string reason) {
   return unused_key(std::move(path), KeyState::kIgnored, std::move(reason));

@@ -80,7 +80,6 @@ std::vector<KeySpec> cadence_keys() {
           .says("null: true unless the metric's name ends in `loss` (transformers)"),
       checkpoint("resume_from_checkpoint", &CheckpointSettings::resume_from_checkpoint)
           .null_is({"null", "false"})
-          .needs("on", Capability::kResume)
           .says("`latest` or a checkpoint directory"),
   };
 }
@@ -89,7 +88,6 @@ std::vector<KeySpec> packing_keys() {
   const KeysOf key("training.", part<&Settings::pack>);
   return {
       key("packing", &PackSettings::enabled)
-          .needs("on", Capability::kPacking)
           .says("rows of several segments up to `global_max_length` (ms-swift)"),
       key("packing_buffer", &PackSettings::buffer)
           .at_least(1)

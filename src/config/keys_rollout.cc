@@ -20,7 +20,6 @@ std::vector<KeySpec> generation_keys() {
   return {
       all("rollout_backend", &Settings::backend)
           .one_of(rollout_backends().names())
-          .needs("=native", Capability::kNativeEngine)
           .says("which backend generates: " + rollout_backends().meanings()),
       key("rollout_generate_batch_size", &GenerationSettings::batch_size)
           .within(1, 1e6)
@@ -35,9 +34,9 @@ std::vector<KeySpec> generation_keys() {
           .null_is({"auto"})
           .says("key/value cache of the `native` backend in GiB"),
       text_key(path("decode_mode"), "greedy")
-          .one_of({"greedy", "beam"})
-          .needs("=beam", Capability::kBeamSearch)
-          .says("how the next token is chosen"),
+          .one_of({"greedy"})
+          .refuses("=beam", "beam search is not built: set `decode_mode: greedy`")
+          .says("only `greedy`: sampling follows from `temperature`"),
       key("max_new_tokens", &GenerationSettings::max_new_tokens)
           .within(1, 1 << 24)
           .says("maximum tokens of a rollout"),
@@ -136,14 +135,11 @@ std::vector<KeySpec> window_keys() {
           .says("over the window's tokens, or mean of row means"),
       buffer("enabled", &RolloutBufferSettings::enabled)
           .in(kStage2)
-          .needs("on", Capability::kRolloutBuffer)
           .says("use a window for several optimizer steps"),
       buffer("m_steps", &RolloutBufferSettings::m_steps)
           .within(1, 1e6)
-          .needs(">1", Capability::kRolloutBuffer)
           .says("optimizer steps per window"),
       offload("enabled", &OffloadSettings::enabled)
-          .needs("on", Capability::kOffload)
           .says("moves training state to host memory around vLLM rollouts"),
       offload("offload_model", &OffloadSettings::model)
           .says("the parameters; used when offload is enabled"),
@@ -162,7 +158,6 @@ std::vector<KeySpec> monitor_keys() {
   const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);
   return {
       monitor("enabled", &MonitorSettings::enabled)
-          .needs("on", Capability::kMonitorDump)
           .says("writes pictures of the rollouts and matches of some steps (stage 2)"),
       monitor("every_steps", &MonitorSettings::every_steps)
           .at_least(1)

@@ -246,8 +246,7 @@ class CrossRules {
         warn(fmt::format("`{}` has no effect: `{}` is true", rate, frozen), rate);
       }
     }
-    if (values_.boolean("tuner.use_dora") && values_.text("tuner.train_type") == "full" &&
-        !adapter_refused()) {
+    if (values_.boolean("tuner.use_dora") && values_.text("tuner.train_type") == "full") {
       warn("`tuner.use_dora` has no effect: `tuner.train_type` is full", "tuner.use_dora");
     }
     if (values_.boolean("tuner.freeze_llm") && values_.boolean("tuner.freeze_vit") &&
@@ -268,12 +267,6 @@ class CrossRules {
     }
     if (values_.given(modules))
       warn(fmt::format("`{}` has no effect: `{}` is given", modules, regex), modules);
-  }
-
-  /// True when `train_type` is given but rejected.
-  bool adapter_refused() const {
-    const Node* type = written("tuner.train_type");
-    return type && !type->is_null() && !values_.given("tuner.train_type");
   }
 
   void schedule() {
@@ -305,10 +298,7 @@ class CrossRules {
 
   void packing() {
     const std::string key = "training.packing";
-    const Node* node = written(key);
-    // also while the capability itself is refused
-    const bool wanted = node && node->is_scalar() && !is_off(*node);
-    if (!wanted) return;
+    if (!values_.boolean(key)) return;
     if (values_.is_null("global_max_length")) {
       problem("`training.packing: true` needs `global_max_length`", key, "a packed row has no cap",
               "set `global_max_length`, or `training.packing: false`");
@@ -358,19 +348,6 @@ class CrossRules {
   }
 
   void coord_loss() {
-    if (!values_.boolean("custom.coord_tokens.enabled")) {
-      const CapabilityRow& row = capability(Capability::kPlainCoordinates);
-      if (stage_2()) {
-        problem("`custom.coord_tokens.enabled: false` is refused in stage 2",
-                "custom.coord_tokens.enabled", "rollouts are matched by their coord tokens",
-                "set `custom.coord_tokens.enabled: true`");
-      } else if (!row.built) {
-        problem(fmt::format("`custom.coord_tokens.enabled: false` needs {}, which is not built yet",
-                            row.name),
-                "custom.coord_tokens.enabled",
-                fmt::format("this version of Rematch does not have {}", row.name), row.meanwhile);
-      }
-    }
     const std::string enabled = kCoordLosses + ".enabled";
     for (const CoordLossKey& one : kCoordLossKeys) {
       const std::string own = rollout(one.key.name), shared = kCoordLosses + "." + one.shared_name;
