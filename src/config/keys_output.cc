@@ -25,9 +25,8 @@ std::vector<KeySpec> directory_keys() {
   };
 }
 
-std::vector<KeySpec> cadence_keys() {
+std::vector<KeySpec> evaluation_keys() {
   const KeysOf key("training.", part<&Settings::cadence>);
-  const KeysOf checkpoint("training.", part<&Settings::checkpoints>);
   const KeysOf evaluation("training.", part<&Settings::evaluation>);
   return {
       key("logging_steps", &CadenceSettings::logging_steps)
@@ -51,6 +50,14 @@ std::vector<KeySpec> cadence_keys() {
           .says("ends the run after an evaluation whose health is worse than at the start; every "
                 "new best is saved (docs/health.md)"),
       ignored("training.eval_packing", "evaluation is never packed"),
+  };
+}
+
+std::vector<KeySpec> checkpoint_keys() {
+  const KeysOf key("training.", part<&Settings::cadence>);
+  const KeysOf checkpoint("training.", part<&Settings::checkpoints>);
+  const KeysOf evaluation("training.", part<&Settings::evaluation>);
+  return {
       key("save_strategy", &CadenceSettings::save_when)
           .says("when checkpoints are written (transformers)"),
       key("save_steps", &CadenceSettings::save_steps)
@@ -108,7 +115,7 @@ std::vector<KeySpec> packing_keys() {
 }  // namespace
 
 std::vector<KeySpec> output_keys() {
-  return joined_keys({directory_keys(), cadence_keys(), packing_keys()});
+  return joined_keys({directory_keys(), evaluation_keys(), checkpoint_keys(), packing_keys()});
 }
 
 }  // namespace rematch

@@ -15,8 +15,6 @@ std::vector<KeySpec> generation_keys() {
   const KeysOf all(path(""), part<>);
   const KeysOf key(path(""), part<&Settings::generation>);
   const KeysOf native(path("native."), part<&Settings::generation, &GenerationSettings::native>);
-  const KeysOf guard(path("repeat_terminate."),
-                     part<&Settings::generation, &GenerationSettings::repeat_terminate>);
   return {
       all("rollout_backend", &Settings::backend)
           .one_of(rollout_backends().names())
@@ -53,6 +51,13 @@ std::vector<KeySpec> generation_keys() {
       key("repetition_penalty", &GenerationSettings::repetition_penalty)
           .within(1e-3, 1e3)
           .says("over prompt and generated ids, as in transformers; 1 is off"),
+  };
+}
+
+std::vector<KeySpec> repeat_guard_keys() {
+  const KeysOf guard(path("repeat_terminate."),
+                     part<&Settings::generation, &GenerationSettings::repeat_terminate>);
+  return {
       guard("enabled", &RepeatGuardSettings::enabled).says("ends rollouts that repeat themselves"),
       guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens)
           .at_least(0)
@@ -151,7 +156,8 @@ std::vector<KeySpec> window_keys() {
 }  // namespace
 
 std::vector<KeySpec> rollout_keys() {
-  return joined_keys({generation_keys(), matching_keys(), coord_loss_overrides(), window_keys()});
+  return joined_keys({generation_keys(), repeat_guard_keys(), matching_keys(),
+                      coord_loss_overrides(), window_keys()});
 }
 
 std::vector<KeySpec> monitor_keys() {
