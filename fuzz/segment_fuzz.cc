@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
-#include "estep/match/repeats.h"
+#include "estep/match/match_policy.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_policy.h"
@@ -107,12 +107,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   target.policy = (choice & 1) != 0 ? "rewrite" : "append";
   target.rewrite_order =
       (choice & 2) != 0 ? rematch::RewriteOrder::kRollout : rematch::RewriteOrder::kTruth;
-  target.rewrite_targets =
-      (choice & 4) != 0 ? rematch::RewriteTargets::kTransport : rematch::RewriteTargets::kTruth;
-  target.teach_matched_text = (choice & 8) != 0;
   target.incomplete_rollouts =
       (choice & 16) != 0 ? rematch::IncompleteRollouts::kEmpty : rematch::IncompleteRollouts::kKeep;
-  if ((choice & 32) != 0) target.dedup_iou = 0.5;
   rematch::MatchSettings match;
   match.maskiou_resolution = 32;
   match.maskiou_gate = (choice & 64) != 0 ? 0 : 0.3;
@@ -125,12 +121,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<rematch::SceneObject> truth = read_truth(bytes);
     const rematch::ParsedRollout parsed = rematch::parse_rollout(
         read_answer(bytes, vocab), *vocab.tokenizer, vocab.coord, vocab.stop_ids);
-    const rematch::TargetMatching matched = rematch::match_deduplicated(
-        rematch::scene_of(parsed.objects), truth, match, target.dedup_iou);
+    const rematch::Matching matching =
+        rematch::match_objects(rematch::scene_of(parsed.objects), truth, match);
     try {
       rematch::Segment segment =
-          rematch::build_segment({prompt, parsed, matched.matching, truth}, vocab.answer, target)
-              .segment;
+          rematch::build_segment({prompt, parsed, matching, truth}, vocab.answer, target).segment;
       rematch::check_supervision(segment);
       REMATCH_CHECK(
           segment.encoded_len() == segment.prompt_len + segment.prefix_len + segment.append_len + 1,

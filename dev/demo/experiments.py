@@ -27,9 +27,8 @@ RANDOM = "custom.object_ordering=random"
 SUITES = {
     "columns": [("stage 2", STAGE_2, []), ("stage 1 instead", STAGE_1, []), ("stage 1 with noise", STAGE_1, [NOISE]),
                 ("`append`", STAGE_2, [KEYS + "target_policy=append"])],
-    "ablation": [("`rewrite`", STAGE_2, []), ("`teach_matched_text: false`", STAGE_2, [KEYS + "teach_matched_text=false"]),
+    "ablation": [("`rewrite`", STAGE_2, []),
                  ("`rewrite_order: rollout`", STAGE_2, [KEYS + "rewrite_order=rollout"]),
-                 ("`dedup_iou: 0.5`", STAGE_2, [KEYS + "dedup_iou=0.5"]),
                  ("`incomplete_rollouts: empty`", STAGE_2, [KEYS + "incomplete_rollouts=empty"]),
                  ("`rollout_share: 0.5`", STAGE_2, [KEYS + "rollout_share=0.5"])],
     "unordered": [("stage 1 again", STAGE_1, [RANDOM]), ("stage 1 with noise", STAGE_1, [RANDOM, NOISE]), ("`rewrite`", STAGE_2, [RANDOM]),

@@ -74,7 +74,6 @@ class Segment(TypedDict):
     pairs: List[List[int]]
     false_negatives: List[int]
     excluded_from_supervision: int
-    deduplicated: int
     encoded_len: int
 
 
@@ -135,8 +134,8 @@ def segment(prompt_token_ids: Sequence[int], response_token_ids: Sequence[int], 
         prompt_token_ids: with every image pad expanded.
         ground_truth: with desc, in the order in which missing ones are to be appended.
         model: the model directory.
-        options: those of match(), and target_policy, match_policy, ot_cost, ot_epsilon, ot_iters, rewrite_order, rewrite_targets,
-            incomplete_rollouts, teach_matched_text, dedup_iou, global_max_length (docs/contract/STAGES.md, docs/targets.md).
+        options: those of match(), and target_policy, match_policy, ot_cost, ot_epsilon, ot_iters, rewrite_order,
+            incomplete_rollouts, global_max_length (docs/contract/STAGES.md, docs/targets.md).
     """
     return _stages.segment(os.fspath(model), {"prompt_token_ids": prompt_token_ids, "response_token_ids": response_token_ids,
                                               "ground_truth": ground_truth, "options": dict(options or {})})

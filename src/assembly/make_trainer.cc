@@ -83,7 +83,6 @@ RolloutParts make_rollout_parts(const Session& session, const Rollouts& rollouts
   return {.scorer = *rollouts.train_scorer,
           .source = rollouts.source(),
           .target = {.vocab = session.vocab,
-                     .match = settings.match,
                      .target = settings.target,
                      .max_length = skips ? 0 : session.max_length()},
           .share = settings.target.rollout_share,

@@ -125,8 +125,7 @@ Shown shown_of(const ScoredRollout& one, const Session& session, const LabelMatc
     shown.objects.push_back({object.geometry, object.desc, kPredictionColor});
   for (const auto& [p, t] : one.matching.pairs) shown.links.emplace_back(t, num_truths + p);
   const std::string answer = session.tokenizer->decode_bytes(one.parsed.response_token_ids);
-  const SegmentResult target =
-      build_target(one, session.vocab, session.settings.match, session.settings.target);
+  const SegmentResult target = build_target(one, session.vocab, session.settings.target);
   const size_t kept =
       answer.rfind(one.parsed.prefix_text, 0) == 0 ? one.parsed.prefix_text.size() : 0;
   const auto num_objects = static_cast<double>(one.ground_truth.size() + one.parsed.objects.size());

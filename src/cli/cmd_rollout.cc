@@ -46,8 +46,7 @@ Json line_of(const ScoredRollout& one, const Session& session) {
   line["false_negatives"] = one.matching.false_negatives;
   line["gating_rejections"] = one.matching.gating_rejections;
   line["matched_maskiou_sum"] = one.matching.matched_maskiou_sum;
-  const SegmentResult target =
-      build_target(one, session.vocab, session.settings.match, session.settings.target);
+  const SegmentResult target = build_target(one, session.vocab, session.settings.target);
   line["target"] = segment_json(target);
   line["target"]["policy"] = session.settings.target.policy;
   return line;

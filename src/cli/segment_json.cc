@@ -21,7 +21,6 @@ Json segment_json(const SegmentResult& result) {
   answer["pairs"] = result.pairs;
   answer["false_negatives"] = result.false_negatives;
   answer["excluded_from_supervision"] = result.num_excluded;
-  answer["deduplicated"] = result.deduplicated.size();
   answer["encoded_len"] = segment.encoded_len();
   return answer;
 }

@@ -10,17 +10,13 @@
 namespace rematch {
 namespace {
 
-/// True for a value that a rule covers: "on", "=text" (of a list: one item), ">N".
+/// True for a value that ValueRule::when covers.
 bool rule_applies(const std::string& when, const Node& node) {
-  if (when == "on") return !is_off(node);
-  if (when[0] == '=') {
-    const auto equal = [&](const Node& value) {
-      return value.is_scalar() && value.scalar == when.substr(1);
-    };
-    return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
-  }
-  const Json value = free_json(node);
-  return value.is_number() && value.get<double>() > std::stod(when.substr(1));
+  if (when == "on" || when == "off") return is_off(node) == (when == "off");
+  const auto equal = [&](const Node& value) {
+    return value.is_scalar() && "=" + value.scalar == when;
+  };
+  return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
 }
 
 /// A key as errors show it: one line of limited length.
@@ -99,6 +95,9 @@ class Checker {
     }
     if (spec.state == KeyState::kIgnored) {
       warn(fmt::format("`{}` is ignored: {}", spec.path, spec.note), member.key_origin);
+    } else if (spec.state == KeyState::kRemoved) {
+      problems_.push_back({fmt::format("`{}` was removed", spec.path), member.key_origin.text(),
+                           fmt::format("it is {}", brief(node)), spec.note});
     } else if (spec.state == KeyState::kRefused) {
       if (!is_off(node)) refuse(spec, member, spec.note);
     } else {
@@ -115,18 +114,11 @@ class Checker {
   void apply_rules(const KeySpec& spec, const Member& member) {
     for (const ValueRule& rule : spec.rules) {
       if (!rule_applies(rule.when, member.value)) continue;
-      if (rule.verdict == ValueRule::Verdict::kWarn) {
+      if (rule.refuses) {
+        refuse(spec, member, rule.text);
+      } else {
         const std::string value = rule.when[0] == '=' ? rule.when.substr(1) : brief(member.value);
         warn(fmt::format("`{}: {}`: {}", spec.path, value, rule.text), member.value.origin);
-      } else if (rule.verdict == ValueRule::Verdict::kRefuse) {
-        refuse(spec, member, rule.text);
-      } else if (const CapabilityRow& row = capability(rule.needs); !row.built) {
-        problems_.push_back({fmt::format("`{}: {}` needs {}, which is not built yet", spec.path,
-                                         brief(member.value), row.name),
-                             member.value.origin.text(),
-                             fmt::format("this version of Rematch does not have {}", row.name),
-                             row.meanwhile});
-        return;
       }
     }
   }

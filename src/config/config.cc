@@ -23,18 +23,13 @@ KeyValue key_value_of(const KeySpec& spec, const Json& value) {
   }
 }
 
-TrainerVariant variant_of(const Values& values) {
-  const std::string key = "custom.trainer_variant";
-  return values.is_null(key) ? TrainerVariant::kSft : *value_of<TrainerVariant>(values.text(key));
-}
-
-Settings filled_settings(const Values& values) {
-  const TrainerVariant variant = variant_of(values);
+Settings filled_settings(const Draft& config) {
   Settings settings;
   for (const KeySpec& spec : schema()) {
-    if (spec.fill && spec.only_in.value_or(variant) == variant)
-      spec.fill(settings, key_value_of(spec, values.json(spec.path)));
+    if (spec.fill && spec.only_in.value_or(config.variant()) == config.variant())
+      spec.fill(settings, key_value_of(spec, config.json(spec.path)));
   }
+  settings.rollouts = config.has_rollout_section();
   return settings;
 }
 
@@ -77,19 +72,15 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   const Source source = load_source(path, overrides, problems);
   const bool readable = problems.empty();
   CheckResult checked = check_keys(source.root, problems);
+  Draft draft{checked.values, source.root, path, world_size, problems, checked.warnings};
   // An unreadable file would only add "required" for keys that it may contain.
-  if (readable)
-    apply_cross_rules(checked.values, {source, path, world_size}, problems, checked.warnings);
+  if (readable) apply_rules(draft);
   if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));
 
-  auto values = std::make_shared<Values>(checked.values);
   ConfigResult result;
-  result.settings = filled_settings(*values);
+  result.settings = filled_settings(draft);
+  auto values = std::make_shared<Values>(draft);
   resolve(result.settings, *values);
-  const Node* custom = source.root.find("custom");
-  const Node* extra = custom ? custom->find("extra") : nullptr;
-  const Node* section = extra ? extra->find("rollout_matching") : nullptr;
-  result.settings.rollouts = section && !section->is_null();
   result.warnings = std::move(checked.warnings);
   result.effective = effective_values(*values);
   result.files = source.files;

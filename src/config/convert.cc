@@ -58,7 +58,6 @@ const char* type_name(KeyType type) {
     case KeyType::kNumber: return "a number";
     case KeyType::kBool: return "true or false";
     case KeyType::kStringList: return "a list of strings";
-    case KeyType::kMap: return "a mapping";
     case KeyType::kAny: return "anything";
   }
   return "";
@@ -82,7 +81,6 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
     case KeyType::kNumber:
       return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name,
                          spec.fallback.empty() ? "1e-4" : spec.fallback);
-    case KeyType::kMap: return fmt::format("write `{}:` with keys below it", name);
     default:
       return fmt::format("write {} for `{}`; quote text that YAML would split",
                          type_name(spec.type), name);
@@ -176,8 +174,6 @@ Json convert(const KeySpec& spec, const Node& node, std::vector<Problem>& proble
   if (node.is_scalar() && std::find(spec.null_words.begin(), spec.null_words.end(), node.scalar) !=
                               spec.null_words.end())
     return nullptr;
-  if (spec.type == KeyType::kMap)
-    return node.is_map() ? free_json(node) : wrong_type(spec, node, problems);
   return spec.type == KeyType::kStringList ? convert_list(spec, node, problems)
                                            : convert_scalar(spec, node, problems);
 }

@@ -18,7 +18,6 @@ const char* type_word(const KeySpec& spec) {
     case KeyType::kNumber: return "number";
     case KeyType::kBool: return "bool";
     case KeyType::kStringList: return "list";
-    case KeyType::kMap: return "mapping";
     case KeyType::kAny: return "any";
   }
   return "";
@@ -29,29 +28,30 @@ std::string rule_words(const KeySpec& spec) {
   if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
   if (!spec.range_text().empty()) parts.push_back(spec.range_text());
   for (const ValueRule& rule : spec.rules) {
-    const std::string when = rule.when == "on" ? (spec.type == KeyType::kBool ? "true" : "any use")
-                             : rule.when[0] == '=' ? "`" + rule.when.substr(1) + "`"
-                                                   : rule.when;
-    if (rule.verdict == ValueRule::Verdict::kWarn)
-      parts.push_back(fmt::format("{}: warning, {}", when, rule.text));
-    if (rule.verdict == ValueRule::Verdict::kRefuse)
-      parts.push_back(fmt::format("{}: refused, {}", when, rule.text));
-    if (rule.verdict == ValueRule::Verdict::kNotBuilt && !capability(rule.needs).built) {
-      parts.push_back(
-          fmt::format("{}: refused until {} is built", when, capability(rule.needs).name));
-    }
+    const std::string when = rule.when == "on"    ? "true"
+                             : rule.when == "off" ? "false"
+                                                  : "`" + rule.when.substr(1) + "`";
+    parts.push_back(
+        fmt::format("{}: {}, {}", when, rule.refuses ? "refused" : "warning", rule.text));
   }
   return join(parts, "; ");
+}
+
+std::string state_words(const KeySpec& spec) {
+  switch (spec.state) {
+    case KeyState::kIgnored: return "accepted and ignored: " + spec.note;
+    case KeyState::kRefused: return "refused unless null, false or 0: " + spec.note;
+    case KeyState::kRemoved: return "removed: " + spec.note;
+    case KeyState::kHonoured: break;
+  }
+  return "";
 }
 
 namespace {
 
 std::string details(const KeySpec& spec) {
   std::string text = spec.path + "\n";
-  if (spec.state == KeyState::kIgnored)
-    return text + fmt::format("  accepted and ignored: {}\n", spec.note);
-  if (spec.state == KeyState::kRefused)
-    return text + fmt::format("  refused unless null, false or 0: {}\n", spec.note);
+  if (spec.state != KeyState::kHonoured) return text + fmt::format("  {}\n", state_words(spec));
   text += fmt::format("  {}, default {}\n  {}\n", type_word(spec), spec.default_text(), spec.help);
   const std::string rules = rule_words(spec);
   if (!rules.empty()) text += fmt::format("  {}\n", rules);
@@ -70,8 +70,7 @@ std::string section_text(const std::string& section) {
 Json property_of(const KeySpec& spec) {
   Json property;
   if (spec.state != KeyState::kHonoured) {
-    property["description"] =
-        (spec.state == KeyState::kIgnored ? "ignored: " : "refused: ") + spec.note;
+    property["description"] = state_words(spec);
     property["deprecated"] = true;
     return property;
   }
@@ -79,7 +78,6 @@ Json property_of(const KeySpec& spec) {
     case KeyType::kInteger: property["type"] = {"integer", "null"}; break;
     case KeyType::kNumber: property["type"] = {"number", "null"}; break;
     case KeyType::kBool: property["type"] = {"boolean", "null"}; break;
-    case KeyType::kMap: property["type"] = {"object", "null"}; break;
     default: break;  // texts may look like numbers; lists may be one text
   }
   const bool any_text = spec.choices.empty() || spec.type == KeyType::kStringList ||

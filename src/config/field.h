@@ -19,7 +19,6 @@ enum class KeyType {
   kNumber,      ///< unquoted, finite; 1e-4 and 3 are numbers
   kBool,        ///< unquoted true, false, 1, 0
   kStringList,  ///< a list of scalars; one scalar is a list of one
-  kMap,         ///< any mapping
   kAny,         ///< not examined (ignored and refused keys)
 };
 

@@ -18,6 +18,13 @@ std::string number_text(double value) {
   return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
 }
 
+KeySpec unused_key(std::string path, KeyState state, std::string note) {
+  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
+  spec.state = state;
+  spec.note = std::move(note);
+  return spec;
+}
+
 }  // namespace
 
 std::string yaml_text(const KeyValue& value) {
@@ -82,15 +89,11 @@ KeySpec&& KeySpec::says(std::string text) && {
   return std::move(*this);
 }
 KeySpec&& KeySpec::warns(std::string when, std::string text) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kWarn, std::move(text)});
+  rules.push_back({std::move(when), false, std::move(text)});
   return std::move(*this);
 }
 KeySpec&& KeySpec::refuses(std::string when, std::string advice) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kRefuse, std::move(advice)});
-  return std::move(*this);
-}
-KeySpec&& KeySpec::needs(std::string when, Capability id) && {
-  rules.push_back({std::move(when), ValueRule::Verdict::kNotBuilt, "", id});
+  rules.push_back({std::move(when), true, std::move(advice)});
   return std::move(*this);
 }
 
@@ -137,23 +140,15 @@ KeySpec number(std::string path, std::string fallback) {
 KeySpec boolean(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
 }
-KeySpec string_list(std::string path, std::string fallback) {
-  return plain_key(std::move(path), KeyType::kStringList, std::move(fallback));
-}
-KeySpec mapping(std::string path) { return plain_key(std::move(path), KeyType::kMap, ""); }
 
 KeySpec ignored(std::string path, std::string reason) {
-  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
-  spec.state = KeyState::kIgnored;
-  spec.note = std::move(reason);
-  return spec;
+  return unused_key(std::move(path), KeyState::kIgnored, std::move(reason));
 }
-
 KeySpec refused(std::string path, std::string advice) {
-  KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
-  spec.state = KeyState::kRefused;
-  spec.note = std::move(advice);
-  return spec;
+  return unused_key(std::move(path), KeyState::kRefused, std::move(advice));
+}
+KeySpec removed(std::string path, std::string advice) {
+  return unused_key(std::move(path), KeyState::kRemoved, std::move(advice));
 }
 
 }  // namespace rematch

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "config/capabilities.h"
 #include "config/field.h"
 
 namespace rematch {
@@ -19,16 +18,15 @@ enum class KeyState {
   kHonoured,
   kIgnored,  ///< accepted, warned about once, with the reason in `note`
   kRefused,  ///< an error unless the value means "off"; `note` says what to use instead
+  kRemoved,  ///< an error unless null; `note` says what to use instead
 };
 
 /// A value of an honoured key with special treatment.
 struct ValueRule {
-  enum class Verdict { kWarn, kRefuse, kNotBuilt };
-  /// "=text" (a list: one of its items), "on" (anything but null, false, 0, empty), ">1"
+  /// "=text" (a list: one of its items), "off" (false, 0, empty), "on" (anything else)
   std::string when;
-  Verdict verdict = Verdict::kRefuse;
-  std::string text;                         ///< warning or advice; unused for kNotBuilt
-  Capability needs = Capability::kPacking;  ///< for kNotBuilt
+  bool refuses = false;  ///< an error; otherwise a warning
+  std::string text;      ///< warning or advice
 };
 
 /// A row of the ONE table of keys: files are checked against it; the settings of the parts,
@@ -84,7 +82,6 @@ struct KeySpec {
   KeySpec&& says(std::string text) &&;
   KeySpec&& warns(std::string when, std::string text) &&;
   KeySpec&& refuses(std::string when, std::string advice) &&;
-  KeySpec&& needs(std::string when, Capability id) &&;
 
   /// The default as documentation shows it: "required", "null" or the text.
   std::string default_text() const;
@@ -99,13 +96,14 @@ KeySpec text_key(std::string path, std::string fallback = "");
 KeySpec integer(std::string path, std::string fallback = "");
 KeySpec number(std::string path, std::string fallback = "");
 KeySpec boolean(std::string path, std::string fallback = "");
-KeySpec mapping(std::string path);
 /// The key of a setting of a loss; its value becomes an entry of Settings::losses.
 KeySpec loss_key(std::string path, const LossKey& key);
 /// A key (with everything below it) that is accepted and ignored.
 KeySpec ignored(std::string path, std::string reason);
 /// A key (with everything below it) that is refused unless its value means "off".
 KeySpec refused(std::string path, std::string advice);
+/// A key of earlier versions: any value but null is an error.
+KeySpec removed(std::string path, std::string advice);
 
 /// Describes the keys of one settings struct.
 template <class Section>

@@ -27,5 +27,6 @@ std::vector<KeySpec> rollout_keys();
 std::vector<KeySpec> vllm_keys();
 std::vector<KeySpec> monitor_keys();
 std::vector<KeySpec> foreign_keys();
+std::vector<KeySpec> removed_keys();
 
 }  // namespace rematch

@@ -29,7 +29,8 @@ std::vector<KeySpec> data_keys() {
           .says("only `none`: coordinates are bins already"),
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
       boolean("custom.coord_tokens.enabled", "true")
-          .says("coordinates are coord tokens; stage 2 needs true"),
+          .refuses("off", "coordinates without coord tokens are not built: set it to true")
+          .says("only true: coordinates are coord tokens"),
       ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
   };
 }
@@ -51,7 +52,8 @@ std::vector<KeySpec> other_keys() {
       refused("custom.augmentation_curriculum", not_ours),
       refused("custom.bypass_prob", not_ours),
       refused("custom.use_summary", not_ours),
-      mapping("custom.coord_offset").needs("on", Capability::kCoordOffset).says("only disabled"),
+      refused("custom.coord_offset",
+              "the coordinate-offset adapter is not built: set `enabled: false`"),
       ignored("custom.dump_conversation_text", "use `rematch stage render`"),
       ignored("custom.dump_conversation_path", "use `rematch stage render`"),
       ignored("custom.instability_monitor", always_logged),

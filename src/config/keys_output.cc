@@ -25,9 +25,8 @@ std::vector<KeySpec> directory_keys() {
   };
 }
 
-std::vector<KeySpec> cadence_keys() {
+std::vector<KeySpec> evaluation_keys() {
   const KeysOf key("training.", part<&Settings::cadence>);
-  const KeysOf checkpoint("training.", part<&Settings::checkpoints>);
   const KeysOf evaluation("training.", part<&Settings::evaluation>);
   return {
       key("logging_steps", &CadenceSettings::logging_steps)
@@ -51,6 +50,14 @@ std::vector<KeySpec> cadence_keys() {
           .says("ends the run after an evaluation whose health is worse than at the start; every "
                 "new best is saved (docs/health.md)"),
       ignored("training.eval_packing", "evaluation is never packed"),
+  };
+}
+
+std::vector<KeySpec> checkpoint_keys() {
+  const KeysOf key("training.", part<&Settings::cadence>);
+  const KeysOf checkpoint("training.", part<&Settings::checkpoints>);
+  const KeysOf evaluation("training.", part<&Settings::evaluation>);
+  return {
       key("save_strategy", &CadenceSettings::save_when)
           .says("when checkpoints are written (transformers)"),
       key("save_steps", &CadenceSettings::save_steps)
@@ -80,12 +87,7 @@ std::vector<KeySpec> cadence_keys() {
           .says("null: true unless the metric's name ends in `loss` (transformers)"),
       checkpoint("resume_from_checkpoint", &CheckpointSettings::resume_from_checkpoint)
           .null_is({"null", "false"})
-          .needs("on", Capability::kResume)
           .says("`latest` or a checkpoint directory"),
-      checkpoint("resume_optimizer_from", &CheckpointSettings::resume_optimizer_from)
-          .null_is({"null", "false"})
-          .says("a checkpoint with training state, of another run: AdamW's averages at the start, "
-                "by parameter name (docs/targets.md)"),
   };
 }
 
@@ -93,7 +95,6 @@ std::vector<KeySpec> packing_keys() {
   const KeysOf key("training.", part<&Settings::pack>);
   return {
       key("packing", &PackSettings::enabled)
-          .needs("on", Capability::kPacking)
           .says("rows of several segments up to `global_max_length` (ms-swift)"),
       key("packing_buffer", &PackSettings::buffer)
           .at_least(1)
@@ -114,7 +115,7 @@ std::vector<KeySpec> packing_keys() {
 }  // namespace
 
 std::vector<KeySpec> output_keys() {
-  return joined_keys({directory_keys(), cadence_keys(), packing_keys()});
+  return joined_keys({directory_keys(), evaluation_keys(), checkpoint_keys(), packing_keys()});
 }
 
 }  // namespace rematch

@@ -15,12 +15,9 @@ std::vector<KeySpec> generation_keys() {
   const KeysOf all(path(""), part<>);
   const KeysOf key(path(""), part<&Settings::generation>);
   const KeysOf native(path("native."), part<&Settings::generation, &GenerationSettings::native>);
-  const KeysOf guard(path("repeat_terminate."),
-                     part<&Settings::generation, &GenerationSettings::repeat_terminate>);
   return {
       all("rollout_backend", &Settings::backend)
           .one_of(rollout_backends().names())
-          .needs("=native", Capability::kNativeEngine)
           .says("which backend generates: " + rollout_backends().meanings()),
       key("rollout_generate_batch_size", &GenerationSettings::batch_size)
           .within(1, 1e6)
@@ -35,9 +32,9 @@ std::vector<KeySpec> generation_keys() {
           .null_is({"auto"})
           .says("key/value cache of the `native` backend in GiB"),
       text_key(path("decode_mode"), "greedy")
-          .one_of({"greedy", "beam"})
-          .needs("=beam", Capability::kBeamSearch)
-          .says("how the next token is chosen"),
+          .one_of({"greedy"})
+          .refuses("=beam", "beam search is not built: set `decode_mode: greedy`")
+          .says("only `greedy`: sampling follows from `temperature`"),
       key("max_new_tokens", &GenerationSettings::max_new_tokens)
           .within(1, 1 << 24)
           .says("maximum tokens of a rollout"),
@@ -54,6 +51,13 @@ std::vector<KeySpec> generation_keys() {
       key("repetition_penalty", &GenerationSettings::repetition_penalty)
           .within(1e-3, 1e3)
           .says("over prompt and generated ids, as in transformers; 1 is off"),
+  };
+}
+
+std::vector<KeySpec> repeat_guard_keys() {
+  const KeysOf guard(path("repeat_terminate."),
+                     part<&Settings::generation, &GenerationSettings::repeat_terminate>);
+  return {
       guard("enabled", &RepeatGuardSettings::enabled).says("ends rollouts that repeat themselves"),
       guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens)
           .at_least(0)
@@ -107,18 +111,8 @@ std::vector<KeySpec> matching_keys() {
           .says("`rewrite`: entries in the order of the truth, or matched ones in that of the "
                 "rollout, then the others; null: `truth` with "
                 "`object_ordering: sorted`, `rollout` with `random`"),
-      target("rewrite_targets", &TargetSettings::rewrite_targets)
-          .says("`rewrite`: bins taught at matched coordinates; `transport` for polygons whose "
-                "first vertex is arbitrary"),
-      target("teach_matched_text", &TargetSettings::teach_matched_text)
-          .says("`rewrite`: cross-entropy on the text of matched objects too"),
       target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
           .says("`rewrite`: rollouts that are not complete give their valid objects, or none"),
-      target("dedup_iou", &TargetSettings::dedup_iou)
-          .within(0, 1)
-          .above(0)
-          .says("targets leave out a prediction with the desc of an earlier one and at least this "
-                "maskIoU; null: none"),
       target("rollout_share", &TargetSettings::rollout_share)
           .within(0, 1)
           .above(0)
@@ -146,14 +140,11 @@ std::vector<KeySpec> window_keys() {
           .says("over the window's tokens, or mean of row means"),
       buffer("enabled", &RolloutBufferSettings::enabled)
           .in(kStage2)
-          .needs("on", Capability::kRolloutBuffer)
           .says("use a window for several optimizer steps"),
       buffer("m_steps", &RolloutBufferSettings::m_steps)
           .within(1, 1e6)
-          .needs(">1", Capability::kRolloutBuffer)
           .says("optimizer steps per window"),
       offload("enabled", &OffloadSettings::enabled)
-          .needs("on", Capability::kOffload)
           .says("moves training state to host memory around vLLM rollouts"),
       offload("offload_model", &OffloadSettings::model)
           .says("the parameters; used when offload is enabled"),
@@ -165,14 +156,14 @@ std::vector<KeySpec> window_keys() {
 }  // namespace
 
 std::vector<KeySpec> rollout_keys() {
-  return joined_keys({generation_keys(), matching_keys(), coord_loss_overrides(), window_keys()});
+  return joined_keys({generation_keys(), repeat_guard_keys(), matching_keys(),
+                      coord_loss_overrides(), window_keys()});
 }
 
 std::vector<KeySpec> monitor_keys() {
   const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);
   return {
       monitor("enabled", &MonitorSettings::enabled)
-          .needs("on", Capability::kMonitorDump)
           .says("writes pictures of the rollouts and matches of some steps (stage 2)"),
       monitor("every_steps", &MonitorSettings::every_steps)
           .at_least(1)

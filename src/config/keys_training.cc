@@ -68,8 +68,9 @@ std::vector<KeySpec> optimizer_keys() {
           .says("several ranks: sum gradients row by row in window order: the same bits on any "
                 "number of ranks; costs (m + 1) / 2 times the traffic with m rows per rank"),
       text_key("training.optimizer", "multimodal")
-          .one_of({"multimodal", "adamw_torch", "multimodal_coord_offset"})
-          .needs("=multimodal_coord_offset", Capability::kCoordOffset)
+          .one_of({"multimodal", "adamw_torch"})
+          .refuses("=multimodal_coord_offset",
+                   "the coordinate-offset adapter is not built: set it to `multimodal`")
           .says("AdamW with learning rates for vit, aligner and llm; `adamw_torch` is a synonym"),
   };
 }
@@ -113,7 +114,6 @@ std::vector<KeySpec> run_keys() {
           .refuses("on", "float16 overflows in training: use `bf16: true`")
           .says("only false"),
       model("gradient_checkpointing", &ModelSettings::gradient_checkpointing)
-          .needs("on", Capability::kGradientCheckpointing)
           .says("recomputes activations in the backward pass to save memory (ms-swift: true)"),
       batch("dataloader_drop_last", &BatchSettings::drop_last)
           .says("drops an incomplete last micro-batch of an epoch (transformers)"),

@@ -37,11 +37,10 @@ std::string cell(std::string text) {
 }
 
 std::string markdown_row(const KeySpec& spec) {
-  const std::string name = "`" + name_in_group(spec.path) + "`";
-  if (spec.state == KeyState::kIgnored)
-    return fmt::format("| {} | | | accepted and ignored: {} |\n", name, cell(spec.note));
-  if (spec.state == KeyState::kRefused)
-    return fmt::format("| {} | | | refused unless null, false or 0: {} |\n", name, cell(spec.note));
+  const bool full_name = spec.state == KeyState::kRemoved;
+  const std::string name = "`" + (full_name ? spec.path : name_in_group(spec.path)) + "`";
+  if (spec.state != KeyState::kHonoured)
+    return fmt::format("| {} | | | {} |\n", name, cell(state_words(spec)));
   const std::string rules = rule_words(spec);
   return fmt::format("| {} | {} | `{}` | {} |\n", name, type_word(spec), spec.default_text(),
                      cell(spec.help + (rules.empty() ? "" : ". " + rules)));
@@ -110,9 +109,10 @@ std::string config_markdown() {
   for (const KeySpec& spec : schema()) {
     const bool whole_section =
         spec.path.find('.') == std::string::npos && spec.state != KeyState::kHonoured;
-    const std::string next = whole_section                 ? "Sections of other programs"
-                             : group_of(spec.path).empty() ? "Top level"
-                                                           : group_of(spec.path);
+    const std::string next = spec.state == KeyState::kRemoved ? "Keys of earlier versions"
+                             : whole_section                  ? "Sections of other programs"
+                             : group_of(spec.path).empty()    ? "Top level"
+                                                              : group_of(spec.path);
     if (next != group)
       text += fmt::format(
           "\n## {}\n\n| key | type | default | meaning and rule |\n|---|---|---|---|\n", next);

@@ -76,37 +76,33 @@ std::optional<int64_t> stage_in(const Json& value, const std::string& where) {
 
 }  // namespace
 
-void apply_deepspeed_rules(Values& values, const Node& root, std::vector<Problem>& problems) {
-  const Node* training = root.find("training");
-  std::string decided_by;  // an earlier section
-  for (const auto& [key, node] :
-       {std::pair{"deepspeed", root.find("deepspeed")},
-        std::pair{"training.deepspeed",
-                  training != nullptr ? training->find("deepspeed") : nullptr}}) {
+void apply_deepspeed_rules(Draft& config) {
+  std::string decided_by = config.given(kStage) ? kStage : "";
+  for (const std::string key : {"deepspeed", "training.deepspeed"}) {
+    const Node* node = config.written(key);
     if (node == nullptr || is_off(*node)) continue;
     const std::string where = node->origin.text();
     try {
       const std::optional<int64_t> stage = stage_in(free_json(*node), where);
       if (!stage) continue;
       if (*stage == 3) {
-        problems.push_back(
+        config.problems.push_back(
             {fmt::format("`{}` asks for ZeRO stage 3, which is not built yet", key), where,
              "parameters are not sharded",
              "use zero2, which shares optimizer state and gradients among the ranks"});
-      } else if ((values.given(kStage) || !decided_by.empty()) &&
-                 values.integer(kStage) != *stage) {
-        problems.push_back({fmt::format("`{}` and `{}` contradict each other", key,
-                                        decided_by.empty() ? kStage : decided_by),
-                            where,
-                            fmt::format("ZeRO stage {} here, {} there ({})", *stage,
-                                        values.integer(kStage), values.origin(kStage)),
-                            "remove one of the two"});
-      } else if (!values.given(kStage)) {
-        values.derive(kStage, *stage, key);
+      } else if (decided_by.empty()) {
+        config.derive(kStage, *stage, key);
         decided_by = key;
+      } else if (config.integer(kStage) != *stage) {
+        config.problems.push_back(
+            {fmt::format("`{}` and `{}` contradict each other", key, decided_by), where,
+             fmt::format("ZeRO stage {} here, {} there ({})", *stage, config.integer(kStage),
+                         config.origin(kStage)),
+             "remove one of the two"});
       }
     } catch (const UserError& error) {
-      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+      config.problems.insert(config.problems.end(), error.problems().begin(),
+                             error.problems().end());
     }
   }
 }

@@ -57,7 +57,7 @@ std::vector<KeySpec> joined_keys(std::vector<std::vector<KeySpec>> parts) {
 const std::vector<KeySpec>& schema() {
   static const std::vector<KeySpec> table =
       joined_keys({model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(),
-                   vllm_keys(), monitor_keys(), foreign_keys(), added_keys()});
+                   vllm_keys(), monitor_keys(), foreign_keys(), removed_keys(), added_keys()});
   return table;
 }
 
@@ -86,7 +86,8 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
   const std::string prefix = section.empty() ? "" : section + ".";
   std::vector<std::string> paths(index().sections.begin(), index().sections.end());
   for (const KeySpec& spec : schema()) {
-    if (spec.state != KeyState::kRefused) paths.push_back(spec.path);
+    if (spec.state == KeyState::kHonoured || spec.state == KeyState::kIgnored)
+      paths.push_back(spec.path);
   }
   for (const std::string& path : paths) {
     if (path.empty()) continue;

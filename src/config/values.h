@@ -58,8 +58,8 @@ struct CheckResult {
 };
 
 /// Holds every key of the tree against the schema: unknown keys, wrong types, illegal values,
-/// refused keys and capabilities that are not built become problems; ignored keys become one
-/// warning each. A key set to null has its default.
+/// refused and removed keys become problems; ignored keys become one warning each. A key set to
+/// null has its default.
 CheckResult check_keys(const Node& root, std::vector<Problem>& problems);
 
 }  // namespace rematch

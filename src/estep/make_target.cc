@@ -2,32 +2,23 @@
 
 #include <utility>
 
-#include "estep/match/repeats.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
 
 SegmentResult build_target(const ScoredRollout& one, const AnswerVocab& vocab,
-                           const MatchSettings& match, const TargetSettings& target) {
-  TargetMatching matched{one.matching, {}};
-  if (target.dedup_iou && !lends_nothing(one.parsed, target))
-    matched =
-        match_deduplicated(scene_of(one.parsed.objects), one.ground_truth, match, target.dedup_iou);
-  SegmentResult result =
-      build_segment({one.prompt, one.parsed, matched.matching, one.ground_truth}, vocab, target);
-  result.deduplicated = std::move(matched.deduplicated);
-  return result;
+                           const TargetSettings& target) {
+  return build_segment({one.prompt, one.parsed, one.matching, one.ground_truth}, vocab, target);
 }
 
 std::shared_ptr<const Segment> make_target(const ScoredRollout& one, const TargetOptions& options,
                                            MetricsBag& metrics) {
   const Span time(metrics, "time/rollout_teacher_encode_s");
-  SegmentResult result = build_target(one, options.vocab, options.match, options.target);
+  SegmentResult result = build_target(one, options.vocab, options.target);
   check_encoded_len(result.segment, options.max_length);
   metrics.add("rollout/matched_for_supervision", result.num_supervised_pairs);
   metrics.add("rollout/excluded_from_supervision", result.num_excluded);
   metrics.add("rollout/fn_appended", static_cast<double>(result.false_negatives.size()));
-  metrics.add("rollout/deduplicated", static_cast<double>(result.deduplicated.size()));
   metrics.add("rollout/prefix_len", result.segment.prefix_len);
   metrics.add("rollout/append_len", result.segment.append_len);
   metrics.add("rollout/encoded_len", result.segment.encoded_len());

@@ -10,14 +10,13 @@ namespace rematch {
 /// How scored rollouts become segments.
 struct TargetOptions {
   const AnswerVocab& vocab;
-  MatchSettings match;
   TargetSettings target;
   int max_length = 0;  ///< of a segment, in tokens; 0 = no cap
 };
 
 /// The target that the configured policy makes of a scored rollout (BEHAVIOUR 7).
 SegmentResult build_target(const ScoredRollout& one, const AnswerVocab& vocab,
-                           const MatchSettings& match, const TargetSettings& target);
+                           const TargetSettings& target);
 
 /// Builds the training segment of a scored rollout and adds its metrics (BEHAVIOUR 16).
 /// @throws SegmentTooLong when it is longer than max_length

@@ -29,13 +29,11 @@ constexpr Sign kSigns[] = {
      "them); with rewrite, lower the learning "
      "rate"},
     {"label_accuracy", "eval_rollout_label_accuracy", "eval_rollout_matched", Worse::kLower, 0.02,
-     "it forgets names: `rewrite` with `teach_matched_text: true` teaches them (append never "
-     "does), if the training data has the names "
-     "of the validation data (`rematch data check` lists them)"},
+     "it forgets names: `rewrite` teaches them (append never does), if the training data has the "
+     "names of the validation data (`rematch data check` lists them)"},
     {"duplicates", "eval_rollout_duplicates", "eval_rollout_pred_objects", Worse::kHigher, 0.01,
      "it writes objects twice: `rematch data check` finds objects that the truth has twice; "
-     "`rewrite` shows each object once, `dedup_iou` "
-     "also keeps repeats out of the matching"},
+     "`rewrite` shows each object once"},
     {"truncated", "eval_rollout_parse_truncated_rate", "", Worse::kHigher, 0.01,
      "answers do not end: `rollout_share: 0.5` mixes in whole truths with their end, and "
      "`max_new_tokens` must hold the longest truth"},

@@ -44,10 +44,10 @@ ProbeBucket& Probe::bucket_of(size_t num_truths) {
 void Probe::add(const ScoredRollout& one, const Matching& matching_50, const RolloutScorer& scorer,
                 int64_t sample_idx) {
   const LabelMatch& labels = scorer.options().labels;
-  const auto num_repeated = static_cast<int64_t>(
-      repeated_objects(scene_of(one.parsed.objects), kRepeatIou,
-                       scorer.options().match.maskiou_resolution, RepeatOf::kEarlier)
-          .size());
+  const auto num_repeated =
+      static_cast<int64_t>(repeated_objects(scene_of(one.parsed.objects), kRepeatIou,
+                                            scorer.options().match.maskiou_resolution)
+                               .size());
   ProbeBucket& bucket = bucket_of(one.ground_truth.size());
   bucket.num_images += 1;
   bucket.num_truths += static_cast<int64_t>(one.ground_truth.size());

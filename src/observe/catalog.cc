@@ -75,8 +75,6 @@ const std::vector<MetricRow> kTable = {
      "pairs whose predicted coordinates the target shows and corrects"},
     {"rollout/excluded_from_supervision", "objects", kSum, "rollout/excluded_from_supervision", "",
      1, "pairs whose target could not be built; their ground truth is appended"},
-    {"rollout/deduplicated", "objects", kSum, "rollout/deduplicated", "", 1,
-     "repeated predictions left out of targets (`dedup_iou`)"},
     {"rollout/is_rollout", "0 or 1", kLast, "rollout/is_rollout", "", 1,
      "0 when the window taught the full truth (`rollout_share`)"},
     {"rollout/matched_maskiou_mean", "1", kRatio, "rollout/matched_maskiou_sum", "rollout/matched",

@@ -145,12 +145,11 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
         kMostMalformed, "",
         "The format is not learnt, or it is being lost: train stage 1 first, or lower "
         "learning_rate.");
-  judge(items, now, "eval_rollout_duplicates", "predictions that repeat an earlier one", true, 0,
-        kMostRepeated, "",
-        "The model names the same object again and again. Set dedup_iou (docs/targets.md) so that "
-        "repeats are not taught, and check "
-        "`rematch data check` "
-        "for repeated objects in the truth.");
+  judge(
+      items, now, "eval_rollout_duplicates", "predictions that repeat an earlier one", true, 0,
+      kMostRepeated, "",
+      "The model names the same object again and again. Train with target_policy: rewrite, which "
+      "shows each object once, and check `rematch data check` for repeated objects in the truth.");
   judge(items, now, "eval_rollout_pred_per_gt", "predictions per truth", false, kLeastPerTruth,
         kMostPerTruth,
         "The model stops early. Train longer; both target policies teach the objects that an "
@@ -161,9 +160,10 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
   judge_fall(items, now, *before, "eval_rollout_f1", "F1, before → after",
              "Training made it worse: lower learning_rate, and compare with fewer steps (rematch "
              "compare).");
-  judge_fall(items, now, *before, "eval_rollout_label_accuracy", "label accuracy, before → after",
-             "Labels are being forgotten: set teach_matched_text: true, or mix in the truth with "
-             "rollout_share < 1.");
+  judge_fall(
+      items, now, *before, "eval_rollout_label_accuracy", "label accuracy, before → after",
+      "Labels are being forgotten: train with target_policy: rewrite, which teaches them, or "
+      "mix in the truth with rollout_share < 1.");
   judge_fall(
       items, now, *before, "eval_rollout_f1_labels", "label F1, before → after",
       "Objects with the right name became fewer: look at the per-class table for what was lost.");

@@ -19,19 +19,32 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 /// Settings that do not affect training: a name, or with a trailing dot or underscore the beginning
 /// of several.
-constexpr const char* kHarmless[] = {
-    "model.model",  // where the model lies; what it is, is fixed
-    "custom.train_jsonl", "custom.train_sample_limit", "custom.val_", "data.dataloader_num_workers",
-    "data.dataloader_prefetch_factor", "debug.", "training.output_dir", "training.run_name",
-    "training.add_version", "training.logging_", "training.report_to", "training.eval_",
-    "training.save_", "training.metric_for_best_model", "training.greater_is_better",
-    "training.resume_from_checkpoint",
-    // a start only; then the averages are part of the checkpoint
-    "training.resume_optimizer_from", "training.stop_on_harm",
-    "training.per_device_eval_batch_size", "training.effective_batch_size", "training.zero_stage",
-    "training.ddp_", "custom.extra.rollout_matching.monitor_dump.",
-    "custom.extra.rollout_matching.label_match", "custom.extra.rollout_matching.offload.",
-    "custom.extra.rollout_matching.rollout_buffer."};
+constexpr const char* kHarmless[] = {"model.model",  // where the model lies; what it is, is fixed
+                                     "custom.train_jsonl",
+                                     "custom.train_sample_limit",
+                                     "custom.val_",
+                                     "data.dataloader_num_workers",
+                                     "data.dataloader_prefetch_factor",
+                                     "debug.",
+                                     "training.output_dir",
+                                     "training.run_name",
+                                     "training.add_version",
+                                     "training.logging_",
+                                     "training.report_to",
+                                     "training.eval_",
+                                     "training.save_",
+                                     "training.metric_for_best_model",
+                                     "training.greater_is_better",
+                                     "training.resume_from_checkpoint",
+                                     "training.stop_on_harm",
+                                     "training.per_device_eval_batch_size",
+                                     "training.effective_batch_size",
+                                     "training.zero_stage",
+                                     "training.ddp_",
+                                     "custom.extra.rollout_matching.monitor_dump.",
+                                     "custom.extra.rollout_matching.label_match",
+                                     "custom.extra.rollout_matching.offload.",
+                                     "custom.extra.rollout_matching.rollout_buffer."};
 
 bool is_harmless(const std::string& key) {
   return std::any_of(std::begin(kHarmless), std::end(kHarmless), [&](const std::string name) {

@@ -124,8 +124,7 @@ class Reviewer {
     review_.num_objects += counts_.back();
     if (sample.objects.empty()) ++review_.num_empty_scenes;
     std::set<std::pair<std::string, std::vector<int>>> seen;
-    const std::vector<int> repeated =
-        repeated_objects(sample.objects, kNearlySame, kMaskSide, RepeatOf::kEarlier);
+    const std::vector<int> repeated = repeated_objects(sample.objects, kNearlySame, kMaskSide);
     for (size_t i = 0; i < sample.objects.size(); ++i) {
       const auto& [desc, geometry] = sample.objects[i];
       ++review_.classes[desc];

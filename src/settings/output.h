@@ -32,8 +32,6 @@ struct CheckpointSettings {
   int64_t save_total_limit = 0;                       ///< 0 = all are kept
   bool save_only_model = false;                       ///< no training state
   std::optional<std::string> resume_from_checkpoint;  ///< "latest" or a checkpoint directory
-  /// checkpoint directory of another run whose AdamW averages a new run starts with
-  std::optional<std::string> resume_optimizer_from;
 
   bool operator==(const CheckpointSettings&) const = default;
 };

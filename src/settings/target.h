@@ -1,5 +1,4 @@
 #pragma once
-#include <optional>
 #include <string>
 
 #include "base/enum_names.h"
@@ -21,17 +20,6 @@ inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTrut
                                                             {RewriteOrder::kRollout, "rollout"}};
 constexpr std::span<const EnumName<RewriteOrder>> names_of(RewriteOrder) { return kRewriteOrders; }
 
-/// What a rewritten answer teaches at the coordinates of matched predictions.
-enum class RewriteTargets {
-  kTruth,      ///< the ground truth's bins
-  kTransport,  ///< those of the point transport, for polygons whose first vertex is arbitrary
-};
-inline constexpr EnumName<RewriteTargets> kRewriteTargets[] = {
-    {RewriteTargets::kTruth, "truth"}, {RewriteTargets::kTransport, "transport"}};
-constexpr std::span<const EnumName<RewriteTargets>> names_of(RewriteTargets) {
-  return kRewriteTargets;
-}
-
 /// What a rollout that is not complete lends to a rewritten answer.
 enum class IncompleteRollouts { kKeep, kEmpty };
 inline constexpr EnumName<IncompleteRollouts> kIncompleteRollouts[] = {
@@ -44,12 +32,7 @@ constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollo
 struct TargetSettings {
   std::string policy = "append";  ///< `target_policy`: a name in target_policies()
   RewriteOrder rewrite_order = RewriteOrder::kTruth;
-  RewriteTargets rewrite_targets = RewriteTargets::kTruth;
-  bool teach_matched_text = true;  ///< `rewrite`: cross-entropy on the text of matched objects too
   IncompleteRollouts incomplete_rollouts = IncompleteRollouts::kKeep;
-  /// (0, 1]: targets are matched without predictions that repeat an earlier one to this maskIoU
-  /// (BEHAVIOUR 6.7). Scores count them all.
-  std::optional<double> dedup_iou = {};
   double rollout_share = 1;  ///< (0, 1]; part of the windows that roll out (BEHAVIOUR 4.8)
   OtCost ot_cost = OtCost::kL2;
   double ot_epsilon = 10.0;  ///< > 0, bins

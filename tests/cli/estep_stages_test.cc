@@ -197,13 +197,12 @@ TEST(RunStage, AnswersAWrongLineAndGoesOn) {
 TEST(SegmentStage, TakesTheOptionsOfTargetPolicies) {
   const auto stage = make_segment_stage(with_tokenizer());
   const std::string object = R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})";
-  const Json rewritten = run(
-      *stage,
-      segment_line(
-          object,
-          R"({"target_policy": "rewrite", "rewrite_order": null, "dedup_iou": null, "match_policy": "maskiou"})"));
+  const Json rewritten =
+      run(*stage,
+          segment_line(
+              object,
+              R"({"target_policy": "rewrite", "rewrite_order": null, "match_policy": "maskiou"})"));
   EXPECT_EQ(rewritten["prefix_len"], 0);
-  EXPECT_EQ(rewritten["deduplicated"], 0);
   EXPECT_EQ(refused(*stage, segment_line(object, R"({"target_policy": "rewrit"})"), "rewrite"),
             ErrorKind::kConfig);
   EXPECT_EQ(refused(*stage, segment_line(object, R"({"rewrite_order": "random"})"),
@@ -212,8 +211,6 @@ TEST(SegmentStage, TakesTheOptionsOfTargetPolicies) {
   EXPECT_EQ(
       refused(*stage, segment_line(object, R"({"incomplete_rollouts": "drop"})"), "keep, empty"),
       ErrorKind::kConfig);
-  EXPECT_EQ(refused(*stage, segment_line(object, R"({"dedup_iou": 0})"), "dedup_iou"),
-            ErrorKind::kConfig);
 }
 
 TEST(SegmentStage, RefusesCapsAndPromptsThatNoTrainingHas) {
@@ -234,24 +231,6 @@ TEST(SegmentStage, RefusesCapsAndPromptsThatNoTrainingHas) {
   const std::string without_prompt =
       R"({"prompt_token_ids": [], "response_token_ids": [], "ground_truth": [], "options": {"target_policy": "rewrite"}})";
   EXPECT_EQ(refused(*stage, without_prompt, "the prompt is empty"), ErrorKind::kData);
-}
-
-TEST(SegmentStage, SetsNoPredictionAsideWhereNoneIsTaken) {
-  const auto stage = make_segment_stage(with_tokenizer());
-  const auto tokenizer = make_tokenize_stage(with_tokenizer());
-  const std::string box =
-      R"({"desc": "a", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_300|>", "<|coord_400|>"]})";
-  Json text;
-  text["text"] = R"({"object_1": )" + box + R"(, "object_2": )" + box;  // not closed
-  Json input = parse_json(segment_line(R"({"desc": "a", "bbox_2d": [1, 2, 300, 400]})",
-                                       R"({"target_policy": "rewrite", "dedup_iou": 0.5})"),
-                          "input");
-  input["response_token_ids"] = tokenizer->run(text)["token_ids"];
-  EXPECT_EQ(stage->run(input)["deduplicated"], 1);
-  input["options"]["incomplete_rollouts"] = "empty";
-  const Json empty = stage->run(input);
-  EXPECT_EQ(empty["deduplicated"], 0) << "BEHAVIOUR 7.8: there are no predictions";
-  EXPECT_EQ(empty["pairs"].size(), 0u);
 }
 
 TEST(MatchStage, TakesTheOptionsOfMatchingThatTheSegmentStageTakes) {
@@ -275,7 +254,7 @@ TEST(Stages, TakeNullForTheDefaultOfEveryOption) {
       segment_line(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})",
                    "{" + of_matching +
                        R"(, "ot_cost": null, "ot_epsilon": null, "ot_iters": null, "target_policy":
-null, "rewrite_order": null, "rewrite_targets": null, "incomplete_rollouts": null, "teach_matched_text": null, "dedup_iou": null,
+null, "rewrite_order": null, "incomplete_rollouts": null,
 "global_max_length": null})")));
 }
 

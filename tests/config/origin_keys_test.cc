@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "config/explain.h"
 #include "config/support.h"
 
 namespace rematch {
@@ -78,6 +79,21 @@ TEST(OriginKeys, RefusedKeysSayWhatToUseInstead) {
     EXPECT_NE(problem.error.find(assignment.substr(0, assignment.find('='))), std::string::npos)
         << problem.error;
     EXPECT_NE(problem.fix.find(advice), std::string::npos) << assignment << ": " << problem.fix;
+  }
+}
+
+TEST(RemovedKeys, AreErrorsThatSayWhatToUse) {
+  for (const auto& [assignment, advice] : std::vector<std::pair<std::string, std::string>>{
+           {stage2("dedup_iou=0.5"), "target_policy: rewrite"},
+           {stage2("rewrite_targets=truth"), "the truth's bins"},
+           {stage2("teach_matched_text=false"), "always teaches"},
+           {"training.resume_optimizer_from=output/stage1/checkpoint-700", "warmup_steps"}}) {
+    const Problem problem = test::problem_of_set({assignment});
+    const std::string key = assignment.substr(0, assignment.find('='));
+    EXPECT_EQ(problem.error, "`" + key + "` was removed");
+    EXPECT_NE(problem.fix.find(advice), std::string::npos) << assignment << ": " << problem.fix;
+    EXPECT_EQ(fate(key + "=null"), Fate::kSilent) << key;
+    EXPECT_NE(explain_key(key).find("removed: "), std::string::npos) << key;
   }
 }
 

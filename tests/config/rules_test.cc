@@ -299,11 +299,11 @@ TEST(Packing, NeedsACapAndCarriesOnlyInStage2) {
   EXPECT_NO_THROW(load_set({"training.packing_drop_last=false", kStage2}));
 }
 
-TEST(CoordTokens, AreNeededInStage2) {
-  EXPECT_EQ(problem_of_set({kStage2, "custom.coord_tokens.enabled=false"}).error,
-            "`custom.coord_tokens.enabled: false` is refused in stage 2");
-  EXPECT_NE(problem_of_set({"custom.coord_tokens.enabled=false"}).error.find("not built yet"),
-            std::string::npos);
+TEST(CoordTokens, AreNeededInBothStages) {
+  for (const std::string& stage : {std::string("custom.trainer_variant=sft"), kStage2}) {
+    EXPECT_EQ(problem_of_set({stage, "custom.coord_tokens.enabled=false"}).error,
+              "`custom.coord_tokens.enabled` is refused");
+  }
 }
 
 TEST(CoordLoss, Stage2FallsBackToTheSharedValues) {

@@ -150,10 +150,7 @@ TEST(Schema, HasEveryKeyOfTheContract) {
                           "match_policy",
                           "target_policy",
                           "rewrite_order",
-                          "rewrite_targets",
-                          "teach_matched_text",
                           "incomplete_rollouts",
-                          "dedup_iou",
                           "rollout_share",
                           "label_match",
                           "packing_selector",
@@ -212,10 +209,7 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.match.label_match, "normalized");
   EXPECT_EQ(settings.target.policy, "append");
   EXPECT_EQ(settings.target.rewrite_order, RewriteOrder::kTruth);
-  EXPECT_EQ(settings.target.rewrite_targets, RewriteTargets::kTruth);
-  EXPECT_TRUE(settings.target.teach_matched_text);
   EXPECT_EQ(settings.target.incomplete_rollouts, IncompleteRollouts::kKeep);
-  EXPECT_EQ(settings.target.dedup_iou, std::nullopt);
   EXPECT_EQ(settings.target.rollout_share, 1);
   EXPECT_EQ(settings.data.coord_input_noise, 0);
   EXPECT_EQ(settings.losses.at("target_sigma"), 2);
@@ -231,32 +225,14 @@ TEST(Schema, DefaultsAreTheContracts) {
 }
 
 TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
-  struct Case {
-    std::string assignment;
-    Capability id;
-  };
-  for (const Case& one :
-       {Case{"training.packing=true", Capability::kPacking},
-        Case{stage2("rollout_buffer.enabled=true"), Capability::kRolloutBuffer},
-        Case{stage2("rollout_buffer.m_steps=2"), Capability::kRolloutBuffer},
-        Case{stage2("offload.enabled=true"), Capability::kOffload},
-        Case{"training.resume_from_checkpoint=latest", Capability::kResume},
-        Case{"tuner.train_type=lora", Capability::kAdapters},
-        Case{stage2("rollout_backend=native"), Capability::kNativeEngine},
-        Case{stage2("monitor_dump.enabled=true"), Capability::kMonitorDump},
-        Case{"training.gradient_checkpointing=true", Capability::kGradientCheckpointing},
-        Case{stage2("decode_mode=beam"), Capability::kBeamSearch},
-        Case{"custom.coord_offset={enabled: true}", Capability::kCoordOffset},
-        Case{"training.optimizer=multimodal_coord_offset", Capability::kCoordOffset}}) {
-    const CapabilityRow& row = capability(one.id);
-    if (row.built) {
-      EXPECT_NO_THROW(test::load_set({one.assignment, "global_max_length=100"})) << one.assignment;
-      continue;
-    }
-    const Problem problem = test::problem_of_set({one.assignment, "global_max_length=100"});
-    EXPECT_NE(problem.error.find(row.name), std::string::npos) << problem.error;
-    EXPECT_NE(problem.error.find("not built yet"), std::string::npos) << problem.error;
-    EXPECT_EQ(problem.fix, row.meanwhile);
+  for (const auto& [assignment, name] : std::vector<std::pair<std::string, std::string>>{
+           {stage2("decode_mode=beam"), "beam search"},
+           {"custom.coord_offset={enabled: true}", "the coordinate-offset adapter"},
+           {"training.optimizer=multimodal_coord_offset", "the coordinate-offset adapter"},
+           {"custom.coord_tokens.enabled=false", "coordinates without coord tokens"}}) {
+    const Problem problem = test::problem_of_set({assignment});
+    EXPECT_NE(problem.fix.find(name), std::string::npos) << problem.fix;
+    EXPECT_NE(problem.fix.find("not built: set"), std::string::npos) << problem.fix;
   }
 }
 

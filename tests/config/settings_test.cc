@@ -21,7 +21,6 @@ const std::set<std::string> kWithoutChoice = {"template.template",
                                               "custom.emit_norm",
                                               "custom.json_format",
                                               "custom.coord_tokens.enabled",
-                                              "custom.coord_offset",
                                               "custom.val_sample_with_replacement",
                                               kRolloutMatching + ".decode_mode",
                                               kRolloutMatching + ".vllm.mode",
@@ -88,10 +87,7 @@ bool counts(const KeySpec& spec, const std::string& stage) {
 
 TEST(Settings, EveryHonouredKeyReachesAField) {
   for (const KeySpec& spec : schema()) {
-    const bool is_of_the_dump = spec.path.rfind(kRolloutMatching + ".monitor_dump.", 0) == 0 &&
-                                !capability(Capability::kMonitorDump).built;
-    if (spec.state != KeyState::kHonoured || kWithoutChoice.count(spec.path) > 0 || is_of_the_dump)
-      continue;
+    if (spec.state != KeyState::kHonoured || kWithoutChoice.count(spec.path) > 0) continue;
     EXPECT_TRUE(counts(spec, "sft") || counts(spec, "rollout_matching_sft")) << spec.path;
   }
 }

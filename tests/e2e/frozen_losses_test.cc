@@ -72,8 +72,7 @@ TEST(RolloutMatching, TheGradientOfAWindowDoesNotDependOnItsSplitIntoMicroBatche
 }
 
 TEST(RolloutMatching, TheGradientOfRewrittenTargetsIsTheSamePackedAndUnpacked) {
-  const TargetSettings rewrite{
-      .policy = "rewrite", .rewrite_order = RewriteOrder::kRollout, .teach_matched_text = false};
+  const TargetSettings rewrite{.policy = "rewrite", .rewrite_order = RewriteOrder::kRollout};
   const std::vector<std::vector<int64_t>> micro_batches = {{0, 1}, {2, 3}, {4, 5}};
   const at::Tensor unpacked = first_moments(micro_batches, rewrite);
   for (const PackingSelector selector : {PackingSelector::kFifo, PackingSelector::kOptimal}) {

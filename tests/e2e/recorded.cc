@@ -95,7 +95,6 @@ RolloutParts RecordedStage2::rollout_parts() const {
   return {.scorer = parts_->scorer,
           .source = {parts_->engine, parts_->offload},
           .target = {.vocab = parts_->vocab,
-                     .match = parts_->scorer.options().match,
                      .target = parts_->target,
                      .max_length = parts_->cap_tokens}};
 }

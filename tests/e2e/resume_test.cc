@@ -90,7 +90,7 @@ std::vector<Case> cases() {
            "gradient_accumulation_steps: 2}\n" +
            "custom: {coord_input_noise: 8, extra: {rollout_matching: {max_new_tokens: 40, "
            "temperature: 0.7, target_policy: rewrite, "
-           "rollout_share: 0.3, dedup_iou: 0.8, rollout_buffer: {enabled: true, m_steps: 2}}}}\n"},
+           "rollout_share: 0.3, rollout_buffer: {enabled: true, m_steps: 2}}}}\n"},
       {"stage 1, packed stream", kRhythm + "packing: true, packing_drop_last: false, "
                                            "lr_scheduler_type: cosine}\ncustom: {trainer_variant: "
                                            "sft, object_ordering: random}\n"},

@@ -63,26 +63,6 @@ TEST(SegmentLengths, CountThePrefixThatTheSegmentKeeps) {
   }
 }
 
-TEST(Deduplicated, CountsNothingOfARolloutThatIsTakenAsEmpty) {
-  test::RecordedStage2 stage2;
-  TargetSettings target{.policy = "rewrite", .dedup_iou = 0.5};
-  const std::string model_dir = test::source_path("tests/golden/model/tiny_tied");
-  const auto tokenizer = Tokenizer::load(model_dir);
-  const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
-  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
-  // malformed after its first object
-  ScoredRollout one = stage2.score({5}).at(0);
-  ASSERT_NE(one.parsed.status, ParseStatus::kComplete);
-  ASSERT_FALSE(one.parsed.objects.empty());
-  one.parsed.objects.push_back(one.parsed.objects.front());
-  const auto num_deduplicated = [&] {
-    return build_target(one, vocab, stage2.scorer().options().match, target).deduplicated.size();
-  };
-  EXPECT_EQ(num_deduplicated(), 1u);
-  target.incomplete_rollouts = IncompleteRollouts::kEmpty;
-  EXPECT_EQ(num_deduplicated(), 0u);
-}
-
 TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
   test::RecordedStage2 cut, whole;
   cut.cut_answers(kCut);

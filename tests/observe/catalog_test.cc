@@ -60,7 +60,7 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "prefix_len_mean,append_len_mean,encoded_len_mean,encoded_len_p90,gen_new_tokens_total,gen_"
       "new_tokens_mean,gen_new_tokens_p90,"
       "gen_new_tokens_p99,gen_tokens_per_s,label_accuracy,f1_labels,precision_labels,recall_labels,"
-      "duplicates,pred_per_gt,deduplicated,is_"
+      "duplicates,pred_per_gt,is_"
       "rollout,buffer_reuse,buffer_window_step0,buffer_completed_steps} "
       "packing/"
       "{post_rollout_fill,post_rollout_selected_total_len,post_rollout_segments,post_rollout_"

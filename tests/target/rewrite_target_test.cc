@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/json.h"
-#include "estep/match/repeats.h"
+#include "estep/match/match_policy.h"
 #include "estep/target/target_policy.h"
 #include "estep/target/truth_segment.h"
 #include "target/scene.h"
@@ -29,12 +29,8 @@ TargetSettings rewrite() { return {.policy = "rewrite"}; }
 
 SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth,
                     const TargetSettings& options) {
-  TargetMatching matched =
-      match_deduplicated(scene_of(parsed.objects), truth, {}, options.dedup_iou);
-  SegmentResult result = build_segment({prompt_without_images(), parsed, matched.matching, truth},
-                                       answer_vocab(), options);
-  result.deduplicated = matched.deduplicated;
-  return result;
+  const Matching matching = match_objects(scene_of(parsed.objects), truth, {});
+  return build_segment({prompt_without_images(), parsed, matching, truth}, answer_vocab(), options);
 }
 
 /// The text of a rollout that says `objects`.
@@ -94,7 +90,6 @@ TargetSettings random_options() {
   TargetSettings options = rewrite();
   if (flip()) options.rewrite_order = RewriteOrder::kRollout;
   if (flip()) options.incomplete_rollouts = IncompleteRollouts::kEmpty;
-  if (flip()) options.dedup_iou = 0.9;
   return options;
 }
 
@@ -150,33 +145,6 @@ TEST(RewriteTarget, LendsNoCoordinatesToAnotherForm) {
   EXPECT_EQ(result.num_supervised_pairs, 0);
 }
 
-TEST(RewriteTarget, TeachesTransportedVerticesOnRequest) {
-  const std::vector<SceneObject> truth = {
-      {"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
-  const ParsedRollout parsed =
-      vocab().parse(said({{"a", {GeometryKind::kPoly, {100, 100, 300, 100, 200, 300}}}}));
-  TargetSettings options = rewrite();
-  options.ot_epsilon = 1.0;
-  EXPECT_EQ(taught_bins(build(parsed, truth, options).segment)[0].first, 201);
-  options.rewrite_targets = RewriteTargets::kTransport;
-  std::vector<int> bins;
-  for (const auto& [bin, source] : taught_bins(build(parsed, truth, options).segment))
-    bins.push_back(bin);
-  EXPECT_EQ(bins, (std::vector<int>{99, 99, 301, 99, 201, 301}));
-}
-
-TEST(RewriteTarget, LeavesTheTextOfMatchedEntriesOutOnRequest) {
-  const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110}),
-                                          box_object("dog", {500, 500, 600, 600})};
-  TargetSettings options = rewrite();
-  options.teach_matched_text = false;
-  const std::string text =
-      labelled_text(build(vocab().parse(said({truth[0]})), truth, options).segment);
-  EXPECT_EQ(text.find("cat"), std::string::npos);
-  EXPECT_NE(text.find(R"("object_2": {"desc": "dog")"), std::string::npos);
-  EXPECT_TRUE(text.starts_with("{\"")) << "its token reaches out of the entry";
-}
-
 TEST(RewriteTarget, TakesIncompleteRolloutsAsEmptyOnRequest) {
   const std::vector<SceneObject> truth = {box_object("cat", {10, 10, 110, 110})};
   const std::string whole = said({box_object("cat", {12, 10, 110, 110})});
@@ -186,10 +154,8 @@ TEST(RewriteTarget, TakesIncompleteRolloutsAsEmptyOnRequest) {
   options.incomplete_rollouts = IncompleteRollouts::kEmpty;
   EXPECT_TRUE(build(parsed, truth, options).pairs.empty());
   EXPECT_EQ(build(vocab().parse(whole), truth, options).pairs.size(), 1u);
-  EXPECT_TRUE(lends_nothing(parsed, options));
-  EXPECT_FALSE(lends_nothing(vocab().parse(whole), options));
   options.policy = "append";
-  EXPECT_FALSE(lends_nothing(parsed, options)) << "a key of `rewrite` alone";
+  EXPECT_EQ(build(parsed, truth, options).pairs.size(), 1u) << "a key of `rewrite` alone";
 }
 
 RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLabelByLabel, ()) {

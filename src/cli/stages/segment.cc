@@ -1,7 +1,6 @@
 // `rematch stage segment`: one rollout and its ground truth in, the teacher-forced segment out.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/choices.h"
@@ -9,7 +8,7 @@
 #include "cli/segment_json.h"
 #include "cli/stage.h"
 #include "cli/stages/scene_input.h"
-#include "estep/match/repeats.h"
+#include "estep/match/match_policy.h"
 #include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
@@ -43,11 +42,7 @@ SegmentStageOptions read_options(JsonFields reader) {
   options.target.ot_iters = reader.integer_or("ot_iters", options.target.ot_iters);
   options.target.policy = reader.text_or("target_policy", options.target.policy);
   read_choice(reader, "rewrite_order", options.target.rewrite_order);
-  read_choice(reader, "rewrite_targets", options.target.rewrite_targets);
   read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
-  options.target.teach_matched_text =
-      reader.boolean_or("teach_matched_text", options.target.teach_matched_text);
-  if (reader.has("dedup_iou")) options.target.dedup_iou = reader.number("dedup_iou");
   options.global_max_length = reader.integer_or("global_max_length", 0);
   if (reader.has("global_max_length") && options.global_max_length < 1) {
     throw UserError(ErrorKind::kConfig, {.error = "global_max_length must be at least 1",
@@ -94,18 +89,9 @@ class SegmentStage : public Stage {
 
     const ParsedRollout parsed =
         parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
-    const std::optional<double> dedup_iou =
-        lends_nothing(parsed, options.target) ? std::nullopt : options.target.dedup_iou;
-    TargetMatching matched =
-        match_deduplicated(scene_of(parsed.objects), ground_truth, options.match, dedup_iou);
-    SegmentResult result =
-        build_segment({prompt, parsed, matched.matching, ground_truth}, vocab_, options.target);
-    result.deduplicated = std::move(matched.deduplicated);
-    for (auto& [prediction, truth] : result.pairs) {
-      prediction -= static_cast<int>(
-          std::lower_bound(result.deduplicated.begin(), result.deduplicated.end(), prediction) -
-          result.deduplicated.begin());
-    }
+    const Matching matching = match_objects(scene_of(parsed.objects), ground_truth, options.match);
+    const SegmentResult result =
+        build_segment({prompt, parsed, matching, ground_truth}, vocab_, options.target);
     check_encoded_len(result.segment, options.global_max_length);
     return segment_json(result);
   }

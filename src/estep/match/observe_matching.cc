@@ -8,7 +8,7 @@
 namespace rematch {
 namespace {
 
-constexpr double kRepeatIou = 0.5;  // of `duplicates`, whatever dedup_iou is
+constexpr double kRepeatIou = 0.5;  // of `duplicates`
 
 }  // namespace
 
@@ -28,8 +28,7 @@ void observe_matching(const std::vector<SceneObject>& predictions,
   const auto num_named_right =
       std::count_if(matching.pairs.begin(), matching.pairs.end(), is_named_right);
   metrics.add("rollout/matched_labels", static_cast<double>(num_named_right));
-  const auto repeated =
-      repeated_objects(predictions, kRepeatIou, options.maskiou_resolution, RepeatOf::kEarlier);
+  const auto repeated = repeated_objects(predictions, kRepeatIou, options.maskiou_resolution);
   metrics.add("rollout/repeated_objects", static_cast<double>(repeated.size()));
   metrics.add("rollout/fp", num_pred - num_matched);
   metrics.add("rollout/fn", num_gt - num_matched);

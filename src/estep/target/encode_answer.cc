@@ -9,16 +9,12 @@ namespace {
 
 // Tokens and spans ascend, so one walk finds where every token lies.
 void locate_tokens(const AnswerText& answer, const Tokenizer& tokenizer, EncodedAnswer& encoded) {
-  size_t begin = 0, desc = 0, entry = 0;
+  size_t begin = 0, desc = 0;
   for (const TokenId id : encoded.token_ids) {
     const size_t end = begin + tokenizer.token_bytes(id).size();
     while (desc < answer.desc_values.size() && answer.desc_values[desc].end <= begin) ++desc;
-    while (entry < answer.entries.size() && answer.entries[entry].end <= begin) ++entry;
     encoded.in_desc.push_back(desc < answer.desc_values.size() &&
                               answer.desc_values[desc].begin < end);
-    const bool is_within = entry < answer.entries.size() && answer.entries[entry].begin <= begin &&
-                           end <= answer.entries[entry].end;
-    encoded.within_entry.push_back(is_within ? static_cast<int>(entry) : -1);
     begin = end;
   }
 }

@@ -23,12 +23,9 @@ struct AnswerVocab {
 struct EncodedAnswer {
   std::vector<TokenId> token_ids;
   std::vector<bool> in_desc;  ///< same length: the token overlaps a byte of a desc value
-  /// same length: the object whose entry holds all bytes of the token, or -1
-  std::vector<int> within_entry;
 };
 
-/// Encodes a text on its own and finds the tokens that overlap descriptions and those that lie
-/// within entries.
+/// Encodes a text on its own and finds the tokens that overlap descriptions.
 /// @throws UserError (data) when the tokens do not spell the text (nor its NFC form)
 EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer);
 

@@ -33,25 +33,17 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
   std::vector<AnswerEntry> entries;
   for (const SceneObject& object : input.ground_truth)
     entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
-  for (const auto& [p, g] : lends_nothing(input.parsed, options)
-                                ? std::vector<std::pair<int, int>>()
-                                : input.matching.pairs) {
+  const bool takes_predictions = options.incomplete_rollouts == IncompleteRollouts::kKeep ||
+                                 input.parsed.status == ParseStatus::kComplete;
+  for (const auto& [p, g] :
+       takes_predictions ? input.matching.pairs : std::vector<std::pair<int, int>>()) {
     const Geometry& predicted = input.parsed.objects.at(static_cast<size_t>(p)).geometry;
     AnswerEntry& entry = entries.at(static_cast<size_t>(g));
     if (is_same_form(predicted, entry.shown.geometry)) {
-      const auto bins = options.rewrite_targets == RewriteTargets::kTransport
-                            ? coord_targets(predicted, entry.shown.geometry, options)
-                            : entry.taught_bins;
-      if (!bins) {
-        ++result.num_excluded;
-        continue;
-      }
-      entry.taught_bins = *bins;
       entry.shown.geometry = predicted;
       entry.source = SlotSource::kPrefix;
       ++result.num_supervised_pairs;
     }
-    entry.teach_text = options.teach_matched_text;
     result.pairs.emplace_back(p, g);
   }
   result.false_negatives = missing_indices(result.pairs, entries.size());

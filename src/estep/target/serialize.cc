@@ -23,7 +23,6 @@ void write_geometry(const Geometry& geometry, std::string& out) {
 }
 
 void write_object(const SceneObject& object, int64_t index, AnswerText& answer) {
-  const size_t start = answer.text.size();
   answer.text += fmt::format("\"object_{}\": {{\"desc\": ", index);
   const std::string desc = python_json_string(object.desc);
   const size_t begin = answer.text.size() + 1;
@@ -32,7 +31,6 @@ void write_object(const SceneObject& object, int64_t index, AnswerText& answer) 
   answer.text += fmt::format(", \"{}\": ", geometry_key(object.geometry.kind));
   write_geometry(object.geometry, answer.text);
   answer.text += '}';
-  answer.entries.push_back({start, answer.text.size()});
 }
 
 void write_objects(const std::vector<SceneObject>& objects, int64_t first_index,
@@ -46,7 +44,7 @@ void write_objects(const std::vector<SceneObject>& objects, int64_t first_index,
 }  // namespace
 
 AnswerText answer_text(const std::vector<SceneObject>& objects) {
-  AnswerText answer{"{", {}, {}};
+  AnswerText answer{"{", {}};
   write_objects(objects, 1, answer);
   answer.text += '}';
   return answer;
@@ -54,7 +52,7 @@ AnswerText answer_text(const std::vector<SceneObject>& objects) {
 
 AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index,
                        bool after_entry) {
-  AnswerText answer{!missing.empty() && after_entry ? ", " : "", {}, {}};
+  AnswerText answer{!missing.empty() && after_entry ? ", " : "", {}};
   write_objects(missing, first_index, answer);
   answer.text += '}';
   return answer;
@@ -65,16 +63,11 @@ AnswerText normalized(const AnswerText& answer) {
   AnswerText result;
   const std::string_view text = answer.text;
   size_t at = 0;
-  for (size_t i = 0; i < answer.desc_values.size(); ++i) {
-    const ByteSpan& span = answer.desc_values[i];
-    // What surrounds descs is ASCII, which keeps its length.
-    const size_t entry_begin = result.text.size() + (answer.entries[i].begin - at);
+  for (const ByteSpan& span : answer.desc_values) {
     result.text += normalize_nfc(text.substr(at, span.begin - at));
     const size_t begin = result.text.size();
     result.text += normalize_nfc(text.substr(span.begin, span.end - span.begin));
     result.desc_values.push_back({begin, result.text.size()});
-    result.entries.push_back(
-        {entry_begin, result.text.size() + (answer.entries[i].end - span.end)});
     at = span.end;
   }
   result.text += normalize_nfc(text.substr(at));

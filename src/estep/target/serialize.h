@@ -22,8 +22,6 @@ struct AnswerText {
   std::string text;
   /// the text between the quotes of each `desc`, escaped; ascending
   std::vector<ByteSpan> desc_values;
-  /// of the same objects, from the `"` of the key to the `}` that closes its value
-  std::vector<ByteSpan> entries;
 };
 
 /// The whole answer for a scene, byte exact (BEHAVIOUR 2.7): `{"object_1": {"desc": "cat",

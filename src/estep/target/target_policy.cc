@@ -20,11 +20,6 @@ SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab,
   return target_policies().find(options.policy).build(input, vocab, options);
 }
 
-bool lends_nothing(const ParsedRollout& parsed, const TargetSettings& options) {
-  return options.policy == "rewrite" && options.incomplete_rollouts == IncompleteRollouts::kEmpty &&
-         parsed.status != ParseStatus::kComplete;
-}
-
 std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,
                                  size_t num_ground_truth) {
   std::vector<bool> present(num_ground_truth, false);

@@ -33,8 +33,6 @@ struct SegmentResult {
   int num_supervised_pairs = 0;
   /// pairs whose target construction failed (`excluded_from_supervision`)
   int num_excluded = 0;
-  /// predictions set aside before matching; whoever matched fills it in
-  std::vector<int> deduplicated;
 };
 
 /// A way of making the segment of a sample from its rollout. The result has passed
@@ -63,10 +61,6 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
                              const TargetSettings& options);
 SegmentResult append_target(const TargetInput& input, const AnswerVocab& vocab,
                             const TargetSettings& options);
-
-/// True when the target takes no predictions of this rollout: `rewrite` with `incomplete_rollouts:
-/// empty`, and it is not complete. Then there are none to set aside either (`deduplicated`).
-bool lends_nothing(const ParsedRollout& parsed, const TargetSettings& options);
 
 /// Indices of the ground truths that no pair holds, ascending.
 std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,

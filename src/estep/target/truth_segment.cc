@@ -45,10 +45,9 @@ Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& ent
   size_t next_slot = 0;
   for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
     const TokenId id = encoded.token_ids[i];
-    const int within = encoded.within_entry[i];
     TaughtToken token;
     if (vocab.coord_vocab->bin_of(id) < 0) {
-      token.text = within < 0 || entries[static_cast<size_t>(within)].teach_text;
+      token.text = true;
     } else if (!encoded.in_desc[i]) {
       REMATCH_CHECK(next_slot < slots.size(),
                     fmt::format("more than {} coord tokens", slots.size()));

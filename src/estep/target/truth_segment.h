@@ -15,12 +15,11 @@ struct AnswerEntry {
   SceneObject shown;             ///< desc, and the bins that stand in the text
   std::vector<int> taught_bins;  ///< as many as shown.geometry.bins
   SlotSource source = SlotSource::kAppend;
-  bool teach_text = true;  ///< cross-entropy also on tokens that lie within the entry
 };
 
 /// prompt + the answer of all entries, numbered from 1 and encoded as one piece + `<|im_end|>`;
-/// prefix_len is 0. Cross-entropy on every token that is not a coord token, desc included (see
-/// AnswerEntry::teach_text), coord slots on every coord token.
+/// prefix_len is 0. Cross-entropy on every token that is not a coord token, desc included; coord
+/// slots on every coord token.
 /// @param text  if given, receives the answer's text
 Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& entries,
                        const AnswerVocab& vocab, std::string* text = nullptr);

@@ -41,14 +41,6 @@ class AdamW {
   std::vector<at::Tensor> tensors() const;
   /// Restores what state() returned. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
-  /// Takes over the averages of another run, and with them how far its bias corrections had come;
-  /// weights, masters and num_steps() stay. Entries of parameters that are not trained here are
-  /// left out.
-  /// @param state      state() of that run; @param num_steps  its num_steps()
-  /// @throws UserError (data) naming every trained parameter that `state` lacks or holds in another
-  /// shape
-  void carry_averages(const std::vector<std::pair<std::string, at::Tensor>>& state,
-                      int64_t num_steps);
 
  private:
   struct Slot {

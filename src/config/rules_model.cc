@@ -1,0 +1,121 @@
+// Rules of the model, its lengths and its prompts.
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "config/prompt_file.h"
+#include "config/rules.h"
+#include "model/families/family.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+void lengths(Draft& config) {
+  const std::string cap = "global_max_length";
+  const std::vector<std::string> others = {"model.max_model_len", "template.max_length"};
+  for (const std::string& other : others) {
+    if (config.is_null(cap) && config.given(other)) config.derive(cap, config.json(other), other);
+  }
+  if (config.is_null(cap)) return;
+  for (const std::string& other : others) {
+    if (config.given(other) && config.integer(other) != config.integer(cap)) {
+      config.warn(fmt::format("`{}: {}` is not used: `{}: {}` limits segments and rows", other,
+                              config.integer(other), cap, config.integer(cap)),
+                  other);
+    }
+    if (!config.given(other) || config.integer(other) != config.integer(cap))
+      config.derive(other, config.json(cap), cap);
+  }
+  const std::string engine = kRolloutMatching + ".vllm.max_model_len";
+  if (!config.given(engine)) config.derive(engine, config.json(cap), cap);
+}
+
+void dtype(Draft& config) {
+  if (config.is_null("training.bf16") || !config.boolean("training.bf16")) return;
+  const std::string name = "model.torch_dtype";
+  if (config.given(name) && config.text(name) == "float32") {
+    config.problem("`training.bf16` and `model.torch_dtype` contradict each other", "training.bf16",
+                   fmt::format("bf16: true means bfloat16, but torch_dtype is float32 ({})",
+                               config.origin(name)),
+                   "remove one of the two");
+  } else if (!config.given(name) || config.text(name) == "auto") {
+    config.derive(name, "bfloat16", "training.bf16");
+  }
+}
+
+bool looks_like_hub_id(const std::string& text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() ||
+      text.find('/', slash + 1) != std::string::npos)
+    return false;
+  if (text[0] == '.' || text[0] == '~') return false;
+  return text.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") ==
+         std::string::npos;
+}
+
+void model_directory(Draft& config) {
+  if (config.is_null("model.model")) return;
+  const std::string name = config.text("model.model");
+  std::error_code ignored;
+  const bool has_parent = fs::is_directory(fs::path(name).parent_path(), ignored);
+  if (fs::is_directory(name, ignored) || has_parent || !looks_like_hub_id(name)) return;
+  const std::string local = name.substr(name.find('/') + 1);
+  config.problem(fmt::format("`model.model: {}` is not a directory", name), "model.model",
+                 "it looks like a Hugging Face hub id; models are not downloaded",
+                 fmt::format("run `hf download {} --local-dir {}` and set `model.model: {}`", name,
+                             local, local));
+}
+
+void template_name(Draft& config) {
+  const std::string name = config.text("template.template");
+  std::vector<std::string> titles;
+  for (const Family& family : families()) {
+    if (name == family.model_type) return;
+    titles.push_back(fmt::format("`{}` ({})", family.model_type, family.title));
+  }
+  std::string found = "the model type could not be read from config.json";
+  if (!config.is_null("model.model")) {
+    try {
+      const Json model = read_json_file(join_path(config.text("model.model"), "config.json"));
+      if (const auto type = model.find("model_type"); type != model.end() && type->is_string())
+        found = "config.json says model_type " + type->get<std::string>();
+    } catch (const UserError&) {
+      // The directory is checked elsewhere; here its absence only shortens the message.
+    }
+  }
+  config.problem(fmt::format("`template.template: {}` is not supported", name), "template.template",
+                 found,
+                 fmt::format("set `template.template` to the family of the checkpoint, one of {}",
+                             join(titles, ", ")));
+}
+
+void user_prompt(Draft& config) {
+  const std::string key = "custom.user_prompt";
+  if (config.is_null(key)) return;
+  const std::string path = config.text(key);
+  if (!path.ends_with(".txt")) return;
+  try {
+    config.set(key, read_prompt_file(path), fmt::format("{} ({})", path, config.origin(key)), true);
+  } catch (const UserError& error) {
+    const Problem& found = error.problems().front();
+    config.problem(found.error, key, found.what, found.fix);
+  }
+}
+
+}  // namespace
+
+void apply_model_rules(Draft& config) {
+  lengths(config);
+  dtype(config);
+  model_directory(config);
+  template_name(config);
+  user_prompt(config);
+}
+
+}  // namespace rematch
