@@ -40,13 +40,15 @@ ALLOWED = {
     "evaluate": {"ranks", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"ranks", "flow", "data", "checkpoint", "observe", "pack", "model", "estep", "rollout", "mstep", "evaluate", "resume"},
+    "stages": {"ranks", "flow", "text", "vision", "checkpoint", "pack", "model", "model/families", "estep/parse", "estep/match", "estep/target",
+               "rollout", "mstep", "mstep/loss", "mstep/optim"},
     "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors
     "assembly": None,  # everything below it
     "cli": None,
-    "python": None,
+    "python": {"flow", "observe", "estep/match", "evaluate", "stages"},
 }
 READS_ALL_SETTINGS = ("config", "assembly", "cli")
-NEVER_FROM_BELOW = {"assembly": {"cli", "python"}, "cli": {"python"}, "python": set()}
+NEVER_FROM_BELOW = {"assembly": {"cli", "python", "stages"}, "cli": {"python"}}
 MAX_LINES = 400
 FAMILIES = "model/families"  # the only folder that knows what a model is called
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

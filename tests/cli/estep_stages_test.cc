@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "cli/stage.h"
+#include "stages/stage.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

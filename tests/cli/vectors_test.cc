@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/stage.h"
+#include "stages/stage.h"
 #include "support/paths.h"
 
 namespace rematch {

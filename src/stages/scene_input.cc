@@ -1,4 +1,4 @@
-#include "cli/stages/scene_input.h"
+#include "stages/scene_input.h"
 
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
-// `rematch stage generate`: messages and images in, the model's answer out. Lines of a batch with
-// equal options are decoded together.
+// `rematch-stages stage generate`: messages and images in, the model's answer out. Lines of a batch
+// with equal options are decoded together.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/stage.h"
-#include "cli/stages/model_input.h"
-#include "ranks/device.h"
 #include "model/patch_fit.h"
+#include "ranks/device.h"
 #include "rollout/engine_factory.h"
 #include "rollout/sampler.h"
 #include "rollout/vllm/vllm_checks.h"
+#include "stages/model_input.h"
+#include "stages/stage.h"
 #include "text/chat_template.h"
 #include "text/lossy.h"
 #include "text/prompt.h"

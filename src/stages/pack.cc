@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/stage.h"
 #include "pack/carry.h"
 #include "pack/select.h"
+#include "stages/stage.h"
 
 namespace rematch {
 namespace {

@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/stage.h"
-#include "cli/stages/scene_input.h"
 #include "estep/match/match_policy.h"
+#include "stages/scene_input.h"
+#include "stages/stage.h"
 
 namespace rematch {
 namespace {

@@ -1,10 +1,10 @@
-// `rematch stage tokenize`: text in, token ids out, or the other way round.
+// `rematch-stages stage tokenize`: text in, token ids out, or the other way round.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/stage.h"
+#include "stages/stage.h"
 #include "text/lossy.h"
 #include "text/tokenizer.h"
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/json.h"
-#include "cli/stage.h"
 #include "estep/match/matcher.h"
 #include "flow/sample.h"
+#include "stages/stage.h"
 #include "text/tokenizer.h"
 
 namespace rematch {

@@ -1,4 +1,4 @@
-#include "cli/stage.h"
+#include "stages/stage.h"
 
 #include <fmt/core.h>
 

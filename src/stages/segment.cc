@@ -6,14 +6,14 @@
 
 #include "base/choices.h"
 #include "base/error.h"
-#include "cli/segment_json.h"
-#include "cli/stage.h"
-#include "cli/stages/scene_input.h"
 #include "estep/match/repeats.h"
-#include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_policy.h"
+#include "stages/scene_input.h"
+#include "stages/segment_json.h"
+#include "stages/stage.h"
+#include "text/stop_ids.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
@@ -63,12 +63,10 @@ SegmentStageOptions read_options(JsonFields reader) {
 void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (tokenizer.has_token(ids[i])) continue;
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "a prompt has an id without a token",
-         .where = fmt::format("input.prompt_token_ids[{}]", i),
-         .what = fmt::format("{}", ids[i]),
-         .fix = "encode the prompt with the tokenizer of --model (rematch stage render)"});
+    throw UserError(ErrorKind::kData, {.error = "a prompt has an id without a token",
+                                       .where = fmt::format("input.prompt_token_ids[{}]", i),
+                                       .what = fmt::format("{}", ids[i]),
+                                       .fix = "encode the prompt with the tokenizer of --model"});
   }
 }
 

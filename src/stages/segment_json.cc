@@ -1,4 +1,4 @@
-#include "cli/segment_json.h"
+#include "stages/segment_json.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "cli/stages/model_input.h"
+#include "stages/model_input.h"
 
 #include "base/error.h"
 #include "model/families/family.h"

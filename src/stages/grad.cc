@@ -1,5 +1,5 @@
-// `rematch stage grad`: one row of segments in, the gradient of its loss for every parameter in a
-// safetensors file out.
+// `rematch-stages stage grad`: one row of segments in, the gradient of its loss for every parameter
+// in a safetensors file out.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -9,14 +9,14 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
-#include "cli/stage.h"
-#include "cli/stages/loss_input.h"
-#include "cli/stages/model_input.h"
-#include "ranks/device.h"
 #include "model/row.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
+#include "ranks/device.h"
+#include "stages/loss_input.h"
+#include "stages/model_input.h"
+#include "stages/stage.h"
 #include "text/tokenizer.h"
 
 namespace rematch {

@@ -1,4 +1,5 @@
-// `rematch stage pixels`: an image file in, the vision tower's rows in a safetensors file out.
+// `rematch-stages stage pixels`: an image file in, the vision tower's rows in a safetensors file
+// out.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
@@ -8,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
-#include "cli/stage.h"
+#include "stages/stage.h"
 #include "vision/patches.h"
 
 namespace rematch {

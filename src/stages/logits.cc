@@ -1,5 +1,5 @@
-// `rematch stage logits`: token ids and image files in, the model's logits in a safetensors file
-// out.
+// `rematch-stages stage logits`: token ids and image files in, the model's logits in a safetensors
+// file out.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
-#include "cli/stage.h"
-#include "cli/stages/model_input.h"
-#include "ranks/device.h"
 #include "model/row.h"
+#include "ranks/device.h"
+#include "stages/model_input.h"
+#include "stages/stage.h"
 
 namespace rematch {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/json.h"
-#include "cli/stage.h"
 #include "flow/segment.h"
 #include "mstep/loss/losses.h"
+#include "stages/stage.h"
 
 namespace rematch {
 

@@ -1,9 +1,9 @@
 // `rematch stage parse`: response ids in, objects and kept prefix out.
 #include <nlohmann/json.hpp>
 
-#include "cli/stage.h"
-#include "text/stop_ids.h"
 #include "estep/parse/strict_parser.h"
+#include "stages/stage.h"
+#include "text/stop_ids.h"
 #include "text/tokenizer.h"
 
 namespace rematch {

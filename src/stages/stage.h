@@ -20,8 +20,7 @@ struct StageOptions {
   int batch_size = 1;             ///< --batch-size, lines per run() call
 };
 
-/// One stage of the loop as JSON in, JSON out. Implementations live in cli/stages/, one short file
-/// each.
+/// One stage of the loop as JSON in, JSON out; one short file each.
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -46,7 +45,7 @@ class Stage {
   size_t line_idx_ = 0;  ///< index of the input in run_batch; its default keeps it
 };
 
-/// A row of the ONE table of stages (cli/stage_table.cc).
+/// A row of the tables of stages (stages/stage_table.h).
 struct StageRow {
   const char* name;
   const char* summary;
@@ -64,7 +63,7 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
 /// key one of kind config; null is the default.
 const JsonOrigin& input_origin();
 
-// Factories, one for each file of cli/stages/.
+// Factories, one for each stage.
 std::unique_ptr<Stage> make_tokenize_stage(const StageOptions&);
 std::unique_ptr<Stage> make_render_stage(const StageOptions&);
 std::unique_ptr<Stage> make_pixels_stage(const StageOptions&);

@@ -1,12 +1,12 @@
-// `rematch stage render`: messages in, the prompt's text and ids out, as the checkpoint's own chat
-// template writes them.
+// `rematch-stages stage render`: messages in, the prompt's text and ids out, as the checkpoint's
+// own chat template writes them.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
-#include "cli/stage.h"
+#include "stages/stage.h"
 #include "text/chat_template.h"
 #include "text/prompt.h"
 #include "text/tokenizer.h"

@@ -1,4 +1,4 @@
-#include "cli/stages/loss_input.h"
+#include "stages/loss_input.h"
 
 #include <fmt/core.h>
 

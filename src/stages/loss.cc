@@ -1,5 +1,5 @@
-// `rematch stage loss`: logits and targets in, the losses of BEHAVIOUR 8 out. A loss that is not
-// finite is shown as null.
+// `rematch-stages stage loss`: logits and targets in, the losses of BEHAVIOUR 8 out. A loss that is
+// not finite is shown as null.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
-#include "cli/stage.h"
-#include "cli/stages/loss_input.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/loss/losses.h"
+#include "stages/loss_input.h"
+#include "stages/stage.h"
 
 namespace rematch {
 namespace {
