@@ -68,6 +68,10 @@ class Interpreter {
   Value look_up(const std::string& name, const Scope& scope) const;
   Value item(const Value& value, const Value& index);
   Value slice(const Expr& expr, Scope& scope);
+  Value list_of(const Expr& expr, Scope& scope);
+  Value dict_of(const Expr& expr, Scope& scope);
+  Value concatenation(const Expr& expr, Scope& scope);
+  Value signed_number(const Value& value, bool negate) const;
   Value binary(const std::string& op, const Value& left, const Value& right);
   bool compare(const std::string& op, const Value& left, const Value& right);
   Value compare_chain(const Expr& expr, Scope& scope);
