@@ -1,5 +1,4 @@
-// The requirement on reusing rollout windows: its sentences and scenarios, on the program's own
-// loop with recorded answers.
+// Windows that are used several times, in the loop of the program with recorded answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +35,7 @@ std::vector<const Segment*> addresses(const RecordedLoop::Step& step) {
 }  // namespace
 
 // spec: buffer-02 buffer-12
-TEST(BufferSpec, TheRepeatedStreamOfWindowsIsDeterministic) {
+TEST(RolloutBuffer, TheRepeatedStreamOfWindowsIsDeterministic) {
   const RecordedLoop loop = run(4, {.enabled = true, .m_steps = 2});
   // A,B,C, A,B,C and then the next window twice; each row is a micro-batch.
   ASSERT_EQ(loop.steps.size(), 4u);
@@ -54,7 +53,7 @@ TEST(BufferSpec, TheRepeatedStreamOfWindowsIsDeterministic) {
 }
 
 // spec: buffer-04
-TEST(BufferSpec, OneEStepFeedsSeveralOptimizerSteps) {
+TEST(RolloutBuffer, OneEStepFeedsSeveralOptimizerSteps) {
   const RecordedLoop loop = run(6, {.enabled = true, .m_steps = 3});
   EXPECT_EQ(loop.built.size(), 2u) << "E-steps";
   EXPECT_EQ(addresses(loop.steps[0]), addresses(loop.steps[2]))
@@ -64,7 +63,7 @@ TEST(BufferSpec, OneEStepFeedsSeveralOptimizerSteps) {
 }
 
 // spec: buffer-13
-TEST(BufferSpec, BufferingDoesNotChangeTheFirstStepOfAWindow) {
+TEST(RolloutBuffer, BufferingDoesNotChangeTheFirstStepOfAWindow) {
   const RecordedLoop with = run(1, {.enabled = true, .m_steps = 4});
   const RecordedLoop without = run(1, {});
   EXPECT_EQ(sample_ids(with.steps[0].rows), sample_ids(without.steps[0].rows));
@@ -83,7 +82,7 @@ TEST(BufferSpec, BufferingDoesNotChangeTheFirstStepOfAWindow) {
 }
 
 // spec: buffer-05 buffer-14
-TEST(BufferSpec, ReuseSurvivesMutationOfItsInputs) {
+TEST(RolloutBuffer, ReuseSurvivesMutationOfItsInputs) {
   // Nothing can be popped or written: an M-step gets a const window of pointers to const segments.
   static_assert(
       std::is_same_v<decltype(std::declval<const RolloutBuffer&>().window()), const Window&>);
@@ -117,7 +116,7 @@ TEST(BufferSpec, ReuseSurvivesMutationOfItsInputs) {
 }
 
 // spec: buffer-07 buffer-16
-TEST(BufferSpec, AFinalPartialWindowIsProcessedOnce) {
+TEST(RolloutBuffer, AFinalPartialWindowIsProcessedOnce) {
   // Eight samples: A, B (full, twice each) and C (two micro-batches, once), then the next epoch.
   const RecordedLoop loop = run(6, {.enabled = true, .m_steps = 2});
   EXPECT_EQ(loop.steps[4].rows.size(), 2u);
@@ -129,7 +128,7 @@ TEST(BufferSpec, AFinalPartialWindowIsProcessedOnce) {
 }
 
 // spec: buffer-08 buffer-09 buffer-10 buffer-11
-TEST(BufferSpec, LogsTellRolloutStepsFromReuse) {
+TEST(RolloutBuffer, LogsTellRolloutStepsFromReuse) {
   const RecordedLoop loop = run(4, {.enabled = true, .m_steps = 2});
   const std::vector<double> reuse = {0, 1, 0, 1}, step0 = {0, 0, 2, 2}, completed = {1, 2, 1, 2};
   for (size_t i = 0; i < 4; ++i) {
@@ -148,7 +147,7 @@ TEST(BufferSpec, LogsTellRolloutStepsFromReuse) {
   }
 }
 
-TEST(BufferSpec, AReuseSaysAgainWhetherItsWindowRolledOut) {
+TEST(RolloutBuffer, AReuseSaysAgainWhetherItsWindowRolledOut) {
   for (const int64_t window_idx : {0, 1}) {
     RolloutBuffer buffer({.enabled = true, .m_steps = 2}, /*rollout_share=*/0.5);
     buffer.open({.window_idx = window_idx}, false, 0);
@@ -162,7 +161,7 @@ TEST(BufferSpec, AReuseSaysAgainWhetherItsWindowRolledOut) {
   EXPECT_TRUE(rolls_out(1, 0.5) && !rolls_out(0, 0.5));
 }
 
-TEST(BufferSpec, TheAdviceOnAPartialWindowNamesTheRanks) {
+TEST(RolloutBuffer, TheAdviceOnAPartialWindowNamesTheRanks) {
   const auto told_by = [](int num_ranks) {
     std::ostringstream out, err;
     Terminal terminal(out, err, {});
@@ -178,7 +177,7 @@ TEST(BufferSpec, TheAdviceOnAPartialWindowNamesTheRanks) {
                                     "it divides the number of samples"));
 }
 
-TEST(BufferSpec, InCarryModeReuseTouchesNeitherBufferNorCarry) {
+TEST(RolloutBuffer, InCarryModeReuseTouchesNeitherBufferNorCarry) {
   const Packer::Options carry{.pack = {.scope = PackScope::kCarry}, .packing_length = 700};
   const WindowOptions windows{
       .batches = {.per_device_train_batch_size = 4, .gradient_accumulation_steps = 1}};

@@ -35,8 +35,8 @@ class SpecTrace(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.root = Path(temporary.name)
         self.write("openspec/specs/rows/spec.md", SPEC)
-        self.write("tests/spec/rows_test.cc", TESTS)
-        self.write("tests/spec/CMakeLists.txt", "rematch_test(rows_test SOURCES rows_test.cc)\n")
+        self.write("tests/rows/rows_test.cc", TESTS)
+        self.write("tests/rows/CMakeLists.txt", "rematch_test(rows_test SOURCES rows_test.cc)\n")
 
     def write(self, name, text):
         path = self.root / name
@@ -63,9 +63,9 @@ class SpecTrace(unittest.TestCase):
     def test_a_traced_tree_has_no_breach_and_a_row_for_every_statement(self):
         self.assertEqual(self.breaches(), [])
         page = (self.root / "docs/SPEC_TRACE.md").read_text()
-        self.assertIn("| row-01 | Rows MUST be short. | [Rows.AreShort](../tests/spec/rows_test.cc) |", page)
-        self.assertIn("| row-02 | A row SHOULD be full. | [Rows.AreFull](../tests/spec/rows_test.cc) |", page)
-        self.assertIn("| row-03 | Scenario: A long row | [Rows.AreShort](../tests/spec/rows_test.cc) |", page)
+        self.assertIn("| row-01 | Rows MUST be short. | [Rows.AreShort](../tests/rows/rows_test.cc) |", page)
+        self.assertIn("| row-02 | A row SHOULD be full. | [Rows.AreFull](../tests/rows/rows_test.cc) |", page)
+        self.assertIn("| row-03 | Scenario: A long row | [Rows.AreShort](../tests/rows/rows_test.cc) |", page)
         self.assertIn("3 statements and scenarios: 3 with tests, 0 open.", page)
 
     def test_a_list_that_a_sentence_announces_belongs_to_it(self):
@@ -86,15 +86,15 @@ class SpecTrace(unittest.TestCase):
         self.assertFalse((self.root / "docs/SPEC_TRACE.md").exists())
 
     def test_an_unknown_tag_in_a_test_is_named(self):
-        self.write("tests/spec/rows_test.cc", TESTS.replace("row-02", "row-02 row-77"))
-        self.assert_only_breach("tests/spec/rows_test.cc:4", "unknown tag row-77")
+        self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-02 row-77"))
+        self.assert_only_breach("tests/rows/rows_test.cc:4", "unknown tag row-77")
 
     def test_a_statement_without_test_or_reason_is_named(self):
-        self.write("tests/spec/rows_test.cc", TESTS.replace("row-02", "row-01"))
+        self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-01"))
         self.assert_only_breach("row-02", "neither a test nor a line")
 
     def test_an_open_statement_is_fine_with_its_reason_only(self):
-        self.write("tests/spec/rows_test.cc", TESTS.replace("row-02", "row-01"))
+        self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-01"))
         self.write("openspec/open.txt", "# comment\n\nrow-02 not built yet\n")
         self.assertEqual(self.breaches(), [])
         self.assertIn("*open:* not built yet", (self.root / "docs/SPEC_TRACE.md").read_text())
@@ -108,7 +108,7 @@ class SpecTrace(unittest.TestCase):
     def test_an_unknown_or_repeated_tag_in_the_open_list_is_named(self):
         self.write("openspec/open.txt", "row-99 who knows\n")
         self.assert_only_breach("openspec/open.txt:1", "unknown tag row-99")
-        self.write("tests/spec/rows_test.cc", TESTS.replace("row-02", "row-01"))
+        self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-01"))
         self.write("openspec/open.txt", "row-02 not built yet\nrow-02 again\n")
         self.assert_only_breach("openspec/open.txt:2", "row-02 is listed twice")
 
@@ -130,26 +130,19 @@ class SpecTrace(unittest.TestCase):
         self.assert_only_breach("column-01", "neither a test nor a line")
 
     def test_a_claim_needs_a_test_behind_it(self):
-        self.write("tests/spec/rows_test.cc", TESTS + "\n// spec: row-01\n\nTEST(Rows, TooFar) {}\n")
+        self.write("tests/rows/rows_test.cc", TESTS + "\n// spec: row-01\n\nTEST(Rows, TooFar) {}\n")
         self.assert_only_breach("rows_test.cc:9", "no test follows this claim")
 
     def test_a_disabled_or_unbuilt_test_proves_nothing(self):
-        self.write("tests/spec/rows_test.cc", TESTS.replace("AreShort", "DISABLED_AreShort"))
+        self.write("tests/rows/rows_test.cc", TESTS.replace("AreShort", "DISABLED_AreShort"))
         self.assert_only_breach("Rows.DISABLED_AreShort is disabled")
-        self.write("tests/spec/rows_test.cc", TESTS)
-        self.write("tests/spec/CMakeLists.txt", "")
-        self.assertIn("Rows.AreShort is not built (rows_test.cc is not in tests/spec/CMakeLists.txt)", self.breaches()[0])
-
-    def test_packing_and_buffer_statements_need_a_test_among_the_spec_tests(self):
-        self.write("openspec/specs/rows/spec.md", SPEC.replace("row-02", "pack-02"))
-        self.write("tests/spec/rows_test.cc", TESTS.replace("row-02", "row-01"))
-        self.write("tests/pack/pack_test.cc", "// spec: pack-02\nTEST(Pack, IsFull) {}\n")
-        self.write("tests/pack/CMakeLists.txt", "pack_test.cc")
-        self.assert_only_breach("pack-02", "tested in tests/pack/pack_test.cc only")
+        self.write("tests/rows/rows_test.cc", TESTS)
+        self.write("tests/rows/CMakeLists.txt", "")
+        self.assertIn("Rows.AreShort is not built (rows_test.cc is not in tests/rows/CMakeLists.txt)", self.breaches()[0])
 
     def test_an_empty_tree_is_a_breach(self):
         self.write("openspec/specs/rows/spec.md", "")
-        self.write("tests/spec/rows_test.cc", "")
+        self.write("tests/rows/rows_test.cc", "")
         self.assert_only_breach("no statement found")
 
 

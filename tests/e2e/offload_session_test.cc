@@ -1,19 +1,15 @@
-// The requirement on offloading training state: its sentences and scenarios, with a mover that
-// writes down what it does in the place of a GPU, and an engine with weights of its own in the
-// place of vLLM.
+// Offloading of training state in a session: a recording mover instead of a GPU, and an engine with
+// weights of its own instead of vLLM.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "base/interrupt.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "config/config.h"
 #include "e2e/program.h"
-#include "e2e/recorded.h"
 #include "rollout/engine_factory.h"
-#include "pack/packer.h"
 #include "rollout/recording_mover.h"
 
 namespace rematch {
@@ -94,73 +90,10 @@ struct RecordedSession {
 const std::string kOffloadOn =
     "offload: {enabled: true, offload_model: true, offload_optimizer: true}";
 
-/// Recorded stage 2 with a training step on it.
-struct RecordedTraining {
-  explicit RecordedTraining(bool offloads) : mstep(&stage2.mstep(1e-2)) {
-    if (!offloads) return;
-    offload = std::make_unique<Offload>(
-        Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}},
-        [this] { return stage2.parameters(); }, std::make_unique<test::RecordingMover>(recording),
-        [this] { return mstep->optimizer().tensors(); });
-  }
-  /// E-step and M-step of one window.
-  void step(const std::vector<std::vector<int64_t>>& samples) {
-    MetricsBag metrics;
-    WindowSegments segments = stage2.source().build({.micro_batches = samples}, metrics);
-    recording->push("train");
-    mstep->run({.rows = Packer(Packer::Options{}).rows_of(std::move(segments), metrics)}, metrics);
-  }
-
-  test::RecordedStage2 stage2;
-  MStep* mstep;
-  std::shared_ptr<test::Recording> recording = std::make_shared<test::Recording>();
-  std::unique_ptr<Offload> offload;
-};
-
-void expect_same(const std::vector<at::Tensor>& left, const std::vector<at::Tensor>& right) {
-  ASSERT_EQ(left.size(), right.size());
-  for (size_t i = 0; i < left.size(); ++i) EXPECT_TRUE(at::equal(left[i], right[i])) << i;
-}
-
 }  // namespace
 
-// spec: offload-01
-TEST(OffloadSpec, TheKeysAreThoseOfTheSeedsAndOff) {
-  const auto parts = [](const std::string& lines) {
-    test::Program program;
-    const OffloadSettings offload =
-        load_config(program.config(lines.empty()
-                                       ? ""
-                                       : "custom: {extra: {rollout_matching: {" + lines + "}}}\n"),
-                    {})
-            .settings.offload;
-    return std::pair{offload.moves_model(), offload.moves_optimizer()};
-  };
-  const auto off = std::pair{false, false};
-  EXPECT_EQ(parts(""), off);
-  EXPECT_EQ(parts("offload: {enabled: true}"), off) << "both parts are off by default";
-  EXPECT_EQ(parts("offload: {offload_model: true, offload_optimizer: true}"), off)
-      << "enabled is off by default";
-  EXPECT_EQ(parts("offload: {enabled: true, offload_model: true}"), (std::pair{true, false}));
-  EXPECT_EQ(parts("offload: {enabled: true, offload_optimizer: true}"), (std::pair{false, true}));
-}
-
-// spec: offload-02
-TEST(OffloadSpec, TheOffloadIsAContextAroundARollout) {
-  RecordedTraining training(true);
-  training.stage2.hold_own_weights(
-      training.offload.get(), [&](const std::string& event) { training.recording->push(event); });
-  training.step({{0, 1}, {2}});
-  EXPECT_THAT(training.recording->events,
-              ElementsAre("out", "sync", "generate", "release", "back", "train"));
-  EXPECT_EQ(training.recording->num_out, training.recording->num_back);
-  EXPECT_EQ(training.recording->num_out,
-            static_cast<int>(training.stage2.parameters().size() +
-                             training.mstep->optimizer().tensors().size()));
-}
-
 // spec: offload-04
-TEST(OffloadSpec, TheStartOfTheEngineAndTheFirstSyncAreCovered) {
+TEST(OffloadSession, TheStartOfTheEngineAndTheFirstSyncAreCovered) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
   const Rollouts& rollouts = recorded.open();
   EXPECT_THAT(recorded.recording->events, ElementsAre("out", "start", "back"));
@@ -174,7 +107,7 @@ TEST(OffloadSpec, TheStartOfTheEngineAndTheFirstSyncAreCovered) {
   EXPECT_EQ(rollouts.offload->num_offloaded(), 0);
 }
 
-TEST(OffloadSpec, TheOptimizerIsAwayWhileTheEngineStarts) {
+TEST(OffloadSession, TheOptimizerIsAwayWhileTheEngineStarts) {
   const std::vector<at::Tensor> averages{at::ones({3}), at::ones({2})};
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
   recorded.open(std::make_unique<test::RecordingMover>(recorded.recording),
@@ -185,7 +118,7 @@ TEST(OffloadSpec, TheOptimizerIsAwayWhileTheEngineStarts) {
 }
 
 // spec: offload-04 offload-05
-TEST(OffloadSpec, AnEngineThatDoesNotStartLeavesTheModelInItsPlace) {
+TEST(OffloadSession, AnEngineThatDoesNotStartLeavesTheModelInItsPlace) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
   stand_in().fails_to_start = true;
   EXPECT_THROW(recorded.open(), std::runtime_error);
@@ -193,40 +126,8 @@ TEST(OffloadSpec, AnEngineThatDoesNotStartLeavesTheModelInItsPlace) {
   EXPECT_EQ(recorded.recording->num_out, recorded.recording->num_back);
 }
 
-// spec: offload-05
-TEST(OffloadSpec, OffloadDoesNotBreakATrainingStep) {
-  RecordedTraining with(true), without(false);
-  with.stage2.hold_own_weights(with.offload.get(), {});
-  for (const auto& samples :
-       std::vector<std::vector<std::vector<int64_t>>>{{{0, 1}, {2, 3}}, {{4}, {5}}, {{6, 7}}}) {
-    with.step(samples);
-    without.step(samples);
-    EXPECT_EQ(with.offload->num_offloaded(), 0);
-  }
-  expect_same(with.stage2.parameters(), without.stage2.parameters());
-  expect_same(with.mstep->optimizer().tensors(), without.mstep->optimizer().tensors());
-  EXPECT_EQ(with.mstep->num_steps(), 3);
-}
-
-// spec: offload-05
-TEST(OffloadSpec, WhatWasOffloadedIsBackAfterARolloutThatFailed) {
-  RecordedTraining with(true), without(false);
-  bool fails = true;
-  with.stage2.hold_own_weights(with.offload.get(), [&](const std::string& event) {
-    with.recording->push(event);
-    if (fails && event == "generate") throw Interrupted{};
-  });
-  EXPECT_THROW(with.step({{0, 1}}), Interrupted);
-  EXPECT_THAT(with.recording->events, ElementsAre("out", "sync", "generate", "back"));
-  EXPECT_EQ(with.offload->num_offloaded(), 0);
-  fails = false;
-  with.step({{0, 1}});
-  without.step({{0, 1}});
-  expect_same(with.stage2.parameters(), without.stage2.parameters());
-}
-
 // spec: offload-03 offload-06
-TEST(OffloadSpec, OffloadChangesNothingForTheHfBackend) {
+TEST(OffloadSession, OffloadChangesNothingForTheHfBackend) {
   RecordedSession recorded(kOffloadOn);
   EXPECT_FALSE(recorded.open().engine->holds_own_weights());
   recorded.evaluate();
@@ -235,16 +136,9 @@ TEST(OffloadSpec, OffloadChangesNothingForTheHfBackend) {
   const size_t first = told.find("offload has no effect with rollout_backend hf: ");
   ASSERT_NE(first, std::string::npos) << told;
   EXPECT_EQ(told.find("offload has no effect", first + 1), std::string::npos) << "said once";
-
-  RecordedTraining training(true);
-  training.stage2.share_weights(training.offload.get(),
-                                [&](const std::string& event) { training.recording->push(event); });
-  training.step({{0, 1}, {2}});
-  EXPECT_THAT(training.recording->events, ElementsAre("sync", "generate", "release", "train"))
-      << "a training step moves nothing";
 }
 
-TEST(OffloadSpec, OnACpuItIsSaidThatNothingMoves) {
+TEST(OffloadSession, OnACpuItIsSaidThatNothingMoves) {
   RecordedSession recorded("rollout_backend: vllm, " + kOffloadOn);
   EXPECT_EQ(recorded.open(make_tensor_mover()).offload, nullptr);
   EXPECT_THAT(recorded.err.str(),

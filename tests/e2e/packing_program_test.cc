@@ -1,5 +1,4 @@
-// Sentences of the packing requirement that only the whole program can show: its knobs, its log,
-// its words.
+// Packing as users see it: its keys, its log, its messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,8 +33,8 @@ test::ProcessResult check(const test::Program& program, const std::string& lines
 
 }  // namespace
 
-// spec: pack-02 select-16 select-17 select-03
-TEST(PackingProgramSpec, PackingIsDrivenByYamlAloneAndItsKnobsAreTheExistingOnes) {
+// spec: pack-02 pack-08 select-16 select-17 select-03
+TEST(PackingProgram, IsDrivenByTheYamlAloneAndItsExistingKeys) {
   test::Program program;
   const test::ProcessResult help = program.run("train --help");
   EXPECT_THAT(help.out + help.err, Not(HasSubstr("pack"))) << "no command-line hyper-parameter";
@@ -58,10 +57,8 @@ TEST(PackingProgramSpec, PackingIsDrivenByYamlAloneAndItsKnobsAreTheExistingOnes
       << "the ratio is a threshold for a warning, not for training";
 }
 
-// GIVEN packing for training, WHEN rollouts are generated, THEN no packing is applied to them: they
-// are those of a run without it.
 // spec: pack-03 pack-14
-TEST(PackingProgramSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
+TEST(PackingProgram, RolloutsAreThoseOfARunWithoutPacking) {
   const auto rollouts = [](const std::string& packing) {
     test::Program program;
     const std::string config = program.config(
@@ -90,17 +87,7 @@ TEST(PackingProgramSpec, PackingIsNeverAppliedDuringRolloutGeneration) {
   EXPECT_EQ(packed, rollouts("false"));
 }
 
-// spec: pack-09 select-18
-TEST(PackingProgramSpec, CarryOnlyModeNeedsPackingDropLast) {
-  test::Program program;
-  const test::ProcessResult result =
-      check(program, "training: {packing: true, packing_drop_last: false}\n");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("`training.packing_drop_last: false` is refused in stage 2"));
-  EXPECT_THAT(result.err, HasSubstr("carry-only"));
-}
-
-TEST(PackingProgramSpec, BadPackingValuesAreAllToldBeforeAModelIsLoaded) {
+TEST(PackingProgram, AllBadValuesAreReportedBeforeAModelIsLoaded) {
   test::Program program;
   const test::ProcessResult result =
       check(program,
@@ -124,7 +111,8 @@ TEST(PackingProgramSpec, BadPackingValuesAreAllToldBeforeAModelIsLoaded) {
   EXPECT_THAT(small.err, HasSubstr("`training.packing_buffer` is smaller than a micro-batch"));
 }
 
-TEST(PackingProgramSpec, AnOverflowingBufferAndAnOversizeSegmentStopTheRunWithAWayOut) {
+// spec: pack-10 pack-16 select-13 select-21
+TEST(PackingProgram, AFullBufferOrAnOversizeSegmentStopsTheRun) {
   test::Program program;
   const test::ProcessResult overflow = program.run(
       "train " +
@@ -139,7 +127,7 @@ TEST(PackingProgramSpec, AnOverflowingBufferAndAnOversizeSegmentStopTheRunWithAW
   EXPECT_THAT(oversize.err, HasSubstr("global_max_length"));
 }
 
-TEST(PackingProgramSpec, EachScopeAndSelectorTrainsAndRepeatsToTheBit) {
+TEST(PackingProgram, EachScopeAndSelectorRepeatsToTheBit) {
   for (const char* how :
        {"packing_selector: binpacking",
         "packing_selector: optimal, post_rollout_pack_scope: window", "packing_selector: fifo"}) {
