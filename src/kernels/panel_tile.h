@@ -31,23 +31,6 @@ struct TileInput {
   int64_t lines_a_step = 0;     ///< so many every kUnrolled steps
 };
 
-/// Values from a tile's first weight to its register v at step u.
-template <class V>
-constexpr int64_t weight_offset(int64_t panel_stride, int u, int v) {
-  constexpr int kRegistersOfPanel = static_cast<int>(kPanel) / V::kLanes;
-  return (v / kRegistersOfPanel) * panel_stride + u * kPanel + (v % kRegistersOfPanel) * V::kLanes;
-}
-
-/// Prefetches the weights of kUnrolled steps of a tile.
-template <class V, class W, int NV>
-__attribute__((always_inline)) inline void prefetch_weights(const W* w, int64_t panel_stride) {
-#pragma GCC unroll 4
-  for (int u = 0; u < kUnrolled; ++u) {
-#pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v) prefetch_to_l2(w + weight_offset<V>(panel_stride, u, v));
-  }
-}
-
 /// MR rows of x times NV registers of outputs. Every product is added to one lane, k ascending: its
 /// bits depend on the two rows alone, whatever MR and NV.
 /// @param sums  [MR, NV registers]; read unless the sum begins
@@ -55,10 +38,10 @@ template <class V, class W, int MR, int NV>
 void panel_tile(const TileInput<W>& in, float* sums) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
+  constexpr int kRegistersOfPanel = static_cast<int>(kPanel) / L;
   const float* x = in.x;
   const W* w = in.w;
-  const char* ahead = in.ahead;
-  const char* const ahead_end = ahead + in.lines_ahead * kLineBytes;
+  const char *ahead = in.ahead, *const ahead_end = ahead + in.lines_ahead * kLineBytes;
   F acc[MR][NV];
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m) {
@@ -71,7 +54,10 @@ void panel_tile(const TileInput<W>& in, float* sums) {
     asm volatile("" ::: "memory");
     F values[NV];
 #pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v) values[v] = V::load(w + weight_offset<V>(in.panel_stride, u, v));
+    for (int v = 0; v < NV; ++v) {
+      values[v] = V::load(w + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel +
+                          (v % kRegistersOfPanel) * L);
+    }
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
       const F row = V::set1(x[u * MR + m]);
@@ -82,7 +68,14 @@ void panel_tile(const TileInput<W>& in, float* sums) {
   int64_t k = 0;
   for (; k + kUnrolled <= in.count; k += kUnrolled) {
     if (in.own_ahead > 0) {
-      prefetch_weights<V, W, NV>(w + in.own_ahead, in.panel_stride);
+#pragma GCC unroll 4
+      for (int u = 0; u < kUnrolled; ++u) {
+#pragma GCC unroll 8
+        for (int v = 0; v < NV; ++v) {
+          prefetch_to_l2(w + in.own_ahead + (v / kRegistersOfPanel) * in.panel_stride + u * kPanel +
+                         (v % kRegistersOfPanel) * L);
+        }
+      }
     } else if (ahead < ahead_end) {
       for (int64_t i = 0; i < in.lines_a_step; ++i, ahead += kLineBytes) prefetch_to_l2(ahead);
     }

@@ -92,10 +92,7 @@ List Interpreter::items_of(const Value& value) {
 }
 
 Value Interpreter::attribute(const Value& value, const std::string& name) {
-  if (value.is_undefined()) {
-    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()),
-                        fmt::format("its attribute {} is read", name)};
-  }
+  if (value.is_undefined()) fail_undefined(value, fmt::format("its attribute {} is read", name));
   if (value.is_loop()) return loop_attribute(value.loop(), name);
   if (is_method(value, name))
     throw not_implemented(
@@ -108,10 +105,7 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
 }
 
 Value Interpreter::item(const Value& value, const Value& index) {
-  if (value.is_undefined()) {
-    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()),
-                        fmt::format("its item {} is read", index.repr())};
-  }
+  if (value.is_undefined()) fail_undefined(value, fmt::format("its item {} is read", index.repr()));
   if (index.is_string()) {
     if (value.is_dict()) {
       spend(value.dict().size() / 16 + 1);
@@ -141,9 +135,7 @@ Value Interpreter::slice(const Expr& expr, Scope& scope) {
   for (size_t i = 0; i < 3; ++i) {
     if (expr.args[i + 1] != nullptr) parts[i] = evaluate(*expr.args[i + 1], scope);
   }
-  if (value.is_undefined())
-    throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()),
-                        "a slice of it is taken"};
+  if (value.is_undefined()) fail_undefined(value, "a slice of it is taken");
   if (value.is_string()) {
     spend(value.text().size() / 8 + 1);
     const std::vector<std::string> all = characters(value.text());

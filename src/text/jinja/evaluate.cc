@@ -1,8 +1,6 @@
 // Walks the tree of an expression.
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "text/jinja/interpreter.h"
 
 namespace rematch::jinja {
@@ -29,14 +27,7 @@ Value Interpreter::dict_of(const Expr& expr, Scope& scope) {
     const Value key = evaluate(*expr.args[i], scope);
     if (!key.is_string())
       throw not_implemented(fmt::format("a dict key that is a {}", key.type_name()));
-    Value value = evaluate(*expr.args[i + 1], scope);
-    const auto same = std::find_if(dict.begin(), dict.end(),
-                                   [&](const auto& member) { return member.first == key.text(); });
-    if (same != dict.end()) {
-      same->second = std::move(value);
-    } else {
-      dict.emplace_back(key.text(), std::move(value));
-    }
+    put(dict, key.text(), evaluate(*expr.args[i + 1], scope));
   }
   return dict;
 }

@@ -95,6 +95,15 @@ std::vector<std::optional<Value>> bind_arguments(const std::string& callee,
                                                  const Arguments& arguments,
                                                  const std::vector<std::string>& parameters);
 
+/// True for a bound argument that is there and not None.
+inline bool is_given(const std::optional<Value>& argument) {
+  return argument.has_value() && !argument->is_none();
+}
+/// True for a bound argument that is there and true.
+inline bool is_true(const std::optional<Value>& argument) {
+  return argument.has_value() && argument->truthy();
+}
+
 /// An integer argument. @throws TemplateError
 int64_t integer_argument(const std::string& callee, const Value& value);
 

@@ -10,12 +10,8 @@ namespace rematch::jinja {
 namespace {
 
 [[noreturn]] void fail_operands(const std::string& op, const Value& left, const Value& right) {
-  if (left.is_undefined())
-    throw TemplateError{fmt::format("'{}' is undefined", left.undefined_name()),
-                        fmt::format("left of {}", op)};
-  if (right.is_undefined())
-    throw TemplateError{fmt::format("'{}' is undefined", right.undefined_name()),
-                        fmt::format("right of {}", op)};
+  if (left.is_undefined()) fail_undefined(left, fmt::format("left of {}", op));
+  if (right.is_undefined()) fail_undefined(right, fmt::format("right of {}", op));
   throw TemplateError{
       fmt::format("the chat template applies {} to values of unsupported types", op),
       fmt::format("{} {} {}", left.type_name(), op, right.type_name())};
