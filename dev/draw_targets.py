@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws docs/targets.svg: one answer, its match with the truth, and the two targets made from it, token by token, by the program itself
-(`rematch stage tokenize`, `rematch stage segment`).
+(the stages tokenize and segment of `rematch-stages`).
 
-usage: draw_targets.py build/release/bin/rematch demo/model > docs/targets.svg
+usage: draw_targets.py build/release/bin/rematch-stages demo/model > docs/targets.svg
 """
 import html
 import json

@@ -56,6 +56,14 @@ class Machine:
             self.missing = "no Python with torch: neither .venv nor the one that runs this"
 
     @property
+    def stages(self):
+        """The program of the stages, next to rematch: it is built with the tests and not installed."""
+        program = Path(self.rematch).with_name("rematch-stages")
+        if not program.exists():
+            raise CannotRun(f"{program} is not built: scripts/build")
+        return program
+
+    @property
     def on_gpu(self):
         return self.device.startswith("cuda")
 

@@ -163,7 +163,7 @@ def generate(machine, name, backend, batch, length):
     text = "".join(json.dumps({"id": i, **line}) + "\n" for i in range(batch))
     dtype = "float32" if machine.small else "bfloat16"
     begin = time.monotonic()
-    out, _, _ = machine.run([machine.rematch, "stage", "generate", "--model", directory, "--backend", backend, "--dtype", dtype,
+    out, _, _ = machine.run([machine.stages, "stage", "generate", "--model", directory, "--backend", backend, "--dtype", dtype,
                              "--device", machine.device, "--batch-size", batch], name, text)
     return time.monotonic() - begin, [json.loads(answer) for answer in out.splitlines()]
 

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
-#include "cli/segment_json.h"
 #include "config/config.h"
 #include "ranks/ranks.h"
+#include "stages/segment_json.h"
 
 namespace rematch {
 namespace {

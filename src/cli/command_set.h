@@ -8,6 +8,8 @@ class App;
 
 namespace rematch {
 
+struct StageRow;
+
 /// A subcommand and what runs when it was given. Its arguments live in `run`.
 struct Command {
   CLI::App* app = nullptr;
@@ -20,8 +22,8 @@ struct Command {
 /// `rollout`, `probe`, `add-coord-tokens`, `merge`, `doctor`.
 std::vector<Command> add_run_commands(CLI::App& app);
 
-/// `rematch stage NAME`.
-std::vector<Command> add_stage_command(CLI::App& app);
+/// `PROGRAM stage NAME` for each stage of a table. @param stages  outlives the command
+Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
 
 /// `rematch data from-coco|from-voc|from-yolo|from-swift|check|show`: data in, and what is odd
 /// about them.

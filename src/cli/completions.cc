@@ -21,6 +21,7 @@ std::map<std::string, std::vector<std::string>> words_of(const CLI::App& app,
         words_of(*command, path.empty() ? command->get_name() : path + " " + command->get_name()));
   }
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
     for (const std::string& name : option->get_lnames()) all[path].push_back("--" + name);
   }
   return all;
@@ -99,8 +100,8 @@ void add_examples(CLI::App& app) {
        "--model base --output merged --dtype bfloat16"},
       {"doctor", "  rematch doctor\n  rematch doctor my.yaml --device cuda"},
       {"stage",
-       "  rematch stage tokenize --model base < lines.jsonl\n  rematch stage match < "
-       "scenes.jsonl"}};
+       "  rematch stage match < scenes.jsonl\n  rematch stage parse --model base < "
+       "answers.jsonl"}};
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     const auto found = kExamples.find(command->get_name());
     // A new command starts with its parent's footer.

@@ -9,12 +9,16 @@
 namespace rematch {
 namespace {
 
-void add_config_arguments(CLI::App& command, RunArguments& arguments) {
-  command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   command
-      .add_option("--set", arguments.overrides,
+      .add_option("--set", overrides,
                   "override a YAML key by its own name: --set a.b.c=value (repeatable)")
       ->allow_extra_args(false);
+}
+
+void add_config_arguments(CLI::App& command, RunArguments& arguments) {
+  command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
+  add_overrides(command, arguments.overrides);
   command
       .add_option("--device", arguments.device,
                   "auto (CUDA when there is one), cpu, cuda or cuda:N")
@@ -26,10 +30,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
       .add_option("CONFIG|MODEL_DIR", arguments.path,
                   "YAML configuration, or a model directory (its config.json is enough)")
       ->required();
-  command
-      .add_option("--set", arguments.overrides,
-                  "override a YAML key by its own name: --set a.b.c=value (repeatable)")
-      ->allow_extra_args(false);
+  add_overrides(command, arguments.overrides);
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "plan for a GPU with this many GiB; default: the CPU of this machine")

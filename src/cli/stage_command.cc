@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command_set.h"
-#include "cli/stage.h"
-#include "cli/stage_table.h"
+#include "stages/stage.h"
+#include "stages/stage_table.h"
 
 namespace rematch {
 namespace {
@@ -19,54 +19,71 @@ struct StageArguments {
   StageOptions options;
 };
 
-CLI::App* add_stage_arguments(CLI::App& app, StageArguments& arguments) {
+bool takes_option(const StageRow& row, const std::string& option) {
+  return std::find(row.options.begin(), row.options.end(), option) != row.options.end();
+}
+
+CLI::App* add_stage_arguments(CLI::App& app, StageArguments& arguments,
+                              const std::vector<StageRow>& stages) {
   CLI::App* command =
       app.add_subcommand("stage", "run one stage of the loop on JSON lines (stdin → stdout)");
   std::string names = "stage to run:";
-  for (const StageRow& row : stage_table())
-    names += fmt::format("\n  {:9} {}", row.name, row.summary);
+  for (const StageRow& row : stages) names += fmt::format("\n  {:9} {}", row.name, row.summary);
   command->add_option("NAME", arguments.name, names)->required();
-  command->add_option("--model", arguments.options.model_dir,
+
+  StageOptions& options = arguments.options;
+  command->add_option("--model", options.model_dir,
                       "Hugging Face directory (text stages need only its tokenizer.json)");
-  command->add_option("--output", arguments.options.output_dir, "directory for safetensors files");
-  command->add_option("--backend", arguments.options.backend, "rollout backend of `generate`")
+  command->add_option("--output", options.output_dir, "directory for safetensors files");
+  command->add_option("--backend", options.backend, "rollout backend of `generate`")
       ->capture_default_str();
-  command->add_option("--dtype", arguments.options.dtype, "float32 or bfloat16")
+  command->add_option("--dtype", options.dtype, "float32 or bfloat16")->capture_default_str();
+  command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
+  command->add_option("--batch-size", options.batch_size, "input lines generated together")
       ->capture_default_str();
-  command->add_option("--device", arguments.options.device, "auto, cpu, cuda or cuda:N");
-  command
-      ->add_option("--batch-size", arguments.options.batch_size, "input lines generated together")
-      ->capture_default_str();
+  // Options that no stage of the table takes are hidden, but still parsed: the message for a
+  // stage that is not here says more than that for an unknown option.
+  for (CLI::Option* option : command->get_options()) {
+    if (option->get_lnames().empty() || option == command->get_help_ptr()) continue;
+    const auto takes = [&](const StageRow& row) {
+      return takes_option(row, option->get_lnames().front());
+    };
+    if (std::none_of(stages.begin(), stages.end(), takes)) option->group("");
+  }
   return command;
 }
 
-int run_stage_command(const CLI::App& command, const StageArguments& arguments) {
-  const StageRow& row = find_stage(arguments.name);
-  const auto takes = [&row](const std::string& name) {
-    return std::find(row.options.begin(), row.options.end(), name) != row.options.end();
-  };
-  for (const char* name : {"model", "output", "backend", "dtype", "device", "batch-size"}) {
-    const bool given = command.count(std::string("--") + name) > 0;
-    const bool needed = std::string(name) == "model" || std::string(name) == "output";
-    if (given && !takes(name)) {
+void check_options(const CLI::App& command, const StageRow& row, const std::string& where) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_lnames().empty() || option == command.get_help_ptr()) continue;
+    const std::string& name = option->get_lnames().front();
+    const bool takes = takes_option(row, name);
+    if (option->count() > 0 && !takes) {
       throw UserError(ErrorKind::kConfig,
                       {.error = fmt::format("stage {} does not take --{}", row.name, name),
-                       .where = fmt::format("rematch stage {}", row.name),
+                       .where = where,
                        .what = fmt::format("its options: {}",
                                            row.options.empty() ? "none" : join(row.options, ", ")),
                        .fix = "remove the option"});
     }
-    if (needed && takes(name) && !given) {
+    if (option->count() == 0 && takes && (name == "model" || name == "output")) {
       throw UserError(ErrorKind::kConfig,
                       {.error = fmt::format("stage {} needs --{}", row.name, name),
-                       .where = fmt::format("rematch stage {}", row.name),
+                       .where = where,
                        .what = "the option is missing",
                        .fix = fmt::format("add --{} DIR", name)});
     }
   }
+}
+
+int run_stage_command(const CLI::App& command, const StageArguments& arguments,
+                      const std::vector<StageRow>& stages) {
+  const std::string program = command.get_parent()->get_name();
+  const StageRow& row = find_stage(stages, arguments.name, program);
+  check_options(command, row, fmt::format("{} stage {}", program, row.name));
   if (arguments.options.batch_size < 1) {
     throw UserError(ErrorKind::kConfig, {.error = "--batch-size must be at least 1",
-                                         .where = "rematch stage --batch-size",
+                                         .where = fmt::format("{} stage --batch-size", program),
                                          .what = std::to_string(arguments.options.batch_size),
                                          .fix = "set it to 1 or more"});
   }
@@ -76,10 +93,12 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments) 
 
 }  // namespace
 
-std::vector<Command> add_stage_command(CLI::App& app) {
+Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages) {
   const auto arguments = std::make_shared<StageArguments>();
-  CLI::App* command = add_stage_arguments(app, *arguments);
-  return {{command, [command, arguments] { return run_stage_command(*command, *arguments); }}};
+  CLI::App* command = add_stage_arguments(app, *arguments, stages);
+  return {command, [command, arguments, &stages] {
+            return run_stage_command(*command, *arguments, stages);
+          }};
 }
 
 }  // namespace rematch

@@ -39,27 +39,20 @@ std::vector<std::array<double, 2>> outline_of(const Json* segmentation, bool wan
   return ring;
 }
 
-void read_file_into(const std::string& path, const ImportOptions& options, ForeignSet& set) {
-  const JsonOrigin origin{
-      .path = path,
-      .error = "this is not a COCO annotation file",
-      .fix =
-          "give the JSON with \"images\", \"annotations\" and \"categories\" (instances_….json)"};
-  const Json document = parse_document(read_file(path), origin);
-  JsonFields fields(document, origin);
+std::map<int64_t, std::string> read_categories(const Json& categories, const JsonOrigin& origin) {
   std::map<int64_t, std::string> names;
-  const Json& categories = fields.list("categories");
   for (size_t i = 0; i < categories.size(); ++i) {
     JsonFields category(categories[i], origin, fmt::format("categories[{}]", i));
     const std::string name = category.text("name");
     if (names.try_emplace(category.integer("id"), name).first->second != name)
       category.fail("id", "another category has this id");
   }
-  const std::string directory = options.images_dir.empty()
-                                    ? std::filesystem::path(path).parent_path().string()
-                                    : options.images_dir;
+  return names;
+}
+
+std::map<int64_t, ForeignImage> read_images(const Json& listed, const std::string& directory,
+                                            const JsonOrigin& origin) {
   std::map<int64_t, ForeignImage> images;
-  const Json& listed = fields.list("images");
   for (size_t i = 0; i < listed.size(); ++i) {
     JsonFields image(listed[i], origin, fmt::format("images[{}]", i));
     const bool is_new =
@@ -72,6 +65,38 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
             .second;
     if (!is_new) image.fail("id", "another image has this id");
   }
+  return images;
+}
+
+ForeignObject read_object(JsonFields& annotation, const std::string& category, bool polygons,
+                          ForeignSet& set) {
+  const Json& box = annotation.list("bbox");
+  if (box.size() != 4 ||
+      !std::all_of(box.begin(), box.end(), [](const Json& side) { return side.is_number(); }))
+    annotation.fail("bbox", "expected [left, top, width, height] in pixels");
+  const double x = box[0].get<double>(), y = box[1].get<double>();
+  return {.desc = category,
+          .x0 = x,
+          .y0 = y,
+          .x1 = x + box[2].get<double>(),
+          .y1 = y + box[3].get<double>(),
+          .ring = outline_of(annotation.find("segmentation"), polygons, set)};
+}
+
+void read_file_into(const std::string& path, const ImportOptions& options, ForeignSet& set) {
+  const JsonOrigin origin{
+      .path = path,
+      .error = "this is not a COCO annotation file",
+      .fix =
+          "give the JSON with \"images\", \"annotations\" and \"categories\" (instances_….json)"};
+  const Json document = parse_document(read_file(path), origin);
+  JsonFields fields(document, origin);
+  const std::map<int64_t, std::string> names = read_categories(fields.list("categories"), origin);
+  const std::string directory = options.images_dir.empty()
+                                    ? std::filesystem::path(path).parent_path().string()
+                                    : options.images_dir;
+  std::map<int64_t, ForeignImage> images = read_images(fields.list("images"), directory, origin);
+
   const Json& annotations = fields.list("annotations");
   for (size_t i = 0; i < annotations.size(); ++i) {
     JsonFields one(annotations[i], origin, fmt::format("annotations[{}]", i));
@@ -84,18 +109,7 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
     const auto name = names.find(one.integer("category_id"));
     if (image == images.end()) one.fail("image_id", "no entry of \"images\" has this id");
     if (name == names.end()) one.fail("category_id", "no entry of \"categories\" has this id");
-    const Json& box = one.list("bbox");
-    if (box.size() != 4 ||
-        !std::all_of(box.begin(), box.end(), [](const Json& side) { return side.is_number(); }))
-      one.fail("bbox", "expected [left, top, width, height] in pixels");
-    const double x = box[0].get<double>(), y = box[1].get<double>();
-    image->second.objects.push_back(
-        {.desc = name->second,
-         .x0 = x,
-         .y0 = y,
-         .x1 = x + box[2].get<double>(),
-         .y1 = y + box[3].get<double>(),
-         .ring = outline_of(one.find("segmentation"), options.polygons, set)});
+    image->second.objects.push_back(read_object(one, name->second, options.polygons, set));
   }
   auto& split = set.splits[options.split.empty() ? split_of_name(path) : options.split];
   for (auto& [id, image] : images) split.push_back(std::move(image));

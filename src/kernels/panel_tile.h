@@ -41,8 +41,7 @@ void panel_tile(const TileInput<W>& in, float* sums) {
   constexpr int kRegistersOfPanel = static_cast<int>(kPanel) / L;
   const float* x = in.x;
   const W* w = in.w;
-  const char* ahead = in.ahead;
-  const char* const ahead_end = ahead + in.lines_ahead * kLineBytes;
+  const char *ahead = in.ahead, *const ahead_end = ahead + in.lines_ahead * kLineBytes;
   F acc[MR][NV];
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m) {

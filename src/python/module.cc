@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "cli/stage.h"
 #include "python/json_of.h"
 #include "python/scene_scores.h"
+#include "stages/stage.h"
 
 namespace nb = nanobind;
 

@@ -7,12 +7,12 @@
 #include <optional>
 
 #include "base/error.h"
-#include "cli/stages/scene_input.h"
 #include "estep/match/match_policy.h"
 #include "estep/match/observe_matching.h"
 #include "evaluate/breakdown_json.h"
 #include "evaluate/coco_scene.h"
 #include "observe/catalog.h"
+#include "stages/scene_input.h"
 
 namespace rematch {
 namespace {

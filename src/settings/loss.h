@@ -21,9 +21,9 @@ constexpr std::span<const EnumName<LossNormalization>> names_of(LossNormalizatio
 }
 
 /// The ONE description of a setting of a loss: a number. The term that reads it names it, and the
-/// keys of the configuration, their documentation and the options of `rematch stage loss` are made
-/// from it. It stands in the file of its loss, and is then the key `custom.loss.NAME`; those of the
-/// losses on coord slots stand here, because their keys lie elsewhere (CoordLossKey).
+/// keys of the configuration, their documentation and the options of `rematch-stages stage loss`
+/// are made from it. It stands in the file of its loss, and is then the key `custom.loss.NAME`;
+/// those of the losses on coord slots stand here, because their keys lie elsewhere (CoordLossKey).
 struct LossKey {
   struct Bounds {
     double low, high;

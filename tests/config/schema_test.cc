@@ -28,6 +28,7 @@ TEST(Schema, EveryDefaultIsLegal) {
   }
 }
 
+// spec: buffer-01 offload-01
 TEST(Schema, HasEveryKeyOfTheContract) {
   const std::vector<std::string> keys = {"global_max_length",
                                          "model.model",
@@ -186,7 +187,7 @@ TEST(Schema, HasEveryKeyOfTheContract) {
   }
 }
 
-// spec: microbatch-02 vllm-08
+// spec: microbatch-02 vllm-08 buffer-01 offload-01
 TEST(Schema, DefaultsAreTheContracts) {
   const Settings settings =
       test::load_set({"custom.trainer_variant=rollout_matching_sft"}).settings;
@@ -218,6 +219,9 @@ TEST(Schema, DefaultsAreTheContracts) {
   EXPECT_EQ(settings.loss_normalization, LossNormalization::kWindow);
   EXPECT_EQ(settings.pack.buffer, 512);
   EXPECT_EQ(settings.pack.min_fill_ratio, 0.65);
+  EXPECT_FALSE(settings.rollout_buffer.enabled);
+  EXPECT_EQ(settings.rollout_buffer.m_steps, 1);
+  EXPECT_FALSE(settings.offload.enabled || settings.offload.model || settings.offload.optimizer);
   EXPECT_EQ(settings.vllm.tensor_parallel_size, 4);
   EXPECT_EQ(settings.loader.num_workers, 2);
   EXPECT_EQ(settings.loader.prefetch_factor, 2);

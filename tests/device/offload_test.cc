@@ -51,6 +51,7 @@ Trained train(bool offloads) {
 
 }  // namespace
 
+// spec: offload-02 offload-05
 TEST(DeviceOffload, TrainingStateIsInHostMemoryDuringARolloutAndChangesNothing) {
   const Trained moved = train(true), stayed = train(false);
   EXPECT_EQ(moved.num_generated_without_device, 2);

@@ -89,10 +89,10 @@ TEST(Commands, HelpNamesEveryCommand) {
 
 TEST(Commands, AStageAnswersGoodLinesAndReportsBadOnes) {
   test::Program program;
-  const test::ProcessResult result =
-      program.run("stage tokenize --model " + test::Program::model(),
-                  "{\"id\": 1, \"text\": \"a cat\"}\n{\"id\": 2, \"txt\": 1}\nnot json\n{\"id\": "
-                  "4, \"token_ids\": [64]}\n");
+  const test::ProcessResult result = program.run_stage(
+      "tokenize --model " + test::Program::model(),
+      "{\"id\": 1, \"text\": \"a cat\"}\n{\"id\": 2, \"txt\": 1}\nnot json\n{\"id\": "
+      "4, \"token_ids\": [64]}\n");
   EXPECT_EQ(result.exit_code, 3);
   std::istringstream lines(result.out);
   std::vector<Json> answers;
@@ -106,15 +106,39 @@ TEST(Commands, AStageAnswersGoodLinesAndReportsBadOnes) {
   EXPECT_EQ(answers[3]["text"], "a");
 }
 
+TEST(Commands, AStageThatIsNotInstalledNamesTheProgramThatHasIt) {
+  test::Program program;
+  for (const char* name :
+       {"tokenize", "render", "pixels", "generate --backend hf", "logits", "loss", "grad"}) {
+    const test::ProcessResult result = program.run("stage " + std::string(name));
+    EXPECT_EQ(result.exit_code, 2) << name;
+    EXPECT_NE(result.err.find("run `rematch-stages stage"), std::string::npos) << result.err;
+  }
+}
+
+TEST(Commands, TheStagesProgramHasAllStagesAndThoseOfRematchOnly) {
+  test::Program program;
+  const test::ProcessResult all = program.run_stage("--help", ""),
+                            own = program.run("stage --help");
+  for (const char* part : {"response ids → objects", "lengths of waiting segments"}) {
+    EXPECT_NE(all.out.find(part), std::string::npos) << all.out;
+    EXPECT_NE(own.out.find(part), std::string::npos) << own.out;
+  }
+  for (const char* part : {"prompts → answers", "--backend"}) {
+    EXPECT_NE(all.out.find(part), std::string::npos) << all.out;
+    EXPECT_EQ(own.out.find(part), std::string::npos) << own.out;
+  }
+}
+
 TEST(Commands, EveryTensorStageAnswers) {
   test::Program program;
   const std::string model = " --model " + test::Program::model();
   const std::string image = test::Program::golden("images/0.png");
-  const test::ProcessResult rendered =
-      program.run("stage render" + model,
-                  "{\"id\": \"p\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
-                  "\"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}], \"images\": [\"" +
-                      image + "\"], \"add_generation_prompt\": true}\n");
+  const test::ProcessResult rendered = program.run_stage(
+      "render" + model,
+      "{\"id\": \"p\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+      "\"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}], \"images\": [\"" +
+          image + "\"], \"add_generation_prompt\": true}\n");
   ASSERT_EQ(rendered.exit_code, 0) << rendered.out << rendered.err;
   const Json prompt = parse_json(rendered.out, "render");
   Json input;
@@ -122,7 +146,7 @@ TEST(Commands, EveryTensorStageAnswers) {
   input["token_ids"] = prompt["token_ids"];
   input["images"] = {image};
   const test::ProcessResult logits =
-      program.run("stage logits" + model + " --output out", input.dump() + "\n");
+      program.run_stage("logits" + model + " --output out", input.dump() + "\n");
   ASSERT_EQ(logits.exit_code, 0) << logits.out << logits.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("out/a.safetensors")));
 
@@ -136,14 +160,14 @@ TEST(Commands, EveryTensorStageAnswers) {
   grad["id"] = "g";
   grad["segments"] = Json::array({segment});
   const test::ProcessResult gradient =
-      program.run("stage grad" + model + " --output out", grad.dump() + "\n");
+      program.run_stage("grad" + model + " --output out", grad.dump() + "\n");
   ASSERT_EQ(gradient.exit_code, 0) << gradient.out << gradient.err;
   EXPECT_GT(parse_json(gradient.out, "grad")["loss"].get<double>(), 0.0);
 
   const test::ProcessResult generated =
-      program.run("stage generate" + model,
-                  "{\"id\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], "
-                  "\"max_new_tokens\": 5}\n");
+      program.run_stage("generate" + model,
+                        "{\"id\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], "
+                        "\"max_new_tokens\": 5}\n");
   ASSERT_EQ(generated.exit_code, 0) << generated.out << generated.err;
   EXPECT_LE(parse_json(generated.out, "generate")["response_token_ids"].size(), 5u);
 }

@@ -108,7 +108,7 @@ TEST(Faults, OutputOntoAFullDiskIsAnError) {
   const std::string config = program.config("custom: {val_sample_limit: 1}\n");
   for (const std::string& command : std::vector<std::string>{
            "$R check " + config, "$R --help", "$R eval " + config,
-           "echo '{\"text\": \"a\"}' | $R stage tokenize --model " + test::Program::model()}) {
+           "echo '{\"encoded_lens\": [1], \"packing_length\": 1}' | $R stage pack"}) {
     for (const char* target : {" > /dev/full", " >&-"}) {
       const test::ProcessResult result = script(program, command + target);
       EXPECT_EQ(result.exit_code, 4) << command << target << result.err;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "e2e/recorded.h"
 #include "pack/packer.h"
+#include "support/capture.h"
 #include "support/paths.h"
 
 namespace rematch {
@@ -84,6 +85,16 @@ TEST(RolloutMatching, TheGradientOfRewrittenTargetsIsTheSamePackedAndUnpacked) {
   EXPECT_GT((first_moments(micro_batches) - unpacked).norm().item<double>(),
             1e-2 * unpacked.norm().item<double>())
       << "append teaches else";
+}
+
+// spec: pack-11
+TEST(RolloutMatching, ADriftOfThePromptIdsIsRefused) {
+  test::RecordedStage2 stage2;
+  EXPECT_NO_THROW(stage2.segments({{0, 1}}));
+  stage2.drift_prompt_ids(7);
+  const UserError error = test::catch_user_error([&] { stage2.segments({{0, 1}}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_NE(std::string(error.what()).find("7"), std::string::npos) << error.what();
 }
 
 }  // namespace rematch

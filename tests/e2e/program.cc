@@ -31,7 +31,16 @@ std::string Program::config(const std::string& lines) const {
 }
 
 ProcessResult Program::run(const std::string& arguments, const std::string& input) const {
-  return run_command("cd " + dir_.path() + " && " + binary_path("bin/rematch") + " " + arguments,
+  return start("rematch", arguments, input);
+}
+
+ProcessResult Program::run_stage(const std::string& arguments, const std::string& input) const {
+  return start("rematch-stages", "stage " + arguments, input);
+}
+
+ProcessResult Program::start(const std::string& program, const std::string& arguments,
+                             const std::string& input) const {
+  return run_command("cd " + dir_.path() + " && " + binary_path("bin/" + program) + " " + arguments,
                      input);
 }
 

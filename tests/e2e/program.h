@@ -16,6 +16,8 @@ class Program {
   std::string config(const std::string& lines = "") const;
   /// `rematch ARGUMENTS`, in the temporary directory.
   ProcessResult run(const std::string& arguments, const std::string& input = "") const;
+  /// `rematch-stages stage ARGUMENTS`, in the temporary directory.
+  ProcessResult run_stage(const std::string& arguments, const std::string& input) const;
   const TempDir& dir() const { return dir_; }
   std::string run_dir() const { return dir_.file("out/run"); }
   /// logging.jsonl without what a clock decides.
@@ -27,6 +29,9 @@ class Program {
   }
 
  private:
+  ProcessResult start(const std::string& program, const std::string& arguments,
+                      const std::string& input) const;
+
   TempDir dir_;
 };
 

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
-#include "cli/stage.h"
 #include "config/support.h"
 #include "estep/target/segment_checks.h"
 #include "mstep/loss/loss_table.h"
@@ -22,6 +21,7 @@
 #include "mstep/toy_rows.h"
 #include "observe/catalog.h"
 #include "resume/segment_store.h"
+#include "stages/stage.h"
 #include "support/paths.h"
 
 namespace rematch {

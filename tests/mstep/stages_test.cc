@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
-#include "cli/stage.h"
 #include "flow/sample.h"
+#include "stages/stage.h"
 #include "support/paths.h"
 
 namespace rematch {

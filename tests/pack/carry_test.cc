@@ -13,6 +13,7 @@ using test::segments_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// spec: pack-15 select-04
 TEST(CarryBuffer, KeepsWhatWasNotChosenInItsOrder) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 8});
   carry.insert(segments_of(0, {4, 9, 3, 8, 3}));
@@ -25,6 +26,7 @@ TEST(CarryBuffer, KeepsWhatWasNotChosenInItsOrder) {
   EXPECT_TRUE(carry.empty());
 }
 
+// spec: pack-15 select-06
 TEST(CarryBuffer, HandsOutTheSegmentsThemselvesNotCopies) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 8});
   const auto segments = segments_of(0, {4, 5});
@@ -34,6 +36,7 @@ TEST(CarryBuffer, HandsOutTheSegmentsThemselvesNotCopies) {
   EXPECT_EQ(row.segments[1].get(), segments[1].get());
 }
 
+// spec: pack-10 pack-16
 TEST(CarryBuffer, IsFullAtItsLimitAndRefusesOneMoreWithoutChanging) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 4});
   carry.insert(segments_of(0, {9, 9, 9}));
@@ -42,10 +45,14 @@ TEST(CarryBuffer, IsFullAtItsLimitAndRefusesOneMoreWithoutChanging) {
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_THAT(error.problems()[0].what,
               HasSubstr("4 segments waiting and 2 new: 6 exceed packing_buffer 4"));
-  EXPECT_THAT(error.problems()[0].fix, HasSubstr("training.packing_buffer"));
+  for (const char* way : {"per_device_train_batch_size", "training.packing_buffer",
+                          "post_rollout_pack_scope: window"}) {
+    EXPECT_THAT(error.problems()[0].fix, HasSubstr(way));
+  }
   EXPECT_THAT(ids_of(carry.waiting()), ElementsAre(0, 1, 2, 3));
 }
 
+// spec: select-13 select-21
 TEST(CarryBuffer, NamesTheOversizeSegmentBeforeItSpeaksOfRoom) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 2});
   carry.insert(segments_of(0, {10}));

@@ -36,6 +36,7 @@ TEST(Packer, MakesEachMicroBatchARowWithoutPackingAndSaysNothingOfIt) {
   EXPECT_EQ(packer.summary_text(), "");
 }
 
+// spec: pack-08
 TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
   Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
                  .packing_length = 10});
@@ -72,6 +73,7 @@ TEST(Packer, CountsEveryRowInTheMetrics) {
   EXPECT_THAT(metrics.values("packing/post_rollout_buffer"), ElementsAre(1, 1));
 }
 
+// spec: select-17
 TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
   std::vector<std::string> warnings;
   Packer packer({.pack = {.min_fill_ratio = 0.7, .scope = PackScope::kCarry},
@@ -97,6 +99,7 @@ TEST(Packer, TellsTheRunInOneLine) {
             "1 segments were still waiting and not trained");
 }
 
+// spec: pack-06 select-02 select-06
 // Each segment is trained exactly once or still waits, whole and in insertion order within its row.
 RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
   const auto scope = *rc::gen::element(PackScope::kCarry, PackScope::kWindow);

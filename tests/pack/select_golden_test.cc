@@ -91,6 +91,7 @@ std::vector<Json> golden_rows() {
 
 }  // namespace
 
+// spec: select-01 select-10
 TEST(BinpackingGolden, FourHundredBuffersAgreeInFull) {
   int count = 0;
   for (const Json& row : golden_rows()) {

@@ -100,6 +100,7 @@ rc::Gen<Buffer> buffers(int max_count) {
 
 }  // namespace
 
+// spec: select-14 select-22
 TEST(PackingSelectorName, IsKnownOrRefusedWithTheAlternatives) {
   EXPECT_EQ(packing_selector("binpacking"), PackingSelector::kBinpacking);
   EXPECT_EQ(packing_selector("optimal"), PackingSelector::kOptimal);
@@ -118,6 +119,7 @@ TEST(SelectFifo, TakesTheOldestThenEveryLaterOneThatStillFits) {
   EXPECT_EQ(select(PackingSelector::kFifo, {{10, 1}, 10}), (Selection{{0}, 10}));
 }
 
+// spec: select-08
 TEST(SelectBinpacking, TakesABinOnlyWhenItHoldsMoreThanFifo) {
   // fifo: 7
   EXPECT_EQ(select(PackingSelector::kBinpacking, {{1, 6, 5, 4}, 10}), (Selection{{0, 2, 3}, 10}));
@@ -125,6 +127,7 @@ TEST(SelectBinpacking, TakesABinOnlyWhenItHoldsMoreThanFifo) {
   EXPECT_EQ(select(PackingSelector::kBinpacking, {{1, 3, 6, 9}, 10}), (Selection{{0, 1, 2}, 10}));
 }
 
+// spec: select-11
 TEST(SelectBinpacking, TakesTheBinOfFewestThenOfSmallestIndices) {
   // Beside 1: the bins {6}, {5}, {4} and their fillings {6, 3}, {5, 4}, both 9; fifo makes 8.
   EXPECT_EQ(select(PackingSelector::kBinpacking, {{1, 2, 5, 4, 6, 3}, 10}),
@@ -133,6 +136,7 @@ TEST(SelectBinpacking, TakesTheBinOfFewestThenOfSmallestIndices) {
   EXPECT_EQ(select(PackingSelector::kBinpacking, {{1, 2, 5, 4, 9}, 10}), (Selection{{0, 4}, 10}));
 }
 
+// spec: select-11
 TEST(SelectOptimal, PrefersTheFullestThenTheFewestThenTheSmallestIndices) {
   // fifo and one bin make 8
   EXPECT_EQ(select(PackingSelector::kOptimal, {{2, 6, 5, 3, 4}, 10}), (Selection{{0, 2, 3}, 10}));
@@ -247,6 +251,7 @@ TEST(SelectSegments, LengthsUpToTheLargestIntegerDoNotOverflow) {
             (Selection{{0, 2}, most}));
 }
 
+// spec: select-05 select-07 select-09 select-10 select-12 select-19 select-20
 RC_GTEST_PROP(SelectSegments, HoldsTheOldestAscendsFitsAndIsNeverBelowFifo, ()) {
   const Buffer buffer = *buffers(80);
   const int64_t fifo = select(PackingSelector::kFifo, buffer).total;

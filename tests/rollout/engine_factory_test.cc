@@ -26,6 +26,7 @@ TEST(EngineFactory, MakesTheEnginesThatNeedNothingElse) {
   }
 }
 
+// spec: vllm-10
 TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
   const auto refusal = [](const std::string& backend, ErrorKind kind) {
     const UserError early =

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/stage.h"
+#include "stages/stage.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -49,6 +49,7 @@ struct Scene {
 
 }  // namespace
 
+// spec: offload-02 offload-04
 TEST(GenerationScope, MovesStateOutOfTheWayOfTheSyncAndBackAfterTheRelease) {
   Scene scene;
   GenerationScope scope(scene.engine, &scene.offload, 7);
@@ -57,6 +58,7 @@ TEST(GenerationScope, MovesStateOutOfTheWayOfTheSyncAndBackAfterTheRelease) {
   EXPECT_THAT(scene.recording->events, ElementsAre("out", "sync 7", "generate", "release", "back"));
 }
 
+// spec: offload-03 offload-06
 TEST(GenerationScope, MovesNothingForAnEngineThatSharesTheWeights) {
   Scene scene(/*holds_own_weights=*/false);
   GenerationScope scope(scene.engine, &scene.offload, 7);
@@ -64,6 +66,7 @@ TEST(GenerationScope, MovesNothingForAnEngineThatSharesTheWeights) {
   EXPECT_THAT(scene.recording->events, ElementsAre("sync 7", "release"));
 }
 
+// spec: offload-05
 TEST(GenerationScope, BringsStateBackAfterAnException) {
   Scene scene;
   EXPECT_THROW(

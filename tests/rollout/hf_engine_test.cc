@@ -73,6 +73,27 @@ TEST(HfEngine, AnswersInOrderWhateverTheBatch) {
   }
 }
 
+// spec: microbatch-01 microbatch-03
+TEST(HfEngine, DecodesTheSamplesOfABatchInOneCall) {
+  const std::vector<Prompt>& prompts = golden().prompts;
+  std::vector<std::string> events;
+  const PixelGetter watched = [&](const ImageRef& image) {
+    events.push_back("image");
+    return test::synthetic_pixels(image);
+  };
+  HfEngine engine = engine_with(greedy(static_cast<int>(prompts.size())), watched);
+  const std::vector<Rollout> rollouts = engine.generate(
+      prompts, [&](int num_done) { events.push_back("done " + std::to_string(num_done)); });
+
+  // All images are read before the first answer exists, and all answers are done at once.
+  ASSERT_GT(events.size(), 2u);
+  EXPECT_EQ(events.back(), "done " + std::to_string(prompts.size()));
+  EXPECT_EQ(events[events.size() - 2], "image");
+  EXPECT_EQ(responses(rollouts), golden().plain);
+  for (size_t i = 0; i < prompts.size(); ++i)
+    EXPECT_EQ(rollouts[i].prompt_token_ids, prompts[i].token_ids);
+}
+
 TEST(HfEngine, RowsThatStopLeaveTheOthersAlone) {
   // Ids from the middle of some answers as stop ids: rows end at different steps, so the cache is
   // compacted more than once.

@@ -56,6 +56,7 @@ std::string entry(int number, const std::string& desc, const std::vector<int>& b
 
 }  // namespace
 
+// spec: pack-04 select-02
 TEST(BuildSegment, IsPromptPrefixAppendAndEnd) {
   const SegmentResult result = build("{" + box_entry("object_1") + ", \"object_2\": {\"desc",
                                      {box_object("dog", {500, 500, 600, 600})});

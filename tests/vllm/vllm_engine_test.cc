@@ -77,6 +77,7 @@ struct Rig {
 
 }  // namespace
 
+// spec: vllm-07
 TEST(VllmEngine, TrimsTheStopTokenAndReportsThePromptAsUsed) {
   Rig rig;
   int progress = 0;

@@ -26,11 +26,13 @@ void expect_refusal(const std::string& vllm, const std::string& said) {
 
 }  // namespace
 
+// spec: vllm-10
 TEST(VllmFailFast, WithoutAnInterpreter) {
   expect_refusal("tensor_parallel_size: 1, python: /nowhere/bin/python",
                  "there is no Python interpreter for vLLM");
 }
 
+// spec: vllm-10
 TEST(VllmFailFast, WithTensorParallelismThatThisMachineCannotHave) {
   expect_refusal("tensor_parallel_size: 4", "set vllm.tensor_parallel_size: 1");
   expect_refusal("", "world_size 1 is not a multiple of tensor_parallel_size 4 (the default is 4)");

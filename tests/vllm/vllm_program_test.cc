@@ -116,8 +116,8 @@ TEST(VllmProgram, TheGenerateStageAnswersAsHfDoes) {
         test::Program::golden("images/0.png"), new_tokens);
   }
   const auto answers = [&](const std::string& backend) {
-    return program.run(
-        fmt::format("stage generate --model {} --backend {} --device cpu --dtype float32",
+    return program.run_stage(
+        fmt::format("generate --model {} --backend {} --device cpu --dtype float32",
                     test::source_path("demo/model"), backend),
         input);
   };

@@ -51,15 +51,14 @@ Value length(const FilterCall& call) {
 Value to_json_text(const FilterCall& call) {
   const Bound bound = call.bind({"ensure_ascii", "indent", "separators", "sort_keys"});
   int indent = -1;
-  if (bound[1].has_value() && !bound[1]->is_none()) {
+  if (is_given(bound[1])) {
     indent =
         static_cast<int>(std::clamp<int64_t>(integer_argument("tojson(indent)", *bound[1]), 0, 64));
   }
-  if (bound[2].has_value() && !bound[2]->is_none()) throw not_implemented("tojson with separators");
+  if (is_given(bound[2])) throw not_implemented("tojson with separators");
   call.interpreter.spend(call.value.weight());
-  std::string text =
-      python_json(call.value.to_json(bound[3].has_value() && bound[3]->truthy()), indent);
-  if (bound[0].has_value() && bound[0]->truthy()) text = escape_non_ascii(text);
+  std::string text = python_json(call.value.to_json(is_true(bound[3])), indent);
+  if (is_true(bound[0])) text = escape_non_ascii(text);
   return call.text_value(std::move(text));
 }
 
@@ -71,7 +70,7 @@ Value joined(const FilterCall& call) {
   for (const Value& item : call.interpreter.items_of(call.value)) {
     if (!first) text += separator;
     first = false;
-    const bool by_attribute = bound[1].has_value() && !bound[1]->is_none();
+    const bool by_attribute = is_given(bound[1]);
     text += call.interpreter.text_of(
         by_attribute ? call.interpreter.attribute(item, call.interpreter.text_of(*bound[1]))
                      : item);
@@ -86,8 +85,7 @@ Value replaced(const FilterCall& call) {
   const Bound bound = call.bind({"old", "new", "count"});
   throw_if_missing("the filter replace", bound[0], "old");
   throw_if_missing("the filter replace", bound[1], "new");
-  const int64_t count =
-      bound[2].has_value() && !bound[2]->is_none() ? integer_argument("replace", *bound[2]) : -1;
+  const int64_t count = is_given(bound[2]) ? integer_argument("replace", *bound[2]) : -1;
   return call.text_value(replace_text(call.interpreter, call.text(),
                                       call.interpreter.text_of(*bound[0]),
                                       call.interpreter.text_of(*bound[1]), count));
@@ -95,7 +93,7 @@ Value replaced(const FilterCall& call) {
 
 Value trimmed(const FilterCall& call) {
   const Bound bound = call.bind({"chars"});
-  const bool has_chars = bound[0].has_value() && !bound[0]->is_none();
+  const bool has_chars = is_given(bound[0]);
   return call.text_value(strip_text(
       call.interpreter, call.text(),
       has_chars ? std::optional(call.interpreter.text_of(*bound[0])) : std::nullopt, true, true));
@@ -131,7 +129,7 @@ Value pairs(const FilterCall& call) {
 
 Value default_value(const FilterCall& call) {
   const Bound bound = call.bind({"default_value", "boolean"});
-  const bool by_truth = bound[1].has_value() && bound[1]->truthy();
+  const bool by_truth = is_true(bound[1]);
   if (!call.value.is_undefined() && !(by_truth && !call.value.truthy())) return call.value;
   return bound[0].has_value() ? *bound[0] : Value(std::string());
 }
@@ -191,8 +189,8 @@ Value indented(const FilterCall& call) {
                                    integer_argument("indent", *bound[0]), 0, 1000)),
                                ' ');
   }
-  const bool blank = bound[2].has_value() && bound[2]->truthy();
-  std::string text = bound[1].has_value() && bound[1]->truthy() ? indent : "";
+  const bool blank = is_true(bound[2]);
+  std::string text = is_true(bound[1]) ? indent : "";
   bool is_first = true;
   // Because the reference adds a newline before it splits, the lines are those between newlines.
   for (const std::string& line : split(call.text(), '\n')) {

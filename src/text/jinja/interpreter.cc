@@ -164,12 +164,7 @@ void Interpreter::assign(const Node& node, Value value, Scope& scope) {
   }
   Dict& members = target.space().members;
   spend(members.size() / 16 + 1);
-  for (auto& [name, member] : members) {
-    if (name != node.attribute) continue;
-    member = std::move(value);
-    return;
-  }
-  members.emplace_back(node.attribute, std::move(value));
+  put(members, node.attribute, std::move(value));
 }
 
 Value Interpreter::look_up(const std::string& name, const Scope& scope) const {
@@ -193,19 +188,14 @@ Value Interpreter::call(const Expr& expr, Scope& scope) {
   const Expr& callee = *expr.args[0];
   if (callee.kind == ExprKind::kAttr) {
     const Value object = evaluate(*callee.args[0], scope);
-    if (object.is_undefined()) {
-      throw TemplateError{fmt::format("'{}' is undefined", object.undefined_name()),
-                          fmt::format("{}() is called on it", callee.name)};
-    }
+    if (object.is_undefined())
+      fail_undefined(object, fmt::format("{}() is called on it", callee.name));
     const Arguments arguments = evaluate_arguments(expr, scope);
     line_ = expr.line;
     return call_method(*this, object, callee.name, arguments);
   }
   const Value function = evaluate(callee, scope);
-  if (function.is_undefined()) {
-    throw TemplateError{fmt::format("'{}' is undefined", function.undefined_name()),
-                        "the chat template calls it"};
-  }
+  if (function.is_undefined()) fail_undefined(function, "the chat template calls it");
   if (!function.is_function()) {
     throw TemplateError{fmt::format("the chat template calls a {}", function.type_name()),
                         "only macros and functions can be called"};

@@ -68,6 +68,10 @@ class Interpreter {
   Value look_up(const std::string& name, const Scope& scope) const;
   Value item(const Value& value, const Value& index);
   Value slice(const Expr& expr, Scope& scope);
+  Value list_of(const Expr& expr, Scope& scope);
+  Value dict_of(const Expr& expr, Scope& scope);
+  Value concatenation(const Expr& expr, Scope& scope);
+  Value signed_number(const Value& value, bool negate) const;
   Value binary(const std::string& op, const Value& left, const Value& right);
   bool compare(const std::string& op, const Value& left, const Value& right);
   Value compare_chain(const Expr& expr, Scope& scope);
@@ -90,6 +94,15 @@ class Interpreter {
 std::vector<std::optional<Value>> bind_arguments(const std::string& callee,
                                                  const Arguments& arguments,
                                                  const std::vector<std::string>& parameters);
+
+/// True for a bound argument that is there and not None.
+inline bool is_given(const std::optional<Value>& argument) {
+  return argument.has_value() && !argument->is_none();
+}
+/// True for a bound argument that is there and true.
+inline bool is_true(const std::optional<Value>& argument) {
+  return argument.has_value() && argument->truthy();
+}
 
 /// An integer argument. @throws TemplateError
 int64_t integer_argument(const std::string& callee, const Value& value);

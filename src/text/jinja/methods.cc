@@ -53,7 +53,7 @@ Value affix(const std::string& text, const std::string& name, const Arguments& a
 Value stripped(Interpreter& interpreter, const std::string& text, const std::string& name,
                const Arguments& arguments) {
   const auto bound = bind_arguments(name, arguments, {"chars"});
-  const bool has_chars = bound[0].has_value() && !bound[0]->is_none();
+  const bool has_chars = is_given(bound[0]);
   const auto chars = has_chars ? std::optional(text_argument(name, *bound[0])) : std::nullopt;
   return interpreter.text_value(
       strip_text(interpreter, text, chars, name != "rstrip", name != "lstrip"));
@@ -124,7 +124,7 @@ Value split_method(Interpreter& interpreter, const std::string& text, const std:
   const bool from_right = name == "rsplit";
   interpreter.spend(text.size() + 1);
   std::vector<std::string> parts;
-  if (!bound[0].has_value() || bound[0]->is_none()) {
+  if (!is_given(bound[0])) {
     parts = split_words(text, limit, from_right);
   } else {
     const std::string& separator = text_argument(name, *bound[0]);
@@ -139,7 +139,7 @@ Value split_method(Interpreter& interpreter, const std::string& text, const std:
 
 Value split_lines(Interpreter& interpreter, const std::string& text, const Arguments& arguments) {
   const auto bound = bind_arguments("splitlines", arguments, {"keepends"});
-  const bool keep = bound[0].has_value() && bound[0]->truthy();
+  const bool keep = is_true(bound[0]);
   interpreter.spend(text.size() + 1);
   List lines;
   std::string line;
@@ -312,15 +312,7 @@ Value call_function(Interpreter& interpreter, const std::string& name, const Arg
     throw not_implemented(fmt::format("{} with these arguments", name));
   }
   Dict members = arguments.positional.empty() ? Dict{} : arguments.positional[0].dict();
-  for (const auto& [key, value] : arguments.keywords) {
-    const auto same = std::find_if(members.begin(), members.end(),
-                                   [&](const auto& member) { return member.first == key; });
-    if (same != members.end()) {
-      same->second = value;
-    } else {
-      members.emplace_back(key, value);
-    }
-  }
+  for (const auto& [key, value] : arguments.keywords) put(members, key, value);
   if (name == "dict") return members;
   const Value checked(members);  // the same rules for the values inside
   auto space = std::make_shared<Namespace>();

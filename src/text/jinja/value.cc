@@ -72,6 +72,20 @@ bool numbers_equal(const Value& a, const Value& b) {
 
 }  // namespace
 
+void put(Dict& dict, const std::string& key, Value value) {
+  const auto same = std::find_if(dict.begin(), dict.end(),
+                                 [&](const auto& member) { return member.first == key; });
+  if (same != dict.end()) {
+    same->second = std::move(value);
+  } else {
+    dict.emplace_back(key, std::move(value));
+  }
+}
+
+void fail_undefined(const Value& value, const std::string& use) {
+  throw TemplateError{fmt::format("'{}' is undefined", value.undefined_name()), use};
+}
+
 TemplateError not_implemented(const std::string& construct) {
   return {fmt::format("the chat template uses {}, which is not implemented", construct), construct};
 }

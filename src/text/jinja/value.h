@@ -143,6 +143,12 @@ struct TemplateError {
   std::string what;   ///< the values involved
 };
 
+/// Sets the member `key`, replacing the value that it has.
+void put(Dict& dict, const std::string& key, Value value);
+
+/// The error for the use of an undefined value. @param use  what is done with it
+[[noreturn]] void fail_undefined(const Value& value, const std::string& use);
+
 /// The error for a construct outside the subset.
 TemplateError not_implemented(const std::string& construct);
 

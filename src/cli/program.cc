@@ -1,0 +1,104 @@
+#include "cli/program.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <optional>
+
+#include "assembly/loss_keys.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "cli/completions.h"
+#include "cli/out_of_memory.h"
+#include "cli/standard_output.h"
+#include "nn/affine.h"
+#include "ranks/error_file.h"
+
+namespace rematch {
+namespace {
+
+int report_bug(const char* text) {
+  std::cerr << format_problem(bug_problem(text));
+  return exit_code(ErrorKind::kBug);
+}
+
+int guarded(const std::function<int()>& action) {
+  try {
+    return action();
+  } catch (const UserError& error) {
+    std::cerr << error.what() << std::flush;
+    write_error_file(error.what());
+    return exit_code(error.kind());
+  } catch (const Interrupted&) {
+    std::cerr << "interrupted\n";
+    return exit_code(ErrorKind::kInterrupted);
+  } catch (const std::exception& error) {
+    std::optional<Problem> problem = path_problem(error);
+    if (!problem && is_out_of_memory(error)) problem = out_of_memory(error);
+    if (!problem) return report_bug(error.what());
+    std::cerr << format_problem(*problem);
+    return exit_code(ErrorKind::kEnvironment);
+  }
+}
+
+// CLI11's errors, in the same four lines as every other error.
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first,
+                 const std::string& second) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  if (first.empty()) std::cerr << app.help();
+  const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
+  const std::vector<const CLI::App*> named = app.get_subcommands(is_named);
+  const bool is_unknown = !first.empty() && first[0] != '-' && named.empty();
+  std::string meant = first.empty() ? "" : meant_command(app, first);
+  if (meant.empty() && !named.empty() && !second.empty())
+    if (const std::string inner = meant_command(*named.front(), second); !inner.empty())
+      meant = first + " " + inner;
+
+  const std::string program = app.get_name();
+  std::cerr << format_problem(
+      {.error = "the command line is invalid",
+       .where = program + " …",
+       .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
+       .fix = (meant.empty() ? "" : fmt::format("did you mean `{} {}`? ", program, meant)) +
+              fmt::format("see `{0} --help` and `{0} COMMAND --help`; hyper-parameters live in "
+                          "the YAML, or use --set KEY=VALUE",
+                          program)});
+  return exit_code(ErrorKind::kConfig);
+}
+
+int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+  }
+  return guarded([&] {
+    const auto given = std::find_if(commands.begin(), commands.end(),
+                                    [](const Command& command) { return command.app->parsed(); });
+    REMATCH_CHECK(given != commands.end());
+    if (given->leaves_files) survive_closed_pipe();
+    return given->run();
+  });
+}
+
+}  // namespace
+
+int run_program(CLI::App& app, const std::function<std::vector<Command>(CLI::App&)>& add, int argc,
+                char** argv) {
+  std::ios::sync_with_stdio(false);
+  watch_standard_output();
+  bound_onednn_caches();
+  add_loss_keys();
+  install_interrupt_handlers();
+
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 success, 2 configuration or usage, 3 data, 4 environment, 70 a bug in "
+      "Rematch, 130 interrupted (state saved).");
+  const std::vector<Command> commands = add(app);
+  return finish_standard_output(run_command_line(app, commands, argc, argv));
+}
+
+}  // namespace rematch

@@ -1,0 +1,14 @@
+// The program `rematch-stages`: every stage of the loop on JSON lines, for tests and scripts. It is
+// not installed.
+#include <CLI/CLI.hpp>
+
+#include "cli/program.h"
+#include "stages/stage_table.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs a stage of Rematch's loop alone (docs/contract/STAGES.md).", "rematch-stages"};
+  const auto add = [](CLI::App& to) {
+    return std::vector<rematch::Command>{rematch::add_stage_command(to, rematch::all_stages())};
+  };
+  return rematch::run_program(app, add, argc, argv);
+}

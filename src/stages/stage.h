@@ -1,0 +1,79 @@
+#pragma once
+#include <iosfwd>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+
+namespace rematch {
+
+/// Command-line options a stage may take (STAGES.md); a stage names those it needs in its table
+/// row.
+struct StageOptions {
+  std::string model_dir;          ///< --model
+  std::string output_dir;         ///< --output
+  std::string backend = "hf";     ///< --backend
+  std::string dtype = "float32";  ///< --dtype
+  std::string device;             ///< --device; empty = automatic
+  int batch_size = 1;             ///< --batch-size, lines per run() call
+};
+
+/// One stage of the loop as JSON in, JSON out; one short file each.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  /// Answers one input line (its "id" already taken out). @throws UserError, which becomes the
+  /// line's "error".
+  virtual Json run(const Json& input) = 0;
+  /// Answers several lines together (`generate`); the default runs them one by one. The answer has
+  /// the size of `inputs`.
+  /// @param errors  same size, pre-filled null: an entry set to an error object fails that line
+  /// only.
+  virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
+
+  /// Called before run_batch: for each input its id as text, or "line-N" without an id.
+  void set_line_names(std::vector<std::string> names);
+
+ protected:
+  /// Where a stage writes the file of the line it is answering: `directory`/<id>.safetensors.
+  /// @throws UserError (data) when the id cannot be a file name
+  std::string line_file(const std::string& directory) const;
+
+  std::vector<std::string> line_names_;
+  size_t line_idx_ = 0;  ///< index of the input in run_batch; its default keeps it
+};
+
+/// A row of the tables of stages (stages/stage_table.h).
+struct StageRow {
+  const char* name;
+  const char* summary;
+  /// which of StageOptions it takes: "model", "output", "backend", "dtype", "batch-size", "device"
+  std::vector<std::string> options;
+  std::unique_ptr<Stage> (*make)(const StageOptions&);
+};
+
+/// Runs JSON lines from `in` to `out`, same order, "id" echoed. A bad line gives {"id", "error":
+/// {kind, message, fix}} only.
+/// @return 0, or 3 when any line failed
+int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
+
+/// For reading an input line with JsonFields: an invalid value is an error of kind data, an unknown
+/// key one of kind config; null is the default.
+const JsonOrigin& input_origin();
+
+// Factories, one for each stage.
+std::unique_ptr<Stage> make_tokenize_stage(const StageOptions&);
+std::unique_ptr<Stage> make_render_stage(const StageOptions&);
+std::unique_ptr<Stage> make_pixels_stage(const StageOptions&);
+std::unique_ptr<Stage> make_parse_stage(const StageOptions&);
+std::unique_ptr<Stage> make_match_stage(const StageOptions&);
+std::unique_ptr<Stage> make_segment_stage(const StageOptions&);
+std::unique_ptr<Stage> make_pack_stage(const StageOptions&);
+std::unique_ptr<Stage> make_loss_stage(const StageOptions&);
+std::unique_ptr<Stage> make_logits_stage(const StageOptions&);
+std::unique_ptr<Stage> make_generate_stage(const StageOptions&);
+std::unique_ptr<Stage> make_grad_stage(const StageOptions&);
+
+}  // namespace rematch
