@@ -7,16 +7,17 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
 #include "estep/estep.h"
 #include "estep/match/labels.h"
-#include "observe/parquet.h"
 #include "text/lossy.h"
 #include "vision/image.h"
 
@@ -76,25 +77,20 @@ std::string markdown_of(const Event& event) {
          texts_of(event);
 }
 
-/// As TRL writes completions: its rewards are ours, and a single answer to a prompt has no
-/// advantage over the others.
-std::string table_of(const Event& event) {
-  std::vector<std::string> steps, prompts, answers;
-  std::vector<double> f1, f1_labels;
+/// One line for each answer, with the columns of TRL's completions: its rewards are our scores, and
+/// the only answer to a prompt has no advantage over others.
+std::string completions_of(const Event& event) {
+  std::string lines;
   for (const Shown& one : event.samples) {
-    steps.push_back(std::to_string(event.step));
-    prompts.push_back(one.prompt);
-    answers.push_back(one.answer);
-    f1.push_back(one.f1);
-    f1_labels.push_back(one.f1_labels);
+    lines += python_json({{"step", event.step},
+                          {"prompt", one.prompt},
+                          {"completion", one.answer},
+                          {"f1", one.f1},
+                          {"f1_labels", one.f1_labels},
+                          {"advantage", 0.0}}) +
+             "\n";
   }
-  const std::vector<double> advantages(event.samples.size(), 0.0);
-  return parquet_file({{"step", steps},
-                       {"prompt", prompts},
-                       {"completion", answers},
-                       {"f1", f1},
-                       {"f1_labels", f1_labels},
-                       {"advantage", advantages}});
+  return lines;
 }
 
 Canvas sheet_for(const Event& event) {
@@ -202,8 +198,8 @@ struct MonitorDump::Writer {
         .bytes = encode_png(sheet), .width_px = sheet.width_px, .height_px = sheet.height_px};
     write_file_atomic(base + ".png", picture.bytes);
     if (markdown) write_file_atomic(base + ".md", markdown_of(event));
-    write_file_atomic(fmt::format("{}/step_{:06}.parquet", completions, event.step),
-                      table_of(event));
+    write_file_atomic(fmt::format("{}/step_{:06}.jsonl", completions, event.step),
+                      completions_of(event));
     if (tensorboard == nullptr) return;
     tensorboard->image(event.step, "monitor/answers", picture);
     tensorboard->text(event.step, "monitor/texts", texts_of(event));

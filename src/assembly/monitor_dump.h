@@ -12,7 +12,7 @@
 namespace rematch {
 
 /// Pictures of rollouts while it trains: `step_N.png` with truth, answer and the lines of matches,
-/// `step_N.md` with the texts, both also in TensorBoard, and `completions/step_N.parquet` in the
+/// `step_N.md` with the texts, both also in TensorBoard, and `completions/step_N.jsonl` in the
 /// run directory with the columns of TRL's file (step, prompt, completion, rewards, advantage).
 /// Drawing and writing happen on a thread of their own, so that a step only pays for copying what
 /// is drawn; a failure to write is a warning.
