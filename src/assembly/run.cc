@@ -12,7 +12,6 @@
 
 #include "assembly/carry_optimizer.h"
 #include "assembly/loss_keys.h"
-#include "assembly/monitor_dump.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "assembly/skipping.h"
@@ -20,6 +19,7 @@
 #include "assembly/vllm_setup.h"
 #include "base/file.h"
 #include "checkpoint/peft.h"
+#include "monitor/monitor_dump.h"
 #include "observe/wandb_follower.h"
 #include "ranks/agreement.h"
 #include "ranks/group.h"
@@ -74,9 +74,10 @@ MStep make_mstep(const Session& session, FeatureCache* kept, int64_t total_steps
                 .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20});
 }
 
-/// @param monitor  told of every rollout; may be null
-std::unique_ptr<SegmentSource> make_source(const Session& session, const Rollouts& rollouts,
-                                           MonitorDump* monitor) {
+/// @param on_examined  sees the rollouts of every window; may be empty
+std::unique_ptr<SegmentSource> make_source(
+    const Session& session, const Rollouts& rollouts,
+    std::function<void(const std::vector<Examined>&)> on_examined) {
   const Settings& settings = session.settings;
   std::unique_ptr<SegmentSource> truth =
       session.teacher(*session.train_data, session.stream_packing ? session.max_length() : 0,
@@ -84,14 +85,12 @@ std::unique_ptr<SegmentSource> make_source(const Session& session, const Rollout
   if (!settings.is_stage_2()) return truth;
   // then LongSegments looks at the lengths
   const bool skips = settings.data.on_bad_sample == OnBadSample::kSkip;
-  auto estep = std::make_unique<EStep>(
-      *rollouts.train_examiner, *rollouts.engine, session.vocab,
-      EStep::Options{.target = settings.target,
-                     .global_max_length = skips ? 0 : session.max_length(),
-                     .offload = rollouts.offload.get(),
-                     .on_examined = monitor ? std::function<void(const std::vector<Examined>&)>(
-                                                  std::ref(*monitor))
-                                            : nullptr});
+  auto estep =
+      std::make_unique<EStep>(*rollouts.train_examiner, *rollouts.engine, session.vocab,
+                              EStep::Options{.target = settings.target,
+                                             .global_max_length = skips ? 0 : session.max_length(),
+                                             .offload = rollouts.offload.get(),
+                                             .on_examined = std::move(on_examined)});
   if (settings.target.rollout_share >= 1) return estep;
   return std::make_unique<SharedSource>(std::move(estep), std::move(truth),
                                         settings.target.rollout_share);
@@ -370,16 +369,23 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
                                                     settings.output.run_name.value_or("rematch"));
   });
   std::unique_ptr<MonitorDump> monitor;
+  std::function<void(const std::vector<Examined>&)> on_examined;
   if (settings.monitor.enabled && settings.is_stage_2() && is_first) {
     monitor = std::make_unique<MonitorDump>(
-        session, MonitorDump::Options{.settings = settings.monitor,
-                                      .run_dir = settings.output.run_dir,
-                                      .logging_steps = settings.cadence.logging_steps,
-                                      .step = [&state] { return state.global_step + 1; },
-                                      .tensorboard = sinks.tensorboard});
+        MonitorDump::Options{.settings = settings.monitor,
+                             .match = settings.match,
+                             .target = settings.target,
+                             .run_dir = settings.output.run_dir,
+                             .logging_steps = settings.cadence.logging_steps,
+                             .user_prompt = session.prompts->user_prompt(),
+                             .tensorboard = sinks.tensorboard},
+        session.vocab, terminal);
+    on_examined = [&](const std::vector<Examined>& examined) {
+      monitor->dump(state.global_step + 1, examined);
+    };
   }
   std::unique_ptr<SegmentSource> source =
-      skipping.source(make_source(session, rollouts, monitor.get()));
+      skipping.source(make_source(session, rollouts, on_examined));
   if (rollouts.engine) source = std::make_unique<TurnSource>(std::move(source), *rollouts.engine);
   const std::unique_ptr<const LongSegments> long_segments = skipping.long_segments();
   Packer packer = make_packer(session);
@@ -439,9 +445,7 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
   if (session.num_long_dropped > 0)
     terminal.say(fmt::format("{} samples longer than global_max_length were not trained on",
                              session.num_long_dropped));
-  if (monitor)
-    terminal.say(fmt::format("pictures: steps waited {:.3f} s for them, {:.2f} % of the time",
-                             monitor->waited_s(), 100 * monitor->waited_s() / seconds));
+  if (monitor) terminal.say(monitor->summary_text(seconds));
   if (wandb) {
     if (const std::optional<std::string> text = wandb->problem()) terminal.warn(*text);
   }
