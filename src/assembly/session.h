@@ -12,9 +12,9 @@
 #include "model/model.h"
 #include "mstep/mstep.h"
 #include "observe/terminal.h"
+#include "pack/stream_packing.h"
 #include "rollout/vllm/vllm_options.h"
 #include "settings/settings.h"
-#include "train/stream_packing.h"
 
 namespace rematch {
 
