@@ -1,4 +1,5 @@
 # rematch_library(NAME LINK … SOURCES … [TORCH] [NO_PCH] [EXTERNAL …])   one static library for a folder of src/
+# rematch_embed(TARGET FILE)                                    #include "FILE.inc" gives a text file as C++ string literals
 # rematch_test_support(NAME LINK … SOURCES … [TORCH])           what several test programs share, compiled once
 # rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case
 #
@@ -19,6 +20,17 @@ function(rematch_library name)
   elseif(NOT A_NO_PCH)
     rematch_use_pch(rematch_${name} rematch_pch)
   endif()
+endfunction()
+
+function(rematch_embed target file)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  cmake_path(GET source FILENAME name)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/embedded)
+  add_custom_command(OUTPUT ${generated}/${name}.inc
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${source} -DOUTPUT=${generated}/${name}.inc -P ${CMAKE_SOURCE_DIR}/cmake/QuoteText.cmake
+    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/QuoteText.cmake)
+  target_sources(${target} PRIVATE ${generated}/${name}.inc)
+  target_include_directories(${target} PRIVATE ${generated})
 endfunction()
 
 # Precompiled headers are shared: rematch_torch_pch (src/nn/torch_pch.h; 8 s a file become 2), rematch_pch (src/base/pch.h) and

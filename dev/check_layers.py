@@ -37,6 +37,7 @@ ALLOWED = {
     "mstep/optim": {"model/families"},
     "mstep": {"ranks", "flow", "vision", "model", "mstep/loss", "mstep/optim"},
     "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "rollout"},
+    "monitor": {"flow", "text", "vision", "draw", "observe", "estep", "estep/match", "estep/target"},
     "evaluate": {"ranks", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"ranks", "flow", "data", "vision", "checkpoint", "observe", "pack", "model", "estep", "estep/target", "rollout", "mstep", "evaluate", "resume"},

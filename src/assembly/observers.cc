@@ -1,7 +1,5 @@
 #include "assembly/observers.h"
 
-#include <fmt/core.h>
-
 #include <filesystem>
 
 #include "assembly/start_lines.h"
@@ -43,25 +41,23 @@ void Observers::open(std::optional<int64_t> resumed_step) {
   }
   if (settings.monitor.enabled && settings.is_stage_2()) {
     monitor_ = std::make_unique<MonitorDump>(
-        session_, MonitorDump::Options{.settings = settings.monitor,
-                                       .run_dir = output.run_dir,
-                                       .logging_steps = settings.cadence.logging_steps,
-                                       .step = [this] { return step_; },
-                                       .tensorboard = tensorboard});
+        MonitorDump::Options{.settings = settings.monitor,
+                             .match = settings.match,
+                             .target = settings.target,
+                             .run_dir = output.run_dir,
+                             .logging_steps = settings.cadence.logging_steps,
+                             .user_prompt = session_.prompts->user_prompt(),
+                             .tensorboard = tensorboard},
+        session_.vocab, session_.terminal);
   }
 }
 
 void Observers::show(int64_t step, const std::vector<ScoredRollout>& scored) {
-  step_ = step;
-  if (monitor_) (*monitor_)(scored);
+  if (monitor_) monitor_->dump(step, scored);
 }
 
 void Observers::close(double seconds) {
-  if (monitor_) {
-    session_.terminal.say(
-        fmt::format("pictures: steps waited {:.3f} s for them, {:.2f} % of the time",
-                    monitor_->waited_s(), 100 * monitor_->waited_s() / seconds));
-  }
+  if (monitor_) session_.terminal.say(monitor_->summary_text(seconds));
   if (!wandb_) return;
   if (const std::optional<std::string> text = wandb_->problem()) session_.terminal.warn(*text);
 }

@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "assembly/monitor_dump.h"
 #include "assembly/session.h"
-#include "assembly/wandb_follower.h"
 #include "config/config.h"
+#include "monitor/monitor_dump.h"
+#include "observe/wandb_follower.h"
 #include "ranks/group.h"
 #include "train/run_log.h"
 
@@ -35,7 +35,6 @@ class Observers {
   const Session& session_;
   bool is_first_;
   RunLog log_;
-  int64_t step_ = 0;
   std::unique_ptr<MonitorDump> monitor_;
   std::unique_ptr<const WandbFollower> wandb_;
 };

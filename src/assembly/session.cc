@@ -110,8 +110,14 @@ std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
       .encoded_len = [source](int64_t sample_idx,
                               int64_t epoch) { return source->encoded_len(sample_idx, epoch); },
       .vary_by_epoch = source->lengths_vary_by_epoch()};
-  return std::make_unique<StreamPacking>(
-      samples, StreamOptions{.pack = settings.pack, .packing_length = max_length()}, terminal);
+  auto packing = std::make_unique<StreamPacking>(
+      samples, StreamOptions{.pack = settings.pack, .packing_length = max_length()},
+      [&](int64_t num_measured) {
+        terminal.progress({.phase = "measure", .done = num_measured, .total = samples.num_samples});
+      });
+  terminal.finish_progress();
+  terminal.say(packing->start_text());
+  return packing;
 }
 
 int Session::max_length() const {

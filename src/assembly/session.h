@@ -13,7 +13,7 @@
 #include "model/model.h"
 #include "mstep/mstep.h"
 #include "observe/terminal.h"
-#include "train/stream_packing.h"
+#include "pack/stream_packing.h"
 
 namespace rematch {
 

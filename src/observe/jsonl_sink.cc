@@ -1,8 +1,7 @@
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -15,8 +14,8 @@ namespace rematch {
 namespace {
 
 bool is_regular_file(const std::string& path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
 }
 
 /// The complete lines of a log; a partial last line, left by a process killed while writing, is

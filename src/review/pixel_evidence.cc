@@ -11,8 +11,7 @@ namespace {
 
 constexpr double kSlack = 0.002;  // of a side: what rounding explains
 
-}  // namespace
-
+/// The box or outline of an object, or null.
 Json* geometry_of(Json& object) {
   if (!object.is_object()) return nullptr;
   for (const char* key : {"bbox_2d", "poly"}) {
@@ -21,34 +20,37 @@ Json* geometry_of(Json& object) {
   return nullptr;
 }
 
-std::vector<Json*> values_of(Json& geometry) {
-  std::vector<Json*> values;
-  if (!geometry.is_array()) return values;
-  for (Json& item : geometry) {
-    if (item.is_array()) {
-      for (Json& inner : item) values.push_back(&inner);
-    } else {
-      values.push_back(&item);
+}  // namespace
+
+std::vector<Coordinate> coordinates_of(Json& record) {
+  const double sides[] = {record["width"].get<double>(), record["height"].get<double>()};
+  std::vector<Coordinate> coordinates;
+  for (Json& object : record["objects"]) {
+    size_t i = 0;
+    const auto add = [&](Json& value) {
+      const double side = sides[i++ % 2];
+      if (value.is_number()) coordinates.push_back({&value, side});
+    };
+    Json* const geometry = geometry_of(object);
+    if (geometry == nullptr || !geometry->is_array()) continue;
+    for (Json& item : *geometry) {
+      if (item.is_array()) {
+        for (Json& inner : item) add(inner);
+      } else {
+        add(item);
+      }
     }
   }
-  return values;
+  return coordinates;
 }
 
 NumberFacts facts_of(Json& record) {
   NumberFacts facts{.are_shares = true};
-  for (Json& object : record["objects"]) {
-    Json* geometry = geometry_of(object);
-    if (geometry == nullptr) continue;
-    size_t i = 0;
-    for (const Json* number : values_of(*geometry)) {
-      const double side = record[i++ % 2 == 0 ? "width" : "height"].get<double>();
-      if (!number->is_number()) continue;
-      const double value = number->get<double>();
-      facts.cannot_be_bins = facts.cannot_be_bins || value > kNumBins || value != std::floor(value);
-      facts.leave_image =
-          facts.leave_image || value < -kSlack * side || value > (1 + kSlack) * side;
-      facts.are_shares = facts.are_shares && value <= 1;
-    }
+  for (const auto& [number, side] : coordinates_of(record)) {
+    const double value = number->get<double>();
+    facts.cannot_be_bins = facts.cannot_be_bins || value > kNumBins || value != std::floor(value);
+    facts.leave_image = facts.leave_image || value < -kSlack * side || value > (1 + kSlack) * side;
+    facts.are_shares = facts.are_shares && value <= 1;
   }
   return facts;
 }

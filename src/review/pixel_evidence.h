@@ -6,13 +6,17 @@
 
 namespace rematch {
 
-/// The box or outline of a record's object, or null.
-Json* geometry_of(Json& object);
+/// A number of a box or outline.
+struct Coordinate {
+  Json* value = nullptr;
+  double side = 0;  ///< of the image, along the number's axis
+};
 
-/// The values of a geometry, flat or in pairs: x and y by turns.
-std::vector<Json*> values_of(Json& geometry);
+/// The numbers of all geometries of a record, flat or paired; x and y alternate. @param record with
+/// `objects`, and the sides of its image
+std::vector<Coordinate> coordinates_of(Json& record);
 
-/// What the numbers of a record say about their unit.
+/// Hints in the numbers of a record about their unit.
 struct NumberFacts {
   bool cannot_be_bins = false;  ///< a fraction, or more than 1000
   bool leave_image = false;     ///< beyond 0 … side by more than rounding explains: no pixels
@@ -21,10 +25,10 @@ struct NumberFacts {
   bool are_pixels() const { return cannot_be_bins && !leave_image && !are_shares; }
 };
 
-/// @param record  with `objects`, and the sides of its image
+/// @param record  as coordinates_of()
 NumberFacts facts_of(Json& record);
 
-/// Whether the numbers of a whole file are pixels: some record's must be and none's cannot, or
+/// Decides if the numbers of a whole file are pixels: some record's must be and none's cannot, or
 /// BoxCensus suspects it.
 class PixelEvidence {
  public:

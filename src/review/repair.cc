@@ -27,27 +27,30 @@ namespace fs = std::filesystem;
 constexpr const char* kDescKeys[] = {"label", "category", "name",
                                      "class", "caption",  "description"};
 
-/// Whether a "bbox" can hold left, top, right and bottom: width and height often are less than left
-/// and top.
-bool is_left_top_right_bottom(const Json& box) {
-  if (!box.is_array() || box.size() != 4) return false;
-  for (const Json& side : box) {
-    if (!side.is_number()) return false;
-  }
-  return box[0].get<double>() < box[2].get<double>() && box[1].get<double>() < box[3].get<double>();
+bool are_four_numbers(const Json& box) {
+  return box.is_array() && box.size() == 4 &&
+         std::all_of(box.begin(), box.end(), [](const Json& side) { return side.is_number(); });
 }
 
-/// Mends records in two passes: prepare() each, then finish() each with what the whole file tells.
-class Mender {
+/// True if a "bbox" can hold left, top, right and bottom: width and height often are less than left
+/// and top.
+bool is_left_top_right_bottom(const Json& box) {
+  return are_four_numbers(box) && box[0].get<double>() < box[2].get<double>() &&
+         box[1].get<double>() < box[3].get<double>();
+}
+
+/// Repairs records in two passes: prepare() for each, then finish() for each, which knows the unit
+/// of the whole file.
+class Repairer {
  public:
-  Mender(std::string from_dir, fs::path to_dir, Repairs& repairs)
+  Repairer(std::string from_dir, fs::path to_dir, Repairs& repairs)
       : from_dir_(std::move(from_dir)), to_dir_(std::move(to_dir)), repairs_(repairs) {}
 
   /// @return false when its image cannot be used
   bool prepare(Json& record) {
     if (!record.is_object() || !record.contains("objects") || !record["objects"].is_array())
       return drop("left out: records that are damaged");
-    if (!mend_image(record)) return drop("left out: records whose image cannot be used");
+    if (!repair_image(record)) return drop("left out: records whose image cannot be used");
     for (Json& object : record["objects"]) {
       if (!object.is_object()) continue;
       rename_desc(object);
@@ -81,7 +84,7 @@ class Mender {
     Json kept = Json::array();
     std::set<std::string> seen;
     for (Json& object : record["objects"]) {
-      if (!mend_box(object)) continue;
+      if (!repair_box(object)) continue;
       if (seen.insert(object.dump()).second) {
         kept.push_back(object);
       } else {
@@ -98,7 +101,7 @@ class Mender {
     return false;
   }
 
-  bool mend_image(Json& record) {
+  bool repair_image(Json& record) {
     const auto images = record.find("images");
     if (images == record.end() || !images->is_array() || images->size() != 1 ||
         !(*images)[0].is_string())
@@ -141,48 +144,31 @@ class Mender {
 
   void to_bins(Json& record) {
     ++repairs_["records whose pixels became bins"];
-    for (Json& object : record["objects"]) {
-      Json* geometry = geometry_of(object);
-      if (geometry == nullptr) continue;
-      size_t i = 0;
-      for (Json* number : values_of(*geometry)) {
-        const double side = record[i++ % 2 == 0 ? "width" : "height"].get<double>();
-        if (number->is_number())
-          *number = static_cast<int>(
-              std::clamp(std::round(kNumBins * number->get<double>() / side), 0.0, kNumBins - 1.0));
-      }
+    for (const auto& [number, side] : coordinates_of(record)) {
+      *number = static_cast<int>(
+          std::clamp(std::round(kNumBins * number->get<double>() / side), 0.0, kNumBins - 1.0));
     }
   }
 
   /// 1000 thousandths are the far edge where others write 0 … 1000: the last bin.
   void lower_thousands(Json& record) {
-    for (Json& object : record["objects"]) {
-      Json* geometry = geometry_of(object);
-      if (geometry == nullptr) continue;
-      for (Json* number : values_of(*geometry)) {
-        if (!number->is_number() || number->get<double>() != kNumBins) continue;
-        *number = kNumBins - 1;
-        ++repairs_["coordinates of 1000 became 999"];
-      }
+    for (const auto& [number, side] : coordinates_of(record)) {
+      if (number->get<double>() != kNumBins) continue;
+      *number = kNumBins - 1;
+      ++repairs_["coordinates of 1000 became 999"];
     }
   }
 
   /// Puts corners in order. @return false for a box without area
-  bool mend_box(Json& object) {
+  bool repair_box(Json& object) {
     const auto box = object.is_object() ? object.find("bbox_2d") : object.end();
-    if (!object.is_object() || box == object.end() || !box->is_array() || box->size() != 4)
-      return true;
-    for (const Json& number : *box) {
-      if (!number.is_number()) return true;
-    }
+    if (!object.is_object() || box == object.end() || !are_four_numbers(*box)) return true;
     Json& sides = *box;
-    for (const size_t low : {size_t{0}, size_t{1}}) {
-      if (sides[low].get<double>() == sides[low + 2].get<double>())
-        return drop("left out: boxes without area");
-    }
     bool swapped = false;
     for (const size_t low : {size_t{0}, size_t{1}}) {
-      if (sides[low].get<double>() < sides[low + 2].get<double>()) continue;
+      const double first = sides[low].get<double>(), second = sides[low + 2].get<double>();
+      if (first == second) return drop("left out: boxes without area");
+      if (first < second) continue;
       std::swap(sides[low], sides[low + 2]);
       swapped = true;
     }
@@ -197,21 +183,21 @@ class Mender {
   bool boxes_have_other_sides_ = false;
 };
 
-/// The records that have an image, renamed but not yet mended.
-std::vector<Json> prepared_records(const std::string& path, Mender& mender, Repairs& repairs) {
+/// The records that have an image, renamed but not yet repaired.
+std::vector<Json> prepared_records(const std::string& path, Repairer& repairer, Repairs& repairs) {
   std::vector<Json> records;
   for (const std::string& line : split(read_file(path), '\n')) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {
       Json record = parse_json(line, path);
-      if (mender.prepare(record)) records.push_back(std::move(record));
+      if (repairer.prepare(record)) records.push_back(std::move(record));
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError&) {
       ++repairs["left out: records that are damaged"];
     }
   }
-  for (Json& record : records) mender.look_at(record);
+  for (Json& record : records) repairer.look_at(record);
   return records;
 }
 
@@ -224,7 +210,7 @@ std::vector<Json> prepared_records(const std::string& path, Mender& mender, Repa
        .where = path,
        .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
        .fix =
-           "mend the records by hand, or convert them with `rematch data from-…` (docs/data.md)"});
+           "fix the records by hand, or convert them with `rematch data from-…` (docs/data.md)"});
 }
 
 }  // namespace
@@ -236,14 +222,14 @@ Repairs write_repaired(const std::string& path, const std::string& out,
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();
   const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
   Repairs repairs;
-  Mender mender(parent.empty() ? "." : parent, target, repairs);
+  Repairer repairer(parent.empty() ? "." : parent, target, repairs);
   std::string lines;
-  for (Json& record : prepared_records(path, mender, repairs)) {
-    if (!mender.finish(record)) continue;
+  for (Json& record : prepared_records(path, repairer, repairs)) {
+    if (!repairer.finish(record)) continue;
     try {
-      const std::string mended = python_json(record);
-      read_record(mended, {.where = path, .directory = target.string(), .forbidden = &forbidden});
-      lines += mended + "\n";
+      const std::string repaired = python_json(record);
+      read_record(repaired, {.where = path, .directory = target.string(), .forbidden = &forbidden});
+      lines += repaired + "\n";
     } catch (const UserError& error) {
       ++repairs["left out: records, because " + error.problems().front().error];
     }

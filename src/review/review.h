@@ -61,7 +61,7 @@ struct Review {
 Review review_jsonl(const std::string& path, bool decode,
                     const std::vector<std::string>& added_tokens = {});
 
-/// What write_repaired() changed: a sentence and how often.
+/// The changes of write_repaired(): a sentence and its count.
 using Repairs = std::map<std::string, int64_t>;
 
 /// Writes a repaired copy: misnamed fields renamed, pixels turned into bins, corners put in order,

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "e2e/program.h"
 
 namespace rematch {
@@ -39,6 +42,29 @@ TEST(Monitor, DumpsPicturesAndTextsWithoutChangingTheRun) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   EXPECT_EQ(files_in(program.run_dir() + "/completions"), 2);
   EXPECT_NE(result.err.find("pictures: steps waited"), std::string::npos) << result.err;
+}
+
+TEST(Monitor, CompletionsAreJsonLinesWithTheColumnsOfTrl) {
+  test::Program program;
+  const test::ProcessResult result =
+      program.run("train " + program.config(std::string("training: {max_steps: 1}\n") + kMonitor));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string path = program.run_dir() + "/completions/step_000001.jsonl";
+  std::vector<std::string> lines = split(read_file(path), '\n');
+  EXPECT_EQ(lines.back(), "");
+  lines.pop_back();
+  EXPECT_EQ(lines.size(), 3u);
+  for (const std::string& line : lines) {
+    const Json answer = parse_json(line, path);
+    std::vector<std::string> columns;
+    for (const auto& item : answer.items()) columns.push_back(item.key());
+    EXPECT_EQ(columns, (std::vector<std::string>{"step", "prompt", "completion", "f1", "f1_labels",
+                                                 "advantage"}));
+    EXPECT_EQ(answer["step"], 1);
+    EXPECT_TRUE(answer["prompt"].is_string() && answer["completion"].is_string());
+    EXPECT_TRUE(answer["f1"].is_number_float() && answer["advantage"].is_number_float())
+        << "a column has one type in every file";
+  }
 }
 
 // Skipped where the Python of the oracles lacks a reader.

@@ -72,8 +72,7 @@ TEST(PackingProgram, RolloutsAreThoseOfARunWithoutPacking) {
       EXPECT_EQ(result.exit_code, 0) << result.err;
     }
     // the answers of the training
-    std::vector<std::string> found{
-        read_file(program.run_dir() + "/completions/step_000001.parquet")};
+    std::vector<std::string> found{read_file(program.run_dir() + "/completions/step_000001.jsonl")};
     std::istringstream lines(read_file(program.dir().file("rollouts.jsonl")));
     for (std::string line; std::getline(lines, line);) {
       const Json rollout = parse_json(line, "rollouts.jsonl");

@@ -23,7 +23,7 @@ namespace {
 
 // rematch_vllm.py, from CMake.
 constexpr char kDriverSource[] =
-#include "rematch_vllm_source.inc"
+#include "rematch_vllm.py.inc"
     ;
 
 /// Owns one reference.

@@ -1,4 +1,4 @@
-#include "assembly/wandb_follower.h"
+#include "observe/wandb_follower.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -19,41 +19,10 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX decl
 namespace rematch {
 namespace {
 
-// A folder `wandb`, which wandb itself makes in the current directory, is no package.
-constexpr const char* kProbe = R"(
-import importlib.util, sys
-sys.path = [place for place in sys.path if place]
-spec = importlib.util.find_spec("wandb")
-sys.exit(3 if spec is None or spec.origin is None else 0)
-)";
-
-// Arguments: run directory, offset into the log, name. Standard input ends with the run.
-constexpr const char* kFollow = R"(
-import json, os, select, sys, uuid
-sys.path = [place for place in sys.path if place]
-import wandb
-
-directory, offset, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-id_path = os.path.join(directory, "wandb_id")
-if not os.path.exists(id_path):
-    with open(id_path, "w") as file:
-        file.write(uuid.uuid4().hex[:8])
-with open(os.path.join(directory, "args.json")) as file:
-    config = json.load(file)
-run = wandb.init(dir=directory, name=name or None, id=open(id_path).read().strip(), resume="allow", config=config)
-with open(os.path.join(directory, "logging.jsonl"), "rb") as log:
-    log.seek(offset)
-    rest, ended = b"", False
-    while True:
-        *lines, rest = (rest + log.read()).split(b"\n")
-        for line in lines:
-            values = {key: value for key, value in json.loads(line).items() if value is not None}
-            run.log(values, step=values.pop("step"))
-        if ended and not lines:
-            break
-        ended = ended or bool(select.select([0], [], [], 1.0)[0])
-run.finish()
-)";
+// wandb_follower.py, from CMake.
+constexpr const char* kScript =
+#include "wandb_follower.py.inc"
+    ;
 
 UserError not_started(const std::string& what) {
   return UserError(ErrorKind::kEnvironment, {.error = "python3 cannot be started for wandb",
@@ -63,12 +32,13 @@ UserError not_started(const std::string& what) {
                                                     "or remove wandb from training.report_to"});
 }
 
-/// @param input  becomes standard input. @param output  path for standard output and error, made
-/// anew or continued
+/// Runs wandb_follower.py.
+/// @param input   becomes standard input
+/// @param output  path that standard output and error are appended to
 pid_t start_python(const std::vector<std::string>& arguments, int input,
                    const std::string& output) {
   std::vector<char*> words;
-  std::vector<std::string> all{"python3", "-c"};
+  std::vector<std::string> all{"python3", "-c", kScript};
   all.insert(all.end(), arguments.begin(), arguments.end());
   for (std::string& word : all) words.push_back(word.data());
   words.push_back(nullptr);
@@ -78,13 +48,13 @@ pid_t start_python(const std::vector<std::string>& arguments, int input,
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
                                    O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  // A session of its own: Ctrl-C ends the run, and the follower after it; signals that this process
-  // ignores are as usual again.
+  // In its own session, Ctrl-C does not reach it: it ends after the run. Signals that this process
+  // ignores have their default action again.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  sigset_t usual;
-  sigfillset(&usual);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
+  sigset_t defaults;
+  sigfillset(&defaults);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
   const int error =
@@ -99,15 +69,14 @@ pid_t start_python(const std::vector<std::string>& arguments, int input,
 
 std::optional<std::string> missing_wandb() {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const pid_t pid = start_python({kProbe}, nothing, "/dev/null");
+  const pid_t pid = start_python({}, nothing, "/dev/null");
   ::close(nothing);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
   return "training.report_to: wandb is ignored: the python3 of the PATH has no wandb (pip install "
-         "wandb where you start the training); "
-         "every step is in logging.jsonl of the run directory";
+         "wandb where you start the training); every step is in logging.jsonl of the run directory";
 }
 
 WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_name)
@@ -117,7 +86,7 @@ WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_
   end_of_run_ = ends[1];
   const auto offset = std::filesystem::file_size(run_dir + "/logging.jsonl");
   try {
-    pid_ = start_python({kFollow, run_dir, std::to_string(offset), run_name}, ends[0], log_path_);
+    pid_ = start_python({run_dir, std::to_string(offset), run_name}, ends[0], log_path_);
   } catch (...) {
     ::close(ends[0]);
     ::close(ends[1]);
