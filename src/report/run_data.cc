@@ -128,13 +128,16 @@ std::vector<EvaluationFile> evaluations_in(const fs::path& directory) {
   return files;
 }
 
-std::vector<SceneObject> objects_of(const Json& list) {
+std::vector<SceneObject> objects_of(const Json& list, const JsonOrigin& origin) {
   std::vector<SceneObject> objects;
   for (const Json& entry : list) {
-    const bool is_box = entry.contains("bbox_2d");
+    const GeometryKind kind =
+        entry.contains("bbox_2d") ? GeometryKind::kBbox2d : GeometryKind::kPoly;
     objects.push_back({entry.at("desc").get<std::string>(),
-                       {is_box ? GeometryKind::kBbox2d : GeometryKind::kPoly,
-                        entry.at(is_box ? "bbox_2d" : "poly").get<std::vector<int>>()}});
+                       {kind, entry.at(geometry_key(kind)).get<std::vector<int>>()}});
+    const size_t num_bins = objects.back().geometry.bins.size();
+    if (kind == GeometryKind::kBbox2d ? num_bins != 4 : num_bins < 6 || num_bins % 2 != 0)
+      throw_json_error(origin, "", fmt::format("{} numbers in {}", num_bins, geometry_key(kind)));
   }
   return objects;
 }
@@ -216,17 +219,41 @@ std::vector<JudgedSample> read_judged_samples(const std::string& path) {
     try {
       JudgedSample sample{.sample_id = json.at("sample_id").get<int64_t>(),
                           .image_path = json.at("images").at(0).get<std::string>(),
-                          .truth = objects_of(json.at("ground_truth")),
-                          .predictions = objects_of(json.at("predictions")),
+                          .truth = objects_of(json.at("ground_truth"), origin),
+                          .predictions = objects_of(json.at("predictions"), origin),
                           .pairs = json.at("pairs").get<std::vector<std::pair<int, int>>>(),
                           .named_right = json.at("named_right").get<std::vector<bool>>(),
                           .status = json.at("status").get<std::string>()};
+      const auto is_index = [](int index, const auto& list) {
+        return index >= 0 && static_cast<size_t>(index) < list.size();
+      };
+      for (const auto& [p, t] : sample.pairs) {
+        if (!is_index(p, sample.predictions) || !is_index(t, sample.truth))
+          throw_json_error(origin, "pairs", fmt::format("no objects {} and {}", p, t));
+      }
+      if (sample.named_right.size() != sample.pairs.size())
+        throw_json_error(origin, "named_right", "expected one value for each pair");
       samples.push_back(std::move(sample));
     } catch (const nlohmann::json::exception& error) {
       throw_json_error(origin, "", error.what());
     }
   }
   return samples;
+}
+
+const JudgedSample* find_same_image(const std::vector<JudgedSample>& samples,
+                                    const JudgedSample& like) {
+  const auto found = std::find_if(samples.begin(), samples.end(), [&](const JudgedSample& one) {
+    return one.sample_id == like.sample_id && one.image_path == like.image_path;
+  });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+std::vector<size_t> evenly_spaced(size_t total, int count) {
+  const size_t num_chosen = std::min(total, static_cast<size_t>(count));
+  std::vector<size_t> chosen;
+  for (size_t k = 0; k < num_chosen; ++k) chosen.push_back(k * total / num_chosen);
+  return chosen;
 }
 
 }  // namespace rematch

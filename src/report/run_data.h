@@ -74,4 +74,11 @@ struct JudgedSample {
 /// @throws UserError (data) when a line is damaged, (environment) when the file cannot be read
 std::vector<JudgedSample> read_judged_samples(const std::string& path);
 
+/// The sample of the same image, such as that of another evaluation; null when there is none.
+const JudgedSample* find_same_image(const std::vector<JudgedSample>& samples,
+                                    const JudgedSample& like);
+
+/// At most `count` indices below `total`, evenly spaced.
+std::vector<size_t> evenly_spaced(size_t total, int count);
+
 }  // namespace rematch
