@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "draw/panel.h"
+#include "report/judged_sample.h"
 #include "vision/image.h"
 
 namespace rematch {

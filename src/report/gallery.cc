@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
+#include "report/judged_sample.h"
 #include "vision/image.h"
 
 namespace rematch {

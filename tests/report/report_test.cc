@@ -14,6 +14,7 @@
 #include "draw/encode.h"
 #include "report/answer_sheet.h"
 #include "report/curves.h"
+#include "report/judged_sample.h"
 #include "report/score_table.h"
 #include "support/capture.h"
 #include "support/paths.h"
