@@ -9,14 +9,14 @@
 #include "draw/canvas.h"
 
 // The bytes of REMATCH_FONT (cmake/Dependencies.cmake) as an array.
-asm(".section .rodata\n"
-    ".hidden rematch_font_begin, rematch_font_end\n"
-    ".global rematch_font_begin, rematch_font_end\n"
-    "rematch_font_begin: .incbin \"" REMATCH_FONT
+asm(".pushsection .rodata\n"
+    ".hidden kRematchFontBegin, kRematchFontEnd\n"
+    ".global kRematchFontBegin, kRematchFontEnd\n"
+    "kRematchFontBegin: .incbin \"" REMATCH_FONT
     "\"\n"
-    "rematch_font_end: .byte 0\n"
-    ".text\n");
-extern "C" const FT_Byte rematch_font_begin[], rematch_font_end[];
+    "kRematchFontEnd: .byte 0\n"
+    ".popsection\n");
+extern "C" const FT_Byte kRematchFontBegin[], kRematchFontEnd[];
 
 namespace rematch {
 namespace {
@@ -26,8 +26,8 @@ class Font {
  public:
   Font() {
     const bool is_open = FT_Init_FreeType(&library_) == 0 &&
-                         FT_New_Memory_Face(library_, rematch_font_begin,
-                                            rematch_font_end - rematch_font_begin, 0, &face_) == 0;
+                         FT_New_Memory_Face(library_, kRematchFontBegin,
+                                            kRematchFontEnd - kRematchFontBegin, 0, &face_) == 0;
     REMATCH_CHECK(is_open, "FreeType could not open the built-in font");
   }
   ~Font() { FT_Done_FreeType(library_); }
