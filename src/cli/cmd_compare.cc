@@ -9,12 +9,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command_set.h"
+#include "draw/encode.h"
 #include "observe/terminal.h"
+#include "report/answer_sheet.h"
 #include "report/report.h"
 #include "report/score_table.h"
 
 namespace rematch {
 namespace {
+
+constexpr int kSheetRows = 4;
 
 struct CompareArguments {
   std::vector<std::string> runs;
@@ -50,7 +54,7 @@ int run_compare(const CompareArguments& arguments) {
 
 struct ReportArguments {
   std::vector<std::string> runs;
-  std::string out = "report.html";
+  std::string out = "report.html", sheet;
   GalleryOptions gallery;
 };
 
@@ -60,6 +64,11 @@ int run_report(const ReportArguments& arguments) {
   write_file_atomic(arguments.out, html);
   std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out,
                            static_cast<double>(html.size()) / 1e6);
+  if (!arguments.sheet.empty()) {
+    const Canvas sheet = draw_answer_sheet(evaluations_of(runs), kSheetRows);
+    write_file_atomic(arguments.sheet, encode_png(sheet.image()));
+    std::cout << fmt::format("wrote {}\n", arguments.sheet);
+  }
   return 0;
 }
 
@@ -93,6 +102,10 @@ std::vector<Command> add_report_commands(CLI::App& app) {
   report->add_option("--even", reported->gallery.num_even, "samples evenly spaced over the data")
       ->capture_default_str()
       ->check(CLI::Range(0, 200));
+  report->add_option(
+      "--sheet", reported->sheet,
+      fmt::format("also write a PNG: truth and answers of each evaluation, {} samples",
+                  kSheetRows));
   report->footer(
       "Examples:\n  rematch report output/before output/first output/after --out first.html\n  "
       "rematch report output/first --worst 24 "

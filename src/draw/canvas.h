@@ -24,7 +24,7 @@ struct Point {
   double x = 0, y = 0;
 };
 
-/// An RGB picture to draw on. Whatever lies outside is clipped.
+/// An RGB picture to draw on. Everything outside is clipped.
 class Canvas {
  public:
   Canvas(int width_px, int height_px, Rgb background);
@@ -39,23 +39,17 @@ class Canvas {
   void line(Point from, Point to, Rgb color, int thickness = 1);
   /// A closed outline.
   void outline(const std::vector<Point>& points, Rgb color, int thickness = 1);
-  /// One line of text in the built-in font (draw/font.h); accents may stand text_rise() above
-  /// `top`. @param scale  pixels of a dot, ≥ 1
-  void text(int left, int top, std::string_view utf8, Rgb color, int scale = 1);
+  /// One line of text in DejaVu Sans; characters that it lacks, such as Chinese ones, are boxes.
+  void text(int left, int top, std::string_view utf8, Rgb color, int size_px);
 
  private:
-  void put(int x, int y, Rgb color);
+  /// @param coverage  255 replaces the pixel, 0 leaves it
+  void blend(int x, int y, Rgb color, int coverage);
   Image image_;
 };
 
-/// Size of a line of text in pixels. @param scale  as in Canvas::text
-int text_width(std::string_view utf8, int scale = 1);
-int text_height(int scale = 1);
-/// Pixels that the accents of a line stand above its top: 0 for plain ASCII.
-int text_rise(std::string_view utf8, int scale = 1);
-
-/// The image in another size: means over the pixels covered when it shrinks, nearest pixels when it
-/// grows. Both sides ≥ 1.
-Image resized(const Image& image, int width_px, int height_px);
+/// Size of a line of text in pixels, with room for accents and descenders.
+int text_width(std::string_view utf8, int size_px);
+int text_height(int size_px);
 
 }  // namespace rematch

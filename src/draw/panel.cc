@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "vision/resample.h"
 
 namespace rematch {
 namespace {
 
-constexpr int kGap = 10;
+constexpr int kGap = 10, kPad = 3, kTextPx = 13, kLargeTextPx = 20, kLargeSidePx = 700;
 
 Point centre(const std::vector<Point>& points) {
   Point sum;
@@ -29,19 +31,17 @@ struct Area {
   }
 };
 
-/// White on the object's colour, inside the image: above the object, else lower where no earlier
-/// label stands.
+/// Draws the label in white on the object's colour, inside the image: above the object, or lower
+/// where an earlier label is in the way.
 void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObject& object,
-                int scale, std::vector<Area>& taken) {
+                int text_px, std::vector<Area>& taken) {
   if (object.label.empty()) return;
   double left = points[0].x, top = points[0].y;
   for (const Point& point : points) {
     left = std::min(left, point.x);
     top = std::min(top, point.y);
   }
-  const int rise = text_rise(object.label, scale);
-  Area area{0, 0, text_width(object.label, scale) + 2 * scale,
-            rise + text_height(scale) + 2 * scale};
+  Area area{0, 0, text_width(object.label, text_px) + 2 * kPad, text_height(text_px)};
   area.left = std::max(0, std::min(static_cast<int>(left), canvas.width_px() - area.width));
   area.top = std::max(0, static_cast<int>(top) - area.height);
   const auto is_taken = [&](const Area& other) { return area.overlaps(other); };
@@ -51,19 +51,20 @@ void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObj
   area.top = std::max(0, std::min(area.top, canvas.height_px() - area.height));
   taken.push_back(area);
   canvas.fill(area.left, area.top, area.width, area.height, object.color);
-  canvas.text(area.left + scale, area.top + scale + rise, object.label, kWhite, scale);
+  canvas.text(area.left + kPad, area.top, object.label, kWhite, text_px);
 }
 
-/// `text` cut so that it fits.
-std::string fitting(std::string text, int width_px, int scale) {
-  if (text_width(text, scale) <= width_px) return text;
-  while (!text.empty() && text_width(text + "..", scale) > width_px) {
-    do text.pop_back();
-    // whole code points
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0u) == 0x80u);
-    if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0u) text.pop_back();
+/// `text`, shortened to whole characters and "…" if it is too wide.
+std::string shorten(const std::string& text, int width_px) {
+  if (text_width(text, kTextPx) <= width_px) return text;
+  std::string fitting = "…";
+  for (size_t end = 0; end < text.size();) {
+    next_code_point(text, end);
+    const std::string longer = text.substr(0, end) + "…";
+    if (text_width(longer, kTextPx) > width_px) break;
+    fitting = longer;
   }
-  return text + "..";
+  return fitting;
 }
 
 }  // namespace
@@ -79,17 +80,25 @@ std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int heigh
   return points;
 }
 
+Image scale_to(const Image& image, int long_side_px) {
+  const double factor =
+      static_cast<double>(long_side_px) / std::max(image.width_px, image.height_px);
+  const auto scaled = [&](int side) {
+    return std::max(1, static_cast<int>(std::lround(side * factor)));
+  };
+  return resize_bicubic(image,
+                        {.height_px = scaled(image.height_px), .width_px = scaled(image.width_px)},
+                        ImageBackend::kPil);
+}
+
 Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, int long_side_px,
                    const std::vector<std::pair<int, int>>& links) {
-  double factor = static_cast<double>(long_side_px) / std::max(image.width_px, image.height_px);
-  if (factor > 1) factor = std::floor(factor);
-  const int width = std::max(1, static_cast<int>(std::lround(image.width_px * factor)));
-  const int height = std::max(1, static_cast<int>(std::lround(image.height_px * factor)));
-  Canvas canvas(resized(image, width, height));
-  const int scale = long_side_px >= 700 ? 2 : 1, thickness = 2 * scale;
+  Canvas canvas(scale_to(image, long_side_px));
+  const bool is_large = long_side_px >= kLargeSidePx;
+  const int thickness = is_large ? 4 : 2;
   std::vector<std::vector<Point>> outlines;
   for (const DrawnObject& object : objects)
-    outlines.push_back(vertices_px(object.geometry, width, height));
+    outlines.push_back(vertices_px(object.geometry, canvas.width_px(), canvas.height_px()));
   for (size_t i = 0; i < objects.size(); ++i)
     canvas.outline(outlines[i], objects[i].color, thickness);
   for (const auto& [a, b] : links)
@@ -97,13 +106,14 @@ Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, 
                 kMatchColor, thickness);
   std::vector<Area> taken;
   for (size_t i = 0; i < objects.size(); ++i)
-    draw_label(canvas, outlines[i], objects[i], scale, taken);
+    draw_label(canvas, outlines[i], objects[i], is_large ? kLargeTextPx : kTextPx, taken);
   return canvas;
 }
 
 Canvas blank_panel(const std::string& reason, int long_side_px) {
   Canvas canvas(long_side_px, long_side_px / 2, {200, 202, 206});
-  canvas.text(kGap, long_side_px / 4, fitting(reason, long_side_px - 2 * kGap, 1), kInk, 1);
+  canvas.text(kGap, long_side_px / 4 - kTextPx, shorten(reason, long_side_px - 2 * kGap), kInk,
+              kTextPx);
   return canvas;
 }
 
@@ -111,7 +121,7 @@ Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int n
   REMATCH_CHECK(!panels.empty() && num_columns >= 1, "a sheet has panels");
   const int columns = std::min(num_columns, static_cast<int>(panels.size()));
   const int rows = (static_cast<int>(panels.size()) + columns - 1) / columns;
-  const int caption = text_height(1) + 4;
+  const int caption = text_height(kTextPx) + kPad;
   int width = 0;
   std::vector<int> heights(static_cast<size_t>(rows), 0);
   for (size_t i = 0; i < panels.size(); ++i) {
@@ -125,7 +135,7 @@ Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int n
   int top = kGap;
   for (size_t i = 0; i < panels.size(); ++i) {
     const int left = kGap + static_cast<int>(i % static_cast<size_t>(columns)) * (width + kGap);
-    sheet.text(left, top, fitting(panels[i].first, width, 1), kInk, 1);
+    sheet.text(left, top, shorten(panels[i].first, width), kInk, kTextPx);
     sheet.paste(panels[i].second.image(), left, top + caption);
     if ((i + 1) % static_cast<size_t>(columns) == 0)
       top += caption + heights[i / static_cast<size_t>(columns)] + kGap;

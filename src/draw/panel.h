@@ -18,8 +18,10 @@ struct DrawnObject {
 /// Vertices of a geometry in pixels of an image of this size; a box has four.
 std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px);
 
-/// An image with objects drawn over it, scaled so that its longer side is `long_side_px` (small
-/// images grow by whole factors only).
+/// The image with its longer side scaled to `long_side_px`.
+Image scale_to(const Image& image, int long_side_px);
+
+/// The scaled image with objects drawn over it.
 /// @param links  pairs of indices into `objects` whose centres a line connects
 Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, int long_side_px,
                    const std::vector<std::pair<int, int>>& links = {});

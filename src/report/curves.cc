@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-
-#include "report/page.h"
+#include <nlohmann/json.hpp>
 
 namespace rematch {
 namespace {
@@ -14,7 +12,7 @@ namespace {
 struct Chart {
   const char* title;
   const char* key;         ///< of training steps
-  const char* evaluation;  ///< of evaluations, dots; may be empty
+  const char* evaluation;  ///< of evaluations; may be empty
 };
 
 constexpr Chart kCharts[] = {
@@ -29,18 +27,20 @@ constexpr Chart kCharts[] = {
     {"gradient norm", "grad_norm", ""},
     {"seconds a step", "time/step_s", ""}};
 
-constexpr double kWidth = 340, kHeight = 190, kLeft = 52, kRight = 8, kTop = 8, kBottom = 22;
+constexpr std::pair<const char*, const char*> kTimeParts[] = {
+    {"time/rollout_generate_s", "generating"},
+    {"time/rollout_parse_match_s", "parsing, matching"},
+    {"time/rollout_teacher_encode_s", "targets"},
+    {"time/forward_s", "forward"},
+    {"time/backward_s", "backward"},
+    {"time/optimizer_s", "optimizer"}};
+
 constexpr size_t kMaxPoints = 400;
 
 using Points = std::vector<std::pair<double, double>>;
 
-struct Series {
-  std::vector<Points> lines;  ///< one for each start of the run
-  Points dots;
-};
-
-/// Means of `group` neighbours: the shape of the curve stays, the file stays small.
-Points thinned(const Points& line, size_t group) {
+/// Means of `group` neighbours, to five digits: the shape of the curve stays, the file stays small.
+Points thin_out(const Points& line, size_t group) {
   Points thin;
   for (size_t begin = 0; begin < line.size(); begin += group) {
     double x = 0, y = 0;
@@ -49,118 +49,36 @@ Points thinned(const Points& line, size_t group) {
       x += line[i].first;
       y += line[i].second;
     }
-    thin.emplace_back(x / static_cast<double>(end - begin), y / static_cast<double>(end - begin));
+    const auto count = static_cast<double>(end - begin);
+    thin.emplace_back(x / count, std::stod(fmt::format("{:.5g}", y / count)));
   }
   return thin;
 }
 
-Series series_of(const RunData& run, const Chart& chart) {
-  Series series;
+/// A run's part of a chart.
+Json collect_curve(const RunData& run, const Chart& chart) {
+  std::vector<Points> lines;
+  Points dots;
   size_t num_points = 0;
   for (const LoggedStep& step : run.log) {
-    if (const auto value = step.values.find(chart.key); value != step.values.end()) {
-      const auto x = static_cast<double>(step.step);
+    const auto x = static_cast<double>(step.step);
+    const auto finite_value = [&step](const char* key) {
+      const auto found = step.values.find(key);
+      return found != step.values.end() && std::isfinite(found->second) ? &found->second : nullptr;
+    };
+    if (const double* y = finite_value(chart.key)) {
       // A step number that falls is another start in the same directory.
-      if (series.lines.empty() || x < series.lines.back().back().first) series.lines.emplace_back();
-      series.lines.back().emplace_back(x, value->second);
+      if (lines.empty() || x < lines.back().back().first) lines.emplace_back();
+      lines.back().emplace_back(x, *y);
       ++num_points;
     }
-    if (const auto value = step.values.find(chart.evaluation); value != step.values.end())
-      series.dots.emplace_back(step.step, value->second);
+    if (const double* y = finite_value(chart.evaluation)) dots.emplace_back(x, *y);
   }
-  const size_t group = (num_points + kMaxPoints - 1) / kMaxPoints;
-  for (Points& line : series.lines) line = thinned(line, group);
-  return series;
+  for (Points& line : lines) line = thin_out(line, (num_points + kMaxPoints - 1) / kMaxPoints);
+  return {{"lines", lines}, {"dots", thin_out(dots, 1)}};
 }
 
-std::string short_number(double value) {
-  return std::fabs(value) >= 1000 || (value != 0 && std::fabs(value) < 0.01)
-             ? fmt::format("{:.1e}", value)
-             : fmt::format("{:.3g}", value);
-}
-
-/// The range of both axes.
-struct Frame {
-  double x0 = std::numeric_limits<double>::max(), x1 = std::numeric_limits<double>::lowest(),
-         y0 = x0, y1 = x1;
-
-  void include(const Points& points) {
-    for (const auto& [x, y] : points) {
-      if (!std::isfinite(y)) continue;
-      x0 = std::min(x0, x);
-      x1 = std::max(x1, x);
-      y0 = std::min(y0, y);
-      y1 = std::max(y1, y);
-    }
-  }
-  void widen() {
-    if (y0 > 0 && y0 < 0.5 * y1) y0 = 0;
-    if (y1 - y0 < 1e-12) {
-      y0 -= y0 == 0 ? 0 : std::fabs(y0) * 0.1;
-      y1 += y1 == 0 ? 1 : std::fabs(y1) * 0.1;
-    }
-    if (x1 <= x0) x1 = x0 + 1;
-  }
-  double px(double x) const { return kLeft + (x - x0) / (x1 - x0) * (kWidth - kLeft - kRight); }
-  double py(double y) const {
-    return kHeight - kBottom - (y - y0) / (y1 - y0) * (kHeight - kTop - kBottom);
-  }
-};
-
-std::string chart_html(const Chart& chart, const std::vector<RunData>& runs) {
-  Frame frame;
-  std::vector<Series> all;
-  for (const RunData& run : runs) {
-    all.push_back(series_of(run, chart));
-    for (const Points& line : all.back().lines) frame.include(line);
-    frame.include(all.back().dots);
-  }
-  if (frame.x1 < frame.x0) return "";
-  frame.widen();
-  std::string svg = fmt::format(
-      "<div class=\"card\"><b>{}</b><svg class=\"curve\" viewBox=\"0 0 {} {}\" role=\"img\" "
-      "aria-label=\"{}\">",
-      chart.title, kWidth, kHeight, chart.title);
-  for (const double share : {0.0, 0.5, 1.0}) {
-    const double y = frame.y0 + share * (frame.y1 - frame.y0);
-    svg += fmt::format(
-        "<path class=\"axis\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" "
-        "text-anchor=\"end\">{}</text>",
-        kLeft, frame.py(y), kWidth - kRight, kLeft - 5, frame.py(y) + 4, short_number(y));
-  }
-  svg += fmt::format(
-      "<text x=\"{}\" y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>",
-      kLeft, kHeight - 6, short_number(frame.x0), kWidth - kRight, kHeight - 6,
-      static_cast<int64_t>(frame.x1));
-  for (size_t i = 0; i < all.size(); ++i) {
-    for (const Points& line : all[i].lines) {
-      svg += fmt::format("<polyline class=\"s{}\" points=\"", series_class(i));
-      for (const auto& [x, y] : line) {
-        if (std::isfinite(y)) svg += fmt::format("{:.1f},{:.1f} ", frame.px(x), frame.py(y));
-      }
-      svg += "\"/>";
-    }
-    for (const auto& [x, y] : all[i].dots) {
-      if (std::isfinite(y))
-        svg += fmt::format("<circle class=\"f{}\" r=\"3.2\" cx=\"{:.1f}\" cy=\"{:.1f}\"/>",
-                           series_class(i), frame.px(x), frame.py(y));
-    }
-  }
-  return svg + "</svg></div>\n";
-}
-
-struct TimePart {
-  const char* key;
-  const char* name;
-};
-constexpr TimePart kTimeParts[] = {{"time/rollout_generate_s", "generating"},
-                                   {"time/rollout_parse_match_s", "parsing, matching"},
-                                   {"time/rollout_teacher_encode_s", "targets"},
-                                   {"time/forward_s", "forward"},
-                                   {"time/backward_s", "backward"},
-                                   {"time/optimizer_s", "optimizer"}};
-
-double mean_of(const RunData& run, const std::string& key) {
+double mean_of(const RunData& run, const char* key) {
   double sum = 0;
   int count = 0;
   for (const LoggedStep& step : run.log) {
@@ -174,49 +92,37 @@ double mean_of(const RunData& run, const std::string& key) {
 
 }  // namespace
 
-std::string curves_html(const std::vector<RunData>& runs) {
-  std::string charts, legend;
-  for (const Chart& chart : kCharts) charts += chart_html(chart, runs);
-  if (charts.empty()) return "";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].log.empty())
-      legend += legend_item(fmt::format("class=\"f{}\"", series_class(i)), html_text(runs[i].name));
+Json collect_curves(const std::vector<RunData>& runs) {
+  Json names = Json::array(), charts = Json::array();
+  for (const RunData& run : runs) names.push_back(run.log.empty() ? Json() : Json(run.name));
+  for (const Chart& chart : kCharts) {
+    Json curves = Json::array();
+    bool has_points = false;
+    for (const RunData& run : runs) {
+      curves.push_back(collect_curve(run, chart));
+      for (const Json& points : curves.back()) has_points = has_points || !points.empty();
+    }
+    if (has_points) charts.push_back({{"title", chart.title}, {"runs", std::move(curves)}});
   }
-  return fmt::format(
-      "<p class=\"soft\">Lines are training steps, dots evaluations.{}</p><div "
-      "class=\"grid\">{}</div>\n",
-      legend, charts);
+  return {{"names", std::move(names)}, {"charts", std::move(charts)}};
 }
 
-std::string time_split_html(const std::vector<RunData>& runs) {
-  std::string html;
+Json collect_times(const std::vector<RunData>& runs) {
+  Json times = Json::array();
   for (const RunData& run : runs) {
     const double step_s = mean_of(run, "time/step_s");
     if (step_s <= 0) continue;
-    std::string bar, legend;
     double known = 0;
     for (const auto& [key, name] : kTimeParts) known += mean_of(run, key);
-    // on several ranks each time is that of the slowest one
+    // On several ranks each time is that of the slowest rank.
     const double whole = std::max(step_s, known);
-    size_t part = 0;
-    const auto add = [&](const char* name, double seconds, const std::string& fill) {
-      const double percent = 100 * seconds / whole;
-      if (percent < 0.05) return;
-      bar += fmt::format("<span class=\"{}\" style=\"width:{:.2f}%\" title=\"{} {:.1f} %\"></span>",
-                         fill, percent, name, percent);
-      legend +=
-          legend_item(fmt::format("class=\"{}\"", fill), fmt::format("{} {:.1f} %", name, percent));
-    };
+    Json parts = Json::array();
     for (const auto& [key, name] : kTimeParts)
-      add(name, mean_of(run, key), "f" + series_class(part++));
-    add("other", whole - known, "rest");
-    html += fmt::format(
-        "<div class=\"card\" style=\"margin-bottom:10px\"><b>{}</b>: {:.3g} s a step<div "
-        "class=\"split\">{}</div><span "
-        "class=\"soft\">{}</span></div>\n",
-        html_text(run.name), step_s, bar, legend);
+      parts.push_back(Json::array({name, 100 * mean_of(run, key) / whole}));
+    parts.push_back(Json::array({"other", 100 * (whole - known) / whole}));
+    times.push_back({{"name", run.name}, {"step_s", step_s}, {"parts", std::move(parts)}});
   }
-  return html;
+  return times;
 }
 
 }  // namespace rematch

@@ -1,16 +1,18 @@
 #pragma once
-#include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "report/run_data.h"
 
 namespace rematch {
 
-/// The curves of the runs' logs as inline SVG, one chart for each metric that any of them has;
-/// evaluations are dots on the same axes.
-std::string curves_html(const std::vector<RunData>& runs);
+/// The curves of the runs' logs: {"names": of each run with a log, else null, "charts": one for
+/// each metric that any run has, {"title", "runs": for each run {"lines": [[[x, y], …], …],
+/// "dots": [[x, y], …]}}}. Lines are training steps, dots evaluations.
+Json collect_curves(const std::vector<RunData>& runs);
 
-/// Where the time of a mean step went: a bar for each run that has a log, with its legend.
-std::string time_split_html(const std::vector<RunData>& runs);
+/// Where the time of a mean step went, for each run that logs it: {"name", "step_s", "parts":
+/// [[name, percent], …]}.
+Json collect_times(const std::vector<RunData>& runs);
 
 }  // namespace rematch

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "report/curves.h"
 #include "report/page.h"
 #include "report/score_table.h"
@@ -11,12 +13,12 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kShownClasses = 40;
+constexpr size_t kMaxClasses = 40;
 
 struct Fact {
   const char* name;
   const char* key;
-  bool of_rollouts = false;  ///< says nothing of a stage that trains on the truth alone
+  bool of_rollouts = false;  ///< means nothing for a stage that trains on the truth alone
 };
 constexpr Fact kFacts[] = {{"model", "model.model"},
                            {"trained on", "custom.train_jsonl"},
@@ -29,48 +31,27 @@ constexpr Fact kFacts[] = {{"model", "model.model"},
                            {"samples a step", "training.effective_batch_size"},
                            {"seed", "training.seed"}};
 
-std::string section(const std::string& title, const std::string& body) {
-  return body.empty() ? "" : "<h2>" + title + "</h2>\n" + body;
-}
-
-std::string facts_html(const std::vector<RunData>& runs) {
-  std::string html;
-  for (const RunData& run : runs) {
-    std::string facts;
-    const auto add = [&facts](const std::string& name, const std::string& value) {
-      if (!value.empty() && value != "null")
-        facts += fmt::format("<dt>{}</dt><dd>{}</dd>", name, html_text(value));
-    };
-    if (!run.log.empty()) {
-      const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
-      for (const Fact& fact : kFacts) {
-        if (rolls_out || !fact.of_rollouts) add(fact.name, run.setting(fact.key));
-      }
-      add("steps", fmt::format("{}", run.log.back().step));
+/// [[name, value], …] of a run.
+Json collect_facts(const RunData& run) {
+  Json facts = Json::array();
+  const auto add = [&facts](const char* name, const std::string& value) {
+    if (!value.empty() && value != "null") facts.push_back(Json::array({name, value}));
+  };
+  if (!run.log.empty()) {
+    const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
+    for (const Fact& fact : kFacts) {
+      if (rolls_out || !fact.of_rollouts) add(fact.name, run.setting(fact.key));
     }
-    for (const EvaluationFile& file : run.evaluations) {
-      const auto count = file.scores.find("num_samples");
-      if (!file.model.empty())
-        add("evaluated",
-            file.model +
-                (count == file.scores.end() ? "" : fmt::format(", {:.0f} samples", count->second)));
-    }
-    if (!facts.empty())
-      html += fmt::format("<div class=\"card\"><b>{}</b><dl>{}</dl></div>\n", html_text(run.name),
-                          facts);
+    add("steps", std::to_string(run.log.back().step));
   }
-  return html.empty() ? "" : "<div class=\"grid\">" + html + "</div>\n";
-}
-
-std::string health_html(const std::vector<HealthItem>& items) {
-  std::string html;
-  for (const HealthItem& item : items) {
-    html += fmt::format("<li class=\"{}\">{}: <b>{}</b>", item.good ? "good" : "bad",
-                        html_text(item.name), html_text(item.value));
-    if (!item.good) html += fmt::format("<span class=\"advice\">{}</span>", html_text(item.advice));
-    html += "</li>\n";
+  for (const EvaluationFile& file : run.evaluations) {
+    if (file.model.empty()) continue;
+    const auto count = file.scores.find("num_samples");
+    add("evaluated",
+        file.model +
+            (count == file.scores.end() ? "" : fmt::format(", {:.0f} samples", count->second)));
   }
-  return html.empty() ? "" : "<div class=\"card\"><ul class=\"health\">" + html + "</ul></div>\n";
+  return facts;
 }
 
 double value_of(const ScoreRow& row, const char* key) {
@@ -78,93 +59,90 @@ double value_of(const ScoreRow& row, const char* key) {
   return found == row.values.end() ? 0.0 : found->second;
 }
 
-/// A share of a row, "-" where there is nothing to divide by.
-std::string shown_share(const ScoreRow& row, const char* key, double whole) {
-  return whole > 0 ? fmt::format("{:.3f}", value_of(row, key)) : "-";
+/// A share of a row; null where there is nothing to divide by.
+Json share_of(const ScoreRow& row, const char* key, double whole) {
+  return whole > 0 ? Json(value_of(row, key)) : Json();
 }
 
-std::string shown_f1(const ScoreRow& row) {
-  return shown_share(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions"));
+Json f1_of(const ScoreRow& row) {
+  return share_of(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions"));
 }
 
-/// @param before  rows of the first evaluation, for a column of what it was; may be empty
-std::string rows_html(const char* first, const std::vector<ScoreRow>& rows,
-                      const std::vector<ScoreRow>& before) {
-  if (rows.empty()) return "";
-  std::vector<std::vector<std::string>> table{{first, "images", "truths", "answers", "recall",
-                                               "named precision", "named recall", "named F1"}};
+/// A table by class or by number of objects: its header, then its rows.
+/// @param before  rows of the first evaluation, for a column with its F1; may be empty
+Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
+                  const std::vector<ScoreRow>& before) {
+  Json table = Json::array();
+  if (rows.empty()) return table;
+  table.push_back({first, "images", "truths", "answers", "recall", "named precision",
+                   "named recall", "named F1"});
   if (!before.empty()) table[0].push_back("named F1 before");
   for (const ScoreRow& row : rows) {
-    if (table.size() > kShownClasses) break;
-    std::vector<std::string> cells{row.name};
-    for (const char* key : {"images", "truths", "predictions"})
-      cells.push_back(fmt::format("{:.0f}", value_of(row, key)));
-    cells.push_back(shown_share(row, "recall", value_of(row, "truths")));
-    cells.push_back(shown_share(row, "precision_labels", value_of(row, "predictions")));
-    cells.push_back(shown_share(row, "recall_labels", value_of(row, "truths")));
-    cells.push_back(shown_f1(row));
+    if (table.size() > kMaxClasses) break;
+    const double truths = value_of(row, "truths"), predictions = value_of(row, "predictions");
+    Json cells = Json::array({row.name, static_cast<int64_t>(value_of(row, "images")),
+                              static_cast<int64_t>(truths), static_cast<int64_t>(predictions),
+                              share_of(row, "recall", truths),
+                              share_of(row, "precision_labels", predictions),
+                              share_of(row, "recall_labels", truths), f1_of(row)});
     if (!before.empty()) {
       const auto same = std::find_if(before.begin(), before.end(),
                                      [&](const ScoreRow& one) { return one.name == row.name; });
-      cells.push_back(same == before.end() ? "-" : shown_f1(*same));
+      cells.push_back(same == before.end() ? Json() : f1_of(*same));
     }
     table.push_back(std::move(cells));
   }
-  return html_table(table);
+  return table;
 }
 
-std::string config_html(const std::vector<RunData>& runs) {
-  std::string html;
-  for (const RunData& run : runs) {
-    std::string text = run.effective;
-    if (text.empty()) {
-      for (const auto& [key, value] : run.config) text += key + ": " + value + "\n";
-    }
-    if (!text.empty())
-      html += fmt::format("<details class=\"card\"><summary>{}</summary><pre>{}</pre></details>\n",
-                          html_text(run.name), html_text(text));
+/// The configuration of a run as text; empty when it is not known.
+std::string config_text(const RunData& run) {
+  std::string text = run.effective;
+  if (text.empty()) {
+    for (const auto& [key, value] : run.config) text += key + ": " + value + "\n";
   }
-  return html;
+  return text;
 }
 
 }  // namespace
 
 std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& gallery) {
-  std::string names;
-  for (const RunData& run : runs) names += (names.empty() ? "" : ", ") + run.name;
-  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
-  std::string body =
-      fmt::format("<h1>{}</h1><p class=\"soft\">Rematch report</p>\n", html_text(names));
-  body += facts_html(runs);
-  if (!evaluations.empty()) {
-    const NamedEvaluation &first = evaluations.front(), &last = evaluations.back();
-    const EvaluationFile* before = evaluations.size() > 1 ? first.file : nullptr;
-    body += section("Scores", html_table(score_table(evaluations)) +
-                                  "<p class=\"soft\">F1 pairs boxes whatever their label; label F1 "
-                                  "wants the label too. COCO's scores take "
-                                  "the order in the answer "
-                                  "as the score. The best of a row is green.</p>");
-    body +=
-        section("Health of " + html_text(last.name), health_html(judge_health(*last.file, before)));
-    body += section("Curves", curves_html(runs));
-    body += section("Where the time went", time_split_html(runs));
-    const std::vector<ScoreRow> none;
-    body += section("By class",
-                    rows_html("class", last.file->per_class, before ? before->per_class : none));
-    body += section("By number of objects in the image",
-                    rows_html("objects", last.file->per_count, before ? before->per_count : none));
-    body += section("Samples of " + html_text(last.name),
-                    last.file->samples_path.empty()
-                        ? "<p class=\"soft\">Pictures of its answers come from <code>rematch eval "
-                          "CONFIG --set model.model=CHECKPOINT</code>: "
-                          "make this page again afterwards.</p>"
-                        : gallery_html(*last.file, before, gallery));
-  } else {
-    body += section("Curves", curves_html(runs)) +
-            section("Where the time went", time_split_html(runs));
+  std::vector<std::string> names;
+  for (const RunData& run : runs) names.push_back(run.name);
+  const Json none = Json::array();
+  Json data{{"title", join(names, ", ")},
+            {"runs", none},
+            {"scores", nullptr},
+            {"last", nullptr},
+            {"health", none},
+            {"curves", collect_curves(runs)},
+            {"times", collect_times(runs)},
+            {"classes", none},
+            {"counts", none},
+            {"gallery", nullptr},
+            {"settings", none}};
+  for (const RunData& run : runs) {
+    Json facts = collect_facts(run);
+    if (!facts.empty()) data["runs"].push_back({{"name", run.name}, {"facts", std::move(facts)}});
+    const std::string text = config_text(run);
+    if (!text.empty()) data["settings"].push_back({{"name", run.name}, {"text", text}});
   }
-  body += section("Effective configuration", config_html(runs));
-  return html_page("Rematch: " + names, body);
+
+  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
+  if (!evaluations.empty()) {
+    const EvaluationFile& now = *evaluations.back().file;
+    const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
+    const EvaluationFile compared = before == nullptr ? EvaluationFile{} : *before;
+    data["last"] = evaluations.back().name;
+    data["scores"] = score_table(evaluations);
+    for (const HealthItem& item : judge_health(now, before))
+      data["health"].push_back(
+          {{"name", item.name}, {"value", item.value}, {"advice", item.advice}});
+    data["classes"] = collect_rows("class", now.per_class, compared.per_class);
+    data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
+    if (!now.samples_path.empty()) data["gallery"] = collect_gallery(now, before, gallery);
+  }
+  return fill_page(data);
 }
 
 }  // namespace rematch

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -25,7 +24,7 @@ JsonOrigin origin_of(const std::string& path) {
           .fix = "evaluate the checkpoint again, or remove the file"};
 }
 
-std::map<std::string, double> numbers_of(const Json& object) {
+std::map<std::string, double> read_numbers(const Json& object) {
   std::map<std::string, double> values;
   for (const auto& item : object.items()) {
     if (item.value().is_number()) values[item.key()] = item.value().get<double>();
@@ -33,12 +32,12 @@ std::map<std::string, double> numbers_of(const Json& object) {
   return values;
 }
 
-std::vector<ScoreRow> rows_of(const Json& json, const char* key) {
+std::vector<ScoreRow> read_rows(const Json& json, const char* key) {
   std::vector<ScoreRow> rows;
   if (!json.contains(key)) return rows;
   for (const Json& row : json[key]) {
     if (row.is_object() && row.contains("name"))
-      rows.push_back({row["name"].get<std::string>(), numbers_of(row)});
+      rows.push_back({row["name"].get<std::string>(), read_numbers(row)});
   }
   return rows;
 }
@@ -48,9 +47,9 @@ EvaluationFile read_evaluation(const fs::path& path) {
   if (!json.is_object())
     throw_json_error(origin_of(path.string()), "", "expected an object of scores");
   EvaluationFile file{.name = path.stem().string(),
-                      .scores = numbers_of(json),
-                      .per_class = rows_of(json, "per_class"),
-                      .per_count = rows_of(json, "per_count")};
+                      .scores = read_numbers(json),
+                      .per_class = read_rows(json, "per_class"),
+                      .per_count = read_rows(json, "per_count")};
   const std::vector<ScoreKind>& kinds = score_kinds();
   if (std::none_of(kinds.begin(), kinds.end(),
                    [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
@@ -92,14 +91,14 @@ std::vector<LoggedStep> read_log(const std::string& path) {
     ++number;
     if (line.empty()) continue;
     const Json json = parse_document(line, origin_of(fmt::format("{}:{}", path, number)));
-    if (!json.is_object() || !json.contains("step")) continue;
-    steps.push_back({json["step"].get<int64_t>(), numbers_of(json)});
+    if (json.is_object() && json.contains("step") && json["step"].is_number())
+      steps.push_back({json["step"].get<int64_t>(), read_numbers(json)});
   }
   return steps;
 }
 
 /// Every evaluation in a log.
-std::vector<EvaluationFile> logged_evaluations(const std::vector<LoggedStep>& log) {
+std::vector<EvaluationFile> find_logged_evaluations(const std::vector<LoggedStep>& log) {
   std::vector<EvaluationFile> files;
   for (const auto& [step, values] : log) {
     if (values.count("eval_rollout_f1") > 0 || values.count("eval_loss") > 0)
@@ -108,7 +107,7 @@ std::vector<EvaluationFile> logged_evaluations(const std::vector<LoggedStep>& lo
   return files;
 }
 
-std::vector<EvaluationFile> evaluations_in(const fs::path& directory) {
+std::vector<EvaluationFile> read_evaluations(const fs::path& directory) {
   std::vector<fs::path> paths;
   if (fs::is_directory(directory / "eval")) {
     for (const auto& entry : fs::directory_iterator(directory / "eval")) {
@@ -126,17 +125,6 @@ std::vector<EvaluationFile> evaluations_in(const fs::path& directory) {
   std::vector<EvaluationFile> files;
   for (const fs::path& path : paths) files.push_back(read_evaluation(path));
   return files;
-}
-
-std::vector<SceneObject> objects_of(const Json& list) {
-  std::vector<SceneObject> objects;
-  for (const Json& entry : list) {
-    const bool is_box = entry.contains("bbox_2d");
-    objects.push_back({entry.at("desc").get<std::string>(),
-                       {is_box ? GeometryKind::kBbox2d : GeometryKind::kPoly,
-                        entry.at(is_box ? "bbox_2d" : "poly").get<std::vector<int>>()}});
-  }
-  return objects;
 }
 
 }  // namespace
@@ -158,14 +146,10 @@ RunData read_run(const std::string& path) {
          .what = "neither a directory nor a file",
          .fix = "give a run's directory (training.output_dir/run_name) or an eval_results.json"});
   }
-  RunData run{.name = place.has_filename() ? place.stem().string()
-                                           : place.parent_path().filename().string(),
-              .path = path};
-  if (fs::is_regular_file(place)) {
-    run.evaluations.push_back(read_evaluation(place));
-    return run;
-  }
-  if (place.has_filename()) run.name = place.filename().string();
+  if (fs::is_regular_file(place))
+    return {.name = place.stem().string(), .path = path, .evaluations = {read_evaluation(place)}};
+  const fs::path directory = place.has_filename() ? place : place.parent_path();  // "runs/a/"
+  RunData run{.name = directory.filename().string(), .path = path};
   if (fs::exists(place / "logging.jsonl")) run.log = read_log((place / "logging.jsonl").string());
   if (fs::exists(place / "args.json")) {
     const std::string args = (place / "args.json").string();
@@ -173,9 +157,9 @@ RunData read_run(const std::string& path) {
   }
   if (fs::exists(place / "effective_config.txt"))
     run.effective = read_file((place / "effective_config.txt").string());
-  run.evaluations = evaluations_in(place);
+  run.evaluations = read_evaluations(place);
   if (run.evaluations.empty()) {
-    const std::vector<EvaluationFile> logged = logged_evaluations(run.log);
+    const std::vector<EvaluationFile> logged = find_logged_evaluations(run.log);
     if (!logged.empty()) run.evaluations.push_back(logged.back());
     if (logged.size() > 1) run.first_logged = logged.front();
   }
@@ -197,36 +181,6 @@ std::vector<RunData> read_runs(const std::vector<std::string>& paths) {
   if (names.size() == runs.size()) return runs;
   for (RunData& run : runs) run.name = fs::path(run.path).lexically_normal().string();
   return runs;
-}
-
-double JudgedSample::f1_labels() const {
-  const size_t whole = truth.size() + predictions.size();
-  const auto right = static_cast<double>(std::count(named_right.begin(), named_right.end(), true));
-  return whole == 0 ? 1.0 : 2 * right / static_cast<double>(whole);
-}
-
-std::vector<JudgedSample> read_judged_samples(const std::string& path) {
-  std::vector<JudgedSample> samples;
-  int number = 0;
-  for (const std::string& line : split(read_file(path), '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    const JsonOrigin origin = origin_of(fmt::format("{}:{}", path, number));
-    const Json json = parse_document(line, origin);
-    try {
-      JudgedSample sample{.sample_id = json.at("sample_id").get<int64_t>(),
-                          .image_path = json.at("images").at(0).get<std::string>(),
-                          .truth = objects_of(json.at("ground_truth")),
-                          .predictions = objects_of(json.at("predictions")),
-                          .pairs = json.at("pairs").get<std::vector<std::pair<int, int>>>(),
-                          .named_right = json.at("named_right").get<std::vector<bool>>(),
-                          .status = json.at("status").get<std::string>()};
-      samples.push_back(std::move(sample));
-    } catch (const nlohmann::json::exception& error) {
-      throw_json_error(origin, "", error.what());
-    }
-  }
-  return samples;
 }
 
 }  // namespace rematch

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "flow/sample.h"
-
 namespace rematch {
 
 /// A row of a table by class or by number of objects.
@@ -56,22 +54,5 @@ RunData read_run(const std::string& path);
 /// Runs under different names: the last parts of their paths, longer where these agree. @throws
 /// UserError as read_run
 std::vector<RunData> read_runs(const std::vector<std::string>& paths);
-
-/// An evaluated sample, as NAME.samples.jsonl has it.
-struct JudgedSample {
-  int64_t sample_id = 0;
-  std::string image_path;
-  std::vector<SceneObject> truth, predictions;
-  std::vector<std::pair<int, int>> pairs;  ///< (prediction, truth)
-  std::vector<bool> named_right;           ///< of each pair
-  std::string status;
-
-  /// 2 · pairs named right / (truths + predictions); 1 for an empty scene that was answered as
-  /// empty.
-  double f1_labels() const;
-};
-
-/// @throws UserError (data) when a line is damaged, (environment) when the file cannot be read
-std::vector<JudgedSample> read_judged_samples(const std::string& path);
 
 }  // namespace rematch

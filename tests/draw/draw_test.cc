@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <map>
+#include <future>
 
 #include "draw/encode.h"
-#include "draw/font.h"
 #include "draw/panel.h"
 #include "vision/image.h"
 
@@ -40,59 +39,67 @@ TEST(Draw, Base64IsThatOfTheStandard) {
 TEST(Draw, WhatLiesOutsideIsClipped) {
   Canvas canvas(10, 10, kWhite);
   canvas.outline({{-50, -50}, {60, -50}, {60, 60}, {-50, 60}}, kInk, 3);
-  canvas.text(-4, 6, "W\xC3\xA4", kInk, 2);
+  canvas.text(-4, 6, "W\xC3\xA4", kInk, 20);
   canvas.paste(Canvas(30, 3, kInk).image(), -10, 8);
   EXPECT_EQ(pixel(canvas.image(), 9, 9), kInk);
   EXPECT_EQ(pixel(canvas.image(), 9, 0), kWhite);
 }
 
-TEST(Draw, LettersDifferAndOtherScriptsAreABox) {
+TEST(Draw, LettersDifferAndCharactersWithoutAGlyphAreABox) {
   const auto drawn = [](const char* text) {
-    Canvas canvas(8, 8, kWhite);
-    canvas.text(0, 0, text, kInk);
+    Canvas canvas(24, 24, kWhite);
+    canvas.text(0, 0, text, kInk, 16);
     return canvas.image().rgb;
   };
   EXPECT_NE(drawn("O"), drawn("Q"));
+  EXPECT_NE(drawn("é"), drawn("e"));
+  EXPECT_NE(drawn("Ж"), drawn("Ω"));
   EXPECT_EQ(drawn("猫"), drawn("犬"));
-  EXPECT_NE(drawn("é"), drawn("猫"));
-  EXPECT_EQ(text_width("aé", 2), text_width("ab", 2));
+  EXPECT_NE(drawn("猫"), drawn(" "));
 }
 
-TEST(Draw, EveryLetterOfLatinOneAndExtendedAHasAShapeOfItsOwn) {
-  std::map<std::vector<unsigned>, char32_t> shapes;
-  const auto shape_of = [](char32_t code_point) {
-    std::vector<unsigned> rows;
-    for (int row = -kGlyphRise; row < kGlyphHeight; ++row)
-      rows.push_back(glyph_row(code_point, row));
-    return rows;
-  };
-  const std::vector<unsigned> hollow = shape_of(U'猫');
-  for (char32_t code_point = U'!'; code_point <= 0x17F;
-       code_point = code_point == U'~' ? 0xA1 : code_point + 1) {
-    // the soft hyphen is a hyphen; Đ looks like Ð
-    if (code_point == 0xAD || code_point == 0x110) continue;
-    const std::vector<unsigned> shape = shape_of(code_point);
-    for (const unsigned dots : shape) EXPECT_LT(dots, 1u << kGlyphWidth);
-    EXPECT_NE(shape, hollow) << static_cast<uint32_t>(code_point);
-    const auto [same, is_new] = shapes.emplace(shape, code_point);
-    EXPECT_TRUE(is_new) << static_cast<uint32_t>(code_point) << " looks like "
-                        << static_cast<uint32_t>(same->second);
+TEST(Draw, TextStaysInsideItsSize) {
+  for (const int size_px : {9, 13, 20}) {
+    const std::string text = "Éčþgj|";
+    const int width = text_width(text, size_px), height = text_height(size_px);
+    Canvas canvas(width + 20, height + 20, kWhite);
+    canvas.text(10, 10, text, kInk, size_px);
+    Canvas inside(width + 20, height + 20, kWhite);
+    inside.paste(canvas.image(), 0, 0);
+    inside.fill(9, 10, width + 2, height, kWhite);
+    EXPECT_EQ(inside.image().rgb, Canvas(width + 20, height + 20, kWhite).image().rgb) << size_px;
+    EXPECT_NE(canvas.image().rgb, inside.image().rgb);
   }
 }
 
-TEST(Draw, ALabelHasRoomForItsAccents) {
-  EXPECT_EQ(text_rise("Katze", 2), 0);
-  EXPECT_EQ(text_rise("café", 2), 2);
-  EXPECT_EQ(text_rise("École", 2), 2 * kGlyphRise);
-  const auto label_rows = [](const char* label) {
-    const Canvas panel =
-        scene_panel(Canvas(100, 100, kInk).image(),
-                    {{{GeometryKind::kBbox2d, {500, 500, 900, 900}}, label, kTruthColor}}, 100);
-    int rows = 0;
-    for (int y = 0; y < 50; ++y) rows += pixel(panel.image(), 50, y) == kTruthColor;
-    return rows;
+TEST(Draw, ThreadsDrawTextAtTheSameTime) {
+  const auto draw = [] {
+    Canvas canvas(400, 40, kWhite);
+    for (int size_px = 8; size_px < 30; ++size_px) canvas.text(0, 0, "labels", kInk, size_px);
+    return canvas.image().rgb;
   };
-  EXPECT_EQ(label_rows("É"), label_rows("E") + kGlyphRise);
+  const std::vector<uint8_t> expected = draw();
+  std::vector<std::future<std::vector<uint8_t>>> others;
+  for (int i = 0; i < 4; ++i) others.push_back(std::async(std::launch::async, draw));
+  for (auto& other : others) EXPECT_EQ(other.get(), expected);
+}
+
+TEST(Draw, LabelsAreInsideTheImageAndApart) {
+  const DrawnObject object{
+      {GeometryKind::kBbox2d, {900, 0, 999, 100}}, "a long label", kPredictionColor};
+  const auto label_pixels = [&](size_t count) {
+    const Canvas panel =
+        scene_panel(Canvas(300, 200, kInk).image(), std::vector<DrawnObject>(count, object), 300);
+    int pixels = 0;
+    for (int y = 0; y < panel.height_px(); ++y) {
+      for (int x = 0; x < panel.width_px(); ++x)
+        pixels += pixel(panel.image(), x, y) == kPredictionColor;
+    }
+    return pixels;
+  };
+  const int area = text_width("a long label", 13) * text_height(13);
+  EXPECT_GT(label_pixels(1), area / 2);
+  EXPECT_GT(label_pixels(2), label_pixels(1) + area / 2);
 }
 
 TEST(Draw, BoxesStandWhereTheirBinsSay) {
@@ -106,11 +113,12 @@ TEST(Draw, BoxesStandWhereTheirBinsSay) {
   EXPECT_EQ(pixel(panel.image(), 140, 50), kWhite);
 }
 
-TEST(Draw, ShrinkingTakesMeans) {
-  Canvas canvas(2, 2, kWhite);
-  canvas.fill(0, 0, 1, 2, {0, 0, 0});
-  EXPECT_EQ(resized(canvas.image(), 1, 1).rgb, (std::vector<uint8_t>{128, 128, 128}));
-  EXPECT_EQ(resized(canvas.image(), 4, 4).width_px, 4);
+TEST(Draw, ImagesAreScaledByTheirLongerSide) {
+  const Image small = scale_to(Canvas(400, 100, kTruthColor).image(), 100);
+  EXPECT_EQ(small.width_px, 100);
+  EXPECT_EQ(small.height_px, 25);
+  EXPECT_EQ(pixel(small, 50, 12), kTruthColor);
+  EXPECT_EQ(scale_to(Canvas(400, 1, kWhite).image(), 10).height_px, 1);
 }
 
 TEST(Draw, ASheetHoldsAllPanels) {

@@ -33,10 +33,12 @@ TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
   ASSERT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_NE(compared.out.find("run/checkpoint-1"), std::string::npos) << compared.out;
   EXPECT_NE(read_file(program.dir().file("table.md")).find("| score |"), std::string::npos);
-  const test::ProcessResult reported = program.run("report out/run --out report.html");
+  const test::ProcessResult reported =
+      program.run("report out/run --out report.html --sheet sheet.png");
   ASSERT_EQ(reported.exit_code, 0) << reported.err;
   const std::string html = read_file(program.dir().file("report.html"));
-  EXPECT_NE(html.find("data:image/jpeg"), std::string::npos);
+  EXPECT_NE(html.find(R"("image":"/9j/)"), std::string::npos);  // a JPEG in base64
+  EXPECT_EQ(read_file(program.dir().file("sheet.png")).substr(1, 3), "PNG");
   EXPECT_NE(html.find("run.yaml"), std::string::npos);
   // One file of a checkpoint alone.
   EXPECT_EQ(program.run("compare out/run/eval/checkpoint-2.json").exit_code, 0);

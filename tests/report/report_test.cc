@@ -3,14 +3,18 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "draw/canvas.h"
 #include "draw/encode.h"
+#include "report/answer_sheet.h"
 #include "report/curves.h"
-#include "report/page.h"
+#include "report/judged_sample.h"
 #include "report/score_table.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -69,21 +73,41 @@ class ReportTest : public testing::Test {
   std::string image_;
 };
 
-TEST_F(ReportTest, NamesTheTargetPolicyOnlyOfARunThatRollsOut) {
-  const std::string rest =
-      R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", "rollout_backend": "native"}}}})";
-  directory_.write("after/args.json", R"({"custom": {"trainer_variant": "sft")" + rest);
-  EXPECT_EQ(report_html(runs(), {}).find("target policy"), std::string::npos);
-  directory_.write("after/args.json",
-                   R"({"custom": {"trainer_variant": "rollout_matching_sft")" + rest);
-  EXPECT_NE(report_html(runs(), {}).find("target policy"), std::string::npos);
-}
-
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// The text between the first `begin` and the `end` that follows it.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const size_t from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+Json data_of(const std::string& page) {
+  return parse_json(between(page, R"(id="data">)", "</script>"), "page");
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 }  // namespace
+
+TEST_F(ReportTest, NamesTheTargetPolicyOnlyForARunThatRollsOut) {
+  const std::string rest =
+      R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", "rollout_backend": "native"}}}})";
+  const auto facts = [&](const std::string& variant) {
+    directory_.write("after/args.json",
+                     R"({"custom": {"trainer_variant": ")" + variant + "\"" + rest);
+    return data_of(report_html(runs(), {}))["runs"].back()["facts"];
+  };
+  const Json policy = Json::array({"target policy", "rewrite"});
+  for (const Json& fact : facts("sft")) EXPECT_NE(fact, policy);
+  const Json rolling = facts("rollout_matching_sft");
+  EXPECT_NE(std::find(rolling.begin(), rolling.end(), policy), rolling.end());
+}
 
 TEST_F(ReportTest, ReadsTheFilesOfARun) {
   const std::vector<RunData> all = runs();
@@ -147,62 +171,117 @@ TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
   const std::vector<RunData> alone{read_run(directory_.file("alone"))};
   EXPECT_EQ(score_table(evaluations_of(alone))[0],
             (std::vector<std::string>{"score", "alone/step 0", "alone/step 10", "last - first"}));
-  EXPECT_TRUE(has(report_html(alone, {}), "Labels are being forgotten"));
+  const Json advice = data_of(report_html(alone, {}))["health"].back()["advice"];
+  EXPECT_TRUE(has(advice.get<std::string>(), "Labels are being forgotten"));
   std::vector<RunData> several = runs();
   several.push_back(alone[0]);
   EXPECT_EQ(evaluations_of(several).size(), 3u);
 }
 
-TEST_F(ReportTest, ThePageIsSelfContained) {
-  const std::string html = report_html(runs(), {});
-  EXPECT_LT(html.size(), size_t{5} * 1024 * 1024);
-  for (const char* outside : {"http://", "https://", "<link", "src=\"/"})
-    EXPECT_FALSE(has(html, outside)) << outside;
-  for (const char* part :
-       {"Scores", "Health of after", "Labels are being forgotten", "<polyline",
-        "Where the time went", "forward 25.0 %", "By class", "data:image/jpeg;base64,",
-        "type=\"range\"", "run.yaml:3:9", "prefers-color-scheme"})
-    EXPECT_TRUE(has(html, part)) << part;
-  EXPECT_TRUE(has(html, "&lt;base&gt;"));
-  EXPECT_FALSE(has(html, "<base>"));
+TEST_F(ReportTest, ThePageLoadsNothing) {
+  const std::string page = report_html(runs(), {});
+  EXPECT_LT(page.size(), size_t{5} * 1024 * 1024);
+  for (const char* outside : {"https://", "<link", "src=\"", "@import", "url("})
+    EXPECT_FALSE(has(page, outside)) << outside;
+  EXPECT_EQ(count_of(page, "http://"), 1u);  // the name of SVG
+  for (const char* part : {"default-src 'none'", "prefers-color-scheme", "'use strict'", "<title>"})
+    EXPECT_TRUE(has(page, part)) << part;
+  for (const char* mark : {"@STYLE@", "@SCRIPT@", "@DATA@"}) EXPECT_FALSE(has(page, mark)) << mark;
+}
+
+TEST_F(ReportTest, TheDataHoldEverythingThatThePageShows) {
+  const Json data = data_of(report_html(runs(), {}));
+  EXPECT_EQ(data["title"], "before, after");
+  EXPECT_EQ(data["last"], "after");
+  EXPECT_EQ(data["runs"][1]["facts"],
+            parse_json(R"([["model", "base"], ["seed", "7"], ["steps", "2"],
+                           ["evaluated", "<base>, 1 samples"]])",
+                       "facts"));
+  EXPECT_EQ(data["scores"][1][2], "0.800*");
+  EXPECT_EQ(data["health"][0]["name"], "answers that did not end");
+  EXPECT_EQ(data["curves"]["names"], parse_json(R"([null, "after"])", "names"));
+  EXPECT_EQ(data["curves"]["charts"][0],
+            parse_json(R"({"title": "loss", "runs": [{"lines": [], "dots": []},
+                           {"lines": [[[1.0, 3.0], [2.0, 2.0]]], "dots": []}]})",
+                       "chart"));
+  EXPECT_EQ(data["times"][0]["name"], "after");
+  EXPECT_EQ(data["classes"][1][0], "cat");
+  EXPECT_TRUE(data["counts"].empty());
+  EXPECT_EQ(data["gallery"]["has_before"], true);
+  const Json& sample = data["gallery"]["groups"][0]["samples"][0];
+  EXPECT_EQ(sample["truth"][0]["desc"], "cat");
+  EXPECT_EQ(sample["before"][0]["desc"], "dog");
+  EXPECT_EQ(sample["after"][0]["bbox_2d"], Json::array({1, 2, 300, 400}));
+  EXPECT_TRUE(has(data["settings"][0]["text"], "run.yaml:3:9"));
+}
+
+TEST_F(ReportTest, LabelsNeverBecomeMarkup) {
+  const std::string hostile = "</script><script>alert(1)</script><!--<script><img src=x>@DATA@";
+  write_run("after", 0.8, 0.2, sample(hostile, hostile));
+  directory_.write("after/effective_config.txt", hostile + "\xFF");
+  const std::string page = report_html(runs(), {});
+  const size_t begin = page.find(R"(id="data">)") + 10;
+  EXPECT_EQ(page.substr(begin, page.find("</script>") - begin).find('<'), std::string::npos);
+  EXPECT_EQ(count_of(page, "<script"), 2u);
+  EXPECT_EQ(count_of(page, "</script>"), 2u);
+  const Json data = data_of(page);
+  EXPECT_EQ(data["gallery"]["groups"][0]["samples"][0]["after"][0]["desc"], hostile);
+  EXPECT_EQ(data["settings"][0]["text"], hostile + "\xEF\xBF\xBD");
+  // The script knows no way from text to markup.
+  for (const char* way : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
+                          "createContextualFragment", "DOMParser", "srcdoc"})
+    EXPECT_FALSE(has(page, way)) << way;
 }
 
 TEST_F(ReportTest, TheGalleryStaysWithinItsBytesAndLeavesOutLostImages) {
-  EXPECT_FALSE(has(report_html(runs(), {.max_bytes = 10}), "data:image"));
+  const auto groups = [&](const GalleryOptions& options) {
+    return data_of(report_html(runs(), options))["gallery"]["groups"].size();
+  };
+  EXPECT_EQ(groups({}), 1u);
+  EXPECT_EQ(groups({.max_bytes = 10}), 0u);
   std::filesystem::remove(image_);
-  EXPECT_FALSE(has(report_html(runs(), {}), "data:image"));
+  EXPECT_EQ(groups({}), 0u);
 }
 
 TEST_F(ReportTest, ASecondStartInTheSameDirectoryIsALineOfItsOwn) {
   directory_.write("twice/logging.jsonl",
                    "{\"step\": 1, \"loss\": 3.0}\n{\"step\": 4, \"loss\": 2.0}\n"
                    "{\"step\": 1, \"loss\": 3.5}\n{\"step\": 4, \"loss\": 2.5}\n");
-  const std::string html = curves_html({read_run(directory_.file("twice"))});
-  size_t num_lines = 0;
-  for (size_t at = html.find("<polyline"); at != std::string::npos;
-       at = html.find("<polyline", at + 1))
-    ++num_lines;
-  EXPECT_EQ(num_lines, 2u) << html;
+  const Json curves = collect_curves({read_run(directory_.file("twice"))});
+  EXPECT_EQ(curves["charts"][0]["runs"][0]["lines"],
+            parse_json("[[[1.0, 3.0], [4.0, 2.0]], [[1.0, 3.5], [4.0, 2.5]]]", "lines"));
 }
 
-TEST_F(ReportTest, AHeadingStandsOverPicturesOnly) {
-  const std::string html = report_html(runs(), {});
-  EXPECT_TRUE(has(html, "<h3>Worst</h3>"));
-  EXPECT_FALSE(has(html, "Evenly spaced"));  // the only sample is among the worst
-  EXPECT_TRUE(has(report_html(runs(), {.num_worst = 0}), "<h3>Evenly spaced"));
+TEST_F(ReportTest, LongCurvesBecomeMeans) {
+  std::string log;
+  for (int step = 1; step <= 1000; ++step)
+    log += fmt::format("{{\"step\": {}, \"loss\": {}}}\n", step, step % 2);
+  directory_.write("long/logging.jsonl", log);
+  const Json line =
+      collect_curves({read_run(directory_.file("long"))})["charts"][0]["runs"][0]["lines"][0];
+  EXPECT_EQ(line.size(), 334u);
+  EXPECT_EQ(line[0], Json::array({2.0, 0.66667}));
 }
 
-TEST_F(ReportTest, AShareOfNothingIsADash) {
+TEST_F(ReportTest, EachSampleIsShownOnce) {
+  const auto titles = [&](const GalleryOptions& options) {
+    std::vector<std::string> all;
+    const Json data = data_of(report_html(runs(), options));
+    for (const Json& group : data["gallery"]["groups"]) all.push_back(group["title"]);
+    return all;
+  };
+  EXPECT_EQ(titles({}), std::vector<std::string>{"Worst"});
+  EXPECT_EQ(titles({.num_worst = 0}),
+            std::vector<std::string>{"Evenly spaced, not chosen by score"});
+}
+
+TEST_F(ReportTest, AShareOfNothingIsNull) {
   directory_.write(
       "after/eval/model.json",
       R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0, "predictions": 2, "recall": 0.0,
                       "precision_labels": 0.0, "recall_labels": 0.0, "f1_labels": 0.0}]})");
-  const std::string html = report_html(runs(), {});
-  const std::string row =
-      html.substr(html.find("ghost"), html.find("</tr>", html.find("ghost")) - html.find("ghost"));
-  EXPECT_EQ(row,
-            "ghost</td><td>1</td><td>0</td><td>2</td><td>-</td><td>0.000</td><td>-</td><td>0.000</"
-            "td><td>-</td>");
+  EXPECT_EQ(data_of(report_html(runs(), {}))["classes"][1],
+            parse_json(R"(["ghost", 1, 0, 2, null, 0.0, null, 0.0, null])", "row"));
 }
 
 TEST_F(ReportTest, AFileWithoutScoresIsAnError) {
@@ -218,10 +297,34 @@ TEST_F(ReportTest, TimesOfSeveralRanksFillTheBarOnce) {
   directory_.write(
       "ranks/logging.jsonl",
       "{\"step\": 1, \"time/step_s\": 8, \"time/forward_s\": 6, \"time/backward_s\": 4}\n");
-  const std::string html = time_split_html({read_run(directory_.file("ranks"))});
-  EXPECT_TRUE(has(html, "forward 60.0 %") && has(html, "backward 40.0 %") &&
-              has(html, "8 s a step"))
-      << html;
+  const Json times = collect_times({read_run(directory_.file("ranks"))})[0];
+  EXPECT_EQ(times["step_s"], 8.0);
+  EXPECT_EQ(times["parts"][3], Json::array({"forward", 60.0}));
+  EXPECT_EQ(times["parts"][4], Json::array({"backward", 40.0}));
+  EXPECT_EQ(times["parts"].back(), Json::array({"other", 0.0}));
+}
+
+TEST_F(ReportTest, TheAnswerSheetShowsTruthAndEveryEvaluation) {
+  const std::vector<RunData> all = runs();
+  const Canvas both = draw_answer_sheet(evaluations_of(all), 4);
+  const Canvas one = draw_answer_sheet({evaluations_of(all)[0]}, 4);
+  EXPECT_EQ(both.width_px() - one.width_px(), 330);  // one more panel and its gap
+  EXPECT_EQ(both.height_px(), one.height_px());      // one sample, one row
+  EXPECT_EQ(test::catch_user_error([&] { draw_answer_sheet({}, 4); }).kind(), ErrorKind::kData);
+}
+
+TEST_F(ReportTest, DamagedSamplesAreAnError) {
+  const std::string good = sample("cat", "cat");
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"[[0, 0]]", "[[0, 1]]"},
+                                                        {"[[0, 0]]", "[[-1, 0]]"},
+                                                        {"[true]", "[]"},
+                                                        {"[1, 2, 300, 400]", "[1, 2]"}}) {
+    std::string bad = good;
+    bad.replace(bad.find(from), from.size(), to);
+    const std::string path = directory_.write("bad.jsonl", bad);
+    EXPECT_EQ(test::catch_user_error([&] { read_judged_samples(path); }).kind(), ErrorKind::kData);
+  }
 }
 
 TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
@@ -230,7 +333,5 @@ TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
   missed.truth.resize(1);
   EXPECT_EQ(missed.f1_labels(), 0.0);
 }
-
-TEST(Page, EscapesText) { EXPECT_EQ(html_text("<b> & \"x\""), "&lt;b&gt; &amp; &quot;x&quot;"); }
 
 }  // namespace rematch
