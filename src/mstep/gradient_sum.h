@@ -13,9 +13,9 @@ namespace rematch {
 /// Everything in a step that several processes do together: how the gradients of all rows become
 /// the parameters' .grad, and how every process gets the updated values.
 ///
-/// A step is begin(), then a backward pass and end_row() for each row, finish() and update(). It
-/// runs inside one phase (ranks/phase.h): if a process fails, all leave the step, each by
-/// discard().
+/// A step is begin(), then a backward pass and end_row() for each row, finish() and update().
+/// Between begin() and finish() processes call nothing else together. A step runs inside one phase
+/// (ranks/phase.h): if a process fails, all leave the step, each by discard().
 class GradientSum {
  public:
   virtual ~GradientSum() = default;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -157,15 +158,14 @@ void MStep::settle_losses(const Window& window, std::vector<RowLoss>& losses) {
   }
 }
 
-// From the gradients of the whole window to new weights. Returns the norm of the gradient.
-double MStep::update(const Window& window, double factor) {
+// Returns the norm of the window's gradient before clipping.
+double MStep::finish_gradients(const Window& window) {
   const double norm = gradients_->finish(options_.max_grad_norm);
   if (!std::isfinite(norm)) {
     std::vector<const PackedRow*> rows;
     for (const PackedRow& row : window.rows) rows.push_back(&row);
     throw non_finite("the gradient is not finite", fmt::format("gradient norm {}", norm), rows);
   }
-  gradients_->update([&] { optimizer_.step(factor); });
   return norm;
 }
 
@@ -182,6 +182,7 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
                   [&](std::span<double> counts) { gradients_->sum_counts(counts); });
   const double factor = schedule_.factor(optimizer_.num_steps());
   std::vector<RowLoss> losses(window.rows.size());
+  std::optional<std::vector<ScaledLoss>> all;
   double norm = 0;
   {
     const DiscardGradients at_end(*gradients_);
@@ -201,11 +202,13 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
       settle_losses(window, losses);
     }
     const Span span(metrics, "time/optimizer_s");
-    norm = update(window, factor);
+    norm = finish_gradients(window);
+    all = gradients_->gather_losses(scale_losses(losses, scales));
+    gradients_->update(
+        [&] { optimizer_.step(factor); });  // last: nothing before it has changed a weight
   }
 
-  if (const auto all = gradients_->gather_losses(scale_losses(losses, scales)))
-    add_losses(kinds, WindowSums::of(*all), metrics);
+  if (all) add_losses(kinds, WindowSums::of(*all), metrics);
   metrics.add("grad_norm", norm);
   metrics.add("learning_rate", options_.learning_rate * factor);
 }

@@ -81,7 +81,7 @@ class MStep {
   RowLoss train_row(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale,
                     MetricsBag& metrics);
   void settle_losses(const Window& window, std::vector<RowLoss>& losses);
-  double update(const Window& window, double factor);
+  double finish_gradients(const Window& window);
 
   Options options_;
   std::unique_ptr<GradientSum> gradients_;

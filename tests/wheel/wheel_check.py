@@ -72,6 +72,7 @@ class WheelTest(unittest.TestCase):
         bundled = {path.name for path in (self.directory / "unpacked/rematch.libs").iterdir()}
         modules = [path.name for path in (self.directory / "unpacked/rematch").glob("_stages.*.so")]
         self.assertTrue(modules)
+        self.assertEqual([path.name for path in (self.directory / "unpacked/rematch/bin").iterdir()], ["rematch"], "no tools for tests")
         for name in ("bin/rematch", "lib/librematch_vllm.so", *modules):
             ordered, search = needed(self.directory / "unpacked/rematch" / name)
             libraries = set(ordered)

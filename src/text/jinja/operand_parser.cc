@@ -95,13 +95,17 @@ ExprPtr ExpressionParser::postfix(ExprPtr value) {
     if (at_operator(".") || at_operator("[")) {
       value = subscript(std::move(value));
     } else if (at_operator("(")) {
-      ExprPtr call = make(ExprKind::kCall, std::move(value));
-      arguments(*call);
-      value = std::move(call);
+      value = call(std::move(value));
     } else {
       return value;
     }
   }
+}
+
+ExprPtr ExpressionParser::call(ExprPtr callee) {
+  ExprPtr call = make(ExprKind::kCall, std::move(callee));
+  arguments(*call);
+  return call;
 }
 
 ExprPtr ExpressionParser::subscript(ExprPtr value) {
@@ -177,9 +181,7 @@ ExprPtr ExpressionParser::filters(ExprPtr value) {
     } else if (skip_name("is")) {
       value = test(std::move(value));
     } else if (at_operator("(")) {
-      ExprPtr call = make(ExprKind::kCall, std::move(value));
-      arguments(*call);
-      value = std::move(call);
+      value = call(std::move(value));
     } else {
       return value;
     }

@@ -63,6 +63,7 @@ class ExpressionParser {
   ExprPtr unary(bool with_filters);
   ExprPtr primary();
   ExprPtr postfix(ExprPtr value);
+  ExprPtr call(ExprPtr callee);
   ExprPtr subscript(ExprPtr value);
   ExprPtr test(ExprPtr value);
   ExprPtr list_literal();

@@ -24,51 +24,48 @@ int64_t remainder_of(const TestCall& call, int64_t divisor) {
   return divisor == -1 ? 0 : number % divisor;
 }
 
+// A text, list or dict is iterable and a sequence to Python; so is an undefined value.
+bool has_items(const TestCall& call) {
+  const Value& value = call.value;
+  return value.is_string() || value.is_list() || value.is_dict() || value.is_undefined();
+}
+
+using Call = const TestCall&;
+
 struct TestRow {
   const char* name;
   size_t num_arguments;
-  bool (*holds)(const TestCall&);
+  bool (*holds)(Call);
 };
 
-// The ONE table of tests. A text, list or dict is iterable and a sequence to Python; so is an
-// undefined value.
+// The ONE table of tests.
 constexpr TestRow kTests[] = {
-    {"defined", 0, [](const TestCall& c) { return !c.value.is_undefined(); }},
-    {"undefined", 0, [](const TestCall& c) { return c.value.is_undefined(); }},
-    {"none", 0, [](const TestCall& c) { return c.value.is_none(); }},
-    {"string", 0, [](const TestCall& c) { return c.value.is_string(); }},
-    {"mapping", 0, [](const TestCall& c) { return c.value.is_dict(); }},
-    {"iterable", 0,
-     [](const TestCall& c) {
-       return c.value.is_string() || c.value.is_list() || c.value.is_dict() ||
-              c.value.is_undefined();
-     }},
-    {"sequence", 0,
-     [](const TestCall& c) {
-       return c.value.is_string() || c.value.is_list() || c.value.is_dict() ||
-              c.value.is_undefined();
-     }},
-    {"number", 0, [](const TestCall& c) { return c.value.is_number(); }},
-    {"integer", 0, [](const TestCall& c) { return c.value.is_int(); }},
-    {"float", 0, [](const TestCall& c) { return c.value.is_float(); }},
-    {"boolean", 0, [](const TestCall& c) { return c.value.is_bool(); }},
-    {"true", 0, [](const TestCall& c) { return c.value.is_bool() && c.value.boolean(); }},
-    {"false", 0, [](const TestCall& c) { return c.value.is_bool() && !c.value.boolean(); }},
-    {"callable", 0, [](const TestCall& c) { return c.value.is_function(); }},
-    {"odd", 0, [](const TestCall& c) { return remainder_of(c, 2) != 0; }},
-    {"even", 0, [](const TestCall& c) { return remainder_of(c, 2) == 0; }},
+    {"defined", 0, [](Call c) { return !c.value.is_undefined(); }},
+    {"undefined", 0, [](Call c) { return c.value.is_undefined(); }},
+    {"none", 0, [](Call c) { return c.value.is_none(); }},
+    {"string", 0, [](Call c) { return c.value.is_string(); }},
+    {"mapping", 0, [](Call c) { return c.value.is_dict(); }},
+    {"iterable", 0, has_items},
+    {"sequence", 0, has_items},
+    {"number", 0, [](Call c) { return c.value.is_number(); }},
+    {"integer", 0, [](Call c) { return c.value.is_int(); }},
+    {"float", 0, [](Call c) { return c.value.is_float(); }},
+    {"boolean", 0, [](Call c) { return c.value.is_bool(); }},
+    {"true", 0, [](Call c) { return c.value.is_bool() && c.value.boolean(); }},
+    {"false", 0, [](Call c) { return c.value.is_bool() && !c.value.boolean(); }},
+    {"callable", 0, [](Call c) { return c.value.is_function(); }},
+    {"odd", 0, [](Call c) { return remainder_of(c, 2) != 0; }},
+    {"even", 0, [](Call c) { return remainder_of(c, 2) == 0; }},
     {"divisibleby", 1,
-     [](const TestCall& c) {
-       return remainder_of(c, integer_argument("divisibleby", c.arguments[0])) == 0;
-     }},
-    {"in", 1, [](const TestCall& c) { return contains(c.interpreter, c.arguments[0], c.value); }},
-    {"eq", 1, [](const TestCall& c) { return c.value.equals(c.arguments[0]); }},
-    {"equalto", 1, [](const TestCall& c) { return c.value.equals(c.arguments[0]); }},
-    {"ne", 1, [](const TestCall& c) { return !c.value.equals(c.arguments[0]); }},
-    {"lt", 1, [](const TestCall& c) { return order(c.value, c.arguments[0]) < 0; }},
-    {"le", 1, [](const TestCall& c) { return order(c.value, c.arguments[0]) <= 0; }},
-    {"gt", 1, [](const TestCall& c) { return order(c.value, c.arguments[0]) > 0; }},
-    {"ge", 1, [](const TestCall& c) { return order(c.value, c.arguments[0]) >= 0; }},
+     [](Call c) { return remainder_of(c, integer_argument("divisibleby", c.arguments[0])) == 0; }},
+    {"in", 1, [](Call c) { return contains(c.interpreter, c.arguments[0], c.value); }},
+    {"eq", 1, [](Call c) { return c.value.equals(c.arguments[0]); }},
+    {"equalto", 1, [](Call c) { return c.value.equals(c.arguments[0]); }},
+    {"ne", 1, [](Call c) { return !c.value.equals(c.arguments[0]); }},
+    {"lt", 1, [](Call c) { return order(c.value, c.arguments[0]) < 0; }},
+    {"le", 1, [](Call c) { return order(c.value, c.arguments[0]) <= 0; }},
+    {"gt", 1, [](Call c) { return order(c.value, c.arguments[0]) > 0; }},
+    {"ge", 1, [](Call c) { return order(c.value, c.arguments[0]) >= 0; }},
 };
 
 const TestRow* find_test(const std::string& name) {
