@@ -110,8 +110,7 @@ void MonitorDump::dump(int64_t step, const std::vector<ScoredRollout>& rollouts)
   std::vector<AnswerView> answers;
   for (const ScoredRollout& rollout : rollouts) {
     if (std::ssize(answers) == options_.settings.max_samples) break;
-    answers.push_back(view_answer(rollout,
-                                  build_target(rollout, vocab_, options_.target),
+    answers.push_back(view_answer(rollout, build_target(rollout, vocab_, options_.target),
                                   *vocab_.tokenizer, labels_, options_.settings.max_text_chars));
   }
   writer_->push(step, std::move(answers));

@@ -5,7 +5,8 @@
 
 #include "base/choices.h"
 #include "base/error.h"
-#include "estep/parse/strict_parser.h"
+#include "estep/match/match_policy.h"
+"estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_policy.h"
 #include "stages/scene_input.h"

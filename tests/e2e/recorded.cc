@@ -94,9 +94,8 @@ RecordedStage2::~RecordedStage2() = default;
 RolloutParts RecordedStage2::rollout_parts() const {
   return {.scorer = parts_->scorer,
           .source = {parts_->engine, parts_->offload},
-          .target = {.vocab = parts_->vocab,
-                     .target = parts_->target,
-                     .max_length = parts_->cap_tokens}};
+          .target = {
+              .vocab = parts_->vocab, .target = parts_->target, .max_length = parts_->cap_tokens}};
 }
 
 std::vector<ScoredRollout> RecordedStage2::score(const std::vector<int64_t>& sample_indices) {
