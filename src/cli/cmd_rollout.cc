@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "config/config.h"
+#include "estep/make_target.h"
 #include "ranks/ranks.h"
 #include "stages/segment_json.h"
 

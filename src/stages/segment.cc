@@ -6,7 +6,7 @@
 #include "base/choices.h"
 #include "base/error.h"
 #include "estep/match/match_policy.h"
-"estep/parse/strict_parser.h"
+#include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_policy.h"
 #include "stages/scene_input.h"

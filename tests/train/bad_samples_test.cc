@@ -6,7 +6,7 @@
 
 #include "data/bad_sample.h"
 #include "support/ranks.h"
-#include "support/temp_dir.h"
+#include "support/paths.h"
 
 namespace rematch {
 namespace {
