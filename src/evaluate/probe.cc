@@ -122,6 +122,11 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
   };
   score_batches(answers.scorer, answers.source, batches, on_progress, on_batch);
   terminal.finish_progress();
+  for (const Miss& miss : misses_) {
+    const size_t num_truths =
+        answers.scorer.dataset().samples()[static_cast<size_t>(miss.sample_idx)].objects.size();
+    bucket_of(num_truths).num_found += std::count(miss.found.begin(), miss.found.end(), true);
+  }
 }
 
 ProbeNumbers Probe::numbers() const {
