@@ -65,8 +65,7 @@ Ranks::Ranks(const World& world, const Options& options)
                           .warn = options.warn,
                           .give_up = [lost = options.lost](
                                          const std::string& what) { lost(lost_problem(what)); }});
-    watchdog_->wait_for_first_beats(kArrival);
-    watchdog_->start();
+    watchdog_->start(kArrival);
   });
   try {
     connect(options);

@@ -116,7 +116,7 @@ void Watchdog::watch(const std::stop_token& stop) {
   }
 }
 
-void Watchdog::wait_for_first_beats(std::chrono::seconds patience) {
+void Watchdog::start(std::chrono::seconds patience) {
   std::string missing;
   for (auto waited = 0 * kPoll; waited <= patience; waited += kPoll) {
     throw_if_interrupted();
@@ -124,7 +124,11 @@ void Watchdog::wait_for_first_beats(std::chrono::seconds patience) {
     for (int rank = 0; rank < options_.size; ++rank)
       if (!store_->check({key_of(rank)}))
         missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
-    if (missing.empty()) return;
+    if (missing.empty()) {
+      read_beats();
+      thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+      return;
+    }
     std::this_thread::sleep_for(kPoll);
   }
   throw UserError(
@@ -133,11 +137,6 @@ void Watchdog::wait_for_first_beats(std::chrono::seconds patience) {
        .where = fmt::format("rank {} of {} on {}", options_.rank, options_.size, host_name()),
        .what = fmt::format("missing after {} s: rank {}", patience.count(), missing),
        .fix = "look at the messages of these ranks; start all ranks with the same WORLD_SIZE"});
-}
-
-void Watchdog::start() {
-  read_beats();
-  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
 void Watchdog::stop(bool failed, std::chrono::seconds patience) {

@@ -50,11 +50,9 @@ class Watchdog {
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
 
-  /// Returns when every rank has a watchdog. @throws UserError (environment) that names the ranks
-  /// that did not connect in time
-  void wait_for_first_beats(std::chrono::seconds patience);
-  /// Starts to watch. Every rank must have a watchdog by now.
-  void start();
+  /// Starts to watch when every rank has a watchdog. @throws UserError (environment) that names the
+  /// ranks that did not connect in time
+  void start(std::chrono::seconds patience);
   /// Stops to watch; the others see that this rank exited. @param failed  with an error
   /// @param patience  how long to wait for the others to exit (for the rank that hosts the store)
   void stop(bool failed, std::chrono::seconds patience = {});

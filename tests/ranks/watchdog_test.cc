@@ -16,6 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
+constexpr std::chrono::seconds kArrival{5};
+
 /// Two watchdogs on one store that beat every 20 ms, and what rank 0's reports.
 struct Pair {
   std::atomic<int64_t> num_moves = 0;  ///< of rank 1
@@ -46,7 +48,7 @@ bool comes(const std::future<std::string>& future, milliseconds patience = milli
 
 TEST(Watchdog, NamesASilentRankThenGivesUp) {
   Pair pair(false, false);
-  pair.first->start();  // rank 1 has connected, and is silent from then on
+  pair.first->start(kArrival);  // rank 1 has connected, and is silent from then on
   ASSERT_TRUE(comes(pair.warning));
   EXPECT_THAT(pair.warning.get(),
               testing::ContainsRegex("rank 1 on .*in the phase update has been silent for 10 s"));
@@ -58,8 +60,8 @@ TEST(Watchdog, NamesASilentRankThenGivesUp) {
 TEST(Watchdog, IsQuietAboutRanksThatBeatOrExited) {
   // a crowded machine delays threads
   Pair pair(false, false, {.warn_after = 50, .give_up_after = 100});
-  pair.first->start();
-  pair.second->start();
+  pair.first->start(kArrival);
+  pair.second->start(kArrival);
   EXPECT_FALSE(comes(pair.warning, milliseconds(1200)));
   EXPECT_EQ(pair.first->explain(), "");
   pair.second->stop(/*failed=*/true);
@@ -71,8 +73,8 @@ TEST(Watchdog, IsQuietAboutRanksThatBeatOrExited) {
 
 TEST(Watchdog, NamesAStuckRankThatOthersWaitFor) {
   Pair pair(true, false, {.give_up_after = 1000, .warn_when_stuck = 50, .give_up_when_stuck = 150});
-  pair.first->start();
-  pair.second->start();
+  pair.first->start(kArrival);
+  pair.second->start(kArrival);
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(comes(pair.warning, milliseconds(50))) << "rank 1 makes progress";
     ++pair.num_moves;
@@ -87,8 +89,8 @@ TEST(Watchdog, NamesAStuckRankThatOthersWaitFor) {
 
 TEST(Watchdog, ALongerPauseIsUsualWhereRanksRecoveredFromOne) {
   Pair pair(true, false, {.give_up_after = 1000, .warn_when_stuck = 20, .give_up_when_stuck = 900});
-  pair.first->start();
-  pair.second->start();
+  pair.first->start(kArrival);
+  pair.second->start(kArrival);
   ASSERT_TRUE(comes(pair.warning));
   std::this_thread::sleep_for(milliseconds(400));
   pair.warned = {};
@@ -100,8 +102,8 @@ TEST(Watchdog, ALongerPauseIsUsualWhereRanksRecoveredFromOne) {
 
 TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
   Pair pair(true, true, {.give_up_after = 1000, .warn_when_stuck = 75, .give_up_when_stuck = 100});
-  pair.first->start();
-  pair.second->start();
+  pair.first->start(kArrival);
+  pair.second->start(kArrival);
   for (int i = 0; i < 10; ++i) {
     ++pair.num_moves;
     EXPECT_FALSE(comes(pair.end, milliseconds(300))) << "calls are long, and end";
@@ -113,8 +115,8 @@ TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
 
 TEST(Watchdog, GivesUpOnARankThatExited) {
   Pair pair(true, false);
-  pair.first->start();
-  pair.second->start();
+  pair.first->start(kArrival);
+  pair.second->start(kArrival);
   pair.second->stop(/*failed=*/true);
   ASSERT_TRUE(comes(pair.end));
   EXPECT_THAT(pair.end.get(), HasSubstr("in the phase update exited with an error"));
@@ -123,8 +125,7 @@ TEST(Watchdog, GivesUpOnARankThatExited) {
 TEST(Watchdog, NamesTheRanksThatDidNotConnect) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   Watchdog only(store, {.size = 3, .progress = [] { return Watchdog::Progress{}; }});
-  const UserError error =
-      test::catch_user_error([&] { only.wait_for_first_beats(std::chrono::seconds(0)); });
+  const UserError error = test::catch_user_error([&] { only.start(std::chrono::seconds(0)); });
   EXPECT_THAT(error.what(), HasSubstr("missing after 0 s: rank 1, 2"));
 }
 
