@@ -20,7 +20,7 @@ ALLOWED = {
     "draw": {"flow", "vision"},
     "import": {"flow", "vision"},
     "review": {"flow", "data", "vision", "estep/match"},
-    "report": {"flow", "vision", "draw"},
+    "report": {"flow", "vision", "draw", "evaluate"},
     "observe": set(),
     "estep/parse": {"flow", "text"},
     "estep/match": {"flow"},

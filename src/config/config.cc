@@ -54,12 +54,8 @@ std::vector<EffectiveValue> effective_values(const Values& values) {
   for (const KeySpec& spec : schema()) {
     if (spec.state != KeyState::kHonoured) continue;
     const Json& value = values.json(spec.path);
-    rows.push_back({spec.path,
-                    value.is_null() ? (spec.required             ? "null"
-                                       : spec.null_words.empty() ? "null"
-                                                                 : spec.null_words.front())
-                                    : shown(value),
-                    values.origin(spec.path)});
+    const std::string null = spec.null_words.empty() ? "null" : spec.null_words.front();
+    rows.push_back({spec.path, value.is_null() ? null : shown(value), values.origin(spec.path)});
   }
   return rows;
 }

@@ -37,66 +37,6 @@ std::string yaml_text(const KeyValue& value) {
   return "";
 }
 
-KeySpec&& KeySpec::at_least(double value) && {
-  low = value;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::above(double value) && {
-  low = value;
-  low_open = true;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::below(double value) && {
-  high = value;
-  high_open = true;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::within(double from, double to) && {
-  low = from;
-  high = to;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::up_to(double value) && {
-  high = value;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::one_of(std::vector<std::string> texts) && {
-  choices = std::move(texts);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::or_else(std::string text) && {
-  way_out = std::move(text);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::null_is(std::vector<std::string> texts) && {
-  null_words = std::move(texts);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::null_by_default() && {
-  fallback.clear();
-  return std::move(*this);
-}
-KeySpec&& KeySpec::in(TrainerVariant stage) && {
-  only_in = stage;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::is_required() && {
-  required = true;
-  return std::move(*this);
-}
-KeySpec&& KeySpec::says(std::string text) && {
-  help = std::move(text);
-  return std::move(*this);
-}
-KeySpec&& KeySpec::warns(std::string when, std::string text) && {
-  rules.push_back({std::move(when), false, std::move(text)});
-  return std::move(*this);
-}
-KeySpec&& KeySpec::refuses(std::string when, std::string advice) && {
-  rules.push_back({std::move(when), true, std::move(advice)});
-  return std::move(*this);
-}
-
 std::string KeySpec::default_text() const {
   if (required) return "required";
   if (!fallback.empty()) return fallback;

@@ -63,31 +63,69 @@ struct KeySpec {
   /// the stage in which the field is filled from this key; none = both
   std::optional<TrainerVariant> only_in;
 
-  KeySpec&& at_least(double value) &&;
-  KeySpec&& above(double value) &&;
-  KeySpec&& below(double value) &&;
-  KeySpec&& within(double from, double to) &&;
+  // What a key's description says of it, chained.
+
+  KeySpec&& at_least(double value) && { return bounded(value, high, false, high_open); }
+  KeySpec&& above(double value) && { return bounded(value, high, true, high_open); }
+  KeySpec&& below(double value) && { return bounded(low, value, low_open, true); }
   /// The greatest legal value; the least stays as it is.
-  KeySpec&& up_to(double value) &&;
-  KeySpec&& one_of(std::vector<std::string> texts) &&;
+  KeySpec&& up_to(double value) && { return bounded(low, value, low_open, false); }
+  KeySpec&& within(double from, double to) && { return bounded(from, to, false, false); }
+  KeySpec&& one_of(std::vector<std::string> texts) && {
+    choices = std::move(texts);
+    return std::move(*this);
+  }
   /// Another remedy for a value that is not among the choices; added to "choose one of these".
-  KeySpec&& or_else(std::string text) &&;
-  KeySpec&& null_is(std::vector<std::string> texts) &&;
+  KeySpec&& or_else(std::string text) && {
+    way_out = std::move(text);
+    return std::move(*this);
+  }
+  KeySpec&& null_is(std::vector<std::string> texts) && {
+    null_words = std::move(texts);
+    return std::move(*this);
+  }
   /// The default is null: the value is derived from other keys (config/rules.cc), or the field
   /// keeps its initialiser.
-  KeySpec&& null_by_default() &&;
+  KeySpec&& null_by_default() && {
+    fallback.clear();
+    return std::move(*this);
+  }
   /// The field belongs to this key in one stage only; another key fills it in the other.
-  KeySpec&& in(TrainerVariant stage) &&;
-  KeySpec&& is_required() &&;
-  KeySpec&& says(std::string text) &&;
-  KeySpec&& warns(std::string when, std::string text) &&;
-  KeySpec&& refuses(std::string when, std::string advice) &&;
+  KeySpec&& in(TrainerVariant stage) && {
+    only_in = stage;
+    return std::move(*this);
+  }
+  KeySpec&& is_required() && {
+    required = true;
+    return std::move(*this);
+  }
+  KeySpec&& says(std::string text) && {
+    help = std::move(text);
+    return std::move(*this);
+  }
+  KeySpec&& warns(std::string when, std::string text) && {
+    rules.push_back({std::move(when), false, std::move(text)});
+    return std::move(*this);
+  }
+  KeySpec&& refuses(std::string when, std::string advice) && {
+    rules.push_back({std::move(when), true, std::move(advice)});
+    return std::move(*this);
+  }
 
   /// The default as documentation shows it: "required", "null" or the text.
   std::string default_text() const;
   /// The legal range in words, "" when all values are legal, e.g. "in (0, 1]".
   std::string range_text() const;
   bool in_range(double value) const;
+
+ private:
+  KeySpec&& bounded(double from, double to, bool from_open, bool to_open) {
+    low = from;
+    high = to;
+    low_open = from_open;
+    high_open = to_open;
+    return std::move(*this);
+  }
 };
 
 /// A key of that type without a field.

@@ -130,11 +130,8 @@ class TreeBuilder : public YAML::EventHandler {
   void check_tag(const std::string& tag, const YAML::Mark& mark) {
     static const std::string kCore = "tag:yaml.org,2002:";
     if (tag.empty() || tag == "!" || tag == "?") return;
-    if (tag.rfind(kCore, 0) == 0) {
-      const std::string name = tag.substr(kCore.size());
-      for (const char* known : {"str", "int", "float", "bool", "null", "seq", "map"}) {
-        if (name == known) return;
-      }
+    for (const char* known : {"str", "int", "float", "bool", "null", "seq", "map"}) {
+      if (tag == kCore + known) return;
     }
     report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag),
            "values are typed by the key they belong to", "remove the tag");
@@ -217,20 +214,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void merge_into(Open& parent, const Node& value, const YAML::Mark& mark) {
-    const bool one = value.is_map();
-    const size_t count = one ? 1 : value.items.size();
-    for (size_t i = 0; i < count; ++i) {
-      const Node& source = one ? value : value.items[i];
+    const std::vector<Node> one{value};
+    for (const Node& source : value.is_list() ? value.items : one) {
       if (!source.is_map()) {
         report(origin(mark), "`<<` takes a mapping or a list of mappings",
                fmt::format("found {}", brief(source)), "refer to an anchored mapping: `<<: *name`");
         return;
       }
-      for (const Member& member : source.members) parent.merged.push_back(member);
-    }
-    if (!one && !value.is_list()) {
-      report(origin(mark), "`<<` takes a mapping or a list of mappings",
-             fmt::format("found {}", brief(value)), "refer to an anchored mapping: `<<: *name`");
+      parent.merged.insert(parent.merged.end(), source.members.begin(), source.members.end());
     }
   }
 

@@ -53,10 +53,6 @@ std::string Values::text(const std::string& path) const {
   REMATCH_CHECK(json(path).is_string(), path);
   return json(path).get<std::string>();
 }
-std::vector<std::string> Values::texts(const std::string& path) const {
-  REMATCH_CHECK(json(path).is_array(), path);
-  return json(path).get<std::vector<std::string>>();
-}
 
 void Values::set(const std::string& path, Json value, std::string origin, bool given) {
   entry(path);  // must exist

@@ -34,7 +34,6 @@ class Values {
   int64_t integer(const std::string& path) const;
   double number(const std::string& path) const;
   std::string text(const std::string& path) const;
-  std::vector<std::string> texts(const std::string& path) const;
   const Json& json(const std::string& path) const;
   /// "file:line:col", "--set a.b.c", "default" or "derived from …".
   const std::string& origin(const std::string& path) const;

@@ -32,10 +32,9 @@ struct Health {
 /// A score of an evaluation by its name in observe/catalog; none when it is not measured.
 using ScoreOf = std::function<std::optional<double>(std::string_view)>;
 
-/// Compares precision, label accuracy, duplicates, truncated and malformed answers and predictions
-/// per truth. A change is a harm when it exceeds what single runs differ by (.02 of precision and
-/// labels, .01 of the rates, .1 predictions per truth) and two standard errors of the difference,
-/// so that a handful of samples raises no alarm.
+/// Compares the signs of the health line (evaluate/signs.h). A change is a harm when it exceeds the
+/// sign's tolerance, by which single runs differ, and two standard errors of the difference, so
+/// that a handful of samples raises no alarm.
 /// @param num_samples  evaluated samples, ≥ 1
 /// @return none when one of the two has no rollout scores
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,

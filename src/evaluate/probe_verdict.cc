@@ -2,25 +2,27 @@
 
 #include <fmt/core.h>
 
+#include "evaluate/signs.h"
+
 namespace rematch {
 namespace {
 
-// Where each comes from: docs/probe.md.
-constexpr double kMostBroken = 0.05;      // truncated and malformed answers
-constexpr double kMostPredPerGt = 1.25;   // predictions per truth
-constexpr double kMostDuplicates = 0.10;  // predictions that repeat an earlier one
+// What is left to gain, besides the limits in evaluate/signs.cc; docs/probe.md has the reasons.
 // with fewer, a truncated answer is no loop: max_new_tokens is too low
 constexpr double kFewRepeats = 0.02;
-constexpr double kLeastInOrder = 0.80;  // neighbours in the sorted order
-constexpr double kLeastLabels = 0.70;   // matched objects named right
-constexpr double kFinishedF1 = 0.80;    // F1 @ IoU 0.5 of a finished stage 1
 // above it, a tenth of the rest is less than seeds differ by
 constexpr double kNothingLeftF1 = 0.96;
 constexpr double kNothingLeftLabels = 0.95;
 constexpr double kSomeDuplicates = 0.01;  // repeats that stage 2 can halve
 constexpr double kLeastFound = 0.30;      // missing objects that a sampled answer has
 
-double share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+bool is_too_low(const char* sign, double value) { return value < sign_named(sign).least; }
+bool is_too_high(const char* sign, double value) { return value > sign_named(sign).most; }
+
+template <class Part>
+double share(Part part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 
@@ -30,6 +32,12 @@ constexpr const char* kNoise =
     "`custom.coord_input_noise: 12` in stage 1 costs nothing and prepares for the model's own "
     "coordinates";
 constexpr const char* kAgain = "then run `rematch probe` again";
+
+bool runs_away(const ProbeNumbers& numbers) {
+  return is_too_high("truncated", numbers.truncated()) ||
+         is_too_high("pred_per_gt", numbers.pred_per_gt()) ||
+         is_too_high("duplicates", numbers.duplicates());
+}
 
 ProbeVerdict broken(const ProbeNumbers& numbers) {
   ProbeVerdict verdict{
@@ -41,17 +49,14 @@ ProbeVerdict broken(const ProbeNumbers& numbers) {
                               percent(numbers.truncated()), percent(numbers.malformed()),
                               numbers.pred_per_gt(), percent(numbers.duplicates()))},
       .steps = {}};
-  if (numbers.truncated() > kMostBroken && numbers.duplicates() < kFewRepeats &&
+  if (is_too_high("truncated", numbers.truncated()) && numbers.duplicates() < kFewRepeats &&
       numbers.pred_per_gt() <= 1) {
     verdict.headline = "raise max_new_tokens, or go on with stage 1: the answers are cut off";
     verdict.steps.emplace_back(
         "they hold no repeats: see with `rematch rollout` whether `max_new_tokens` cuts good "
         "answers, and raise it");
   }
-  const bool runs_away = numbers.truncated() > kMostBroken ||
-                         numbers.pred_per_gt() > kMostPredPerGt ||
-                         numbers.duplicates() > kMostDuplicates;
-  if (!runs_away && numbers.malformed() > numbers.truncated()) {
+  if (!runs_away(numbers) && numbers.malformed() > numbers.truncated()) {
     verdict.headline = "go on with stage 1: the answers are not JSON";
     verdict.steps.emplace_back(
         "read some with `rematch rollout`: a checkpoint that was taught another format or prompt "
@@ -184,39 +189,22 @@ ProbeBucket ProbeNumbers::total() const {
 
 double ProbeNumbers::f1_50() const {
   const ProbeBucket all = total();
-  return share(2.0 * static_cast<double>(num_matched_50),
-               static_cast<double>(all.num_truths + all.num_predictions));
+  return share(2 * num_matched_50, all.num_truths + all.num_predictions);
 }
-double ProbeNumbers::label_accuracy() const {
-  return share(static_cast<double>(num_named_right), static_cast<double>(num_matched));
-}
-double ProbeNumbers::matched_iou() const {
-  return share(matched_iou_sum, static_cast<double>(num_matched));
-}
+double ProbeNumbers::label_accuracy() const { return share(num_named_right, num_matched); }
+double ProbeNumbers::matched_iou() const { return share(matched_iou_sum, num_matched); }
 double ProbeNumbers::duplicates() const {
-  return share(static_cast<double>(total().num_repeated),
-               static_cast<double>(total().num_predictions));
+  return share(total().num_repeated, total().num_predictions);
 }
 double ProbeNumbers::pred_per_gt() const {
-  return share(static_cast<double>(total().num_predictions),
-               static_cast<double>(total().num_truths));
+  return share(total().num_predictions, total().num_truths);
 }
-double ProbeNumbers::truncated() const {
-  return share(static_cast<double>(num_truncated), static_cast<double>(total().num_images));
-}
-double ProbeNumbers::malformed() const {
-  return share(static_cast<double>(num_malformed), static_cast<double>(total().num_images));
-}
-double ProbeNumbers::missing() const {
-  return share(static_cast<double>(total().num_missing), static_cast<double>(total().num_truths));
-}
-double ProbeNumbers::found() const {
-  return share(static_cast<double>(total().num_found), static_cast<double>(total().num_missing));
-}
+double ProbeNumbers::truncated() const { return share(num_truncated, total().num_images); }
+double ProbeNumbers::malformed() const { return share(num_malformed, total().num_images); }
+double ProbeNumbers::missing() const { return share(total().num_missing, total().num_truths); }
+double ProbeNumbers::found() const { return share(total().num_found, total().num_missing); }
 double ProbeNumbers::order_agreement() const {
-  return num_neighbours == 0
-             ? 1.0
-             : share(static_cast<double>(num_in_order), static_cast<double>(num_neighbours));
+  return num_neighbours == 0 ? 1.0 : share(num_in_order, num_neighbours);
 }
 
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
@@ -227,13 +215,13 @@ ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
         .reasons = {fmt::format("{} images without a single object", numbers.total().num_images)},
         .steps = {"set `custom.val_jsonl` to images with objects"}};
   }
-  if (numbers.truncated() + numbers.malformed() > kMostBroken ||
-      numbers.pred_per_gt() > kMostPredPerGt || numbers.duplicates() > kMostDuplicates) {
+  if (runs_away(numbers) || is_too_high("truncated", numbers.truncated() + numbers.malformed())) {
     return broken(numbers);
   }
-  if (!sorted || numbers.order_agreement() < kLeastInOrder) return disordered(numbers, sorted);
-  if (numbers.f1_50() < kFinishedF1) return unfinished(numbers);
-  if (numbers.label_accuracy() < kLeastLabels) return nameless(numbers);
+  if (!sorted || is_too_low("order_agreement", numbers.order_agreement()))
+    return disordered(numbers, sorted);
+  if (is_too_low("f1_iou50", numbers.f1_50())) return unfinished(numbers);
+  if (is_too_low("label_accuracy", numbers.label_accuracy())) return nameless(numbers);
   return finished(numbers);
 }
 

@@ -3,44 +3,25 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
+
+#include "evaluate/signs.h"
 
 namespace rematch {
 namespace {
-
-// Beyond these a property is called out.
-constexpr double kMostTruncated = 0.02, kMostMalformed = 0.02, kMostRepeated = 0.02,
-                 kLeastPerTruth = 0.75, kMostPerTruth = 1.33, kForgotten = 0.02;
 
 const double* find(const EvaluationFile& file, const std::string& key) {
   const auto found = file.scores.find(key);
   return found == file.scores.end() || found->second < 0 ? nullptr : &found->second;
 }
 
-/// One property with a limit. Nothing when the evaluation does not tell.
-void judge(std::vector<HealthItem>& items, const EvaluationFile& file, const char* key,
-           const char* name, bool percent, double least, double most, const char* too_low,
-           const char* too_high) {
-  const double* value = find(file, key);
-  if (value == nullptr) return;
-  HealthItem item{
-      .name = name,
-      .value = percent ? fmt::format("{:.1f} %", *value * 100) : fmt::format("{:.2f}", *value)};
-  item.good = *value >= least && *value <= most;
-  if (!item.good) item.advice = *value < least ? too_low : too_high;
-  items.push_back(std::move(item));
-}
-
-/// A score that should not fall.
-void judge_fall(std::vector<HealthItem>& items, const EvaluationFile& now,
-                const EvaluationFile& before, const char* key, const char* name,
-                const char* advice) {
-  const double *after = find(now, key), *first = find(before, key);
-  if (after == nullptr || first == nullptr) return;
-  HealthItem item{.name = name, .value = fmt::format("{:.3f} → {:.3f}", *first, *after)};
-  item.good = *after >= *first - kForgotten;
-  if (!item.good) item.advice = advice;
-  items.push_back(std::move(item));
+/// The sign's advice as a sentence, when the value is not good.
+HealthItem judged(const Sign& sign, std::string name, std::string value, bool good, bool too_low) {
+  HealthItem item{.name = std::move(name), .value = std::move(value), .good = good};
+  if (good) return item;
+  item.advice = sign.advice_for(too_low);
+  item.advice[0] = static_cast<char>(std::toupper(item.advice[0]));
+  return item;
 }
 
 }  // namespace
@@ -135,38 +116,22 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
 
 std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before) {
   std::vector<HealthItem> items;
-  judge(items, now, "eval_rollout_parse_truncated_rate", "answers that did not end", true, 0,
-        kMostTruncated, "",
-        "The model runs on. Raise max_new_tokens if scenes are large; else turn on "
-        "repeat_terminate and train with target_policy: rewrite, "
-        "which teaches "
-        "where an answer ends.");
-  judge(items, now, "eval_rollout_parse_malformed_rate", "answers that are not JSON", true, 0,
-        kMostMalformed, "",
-        "The format is not learnt, or it is being lost: train stage 1 first, or lower "
-        "learning_rate.");
-  judge(
-      items, now, "eval_rollout_duplicates", "predictions that repeat an earlier one", true, 0,
-      kMostRepeated, "",
-      "The model names the same object again and again. Train with target_policy: rewrite, which "
-      "shows each object once, and check `rematch data check` for repeated objects in the truth.");
-  judge(items, now, "eval_rollout_pred_per_gt", "predictions per truth", false, kLeastPerTruth,
-        kMostPerTruth,
-        "The model stops early. Train longer; both target policies teach the objects that an "
-        "answer misses.",
-        "The model sees more than there is. target_policy: rewrite teaches it to leave out what is "
-        "not in the truth.");
+  for (const Sign& sign : signs()) {
+    const double* value = find(now, sign.score);
+    if ((sign.judges & kReportLimit) == 0 || value == nullptr) continue;
+    const std::string shown = sign.worse == Worse::kFartherFromOne
+                                  ? fmt::format("{:.2f}", *value)
+                                  : fmt::format("{:.1f} %", *value * 100);
+    items.push_back(judged(sign, sign.label, shown, sign.is_good(*value), *value < sign.least));
+  }
   if (before == nullptr || before == &now) return items;
-  judge_fall(items, now, *before, "eval_rollout_f1", "F1, before → after",
-             "Training made it worse: lower learning_rate, and compare with fewer steps (rematch "
-             "compare).");
-  judge_fall(
-      items, now, *before, "eval_rollout_label_accuracy", "label accuracy, before → after",
-      "Labels are being forgotten: train with target_policy: rewrite, which teaches them, or "
-      "mix in the truth with rollout_share < 1.");
-  judge_fall(
-      items, now, *before, "eval_rollout_f1_labels", "label F1, before → after",
-      "Objects with the right name became fewer: look at the per-class table for what was lost.");
+  for (const Sign& sign : signs()) {
+    const double *after = find(now, sign.score), *first = find(*before, sign.score);
+    if ((sign.judges & kReportFall) == 0 || after == nullptr || first == nullptr) continue;
+    items.push_back(judged(sign, fmt::format("{}, before → after", sign.label),
+                           fmt::format("{:.3f} → {:.3f}", *first, *after),
+                           *after >= *first - sign.tolerance, true));
+  }
   return items;
 }
 
