@@ -40,7 +40,7 @@ ALLOWED = {
     "evaluate": {"ranks", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"ranks", "flow", "data", "checkpoint", "observe", "pack", "model", "estep", "rollout", "mstep", "evaluate", "resume"},
-    "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors
+    "plan": {"vision", "checkpoint", "model", "model/families", "mstep/loss", "rollout"},
     "assembly": None,  # everything below it
     "cli": None,
     "python": None,

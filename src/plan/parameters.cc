@@ -67,6 +67,7 @@ struct Trained {
     sums.reaches_mergers = sums.reaches_mergers || part != ParameterPart::kLlm;
   }
   void add_full(const ParameterSize& parameter) {
+    sums.full.insert(parameter.name);
     add(parameter.name, parameter.num_values, &TrainedParameters::num_full,
         &TrainedParameters::num_full_text);
     const bool is_embedding = parameter.name == model.text.embedding + ".weight";

@@ -41,10 +41,12 @@ struct TrainedParameters {
   bool trains_embedding = false;  ///< the embedding's
   bool reaches_vision = false;    ///< gradients flow through the blocks of the vision tower
   bool reaches_mergers = false;
+  std::set<std::string> full;     ///< parameters of the model that are trained
   std::set<std::string> adapted;  ///< modules with an adapter
   int64_t num_adapted = 0;        ///< values of their weights
 
   int64_t num_values() const { return num_full + num_adapter; }
+  bool operator==(const TrainedParameters&) const = default;
 };
 
 /// @throws UserError (config) as select_targets, for `tuner.target_modules` and the like

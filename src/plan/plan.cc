@@ -4,17 +4,16 @@
 #include <functional>
 
 #include "base/error.h"
-#include "plan/activations.h"
+#include "checkpoint/hf_dir.h"
+#include "model/feature_cache.h"
+#include "mstep/loss/loss_term.h"
+#include "vision/pixel_store.h"
 
 namespace rematch {
 namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
-constexpr int64_t kChunkBytes = 64 * kMib, kChunkPositions = 1024;  // mstep/loss/loss_term.h
-constexpr int64_t kChunkCopies = 4;
-constexpr int64_t kFeatureCacheBytes = 1024 * kMib;               // model/feature_cache.h
-constexpr int64_t kPixelStoreBytes = 1024 * kMib;                 // vision/pixel_store.h
-constexpr int64_t kShardBytes = int64_t{5} * 1000 * 1000 * 1000;  // checkpoint/hf_dir.h
+constexpr int64_t kChunkCopies = 4;  // of a chunk's logits, as LossOptions::chunk_bytes says
 // a CUDA context with its libraries; an estimate
 constexpr int64_t kRuntimeOnGpu = 768 * kMib;
 // the program and libtorch; measured
@@ -96,9 +95,10 @@ struct MStepPeak {
 
 int64_t chunk_bytes(const PlanRequest& request) {
   const int64_t position = request.model.text.vocab_size * kFloatBytes;
-  const int64_t positions =
-      std::clamp<int64_t>(kChunkBytes / position, 1,
-                          std::min(kChunkPositions, std::max<int64_t>(1, request.row_tokens())));
+  const LossOptions loss;
+  const int64_t positions = std::clamp<int64_t>(
+      loss.chunk_bytes / position, 1,
+      std::min(loss.chunk_positions, std::max<int64_t>(1, request.row_tokens())));
   return kChunkCopies * positions * position;
 }
 
@@ -108,12 +108,12 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
       .num_tokens = tokens,
       .num_visual_tokens = static_cast<int64_t>(static_cast<double>(tokens) * request.visual_share),
       .is_packed = request.pack.enabled || request.batches.per_device_train_batch_size > 1};
-  const RowMemory memory = row_memory(request.model, state.trained(),
-                                      {.value_bytes = request.value_bytes,
-                                       .on_gpu = request.device.on_gpu,
-                                       .checkpointing = request.gradient_checkpointing,
-                                       .lora = request.tuner.lora},
-                                      row);
+  const RowMemory memory = request.rows->measure(request.model, state.trained(),
+                                                 {.value_bytes = request.value_bytes,
+                                                  .on_gpu = request.device.on_gpu,
+                                                  .checkpointing = request.gradient_checkpointing,
+                                                  .lora = request.tuner.lora},
+                                                 row);
   // From a window's second row on, all gradients are there from the start.
   const bool is_sum = request.batches.gradient_accumulation_steps > 1 ||
                       (request.pack.enabled && request.window_samples() > 1);
@@ -140,7 +140,8 @@ int64_t pixel_bytes(const PlanRequest& request) {
                          static_cast<double>(vision.merge_area());
   const double bytes = 2.0 * static_cast<double>(request.window_samples()) * patches *
                        static_cast<double>(vision.patch_width() * kFloatBytes);
-  return static_cast<int64_t>(std::min(bytes, static_cast<double>(kPixelStoreBytes)));
+  return static_cast<int64_t>(
+      std::min(bytes, static_cast<double>(PixelStore::Options{}.cache_bytes)));
 }
 
 int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters& trained) {
@@ -150,7 +151,8 @@ int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters&
   const auto width = static_cast<double>(request.model.text.hidden_size * request.value_bytes);
   const double bytes =
       tokens * width * static_cast<double>(1 + request.model.vision.deepstack_mergers.size());
-  return static_cast<int64_t>(std::min(bytes, static_cast<double>(kFeatureCacheBytes)));
+  return static_cast<int64_t>(
+      std::min(bytes, static_cast<double>(FeatureCache::Options{}.max_bytes)));
 }
 
 // The largest file of a checkpoint: each is mapped for a moment, to be hashed.
@@ -158,7 +160,8 @@ int64_t saved_pages(const PlanRequest& request, const State& state) {
   if (request.device.on_gpu || !request.saves_state) return 0;
   const int64_t model =
       state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloatBytes : state.weights();
-  return std::max(std::min(model, kShardBytes), state.masters() + state.moments());
+  return std::max(std::min(model, SaveOptions{}.max_shard_bytes),
+                  state.masters() + state.moments());
 }
 
 // The heap of the program keeps what is freed for the next step (cli/allocator.cc): on the host the
