@@ -26,14 +26,12 @@ class State {
  public:
   explicit State(const PlanRequest& request)
       : request_(request), trained_(trained_parameters(request.model, request.tuner)) {
-    parameters_ = count_parameters(request.model, trained_);
     head_values_ = request.model.text.vocab_size * request.model.text.hidden_size;
   }
 
   const TrainedParameters& trained() const { return trained_; }
-  const ParameterCounts& parameters() const { return parameters_; }
   int64_t weights() const {
-    return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloatBytes;
+    return trained_.counts.total * request_.value_bytes + trained_.num_adapter * kFloatBytes;
   }
   int64_t masters() const {
     return request_.value_bytes == kFloatBytes ? 0 : split(trained_.num_full * kFloatBytes, 1);
@@ -83,7 +81,6 @@ class State {
 
   const PlanRequest& request_;
   TrainedParameters trained_;
-  ParameterCounts parameters_;
   int64_t head_values_ = 0;
 };
 
@@ -201,7 +198,7 @@ std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
   NamedBytes base{{"weights", state.weights()}};
   std::vector<PlanPhase> phases;
   // Files are mapped: on the host their pages count until the last weight is read.
-  const int64_t pages = on_gpu ? 0 : state.parameters().total * request.stored_value_bytes;
+  const int64_t pages = on_gpu ? 0 : state.trained().counts.total * request.stored_value_bytes;
   const std::pair<std::string, int64_t> runtime{"runtime", on_gpu ? kRuntimeOnGpu : kRuntimeOnCpu};
   phases.push_back(with("load", base, {{"checkpoint pages", pages}, runtime}));
 
@@ -271,7 +268,8 @@ const PlanPhase& MemoryPlan::phase(const std::string& name) const {
 
 MemoryPlan make_plan(const PlanRequest& request) {
   const State state(request);
-  MemoryPlan plan{.parameters = state.parameters(),
+  MemoryPlan plan{.parameters = state.trained().counts,
+                  .num_trainable = state.trained().num_values(),
                   .usable_bytes = static_cast<int64_t>(
                       kUsable * static_cast<double>(request.device.memory_bytes))};
   plan.phases = phases_of(request, state, plan.usable_bytes);
