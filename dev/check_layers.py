@@ -43,7 +43,7 @@ ALLOWED = {
     "train": {"ranks", "flow", "data", "vision", "checkpoint", "observe", "pack", "model", "estep", "estep/target", "rollout", "mstep", "evaluate", "resume"},
     "stages": {"ranks", "flow", "text", "vision", "checkpoint", "pack", "model", "model/families", "estep/parse", "estep/match", "estep/target",
                "rollout", "mstep", "mstep/loss", "mstep/optim"},
-    "plan": {"model/families", "model"},  # of model, the choice of adapters: no tensors
+    "plan": {"vision", "checkpoint", "model", "model/families", "mstep/loss", "rollout"},
     "assembly": None,  # everything below it
     "cli": None,
     "python": {"flow", "observe", "estep/match", "evaluate", "stages"},

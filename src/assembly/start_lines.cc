@@ -86,7 +86,7 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
       {"training",
        fmt::format("{}; {} of {} parameters{}",
                    settings.is_stage_2() ? "rollout-matching SFT" : "supervised fine-tuning",
-                   count_text(plan.parameters.trainable), count_text(plan.parameters.total),
+                   count_text(plan.num_trainable), count_text(plan.parameters.total),
                    settings.tuner.train_type == TrainType::kLora
                        ? fmt::format(" (adapter of rank {})", settings.tuner.lora.rank)
                        : "")},

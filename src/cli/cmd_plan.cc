@@ -102,7 +102,7 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
          .where = fmt::format("--gpu-memory {}", *arguments.gpu_memory_gib),
          .what = fmt::format(
              "weights, optimizer and gradients alone take {} of {}; {} parameters, {} trained",
-             gib_text(least), gib_text(memory), plan.parameters.total, plan.parameters.trainable),
+             gib_text(least), gib_text(memory), plan.parameters.total, plan.num_trainable),
          .fix = fmt::format("{}; `rematch plan` shows every part", advice.front())});
   }
   if (plan.fits) return "";

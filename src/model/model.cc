@@ -26,11 +26,12 @@ enum class HeadSource {
 };
 
 // MODEL 1, tie flag: two different stored matrices are kept separate whatever the flag says.
-HeadSource head_source(const HfDir& dir, bool tie_flag, const std::string& embedding_name,
+HeadSource head_source(const HfDir* dir, bool tie_flag, const std::string& embedding_name,
                        const std::string& head_name) {
-  if (!tie_flag || !dir.has(head_name)) return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
-  if (!dir.has(embedding_name)) return HeadSource::kEmbedsToo;
-  const at::Tensor embedding = dir.tensor(embedding_name), head = dir.tensor(head_name);
+  if (!tie_flag || dir == nullptr || !dir->has(head_name))
+    return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
+  if (!dir->has(embedding_name)) return HeadSource::kEmbedsToo;
+  const at::Tensor embedding = dir->tensor(embedding_name), head = dir->tensor(head_name);
   const bool same =
       embedding.sizes() == head.sizes() && at::equal(embedding, head.to(embedding.scalar_type()));
   return same ? HeadSource::kTied : HeadSource::kOwn;
@@ -100,7 +101,7 @@ struct Model::Impl {
       source.fill(head, text.head);
     }
     linears = source.linears();
-    if (tied && loader.dir().has(head_name)) loader.skip(head_name);
+    if (tied && loader.dir() != nullptr && loader.dir()->has(head_name)) loader.skip(head_name);
     unused = loader.unused();
     parameters = loader.take_parameters();
     for (size_t i = 0; i < parameters.size(); ++i) index[parameters[i].name] = i;
@@ -126,10 +127,22 @@ Model::Model() = default;
 std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOptions& options) {
   REMATCH_CHECK(options.dtype == at::kFloat || options.dtype == at::kBFloat16,
                 at::toString(options.dtype));
-  const at::NoGradGuard no_grad;
   ModelDescription description = describe_model(model_dir);
   require_supported(description, join_path(model_dir, "config.json"));
-  ParameterLoader loader(HfDir::open(model_dir, description.file_names), options);
+  auto dir = HfDir::open(model_dir, description.file_names);
+  return make(std::move(description), std::move(dir), options);
+}
+
+std::shared_ptr<Model> Model::without_weights(ModelDescription description,
+                                              const ModelOptions& options) {
+  REMATCH_CHECK(options.device.is_meta(), options.device.str());
+  return make(std::move(description), nullptr, options);
+}
+
+std::shared_ptr<Model> Model::make(ModelDescription description, std::shared_ptr<const HfDir> dir,
+                                   const ModelOptions& options) {
+  const at::NoGradGuard no_grad;
+  ParameterLoader loader(std::move(dir), options);
   LayerSource source([&loader](const std::string& name, const std::vector<int64_t>& shape) {
     return loader.take(name, shape);
   });

@@ -53,6 +53,7 @@ struct RowInput {
 };
 
 class Adapter;
+class HfDir;
 class TokenRows;
 
 /// A vision-language model on ATen with autograd, computed from its family's description.
@@ -65,6 +66,11 @@ class Model {
   /// @throws UserError for a family or a layer that is not implemented, and for a missing or
   /// misshapen tensor, naming it
   static std::shared_ptr<Model> load(const std::string& model_dir, const ModelOptions& options);
+
+  /// A model of shapes alone, without files: for passes that count memory. @param options  with
+  /// device `meta`
+  static std::shared_ptr<Model> without_weights(ModelDescription description,
+                                                const ModelOptions& options);
 
   const ModelDescription& description() const;
   at::ScalarType dtype() const;
@@ -131,6 +137,9 @@ class Model {
 
  private:
   Model();
+  /// @param dir  null = no weights
+  static std::shared_ptr<Model> make(ModelDescription description, std::shared_ptr<const HfDir> dir,
+                                     const ModelOptions& options);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -9,27 +9,35 @@
 
 namespace rematch {
 
-at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& as,
-                                    const std::vector<int64_t>& shape) {
-  const std::vector<int64_t> found = dir_->shape(name);
+namespace {
+
+void check_stored(const HfDir& dir, const std::string& name, const std::vector<int64_t>& shape) {
+  const std::vector<int64_t> found = dir.shape(name);
   if (found != shape) {
     throw UserError(ErrorKind::kData,
                     {.error = fmt::format("tensor {} has the wrong shape", name),
-                     .where = dir_->path(),
+                     .where = dir.path(),
                      .what = fmt::format("[{}] in the checkpoint, [{}] according to config.json",
                                          fmt::join(found, ", "), fmt::join(shape, ", ")),
                      .fix = "check that config.json belongs to these weights"});
   }
-  const at::ScalarType stored = dir_->dtype(name);
+  const at::ScalarType stored = dir.dtype(name);
   if (stored != at::kFloat && stored != at::kBFloat16 && stored != at::kHalf &&
       stored != at::kDouble) {
     throw UserError(
         ErrorKind::kData,
         {.error = fmt::format("tensor {} has the wrong dtype", name),
-         .where = dir_->path(),
+         .where = dir.path(),
          .what = at::toString(stored),
          .fix = "use weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
   }
+}
+
+}  // namespace
+
+at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& as,
+                                    const std::vector<int64_t>& shape) {
+  if (dir_) check_stored(*dir_, name, shape);
   const at::Tensor tensor =
       options_.device.is_meta()
           ? at::empty(shape, at::TensorOptions(options_.dtype).device(options_.device))
@@ -47,7 +55,7 @@ std::vector<std::string> ParameterLoader::unused() const {
            name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
   };
   std::vector<std::string> names;
-  for (const std::string& name : dir_->names()) {
+  for (const std::string& name : dir_ ? dir_->names() : std::vector<std::string>{}) {
     if (used.count(name) == 0 && !is_rotary_table(name)) names.push_back(name);
   }
   return names;

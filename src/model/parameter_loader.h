@@ -11,6 +11,7 @@ namespace rematch {
 /// Reads parameters from a checkpoint one by one, checks them, and remembers which have been read.
 class ParameterLoader {
  public:
+  /// @param dir  null = shapes only, on the meta device
   ParameterLoader(std::shared_ptr<const HfDir> dir, const ModelOptions& options)
       : dir_(std::move(dir)), options_(options) {}
 
@@ -25,7 +26,7 @@ class ParameterLoader {
   /// Counts a tensor as used without loading it as a parameter.
   void skip(const std::string& name) { used_.push_back(name); }
 
-  const HfDir& dir() const { return *dir_; }
+  const HfDir* dir() const { return dir_.get(); }
   std::vector<NamedParameter> take_parameters() { return std::move(parameters_); }
   /// Names that have not been read, without the unused rotary tables of older checkpoints.
   std::vector<std::string> unused() const;

@@ -33,8 +33,9 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
   return handle;
 }
 
+// Meta tensors take the CPU's path: a plan counts what it saves (plan/row_memory.h).
 bool is_plain(const at::Tensor& tensor) {
-  return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat;
+  return (tensor.is_cpu() || tensor.is_meta()) && tensor.scalar_type() == at::kFloat;
 }
 
 bool goes_to_onednn(const at::Tensor& x, const at::Tensor& weight) {
@@ -104,7 +105,7 @@ at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
   const at::NoGradGuard no_grad;
-  if (!goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
+  if (x_MK.is_meta() || !goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
   return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none",
                                c10::List<std::optional<at::Scalar>>(), std::nullopt);
 }

@@ -15,7 +15,8 @@ at::Tensor page_locked(const at::Tensor& host) {
 }  // namespace
 
 at::Tensor upload(const at::Tensor& host, const at::Device& device) {
-  if (device.is_cpu() || !host.device().is_cpu() || host.numel() == 0) return host.to(device);
+  if (device.is_cpu() || device.is_meta() || !host.device().is_cpu() || host.numel() == 0)
+    return host.to(device);
   return page_locked(host).to(device, host.scalar_type(), /*non_blocking=*/true);
 }
 

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
-#include "base/host_memory.h"
+#include "rollout/native/cache_size.h"
+#include "rollout/native/native_engine.h"
 
 namespace rematch {
 namespace {
-
-constexpr int64_t kStepRowsOnCpu = 512, kStepRowsOnGpu = 4096;  // rollout/native/native_engine.cc
-constexpr int64_t kColumnChunk = 128;                           // rollout/hf_engine.cc
-constexpr int64_t kFreeFraction = 4;                            // rollout/native/cache_size.cc
 
 // What both engines are asked for.
 struct Demand {
@@ -74,17 +71,20 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   const bool on_gpu = request.device.on_gpu;
   const NativeSettings& native = request.generation.native;
   const int64_t num_live = std::min<int64_t>(native.max_num_seqs, demand.num_prompts);
-  const double most = native.kv_cache_gib > 0
-                          ? native.kv_cache_gib * kBytesPerGib
-                          : static_cast<double>(std::max<int64_t>(0, free_bytes / kFreeFraction));
-  const int64_t wanted =
-      num_live * (demand.tokens() + native.block_len) * cache_bytes_per_token(request);
+  const std::vector<int64_t> prompt_lens(static_cast<size_t>(demand.num_prompts),
+                                         demand.prompt_tokens);
+  const int64_t block_bytes = native.block_len * cache_bytes_per_token(request);
+  const int64_t num_blocks = num_cache_blocks({.prompt_lens = prompt_lens,
+                                               .max_new_tokens = demand.answer_tokens,
+                                               .block_bytes = block_bytes},
+                                              native, std::max<int64_t>(0, free_bytes));
   NamedBytes bytes;
   if (!on_gpu) bytes.emplace_back("engine weights", packed_bytes(request));
   if (on_gpu && trained.num_adapted > 0)
     bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
-  bytes.emplace_back("kv cache", static_cast<int64_t>(std::min(static_cast<double>(wanted), most)));
-  const int64_t step_rows = std::max(on_gpu ? kStepRowsOnGpu : kStepRowsOnCpu, num_live);
+  bytes.emplace_back("kv cache", num_blocks * block_bytes);
+  const int64_t step_rows =
+      std::max<int64_t>(on_gpu ? kStepRowsOnDevices : kStepRowsOnCpu, num_live);
   const int64_t rows = std::min(step_rows, num_live * demand.prompt_tokens);
   int64_t scratch = pass_bytes(request, rows, on_gpu ? request.value_bytes : kFloatBytes) +
                     num_live * request.model.text.vocab_size * 2 * kFloatBytes +
@@ -107,14 +107,12 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
 NamedBytes hf_memory(const PlanRequest& request, const TrainedParameters& trained) {
   const Demand demand = demand_of(request);
   const int64_t batch = std::min<int64_t>(request.generation.batch_size, demand.num_prompts);
-  const int64_t columns =
-      std::min(demand.tokens(), demand.prompt_tokens + kColumnChunk + demand.answer_tokens);
   NamedBytes bytes;
   if (trained.num_adapted > 0)
     bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
   // A cache that grows is copied into the larger one.
-  bytes.emplace_back("kv cache",
-                     batch * (columns + demand.prompt_tokens) * cache_bytes_per_token(request));
+  bytes.emplace_back("kv cache", batch * (demand.tokens() + demand.prompt_tokens) *
+                                     cache_bytes_per_token(request));
   const int64_t rows = batch * demand.prompt_tokens;
   const int64_t mask = rows * demand.prompt_tokens * (3 + 2 * kFloatBytes + request.value_bytes);
   bytes.emplace_back(

@@ -1,42 +1,10 @@
 #include "plan/parameters.h"
 
-#include <algorithm>
-#include <map>
-
 #include "model/adapter_targets.h"
+#include "model/model.h"
 
 namespace rematch {
 namespace {
-
-// Collects the parameters of layers in the order of a description.
-class Sizes {
- public:
-  void add(const std::string& module, const char* parameter, int64_t num_values) {
-    sizes_.push_back({module + parameter, num_values});
-  }
-  void add(const LinearDescription& linear) {
-    add(linear.module, ".weight", linear.num_outputs * linear.num_inputs);
-    if (linear.has_bias) add(linear.module, ".bias", linear.num_outputs);
-  }
-  void add(const NormDescription& norm) {
-    add(norm.module, ".weight", norm.width);
-    if (norm.kind == NormKind::kLayer) add(norm.module, ".bias", norm.width);
-  }
-  void add(const MlpDescription& mlp) {
-    if (mlp.gate) add(*mlp.gate);
-    add(mlp.up);
-    add(mlp.down);
-  }
-  void add(const MergerDescription& merger) {
-    add(merger.norm);
-    add(merger.fc1);
-    add(merger.fc2);
-  }
-  std::vector<ParameterSize> take() && { return std::move(sizes_); }
-
- private:
-  std::vector<ParameterSize> sizes_;
-};
 
 bool is_frozen(const FreezeSettings& freeze, ParameterPart part) {
   return part == ParameterPart::kVit       ? freeze.vit
@@ -67,6 +35,7 @@ struct Trained {
     sums.reaches_mergers = sums.reaches_mergers || part != ParameterPart::kLlm;
   }
   void add_full(const ParameterSize& parameter) {
+    sums.full.insert(parameter.name);
     add(parameter.name, parameter.num_values, &TrainedParameters::num_full,
         &TrainedParameters::num_full_text);
     const bool is_embedding = parameter.name == model.text.embedding + ".weight";
@@ -79,40 +48,22 @@ struct Trained {
 }  // namespace
 
 std::vector<ParameterSize> parameter_sizes(const ModelDescription& model) {
-  Sizes sizes;
-  const VisionDescription& vision = model.vision;
-  sizes.add(vision.patch_embed);
-  if (!vision.position_table.empty())
-    sizes.add(vision.position_table, ".weight",
-              vision.num_position_embeddings * vision.hidden_size);
-  for (const VisionBlockDescription& block : vision.blocks) {
-    sizes.add(block.norm1);
-    sizes.add(block.qkv);
-    sizes.add(block.proj);
-    sizes.add(block.norm2);
-    sizes.add(block.mlp);
-  }
-  sizes.add(vision.merger);
-  for (const MergerDescription& merger : vision.deepstack_mergers) sizes.add(merger);
-  const TextDescription& text = model.text;
-  sizes.add(text.embedding, ".weight", text.vocab_size * text.hidden_size);
-  for (const LayerDescription& layer : text.layers) {
-    sizes.add(layer.attention_norm);
-    for (const LinearDescription* linear : {&layer.q, &layer.k, &layer.v, &layer.o})
-      sizes.add(*linear);
-    if (layer.q_norm) sizes.add(*layer.q_norm);
-    if (layer.k_norm) sizes.add(*layer.k_norm);
-    sizes.add(layer.mlp_norm);
-    sizes.add(layer.mlp);
-  }
-  sizes.add(text.final_norm);
-  if (!model.tie_word_embeddings) sizes.add(text.head);
-  return std::move(sizes).take();
+  const auto shapes = Model::without_weights(model, {.device = at::kMeta});
+  std::vector<ParameterSize> sizes;
+  for (const NamedParameter& parameter : shapes->parameters())
+    sizes.push_back({parameter.name, parameter.tensor.numel()});
+  return sizes;
 }
 
 TrainedParameters trained_parameters(const ModelDescription& model, const TunerSettings& tuner) {
   Trained trained{model, {}};
   const std::vector<ParameterSize> parameters = parameter_sizes(model);
+  ParameterCounts& counts = trained.sums.counts;
+  for (const ParameterSize& parameter : parameters) {
+    counts.total += parameter.num_values;
+    (model.part_of(parameter.name) == ParameterPart::kLlm ? counts.text : counts.vision) +=
+        parameter.num_values;
+  }
   if (tuner.train_type == TrainType::kFull) {
     for (const ParameterSize& parameter : parameters) {
       if (!is_frozen(tuner.freeze, model.part_of(parameter.name))) trained.add_full(parameter);
@@ -143,16 +94,6 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
     if (saved.count(parameter.name) != 0) trained.add_full(parameter);
   }
   return trained.sums;
-}
-
-ParameterCounts count_parameters(const ModelDescription& model, const TrainedParameters& trained) {
-  ParameterCounts counts{.trainable = trained.num_values()};
-  for (const ParameterSize& parameter : parameter_sizes(model)) {
-    counts.total += parameter.num_values;
-    (model.part_of(parameter.name) == ParameterPart::kLlm ? counts.text : counts.vision) +=
-        parameter.num_values;
-  }
-  return counts;
 }
 
 }  // namespace rematch

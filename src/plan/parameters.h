@@ -22,17 +22,18 @@ struct ParameterSize {
 /// is not among them.
 std::vector<ParameterSize> parameter_sizes(const ModelDescription& model);
 
-/// How many values a model has, as transformers' num_parameters() counts them, and how many of them
-/// (or of its adapter) are trained.
+/// Numbers of values of a model, as transformers' num_parameters() counts them.
 struct ParameterCounts {
   int64_t total = 0;
   int64_t text = 0;
   int64_t vision = 0;  ///< tower and mergers
-  int64_t trainable = 0;
+
+  bool operator==(const ParameterCounts&) const = default;
 };
 
 /// What a run trains, by name and in numbers of values.
 struct TrainedParameters {
+  ParameterCounts counts;   ///< of the model
   int64_t num_full = 0;     ///< values of the model itself
   int64_t num_adapter = 0;  ///< values of adapters, always float32
   int64_t num_full_text = 0;
@@ -41,15 +42,15 @@ struct TrainedParameters {
   bool trains_embedding = false;  ///< the embedding's
   bool reaches_vision = false;    ///< gradients flow through the blocks of the vision tower
   bool reaches_mergers = false;
+  std::set<std::string> full;     ///< parameters of the model that are trained
   std::set<std::string> adapted;  ///< modules with an adapter
   int64_t num_adapted = 0;        ///< values of their weights
 
   int64_t num_values() const { return num_full + num_adapter; }
+  bool operator==(const TrainedParameters&) const = default;
 };
 
 /// @throws UserError (config) as select_targets, for `tuner.target_modules` and the like
 TrainedParameters trained_parameters(const ModelDescription& model, const TunerSettings& tuner);
-
-ParameterCounts count_parameters(const ModelDescription& model, const TrainedParameters& trained);
 
 }  // namespace rematch

@@ -4,17 +4,16 @@
 #include <functional>
 
 #include "base/error.h"
-#include "plan/activations.h"
+#include "checkpoint/hf_dir.h"
+#include "model/feature_cache.h"
+#include "mstep/loss/loss_term.h"
+#include "vision/pixel_store.h"
 
 namespace rematch {
 namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
-constexpr int64_t kChunkBytes = 64 * kMib, kChunkPositions = 1024;  // mstep/loss/loss_term.h
-constexpr int64_t kChunkCopies = 4;
-constexpr int64_t kFeatureCacheBytes = 1024 * kMib;               // model/feature_cache.h
-constexpr int64_t kPixelStoreBytes = 1024 * kMib;                 // vision/pixel_store.h
-constexpr int64_t kShardBytes = int64_t{5} * 1000 * 1000 * 1000;  // checkpoint/hf_dir.h
+constexpr int64_t kChunkCopies = 4;  // of a chunk's logits, as LossOptions::chunk_bytes says
 // a CUDA context with its libraries; an estimate
 constexpr int64_t kRuntimeOnGpu = 768 * kMib;
 // the program and libtorch; measured
@@ -27,14 +26,12 @@ class State {
  public:
   explicit State(const PlanRequest& request)
       : request_(request), trained_(trained_parameters(request.model, request.tuner)) {
-    parameters_ = count_parameters(request.model, trained_);
     head_values_ = request.model.text.vocab_size * request.model.text.hidden_size;
   }
 
   const TrainedParameters& trained() const { return trained_; }
-  const ParameterCounts& parameters() const { return parameters_; }
   int64_t weights() const {
-    return parameters_.total * request_.value_bytes + trained_.num_adapter * kFloatBytes;
+    return trained_.counts.total * request_.value_bytes + trained_.num_adapter * kFloatBytes;
   }
   int64_t masters() const {
     return request_.value_bytes == kFloatBytes ? 0 : split(trained_.num_full * kFloatBytes, 1);
@@ -88,7 +85,6 @@ class State {
 
   const PlanRequest& request_;
   TrainedParameters trained_;
-  ParameterCounts parameters_;
   int64_t head_values_ = 0;
 };
 
@@ -100,9 +96,10 @@ struct MStepPeak {
 
 int64_t chunk_bytes(const PlanRequest& request) {
   const int64_t position = request.model.text.vocab_size * kFloatBytes;
-  const int64_t positions =
-      std::clamp<int64_t>(kChunkBytes / position, 1,
-                          std::min(kChunkPositions, std::max<int64_t>(1, request.row_tokens())));
+  const LossOptions loss;
+  const int64_t positions = std::clamp<int64_t>(
+      loss.chunk_bytes / position, 1,
+      std::min(loss.chunk_positions, std::max<int64_t>(1, request.row_tokens())));
   return kChunkCopies * positions * position;
 }
 
@@ -112,12 +109,12 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
       .num_tokens = tokens,
       .num_visual_tokens = static_cast<int64_t>(static_cast<double>(tokens) * request.visual_share),
       .is_packed = request.pack.enabled || request.batches.per_device_train_batch_size > 1};
-  const RowMemory memory = row_memory(request.model, state.trained(),
-                                      {.value_bytes = request.value_bytes,
-                                       .on_gpu = request.device.on_gpu,
-                                       .checkpointing = request.gradient_checkpointing,
-                                       .lora = request.tuner.lora},
-                                      row);
+  const RowMemory memory = request.rows->measure(request.model, state.trained(),
+                                                 {.value_bytes = request.value_bytes,
+                                                  .on_gpu = request.device.on_gpu,
+                                                  .checkpointing = request.gradient_checkpointing,
+                                                  .lora = request.tuner.lora},
+                                                 row);
   // From a window's second row on, all gradients are there from the start.
   const bool is_sum = request.batches.gradient_accumulation_steps > 1 ||
                       (request.pack.enabled && request.window_samples() > 1);
@@ -144,7 +141,8 @@ int64_t pixel_bytes(const PlanRequest& request) {
                          static_cast<double>(vision.merge_area());
   const double bytes = 2.0 * static_cast<double>(request.window_samples()) * patches *
                        static_cast<double>(vision.patch_width() * kFloatBytes);
-  return static_cast<int64_t>(std::min(bytes, static_cast<double>(kPixelStoreBytes)));
+  return static_cast<int64_t>(
+      std::min(bytes, static_cast<double>(PixelStore::Options{}.cache_bytes)));
 }
 
 int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters& trained) {
@@ -154,7 +152,8 @@ int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters&
   const auto width = static_cast<double>(request.model.text.hidden_size * request.value_bytes);
   const double bytes =
       tokens * width * static_cast<double>(1 + request.model.vision.deepstack_mergers.size());
-  return static_cast<int64_t>(std::min(bytes, static_cast<double>(kFeatureCacheBytes)));
+  return static_cast<int64_t>(
+      std::min(bytes, static_cast<double>(FeatureCache::Options{}.max_bytes)));
 }
 
 // The largest file of a checkpoint: each is mapped for a moment, to be hashed.
@@ -162,7 +161,8 @@ int64_t saved_pages(const PlanRequest& request, const State& state) {
   if (request.device.on_gpu || !request.saves_state) return 0;
   const int64_t model =
       state.trained().num_adapter > 0 ? state.trained().num_adapter * kFloatBytes : state.weights();
-  return std::max(std::min(model, kShardBytes), state.masters() + state.moments());
+  return std::max(std::min(model, SaveOptions{}.max_shard_bytes),
+                  state.masters() + state.moments());
 }
 
 // The heap of the program keeps what is freed for the next step (cli/allocator.cc): on the host the
@@ -202,7 +202,7 @@ std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
   NamedBytes base{{"weights", state.weights()}};
   std::vector<PlanPhase> phases;
   // Files are mapped: on the host their pages count until the last weight is read.
-  const int64_t pages = on_gpu ? 0 : state.parameters().total * request.stored_value_bytes;
+  const int64_t pages = on_gpu ? 0 : state.trained().counts.total * request.stored_value_bytes;
   const std::pair<std::string, int64_t> runtime{"runtime", on_gpu ? kRuntimeOnGpu : kRuntimeOnCpu};
   phases.push_back(with("load", base, {{"checkpoint pages", pages}, runtime}));
 
@@ -272,7 +272,8 @@ const PlanPhase& MemoryPlan::phase(const std::string& name) const {
 
 MemoryPlan make_plan(const PlanRequest& request) {
   const State state(request);
-  MemoryPlan plan{.parameters = state.parameters(),
+  MemoryPlan plan{.parameters = state.trained().counts,
+                  .num_trainable = state.trained().num_values(),
                   .usable_bytes = static_cast<int64_t>(
                       kUsable * static_cast<double>(request.device.memory_bytes))};
   plan.phases = phases_of(request, state, plan.usable_bytes);

@@ -22,6 +22,7 @@ struct PlanPhase {
 /// What a run takes, phase by phase (docs/plan.md).
 struct MemoryPlan {
   ParameterCounts parameters;
+  int64_t num_trainable = 0;  ///< values that are trained, of the model or of its adapter
   std::vector<PlanPhase> phases;
   int64_t peak_bytes = 0;
   std::string peak_phase;

@@ -157,7 +157,7 @@ Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
   root["parameters"] = {{"total", plan.parameters.total},
                         {"text", plan.parameters.text},
                         {"vision", plan.parameters.vision},
-                        {"trainable", plan.parameters.trainable}};
+                        {"trainable", plan.num_trainable}};
   root["phases"] = Json::array();
   for (const PlanPhase& phase : plan.phases) {
     Json one{{"name", phase.name}, {"bytes", object_of(phase.bytes)}};
@@ -188,10 +188,10 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
                       const std::string& title) {
   const ParameterCounts& counts = plan.parameters;
   std::string text = title + "\n";
-  text += wrapped(
-      fmt::format("{} parameters: text {}, vision {}; trained: {}", count_text(counts.total),
-                  count_text(counts.text), count_text(counts.vision), count_text(counts.trainable)),
-      "  ", "  ");
+  text += wrapped(fmt::format("{} parameters: text {}, vision {}; trained: {}",
+                              count_text(counts.total), count_text(counts.text),
+                              count_text(counts.vision), count_text(plan.num_trainable)),
+                  "  ", "  ");
   text += wrapped(device_text(request, plan), "  ", "  ") + wrapped(run_text(request), "  ", "  ") +
           "\n";
   text += table(plan) + moved_text(plan) + "\n";

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "model/families/description.h"
+#include "plan/row_memory.h"
 #include "settings/data.h"
 #include "settings/generation.h"
 #include "settings/pack.h"
@@ -38,6 +40,8 @@ struct PlanRequest {
   bool saves_state = true;       ///< checkpoints hold what a resume needs
   int64_t sample_tokens = 4096;  ///< longest sample; with packing also the length of a row
   double visual_share = 0.5;     ///< of a row's tokens, image pads
+  /// of this model; copies of a request share what it has measured
+  std::shared_ptr<RowMeter> rows = std::make_shared<RowMeter>();
 
   /// Tokens of the longest row: of a micro-batch without packing.
   int64_t row_tokens() const {

@@ -46,8 +46,8 @@ TEST(PlanAdvice, SaysSoWhenNothingHelps) {
 
 TEST(PlanReport, FitsEightyColumns) {
   for (const test::PublicModel& model : test::kPublicModels) {
+    PlanRequest request = test::request_of(model, 24);
     for (const int ranks : {1, 64}) {
-      PlanRequest request = test::request_of(model, 24);
       request.device.num_ranks = ranks;
       request.backend = "vllm";
       request.offload = {.enabled = true, .model = true, .optimizer = true};

@@ -12,18 +12,15 @@
 namespace rematch {
 namespace {
 
-ParameterCounts counts_of(const ModelDescription& model, const TunerSettings& tuner = {}) {
-  return count_parameters(model, trained_parameters(model, tuner));
-}
-
 TEST(PlanParameters, EqualTransformersForPublicModels) {
   for (const test::PublicModel& model : test::kPublicModels) {
     SCOPED_TRACE(model.name);
-    const ParameterCounts counts = counts_of(test::request_of(model, 80).model);
+    const TrainedParameters trained = trained_parameters(test::request_of(model, 80).model, {});
+    const ParameterCounts& counts = trained.counts;
     EXPECT_EQ(counts.total, model.total);
     EXPECT_EQ(counts.vision, model.vision);
     EXPECT_EQ(counts.text, model.total - model.vision);
-    EXPECT_EQ(counts.trainable, model.total);
+    EXPECT_EQ(trained.num_values(), model.total);
   }
 }
 
@@ -46,10 +43,10 @@ TEST(PlanParameters, AreThoseOfTheFilesByNameAndSize) {
 
 TEST(PlanParameters, FrozenPartsAreNotTrained) {
   const ModelDescription model = describe_model(test::tiny_dir());
-  const ParameterCounts all = counts_of(model);
+  const ParameterCounts all = trained_parameters(model, {}).counts;
   TunerSettings tuner;
   tuner.freeze = {.llm = false, .vit = true, .aligner = true};
-  EXPECT_EQ(counts_of(model, tuner).trainable, all.text);
+  EXPECT_EQ(trained_parameters(model, tuner).num_values(), all.text);
   EXPECT_FALSE(trained_parameters(model, tuner).reaches_mergers);
   tuner.freeze = {.llm = true, .vit = false, .aligner = false};
   const TrainedParameters trained = trained_parameters(model, tuner);
@@ -63,7 +60,8 @@ TEST(PlanParameters, AnAdapterHasRankTimesTheSidesOfEveryLinear) {
   TunerSettings tuner{.train_type = TrainType::kLora};
   tuner.lora.rank = 3;
   tuner.targets.target_modules = {"gate_proj"};
-  EXPECT_EQ(counts_of(model, tuner).trainable, 3 * 3 * (32 + 64));  // three layers of 32 → 64
+  EXPECT_EQ(trained_parameters(model, tuner).num_values(),
+            3 * 3 * (32 + 64));  // three layers of 32 → 64
   tuner.lora.use_dora = true;
   const TrainedParameters trained = trained_parameters(model, tuner);
   EXPECT_EQ(trained.num_adapter, 3 * (3 * (32 + 64) + 64));

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/activations.h"
 #include "plan/models.h"
+#include "plan/row_memory.h"
 
 namespace rematch {
 namespace {
@@ -76,6 +76,11 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
   EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
 }
 
+RowMemory row_memory(const ModelDescription& model, const TrainedParameters& trained,
+                     const Computation& computation, const RowShape& row) {
+  return RowMeter().measure(model, trained, computation, row);
+}
+
 // By hand for the tiny model, a token of a layer in float32: input 32, normed 32, heads before
 // their norms 64 + 32, rotated 64 + 32, values 32, attended 64, second input 32, normed 32, gate,
 // its activation, up and their product 4 · 64; statistics 1 + 6 + 4 + 1.
@@ -88,6 +93,16 @@ TEST(Plan, ActivationsOfALayerAreTheInputsOfItsOperators) {
   const int64_t two = row_memory(model, trained, {}, row).text;
   EXPECT_EQ(three - two, 10 * 4 * (32 + 32 + 96 + 96 + 32 + 64 + 32 + 32 + 256 + 12));
   EXPECT_EQ(row_memory(model, trained, {}, row).vision, 0);
+}
+
+// Attention reads queries, keys and values of a packed row from copies, and its result is one.
+TEST(Plan, APackedRowKeepsACopyOfTheAttendedHeads) {
+  const ModelDescription model = describe_model(test::tiny_dir());
+  const TrainedParameters trained = trained_parameters(model, {});
+  const int64_t whole = row_memory(model, trained, {}, {.num_tokens = 1000}).text,
+                packed =
+                    row_memory(model, trained, {}, {.num_tokens = 1000, .is_packed = true}).text;
+  EXPECT_NEAR(static_cast<double>(packed - whole), 3 * 1000 * 4 * 64, 100'000);
 }
 
 TEST(Plan, CheckpointingKeepsOneInputALayer) {
@@ -104,7 +119,7 @@ TEST(Plan, AFrozenTowerKeepsNothing) {
   PlanRequest request = eight_b();
   request.tuner.freeze = {.vit = true, .aligner = true};
   const TrainedParameters trained = trained_parameters(request.model, request.tuner);
-  EXPECT_EQ(row_memory(request.model, trained, {.value_bytes = 2},
+  EXPECT_EQ(row_memory(request.model, trained, {.value_bytes = 2, .on_gpu = true},
                        {.num_tokens = 100, .num_visual_tokens = 50})
                 .vision,
             0);
@@ -137,9 +152,13 @@ TEST(Plan, TheCacheOfNativeRolloutsIsBoundedByItsKeyAndByFreeMemory) {
   PlanRequest request = eight_b();
   request.tuner.train_type = TrainType::kLora;
   const int64_t per_token = 36 * 2 * 8 * 128 * 2;
-  EXPECT_EQ(bytes_of(make_plan(request), "rollout", "kv cache"), 16 * (4096 + 16) * per_token);
+  EXPECT_EQ(bytes_of(make_plan(request), "rollout", "kv cache"),
+            (16 * (4096 + 16) + 16) * per_token)
+      << "and a block for copies";
   request.generation.native.kv_cache_gib = 2;
-  EXPECT_EQ(bytes_of(make_plan(request), "rollout", "kv cache"), int64_t{2} << 30);
+  const int64_t bounded = bytes_of(make_plan(request), "rollout", "kv cache");
+  EXPECT_LE(bounded, int64_t{2} << 30);
+  EXPECT_GT(bounded + 16 * per_token, int64_t{2} << 30);
 }
 
 TEST(Plan, VllmTakesItsShareUntilItSleeps) {

@@ -74,7 +74,7 @@ void CpuPass::find_last_rows(const Step& step) {
 
 void CpuPass::work(const Step& step, const Worker& worker) const {
   embed(step, worker);
-  turn(step, worker);
+  compute_rope(step, worker);
   const auto num_layers = static_cast<int64_t>(weights_.layers.size());
   int64_t deepstack = -1;  // feature that follows the layer before
   for (int64_t i = 0; i < num_layers; ++i) {
@@ -96,7 +96,7 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
     feed_forward(layer, rows, worker);
     deepstack = layer.deepstack;
   }
-  answer(deepstack, worker);
+  compute_logits(deepstack, worker);
 }
 
 void CpuPass::embed(const Step& step, const Worker& worker) const {
@@ -116,7 +116,7 @@ void CpuPass::embed(const Step& step, const Worker& worker) const {
 }
 
 // Cosines and sines of every row's angles.
-void CpuPass::turn(const Step& step, const Worker& worker) const {
+void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
   const auto num_rows = static_cast<int64_t>(step.token_ids.size());
   const int64_t half = text_.head_dim / 2;
   const Range angles = kernels::share(num_rows * half, 16, worker.index, worker.count);
@@ -271,7 +271,7 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
 }
 
 // Logits of the rows that need them.
-void CpuPass::answer(int64_t deepstack, const Worker& worker) const {
+void CpuPass::compute_logits(int64_t deepstack, const Worker& worker) const {
   const auto num_last = static_cast<int64_t>(last_rows_.size());
   if (num_last == 0) return;
   const Rows last{scratch_.last_SH.data(), text_.hidden_size},

@@ -92,7 +92,7 @@ class CpuPass {
   // One worker's part of a step; a barrier wherever a worker needs another one's results.
   void work(const Step& step, const kernels::Worker& worker) const;
   void embed(const Step& step, const kernels::Worker& worker) const;
-  void turn(const Step& step, const kernels::Worker& worker) const;
+  void compute_rope(const Step& step, const kernels::Worker& worker) const;
   void normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows,
                  const kernels::Worker& worker) const;
   void add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const;
@@ -107,7 +107,7 @@ class CpuPass {
               const kernels::Worker& worker) const;
   void interleave_attended(int64_t num_rows, const kernels::Worker& worker) const;
   void feed_forward(const CpuLayer& layer, int64_t num_rows, const kernels::Worker& worker) const;
-  void answer(int64_t deepstack, const kernels::Worker& worker) const;
+  void compute_logits(int64_t deepstack, const kernels::Worker& worker) const;
 
   const TextDescription& text_;
   const CpuWeights& weights_;

@@ -21,11 +21,6 @@
 namespace rematch {
 namespace {
 
-// Enough rows to keep matrix products busy, few enough that a prompt does not delay running answers
-// for long.
-constexpr int kStepRowsOnCpu = 512;
-constexpr int kStepRowsOnDevices = 4096;
-
 std::vector<TokenId> coord_ids(const Tokenizer* tokenizer) {
   std::vector<TokenId> ids;
   if (tokenizer == nullptr) return ids;

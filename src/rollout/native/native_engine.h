@@ -19,6 +19,10 @@ namespace rematch {
 
 class Tokenizer;
 
+/// Rows of a step: enough to keep matrix products busy, few enough that a prompt does not delay
+/// running answers for long.
+inline constexpr int kStepRowsOnCpu = 512, kStepRowsOnDevices = 4096;
+
 /// Checks ranges. @throws UserError (config) naming the key
 void check_native_options(const NativeSettings& options);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <list>
 
 #include "model/families/description.h"
 #include "plan/parameters.h"
@@ -13,10 +14,6 @@ struct RowShape {
   int64_t num_visual_tokens = 0;  ///< of them, image pads
   /// segments of several lengths: attention reads them from a copy in groups
   bool is_packed = false;
-
-  int64_t num_patches(const VisionDescription& vision) const {
-    return num_visual_tokens * vision.merge_area();
-  }
 };
 
 /// How a forward pass computes.
@@ -25,6 +22,8 @@ struct Computation {
   bool on_gpu = false;
   bool checkpointing = false;  ///< `training.gradient_checkpointing`
   LoraSettings lora;           ///< of the adapters in TrainedParameters
+
+  bool operator==(const Computation&) const = default;
 };
 
 /// What the passes of one row hold at most, in bytes. Scratch memory inside libraries is not
@@ -37,9 +36,31 @@ struct RowMemory {
   int64_t vision_passing = 0;
 };
 
-/// What autograd keeps of a row: the inputs of every product, norm, activation and attention
-/// (docs/plan.md).
-RowMemory row_memory(const ModelDescription& model, const TrainedParameters& trained,
-                     const Computation& computation, const RowShape& row);
+/// Measures rows by passes of the real model on the meta device (plan/meta_memory.h).
+class RowMeter {
+ public:
+  /// @param model  the same at every call. Cost: a tenth of a second for a new way to train it;
+  /// then none
+  RowMemory measure(const ModelDescription& model, const TrainedParameters& trained,
+                    const Computation& computation, const RowShape& row);
+
+  /// Bytes: a + b · tokens + c · visual tokens.
+  struct Plane {
+    double a = 0, b = 0, c = 0;
+    int64_t at(int64_t num_tokens, int64_t num_visual_tokens) const;
+  };
+
+ private:
+  struct Way {
+    TrainedParameters trained;
+    Computation computation;
+    bool is_packed = false;
+    Plane text, text_passing, vision, vision_passing;
+  };
+  const Way& measured(const ModelDescription& model, const TrainedParameters& trained,
+                      const Computation& computation, bool is_packed);
+
+  std::list<Way> ways_;
+};
 
 }  // namespace rematch
