@@ -1,6 +1,5 @@
 #include "assembly/run.h"
 
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -15,8 +14,6 @@
 
 namespace rematch {
 namespace {
-
-constexpr int64_t kNoStep = -1;  // before the evaluation of step 0
 
 /// The parts of a training, each made from those before it.
 struct Run {
@@ -37,9 +34,9 @@ struct Run {
     if (resumed && !trainer.is_done()) directory.continue_from(trainer.progress().global_step);
 
     // `latest` without a checkpoint starts the same run again: what it logged before its first
-    // checkpoint is dropped as well.
+    // checkpoint is dropped as well, the evaluation of step 0 included.
     const bool is_same_run = config.settings.checkpoints.resume_from_checkpoint.has_value();
-    const int64_t step = resumed ? trainer.progress().global_step : kNoStep;
+    const int64_t step = resumed ? trainer.progress().global_step : -1;
     observers.open(is_same_run ? std::optional(step) : std::nullopt);
     for (const std::string& line :
          start_lines(session, group, trainer.progress().global_step, trainer.total_steps()))
@@ -77,11 +74,6 @@ void meet_with_configuration(const ConfigResult& config, Group& group) {
     if (affects_training(value.key)) identity.emplace_back(value.key, value.value);
   }
   meet(group, identity);
-}
-
-void agree_on_output(OutputSettings& output, Group& group) {
-  output.run_dir = group.broadcast(output.run_dir);
-  output.logging_dir = group.broadcast(output.logging_dir);
 }
 
 }  // namespace rematch

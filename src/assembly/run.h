@@ -9,8 +9,8 @@ namespace rematch {
 
 /// Assembles a training, each part from those before it, and runs it: session, optimizer, rollouts,
 /// logs, checkpoints, then the loop.
-/// @param result  a checked configuration, the same on every rank (agree_on_output has been
-/// called). @param device  value of --device
+/// @param result  a checked configuration, the same on every rank (RankProcess). @param device
+/// value of --device
 /// @param group   ranks that train together
 /// @throws UserError; Interrupted after the state has been saved
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal,
@@ -18,9 +18,5 @@ void run_training(const ConfigResult& result, const std::string& device, Termina
 
 /// Refuses ranks with different configurations, before anything is read. @throws as meet()
 void meet_with_configuration(const ConfigResult& result, Group& group);
-
-/// Makes rank 0's run directory that of all ranks: with `add_version` its name holds the time.
-/// @throws as Group
-void agree_on_output(OutputSettings& output, Group& group);
 
 }  // namespace rematch

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <iostream>
 
-#include "assembly/run.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/terminal_text.h"
@@ -36,7 +35,10 @@ RankProcess::RankProcess(const World& world, ConfigResult& result, const std::st
                            std::cerr << "warning: " + text + "\n" << std::flush;
                          },
                      .lost = end_process}) {
-  agree_on_output(result.settings.output, group());
+  // Rank 0's run directory is that of all ranks: with `add_version` its name holds the time.
+  OutputSettings& output = result.settings.output;
+  output.run_dir = group().broadcast(output.run_dir);
+  output.logging_dir = group().broadcast(output.logging_dir);
   if (world.rank == 0) {
     terminal_ = Terminal::standard();
   } else {

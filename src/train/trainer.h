@@ -104,7 +104,7 @@ class Trainer : private TrainerParts {
   void roll_out(std::vector<ScoredRollout>& rollouts, const WindowPlan& plan, MetricsBag& metrics);
   void parse(ScoredRollout& one, MetricsBag& metrics) const { scorer().parse(one, metrics); }
   void match(ScoredRollout& one, MetricsBag& metrics) const { scorer().match(one, metrics); }
-  /// Shows the scored rollouts of a window to who watches the run.
+  /// Passes the scored rollouts of a window to the observers of the run.
   void show(const std::vector<ScoredRollout>& scored) const;
   /// @throws SegmentTooLong, unless long segments are left out later
   std::shared_ptr<const Segment> target(const ScoredRollout& one, MetricsBag& metrics) const {
