@@ -15,7 +15,7 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, 
 
 /// True when the run rolls out: in training, or when it evaluates.
 bool needs_rollouts(const Settings& settings);
-/// What a training needs of its session. @param weights_dir  as SessionNeeds
+/// The needs of a training. @param weights_dir  as SessionNeeds
 SessionNeeds training_needs(const Settings& settings, Group* engine_ranks, std::string weights_dir);
 
 /// Makes the parts of a run, each from those before it. Every rank calls it, inside a phase.

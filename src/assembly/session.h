@@ -56,7 +56,7 @@ class Session {
   /// micro-batch that packing made; 0 = none
   std::unique_ptr<TruthSegments> truth_segments(const Dataset& dataset, int row_tokens = 0,
                                                 const InputNoise& noise = {}) const;
-  /// How rollouts are scored, but for the stop ids.
+  /// Options of scoring, without the stop ids.
   RolloutScorer::Options scorer_options() const;
 
  private:

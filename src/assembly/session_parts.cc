@@ -103,7 +103,7 @@ std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings,
                              .merge_size = patches.merge_size});
 }
 
-/// Without a tokenizer or an image processor, which is a problem of its own, checks what it can.
+/// Without a tokenizer or an image processor, which is reported separately, checks what it can.
 Dataset load_data(const SessionBuild& build, const SessionParts& parts, const std::string& path,
                   std::optional<int64_t> limit, OnBadSample on_bad) {
   const bool single_image = build.settings.is_stage_2();

@@ -21,7 +21,7 @@
 
 namespace rematch {
 
-/// What a command needs from its session; nothing else is read or built.
+/// The needs of a command; a session reads and builds nothing else.
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
@@ -33,7 +33,7 @@ struct SessionNeeds {
   std::string weights_dir;
 };
 
-/// What happens when a step of a build fails: a run throws at once, `rematch check` collects.
+/// The problems of a build: a run throws at the first one, `rematch check` collects them all.
 class Problems {
  public:
   explicit Problems(bool collects) : collects_(collects) {}
@@ -63,7 +63,7 @@ struct SessionParts {
   int64_t num_long_dropped = 0, num_long_dropped_val = 0;
 };
 
-/// How a session is built; the same steps in the same order for a run and for `rematch check`.
+/// Inputs of a build: the same steps in the same order for a run and for `rematch check`.
 struct SessionBuild {
   const Settings& settings;
   std::string device;  ///< value of --device

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// How scored rollouts become segments.
+/// Options of the step from a scored rollout to a segment.
 struct TargetOptions {
   const AnswerVocab& vocab;
   TargetSettings target;

@@ -23,7 +23,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0;
 
 }  // namespace
 
-/// What was observed of a batch; of all batches, in order, it is what one process observes.
+/// Observations of a batch; those of all batches, in order, are what one process observes.
 struct Evaluation::Batch {
   std::vector<int64_t> samples;
   MetricsBag rollouts;

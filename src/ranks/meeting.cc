@@ -15,7 +15,7 @@ constexpr size_t kMaxProblems = 8;  // hundreds of values may differ
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// What a rank shows to the others.
+/// Values that must agree.
 struct Identity {
   std::string host;
   Pairs values;

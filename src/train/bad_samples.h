@@ -17,10 +17,11 @@
 
 namespace rematch {
 
-/// What happens to samples that cannot be trained on (`data.on_bad_sample`). With `stop` nothing:
-/// they are errors where they occur. With `skip` they are left out: each is warned about once and
-/// listed with a hash of its image files in `skipped.jsonl` of the run directory. Every rank calls
-/// the functions, inside a phase; all ranks together then train on the window of one process.
+/// Leaves out samples that cannot be trained on (`data.on_bad_sample`). With `stop` it does
+/// nothing: they are errors where they occur. With `skip` they are left out: each is warned about
+/// once and listed with a hash of its image files in `skipped.jsonl` of the run directory. Every
+/// rank calls the functions, inside a phase; all ranks together then train on the window of one
+/// process.
 class BadSamples {
  public:
   struct Options {

@@ -16,7 +16,7 @@ namespace {
 // Cleaning after every window would cost a small model a tenth of its time in page faults.
 constexpr int64_t kWindowsPerCleaning = 16;
 
-/// Why a state was not saved. Weights that are not finite before the first step are those that the
+/// Problems of a failed save. Weights that are not finite before the first step are those that the
 /// run was given.
 std::vector<Problem> save_problems(const UserError& unsaved, int64_t num_steps) {
   std::vector<Problem> problems = unsaved.problems();

@@ -25,7 +25,7 @@
 
 namespace rematch {
 
-/// What stage 2 rolls out with. Scorer, engine and vocabulary outlive the trainer.
+/// Parts of stage 2 that roll out. Scorer, engine and vocabulary outlive the trainer.
 struct RolloutParts {
   const RolloutScorer& scorer;
   RolloutSource source;
@@ -40,7 +40,7 @@ struct TrainerParts {
   Group& group;
   RunLog& log;
   std::unique_ptr<WindowStream> stream;    ///< which samples come next
-  BadSamples bad_samples;                  ///< what happens to samples that cannot be used
+  BadSamples bad_samples;                  ///< leaves out samples that cannot be used
   std::optional<RolloutParts> rollouts;    ///< none in stage 1
   std::unique_ptr<TruthSegments> truth;    ///< segments of windows that do not roll out
   Packer packer;                           ///< segments → rows; the carry buffer
@@ -92,7 +92,7 @@ class Trainer : private TrainerParts {
       return result;
     }
   }
-  /// Runs a phase whose time is no part of the step.
+  /// Runs a phase whose time is not part of the step.
   void run(const char* name, const std::function<void()>& body);
 
   /// True for a window that rolls out. Adds rollout/is_rollout in stage 2.
