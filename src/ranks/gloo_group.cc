@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -152,24 +153,33 @@ class GlooGroup : public Group {
                 "LOCAL_WORLD_SIZE to WORLD_SIZE when all ranks are on this host"});
   }
 
+  /// Every call that waits. After one has failed this rank is no longer in step with the others:
+  /// every further call fails at once, so the rank ends and the others see its connection close.
   template <typename Call>
   void guarded(Call&& call) {
+    if (failure_) std::rethrow_exception(failure_);
     const auto start = Clock::now();
     begin_wait();
     try {
       call();
     } catch (const std::exception& error) {
-      const std::string known = options_.explain ? options_.explain() : std::string();
-      throw UserError(
-          ErrorKind::kEnvironment,
-          {.error = "the connection to another rank is lost",
-           .where = fmt::format("rank {} of {}, in the phase {}", run_rank(rank_),
-                                options_.run_size > 0 ? options_.run_size : size_, phase()),
-           .what = known.empty() ? first_line(error) : known,
-           .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest goes "
-                  "on from the last checkpoint"});
+      end_wait(std::chrono::duration<double>(Clock::now() - start).count());
+      failure_ = std::make_exception_ptr(lost_connection(error));
+      std::rethrow_exception(failure_);
     }
     end_wait(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+
+  UserError lost_connection(const std::exception& error) const {
+    const std::string known = options_.explain ? options_.explain() : std::string();
+    return UserError(
+        ErrorKind::kEnvironment,
+        {.error = "the connection to another rank is lost",
+         .where = fmt::format("rank {} of {}, in the phase {}", run_rank(rank_),
+                              options_.run_size > 0 ? options_.run_size : size_, phase()),
+         .what = known.empty() ? first_line(error) : known,
+         .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest "
+                "continues from the last checkpoint"});
   }
 
   /// Concatenated in rank order.
@@ -196,6 +206,7 @@ class GlooGroup : public Group {
   GlooOptions options_;
   c10::intrusive_ptr<c10d::Store> store_;
   int num_splits_ = 0;
+  std::exception_ptr failure_;  ///< of the first call that failed
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
 };
 
