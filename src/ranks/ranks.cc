@@ -65,9 +65,9 @@ Ranks::Ranks(const World& world, const Options& options)
                           .warn = options.warn,
                           .give_up = [lost = options.lost](
                                          const std::string& what) { lost(lost_problem(what)); }});
-    watchdog_->start(kArrival);
   });
   try {
+    with_store(world, [&] { watchdog_->start(kArrival); });
     connect(options);
   } catch (...) {
     watchdog_->stop(/*failed=*/true);  // the others still wait for its connections

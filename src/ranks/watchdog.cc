@@ -140,9 +140,8 @@ void Watchdog::start(std::chrono::seconds patience) {
 }
 
 void Watchdog::stop(bool failed, std::chrono::seconds patience) {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
+  if (std::exchange(has_stopped_, true)) return;
+  thread_ = {};
   try {
     write_beat(failed ? " exited with an error" : " exited normally");
     for (auto waited = 0 * kPoll; waited < patience; waited += kPoll) {

@@ -76,6 +76,7 @@ class Watchdog {
   std::vector<Peer> peers_;                   // by rank, this one included
   int num_stuck_ = 0;                         // intervals in which this rank waited and none moved
   std::map<std::string, int> longest_pause_;  // of them, by phase, before ranks moved again
+  bool has_stopped_ = false;
   std::jthread thread_;
 };
 

@@ -122,6 +122,14 @@ TEST(Watchdog, GivesUpOnARankThatExited) {
   EXPECT_THAT(pair.end.get(), HasSubstr("in the phase update exited with an error"));
 }
 
+TEST(Watchdog, GivesUpOnARankThatExitedBeforeItWatched) {
+  Pair pair(true, false);
+  pair.second->stop(/*failed=*/true);
+  pair.first->start(kArrival);
+  ASSERT_TRUE(comes(pair.end));
+  EXPECT_THAT(pair.end.get(), HasSubstr("rank 1 on "));
+}
+
 TEST(Watchdog, NamesTheRanksThatDidNotConnect) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   Watchdog only(store, {.size = 3, .progress = [] { return Watchdog::Progress{}; }});
