@@ -204,8 +204,8 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
     const Span span(metrics, "time/optimizer_s");
     norm = finish_gradients(window);
     all = gradients_->gather_losses(scale_losses(losses, scales));
-    gradients_->update(
-        [&] { optimizer_.step(factor); });  // last: nothing before it has changed a weight
+    // Last: nothing before it has changed a weight.
+    gradients_->update([&] { optimizer_.step(factor); });
   }
 
   if (all) add_losses(kinds, WindowSums::of(*all), metrics);
