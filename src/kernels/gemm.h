@@ -31,8 +31,8 @@ struct PackedWeights {
 
 constexpr int64_t num_panels(int64_t num_outputs) { return (num_outputs + kPanel - 1) / kPanel; }
 
-/// Outputs that a worker takes at a time (Worker::deal): two panels, which are multiplied side by
-/// side when rows are few, as long as every worker gets a few turns.
+/// Unit of a worker's outputs (Worker::share_of): two panels, which are multiplied side by side
+/// when rows are few, unless shares would be uneven.
 constexpr int64_t run_of_panels(int64_t num_outputs, int num_workers) {
   return num_outputs >= 16 * kPanel * num_workers ? 2 * kPanel : kPanel;
 }

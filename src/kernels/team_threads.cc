@@ -9,12 +9,10 @@ namespace rematch::kernels {
 
 void run_team(int num_threads, const std::function<void(const Worker&)>& body) {
   Barrier barrier;
-  Deck deck;
   const int count = num_threads > 1 ? num_threads : 1;
   std::vector<std::thread> others;
-  for (int i = 1; i < count; ++i)
-    others.emplace_back([&, i] { body({i, count, &barrier, &deck}); });
-  body({0, count, &barrier, &deck});
+  for (int i = 1; i < count; ++i) others.emplace_back([&, i] { body({i, count, &barrier}); });
+  body({0, count, &barrier});
   for (std::thread& thread : others) thread.join();
 }
 

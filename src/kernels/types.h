@@ -19,7 +19,7 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// The share of one worker of `size` items dealt out in runs of `unit`: contiguous, and as even as
+/// The share of one worker of `size` items, in runs of `unit`: contiguous, and as even as
 /// that allows.
 constexpr Range share(int64_t size, int64_t unit, int worker, int num_workers) {
   const int64_t units = (size + unit - 1) / unit;

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
 #include <vector>
 
 namespace rematch {
@@ -41,43 +38,18 @@ TEST(Team, WaitsUntilEverybodyHasCome) {
   EXPECT_EQ(behind, std::vector<int>(3, 0));
 }
 
-TEST(Team, DealsEveryItemOnceInWholeUnits) {
+TEST(Team, SharesHaveEveryItemOnceInWholeUnits) {
   for (const int threads : {1, 2, 3}) {
-    std::vector<std::atomic<int>> times(100);
-    kernels::run_team(threads, [&](const kernels::Worker& worker) {
-      for (int phase = 0; phase < 300; ++phase) {
-        for (const int64_t size : {0, 1, 31, 32, 33, 100}) {
-          worker.deal(size, 8, [&](kernels::Range items) {
-            EXPECT_TRUE(items.begin % 8 == 0 && (items.end % 8 == 0 || items.end == size))
-                << items.begin << " to " << items.end;
-            for (int64_t i = items.begin; i < items.end; ++i) ++times[static_cast<size_t>(i)];
-          });
-          worker.wait();
-          if (worker.index == 0) {
-            for (int64_t i = 0; i < 100; ++i)
-              EXPECT_EQ(times[static_cast<size_t>(i)].exchange(0), i < size ? 1 : 0)
-                  << i << " of " << size;
-          }
-          worker.wait();
-        }
-      }
-    });
+    for (const int64_t size : {0, 1, 31, 32, 33, 100}) {
+      std::vector<int> times(static_cast<size_t>(size), 0);
+      kernels::run_team(threads, [&](const kernels::Worker& worker) {
+        const kernels::Range items = worker.share_of(size, 8);
+        EXPECT_TRUE(items.begin % 8 == 0 || items.size() == 0);
+        for (int64_t i = items.begin; i < items.end; ++i) ++times[static_cast<size_t>(i)];
+      });
+      EXPECT_EQ(times, std::vector<int>(static_cast<size_t>(size), 1));
+    }
   }
-}
-
-TEST(Team, TakesOverWhatASlowWorkerHasNotBegun) {
-  std::vector<std::atomic<int>> done_by(2);
-  int count = 0;
-  kernels::run_team(2, [&](const kernels::Worker& worker) {
-    if (worker.index == 0) count = worker.count;
-    worker.deal(20, 1, [&](kernels::Range) {
-      ++done_by[static_cast<size_t>(worker.index)];
-      if (worker.index == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    });
-    worker.wait();
-  });
-  EXPECT_EQ(done_by[0] + done_by[1], 20);
-  EXPECT_LT(done_by[0], count == 2 ? 10 : 21);
 }
 
 }  // namespace

@@ -22,9 +22,6 @@ class FakeCache {
                                      const std::vector<ImageSpan>& images, uint64_t weights,
                                      int64_t max_new_tokens);
 
-  /// New weights: what slots hold stays what it was.
-  void set_weights(uint64_t weights) { weights_ = weights; }
-
   int64_t num_rows_computed() const { return num_rows_computed_; }
 
   static constexpr int32_t kStop = 0;

@@ -124,21 +124,6 @@ TEST(KvBlocks, TouchesNewMemoryOnlyWhileLessIsKeptThanUsed) {
   EXPECT_LE(blocks.num_touched(), 2);
 }
 
-TEST(KvBlocks, ForgetsAllContentAtOnce) {
-  KvBlocks blocks = four_blocks();
-  const int32_t used = blocks.allocate(), kept = blocks.allocate();
-  blocks.publish(used, key(1));
-  blocks.publish(kept, key(2));
-  blocks.release(kept);
-  blocks.forget_content();
-  EXPECT_EQ(blocks.acquire(key(1)), std::nullopt);
-  EXPECT_EQ(blocks.acquire(key(2)), std::nullopt);
-  EXPECT_EQ(blocks.num_kept(), 0);
-  EXPECT_EQ(blocks.num_available(), 3);
-  blocks.publish(used, key(3));
-  EXPECT_EQ(blocks.acquire(key(3)), used) << "a holder may say what it computed since";
-}
-
 TEST(KvBlocks, KeepsNothingWithoutPrefixCache) {
   KvBlocks blocks({.num_blocks = 2, .block_len = 2, .prefix_cache = false});
   const int32_t block = blocks.allocate();
@@ -195,9 +180,6 @@ RC_GTEST_PROP(KvBlocks, NeverLosesABlock, ()) {
           }
           blocks.publish(held.back(), key(content));
         }
-        break;
-      case 6:
-        if (action == 996) blocks.forget_content();
         break;
       default:
         if (!held.empty()) {

@@ -258,16 +258,6 @@ TEST(Scheduler, SharesTheStartOfPromptsWithOtherImagesUpToTheImage) {
   EXPECT_EQ(play.cache.num_rows_computed(), 32 + 16 + 1 + 1);
 }
 
-TEST(Scheduler, FindsNothingWithOtherWeights) {
-  const std::vector<Request> requests(2, Request{.prompt = tokens(9, 30), .max_new_tokens = 3});
-  Play play(roomy());
-  play.answer(requests);
-  play.blocks.forget_content();
-  play.cache.set_weights(kWeights + 1);
-  const std::vector<int32_t> wanted = FakeCache::answer(requests[0].prompt, {}, kWeights + 1, 3);
-  EXPECT_EQ(play.answer(requests), (std::vector<std::vector<int32_t>>(2, wanted)));
-}
-
 TEST(Scheduler, ForgottenSequencesGiveTheirBlocksBack) {
   KvBlocks blocks({.num_blocks = 40, .block_len = 4});
   const std::vector<int32_t> prompt = tokens(1, 20);

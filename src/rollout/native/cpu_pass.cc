@@ -156,8 +156,9 @@ void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) co
 
 void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x,
                        const Rows& y, kernels::Into into, const Worker& worker) const {
-  worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count),
-              [&](Range columns) { kernels::gemm(w, x, y, columns, into); });
+  const Range columns =
+      worker.share_of(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count));
+  if (columns.size() > 0) kernels::gemm(w, x, y, columns, into);
 }
 
 // Norms and rotates the heads of q and k, and stores k and v in the cache.
@@ -255,16 +256,16 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
   const kernels::InterleavedRows x = inputs(num_rows, text_.hidden_size);
   const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows,
                                         text_.intermediate_size};
-  worker.deal(text_.intermediate_size,
-              kernels::run_of_panels(text_.intermediate_size, worker.count), [&](Range columns) {
-                kernels::gemm(layer.gate, x, gate(), columns);
-                kernels::gemm(layer.up, x, up(), columns);
-                for (int64_t t = 0; t < num_rows; ++t) {
-                  kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin,
-                                    columns.size());
-                }
-                kernels::interleave(gate(), {0, num_rows}, columns, down_x);
-              });
+  const Range columns = worker.share_of(
+      text_.intermediate_size, kernels::run_of_panels(text_.intermediate_size, worker.count));
+  if (columns.size() > 0) {
+    kernels::gemm(layer.gate, x, gate(), columns);
+    kernels::gemm(layer.up, x, up(), columns);
+    for (int64_t t = 0; t < num_rows; ++t) {
+      kernels::silu_mul(gate().row(t) + columns.begin, up().row(t) + columns.begin, columns.size());
+    }
+    kernels::interleave(gate(), {0, num_rows}, columns, down_x);
+  }
   worker.wait();
   multiply(layer.down, down_x, hidden(), kernels::Into::kAdd, worker);
   worker.wait();

@@ -113,11 +113,12 @@ struct Pass {
     kernels::interleave(x, kernels::share(rows, 1, worker.index, worker.count), {0, w.num_inputs},
                         in_order);
     worker.wait();
-    worker.deal(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count),
-                [&](Range columns) {
-                  kernels::gemm(w, in_order, y, columns, into);
-                  finish(columns);
-                });
+    const Range columns =
+        worker.share_of(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count));
+    if (columns.size() > 0) {
+      kernels::gemm(w, in_order, y, columns, into);
+      finish(columns);
+    }
     worker.wait();
   }
 

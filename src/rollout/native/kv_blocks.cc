@@ -101,11 +101,4 @@ void KvBlocks::publish(int32_t block, const ContentKey& key) {
   published.keys.push_back(key);
 }
 
-void KvBlocks::forget_content() {
-  by_content_.clear();
-  for (Block& block : blocks_) block.keys.clear();
-  for (const auto& [released_at, block] : kept_) empty_.insert(block);
-  kept_.clear();
-}
-
 }  // namespace rematch

@@ -72,8 +72,6 @@ class KvBlocks {
   /// growing block, then all of it). Its tokens must not change afterwards. No-op when the content
   /// is already known or prefix_cache is off.
   void publish(int32_t block, const ContentKey& key);
-  /// Forgets all content, because the weights have changed. Holders keep their blocks.
-  void forget_content();
 
  private:
   struct Block {
