@@ -9,7 +9,6 @@
 #include "mstep/mstep.h"
 #include "mstep/optim/groups.h"
 #include "support/paths.h"
-#include "train/window_cleanup.h"
 
 namespace rematch {
 namespace {
@@ -170,7 +169,7 @@ TEST(MStepModel, FeaturesKeptForAReusedWindowChangeNoBit) {
   const std::vector<at::Tensor> with = after_reuse(&kept), without = after_reuse(nullptr);
   for (size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(at::equal(with[i], without[i])) << i;
   EXPECT_GT(kept.bytes(), 0);
-  WindowCleanup(&kept).after_window();
+  kept.clear();
   EXPECT_EQ(kept.bytes(), 0);
 }
 
