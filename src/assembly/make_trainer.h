@@ -2,16 +2,10 @@
 #include "assembly/observers.h"
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
-#include "config/config.h"
 #include "ranks/group.h"
 #include "train/trainer.h"
 
 namespace rematch {
-
-/// The part of a run's identity that follows from its configuration.
-FingerprintInput fingerprint_input(const Settings& settings, int world_size);
-/// The identity of a run: what a checkpoint must have in common with it to be resumed.
-Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
 
 /// True when the run rolls out: in training, or when it evaluates.
 bool needs_rollouts(const Settings& settings);

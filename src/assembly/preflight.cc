@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "assembly/make_trainer.h"
+#include "assembly/run_identity.h"
 #include "assembly/session_parts.h"
 #include "assembly/vllm_setup.h"
 #include "base/text.h"

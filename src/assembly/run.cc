@@ -5,6 +5,7 @@
 
 #include "assembly/make_trainer.h"
 #include "assembly/run_directory.h"
+#include "assembly/run_identity.h"
 #include "assembly/run_summary.h"
 #include "assembly/start_lines.h"
 #include "assembly/vllm_setup.h"
@@ -27,10 +28,15 @@ struct Run {
                 group, terminal),
         fingerprint(run_fingerprint(config, session, group)),
         observers(config, session, group),
-        trainer(make_trainer(session, observers, rollouts, group, fingerprint)) {
+        trainer(make_trainer(session, observers, rollouts, group, fingerprint)) {}
+
+  /// Continues from the checkpoint, if there is one, and opens the logs. Not part of the
+  /// construction: an engine that ranks share is destroyed when all ranks know of a failure.
+  void begin(const ConfigResult& config, Terminal& terminal, Group& group) {
     meet(group, fingerprint.fixed);
     std::optional<LoadedCheckpoint> resumed = directory.read_checkpoint(session, fingerprint);
     if (resumed) trainer.restore(*std::move(resumed));
+    group.barrier();  // all ranks could read it: only now the directory changes
     if (resumed && !trainer.is_done()) directory.continue_from(trainer.progress().global_step);
 
     // `latest` without a checkpoint starts the same run again: what it logged before its first
@@ -60,20 +66,13 @@ void run_training(const ConfigResult& config, const std::string& device, Termina
   run_phase(group, "start", [&] {
     meet_with_configuration(config, group);
     run.emplace(config, device, terminal, group);
+    run->begin(config, terminal, group);
   });
   RunSummary summary(run->directory, run->trainer, terminal);
   train(run->trainer);
   run_phase(group, "end", [&] {
     summary.print(run->session, run->trainer, run->rollouts, run->observers, group);
   });
-}
-
-void meet_with_configuration(const ConfigResult& config, Group& group) {
-  std::vector<std::pair<std::string, std::string>> identity;
-  for (const EffectiveValue& value : config.effective) {
-    if (affects_training(value.key)) identity.emplace_back(value.key, value.value);
-  }
-  meet(group, identity);
 }
 
 }  // namespace rematch

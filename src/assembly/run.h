@@ -16,7 +16,4 @@ namespace rematch {
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal,
                   Group& group = alone());
 
-/// Refuses ranks with different configurations, before anything is read. @throws as meet()
-void meet_with_configuration(const ConfigResult& result, Group& group);
-
 }  // namespace rematch

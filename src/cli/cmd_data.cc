@@ -133,7 +133,7 @@ Command add_import(CLI::App& data, const ImportFormat& format) {
   if (!format.takes_several) sources->expected(1);
   app->add_option(
       "--images", arguments->options.images_dir,
-      "directory of the images; default: where the format puts them, beside the annotations");
+      "directory of the images; default: where the format puts them, next to the annotations");
   app->add_option("--out", arguments->out_dir, "directory for SPLIT.jsonl")->required();
   if (format.split_help != nullptr)
     app->add_option("--split", arguments->options.split, format.split_help);

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "assembly/rollouts.h"
-#include "assembly/run.h"
+#include "assembly/run_identity.h"
 #include "assembly/session.h"
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
@@ -75,7 +75,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
     terminal.table(breakdown_table("objects", json["per_count"]));
   }
   terminal.say("wrote " + path +
-               (files ? ", " + files->result_path() + " and files beside it" : ""));
+               (files ? ", " + files->result_path() + " and files next to it" : ""));
 }
 
 }  // namespace

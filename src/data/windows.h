@@ -96,6 +96,8 @@ class WindowStream {
   /// (WindowPlan::is_partial). Cost: as windows_in_epoch.
   bool ends_partial(int64_t epoch);
   WindowCursor cursor() const { return cursor_; }
+  /// Returns to an earlier cursor of this stream. Draws nothing.
+  void rewind(const WindowCursor& cursor) { cursor_ = cursor; }
   /// Continues at a saved cursor. @throws UserError (data) when it does not fit this stream (other
   /// data, batch size, ranks or packing) Cost: with a `cut`, every epoch before the cursor's is
   /// drawn and cut to be counted.

@@ -119,6 +119,8 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
 
 void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
                                 std::vector<Batch>& batches) const {
+  options_.group
+      ->barrier();  // no rank enters a shared engine when another one has failed before it
   const bool is_alone = options_.group->is_alone();
   // Other ranks are about as far.
   const auto on_progress = [&](int64_t num_done) {

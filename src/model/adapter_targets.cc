@@ -151,7 +151,7 @@ class Chooser {
       problem(
           "an entry contains the embedding, which is also the head", "modules_to_save",
           "PEFT would train a copy of the embedding and keep the other as the head",
-          fmt::format("list `{}` beside the modules that are meant", last_component(embedding_)));
+          fmt::format("list `{}` next to the modules that you want", last_component(embedding_)));
     }
     for (const std::string& parameter : parameter_names_) {
       if (saved.count(parameter) != 0) selection_.saved_parameters.push_back(parameter);

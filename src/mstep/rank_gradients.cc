@@ -231,6 +231,7 @@ void RankGradients::discard() {
   } catch (const std::exception&) {
     // A lost connection: the exception that is ending the step, or the next call, reports it.
     num_rounds_ = 0;
+    group_.leave();
   }
   for (const GradientParcel& parcel : parcels_) parcel.parameter.mutable_grad().reset();
 }

@@ -56,6 +56,10 @@ class Group {
   [[nodiscard]] virtual std::function<void()> exchange(
       const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
       const std::vector<int64_t>& receive_counts) = 0;
+  /// Call it when this rank cannot complete an asynchronous call that it began: its further
+  /// synchronous calls fail at once, so it ends and the others see its connection close.
+  void leave() { has_left_ = true; }
+
   /// The part of this rank when the ranks are cut into parts of `size` neighbours, which divides
   /// their number: a group of its own. Every rank calls it.
   virtual std::unique_ptr<Group> split(int size);
@@ -99,6 +103,7 @@ class Group {
   int64_t count_failed(bool has_failed);
 
   bool is_in_phase_ = false;
+  bool has_left_ = false;
   double wait_s_ = 0;
   std::atomic<const char*> phase_ = "start";
   std::atomic<int64_t> num_moves_ = 0;

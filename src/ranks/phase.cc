@@ -117,8 +117,10 @@ bool ends_badly(PhaseScope& scope, const std::exception_ptr& mine) {
 }
 
 void run_phase(Group& group, const char* name, const std::function<void()>& body) {
+  const char* const outer = group.phase();
   group.enter(name);
   together(group, body);
+  group.enter(outer);
 }
 
 void together(Group& group, const std::function<void()>& body) {

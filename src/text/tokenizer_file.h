@@ -30,7 +30,7 @@ struct TokenizerSpec {
 
 /// The fix for a damaged file, and for one that needs a part that is not implemented.
 inline constexpr const char* kRestoreTokenizer =
-    "restore the file from the checkpoint it belongs to, or write it anew with "
+    "restore the file from the checkpoint it belongs to, or write it again with "
     "AutoTokenizer.from_pretrained(...).save_pretrained(...)";
 inline constexpr const char* kOtherTokenizer =
     "use a model of a supported family: their tokenizers are byte-level BPE";

@@ -54,9 +54,11 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
   if (!options_.save_only_model) write_state(directory);
 
   group.barrier();  // all parts are there
-  if (!is_first) return;
-  if (seal && !options_.save_only_model) seal(directory);  // last: its manifest covers all files
-  staged->commit();
+  if (is_first) {
+    if (seal && !options_.save_only_model) seal(directory);  // last: its manifest covers all files
+    staged->commit();
+  }
+  group.barrier();  // the checkpoint is complete
 }
 
 std::vector<int64_t> Checkpoints::existing_steps() const {

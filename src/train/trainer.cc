@@ -79,7 +79,7 @@ void Trainer::run(const char* name, const std::function<void()>& body) {
   try {
     run_phase(group, name, body);
   } catch (...) {
-    stream->seek(cursor);
+    stream->rewind(cursor);
     packer = packed;
     if (keeps_state(std::current_exception()) && !is_saved_) save_after_failure();
     throw;

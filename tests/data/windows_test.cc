@@ -212,6 +212,26 @@ TEST(WindowStream, ACutDrawsNoEpochThatIsNotAskedFor) {
   EXPECT_EQ(drawn, (std::vector<int64_t>{0, 1, 3, 2}));
 }
 
+// At the end of an epoch the cursor stands in the next one, which an interrupted run must not draw
+// before it has saved its state.
+TEST(WindowStream, RewindingDrawsNothingAndRepeatsTheWindow) {
+  std::vector<int64_t> drawn;
+  WindowOptions options{.num_samples = 6};
+  options.cut = [&](const std::vector<int64_t>& order, int64_t epoch) {
+    drawn.push_back(epoch);
+    return std::vector<std::vector<int64_t>>{order};
+  };
+  WindowStream stream(options);
+  stream.next();
+  const WindowCursor end_of_epoch = stream.cursor();
+  stream.rewind(end_of_epoch);
+  EXPECT_EQ(drawn, std::vector<int64_t>{0});
+  const WindowPlan first = stream.next();
+  stream.rewind(end_of_epoch);
+  EXPECT_EQ(stream.next().micro_batches, first.micro_batches);
+  EXPECT_EQ(drawn, (std::vector<int64_t>{0, 1}));
+}
+
 TEST(WindowStream, RefusesACursorOfOtherData) {
   const int64_t huge = std::numeric_limits<int64_t>::max();
   WindowStream stream({.num_samples = 10});

@@ -196,7 +196,7 @@ TEST(Ranks, AnotherNumberOfRanksContinuesWithTheSameWindows) {
                          "/checkpoint-3/training_state/optimizer-00001-of-00002.safetensors"));
   const std::string resume = " --set training.resume_from_checkpoint=latest";
   for (const World world : {World{1, 4}, World{4, 1}}) {
-    // step 3 is in the middle of a window, which is dealt anew
+    // step 3 is in the middle of a window, which is distributed again
     fs::remove_all(program.run_dir() + "/checkpoint-5");
     const test::ProcessResult resumed = run(program, world, config + resume);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;

@@ -1,4 +1,4 @@
-// `rematch stage loss` and `grad`, through the same door as the command line.
+// `rematch-stages stage loss` and `grad`, through the same door as the command line.
 #include <gtest/gtest.h>
 
 #include <cmath>

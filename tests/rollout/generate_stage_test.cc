@@ -1,4 +1,4 @@
-// `rematch stage generate` on a tiny checkpoint.
+// `rematch-stages stage generate` on a tiny checkpoint.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 

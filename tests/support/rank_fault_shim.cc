@@ -154,9 +154,11 @@ c10::intrusive_ptr<c10d::Work> exchange(void* self, at::Tensor& to, at::Tensor& 
 namespace torch::autograd {
 void backward(const variable_list& tensors, const variable_list& gradients,
               std::optional<bool> retain, bool create, const variable_list& inputs) {
-  g_is_evaluating = false;
+  const bool is_planning = tensors.front().is_meta();  // of `plan`, before the first step
+  if (!is_planning) g_is_evaluating = false;
   variable_list roots = tensors;
-  if (enter("backward")) roots[0] = at::mul(roots[0], std::numeric_limits<double>::quiet_NaN());
+  if (!is_planning && enter("backward"))
+    roots[0] = at::mul(roots[0], std::numeric_limits<double>::quiet_NaN());
   using Backward = void (*)(const variable_list&, const variable_list&, std::optional<bool>, bool,
                             const variable_list&);
   next<Backward>(

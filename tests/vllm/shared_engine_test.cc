@@ -132,7 +132,8 @@ TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
     test::run_ranks(2, [&](Group& group) {
       test::FakePlugin plugin;
       EngineParts parts = asked.parts;
-      parts.vllm.ranks = &group;
+      const std::unique_ptr<Group> engine_ranks = group.split(2);  // as a run has it
+      parts.vllm.ranks = engine_ranks.get();
       parts.vllm.tensor_parallel_size = parts.vllm.world_size = 2;
       // Both fail, rank 0 later: because rank 1 did.
       const std::string error = group.rank() == 0 ? "RuntimeError: closed" : "ValueError: mine";

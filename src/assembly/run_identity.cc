@@ -1,0 +1,63 @@
+#include "assembly/run_identity.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/adapter.h"
+#include "ranks/meeting.h"
+
+namespace rematch {
+
+FingerprintInput fingerprint_input(const Settings& settings, int world_size) {
+  const BatchSettings& batches = settings.batches;
+  return {.model_dir = settings.model.directory,
+          .world_size = world_size,
+          .per_device_train_batch_size = batches.per_device_train_batch_size,
+          .gradient_accumulation_steps = batches.gradient_accumulation_steps,
+          .drop_last = batches.drop_last,
+          .seed = settings.seed,
+          .trainer_variant = name_of(settings.variant),
+          .packing = settings.pack.enabled,
+          .pack_scope = name_of(settings.pack.scope),
+          .packing_length = static_cast<int>(settings.model.global_max_length.value_or(0)),
+          .m_steps = settings.rollout_buffer.steps_per_window(),
+          .freeze_llm = settings.tuner.freeze.llm,
+          .freeze_vit = settings.tuner.freeze.vit,
+          .freeze_aligner = settings.tuner.freeze.aligner};
+}
+
+Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
+                            const Group& group) {
+  const Settings& settings = config.settings;
+  FingerprintInput input = fingerprint_input(settings, group.size());
+  input.parameters = session.model->parameters();
+  input.dataset_hash = session.train_data->content_hash();
+  input.num_samples = session.train_data->size();
+  input.num_long_dropped = session.num_long_dropped;
+  input.stream_rows = session.stream_packing ? session.stream_packing->fingerprint() : "";
+  if (session.model->adapter()) {
+    std::set<std::string> trained;
+    for (const NamedParameter& parameter : session.model->adapter()->parameters()) {
+      input.parameters.push_back(parameter);
+      trained.insert(parameter.name);
+    }
+    for (const NamedParameter& parameter : session.model->parameters()) {
+      if (trained.count(parameter.name) == 0) input.base_parameters.push_back(parameter);
+    }
+  }
+  for (const EffectiveValue& value : config.effective)
+    input.settings.emplace_back(value.key, value.value);
+  return make_fingerprint(input);
+}
+
+void meet_with_configuration(const ConfigResult& config, Group& group) {
+  std::vector<std::pair<std::string, std::string>> identity;
+  for (const EffectiveValue& value : config.effective) {
+    if (affects_training(value.key)) identity.emplace_back(value.key, value.value);
+  }
+  meet(group, identity);
+}
+
+}  // namespace rematch

@@ -1,0 +1,18 @@
+#pragma once
+#include "assembly/session.h"
+#include "config/config.h"
+#include "ranks/group.h"
+#include "resume/fingerprint.h"
+#include "settings/settings.h"
+
+namespace rematch {
+
+/// The part of a run's identity that follows from its configuration.
+FingerprintInput fingerprint_input(const Settings& settings, int world_size);
+/// The identity of a run: what a checkpoint must have in common with it to be resumed.
+Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
+
+/// Refuses ranks with different configurations, before anything is read. @throws as meet()
+void meet_with_configuration(const ConfigResult& result, Group& group);
+
+}  // namespace rematch
