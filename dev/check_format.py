@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = ROOT / ".venv/bin/clang-format"
-FOLDERS = ("src", "tests", "bench", "fuzz")
+FOLDERS = ("src", "tests", "bench", "fuzz", "dev")
 BATCH = 32
 
 

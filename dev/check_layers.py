@@ -41,8 +41,7 @@ ALLOWED = {
     "evaluate": {"ranks", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"ranks", "flow", "data", "vision", "checkpoint", "observe", "pack", "model", "estep", "estep/target", "rollout", "mstep", "evaluate", "resume"},
-    "stages": {"ranks", "flow", "text", "vision", "checkpoint", "pack", "model", "model/families", "estep/parse", "estep/match", "estep/target",
-               "rollout", "mstep", "mstep/loss", "mstep/optim"},
+    "stages": {"flow", "text", "vision", "pack", "estep/parse", "estep/match", "estep/target"},
     "plan": {"vision", "checkpoint", "model", "model/families", "mstep/loss", "rollout"},
     "assembly": None,  # everything below it
     "cli": None,

@@ -63,17 +63,10 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
 /// key one of kind config; null is the default.
 const JsonOrigin& input_origin();
 
-// Factories, one for each stage.
-std::unique_ptr<Stage> make_tokenize_stage(const StageOptions&);
-std::unique_ptr<Stage> make_render_stage(const StageOptions&);
-std::unique_ptr<Stage> make_pixels_stage(const StageOptions&);
+// Factories of the public stages.
 std::unique_ptr<Stage> make_parse_stage(const StageOptions&);
 std::unique_ptr<Stage> make_match_stage(const StageOptions&);
 std::unique_ptr<Stage> make_segment_stage(const StageOptions&);
 std::unique_ptr<Stage> make_pack_stage(const StageOptions&);
-std::unique_ptr<Stage> make_loss_stage(const StageOptions&);
-std::unique_ptr<Stage> make_logits_stage(const StageOptions&);
-std::unique_ptr<Stage> make_generate_stage(const StageOptions&);
-std::unique_ptr<Stage> make_grad_stage(const StageOptions&);
 
 }  // namespace rematch

@@ -9,10 +9,6 @@ namespace rematch {
 /// Stages of `rematch`: parse, match, segment and pack, which Python offers as well.
 const std::vector<StageRow>& public_stages();
 
-/// Stages of `rematch-stages`: the public ones and the tools that tests and scripts use, in the
-/// order of the loop. Needs the library of the tensor stages.
-const std::vector<StageRow>& all_stages();
-
 /// Row of a stage. The message for a tool that only `rematch-stages` has names that program.
 /// @param program  "rematch" or "rematch-stages", for messages
 /// @throws UserError (config) with did-you-mean for an unknown name

@@ -21,7 +21,7 @@
 #include "mstep/toy_rows.h"
 #include "observe/catalog.h"
 #include "resume/segment_store.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "support/paths.h"
 
 namespace rematch {

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "flow/sample.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "support/paths.h"
 
 namespace rematch {

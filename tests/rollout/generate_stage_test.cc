@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "text/lossy.h"

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "checkpoint/safetensors.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "vision/resample.h"

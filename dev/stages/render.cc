@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "text/chat_template.h"
 #include "text/prompt.h"
 #include "text/tokenizer.h"

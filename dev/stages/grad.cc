@@ -15,9 +15,9 @@
 #include "mstep/optim/float32_gradients.h"
 #include "mstep/optim/groups.h"
 #include "ranks/device.h"
-#include "stages/loss_input.h"
-#include "stages/model_input.h"
-#include "stages/stage.h"
+#include "loss_input.h"
+#include "model_input.h"
+#include "tool_stages.h"
 #include "text/tokenizer.h"
 
 namespace rematch {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "text/lossy.h"
 #include "text/tokenizer.h"
 

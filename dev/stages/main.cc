@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/program.h"
-#include "stages/stage_table.h"
+#include "tool_stages.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"Runs a stage of Rematch's loop alone (docs/contract/STAGES.md).", "rematch-stages"};

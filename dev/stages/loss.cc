@@ -10,8 +10,8 @@
 #include "checkpoint/safetensors.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/loss/losses.h"
-#include "stages/loss_input.h"
-#include "stages/stage.h"
+#include "loss_input.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
-#include "stages/stage.h"
+#include "tool_stages.h"
 #include "vision/patches.h"
 
 namespace rematch {

@@ -1,4 +1,4 @@
-#include "stages/model_input.h"
+#include "model_input.h"
 
 #include "base/error.h"
 #include "model/families/family.h"

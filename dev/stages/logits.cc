@@ -10,8 +10,8 @@
 #include "checkpoint/safetensors.h"
 #include "model/row.h"
 #include "ranks/device.h"
-#include "stages/model_input.h"
-#include "stages/stage.h"
+#include "model_input.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {

@@ -1,4 +1,5 @@
 #include "stages/stage_table.h"
+#include "tool_stages.h"
 
 namespace rematch {
 

@@ -1,4 +1,4 @@
-#include "stages/loss_input.h"
+#include "loss_input.h"
 
 #include <fmt/core.h>
 
