@@ -15,6 +15,7 @@
 #include "ranks/device.h"
 #include "rollout/engine_factory.h"
 #include "text/chat_template.h"
+#include "text/stored_prompt.h"
 
 namespace rematch {
 namespace {
@@ -134,15 +135,27 @@ int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Datase
       build.terminal);
 }
 
+/// Training never guesses; where nothing is trained, the checkpoint decides.
+std::string format_name(const SessionBuild& build, const Tokenizer& tokenizer) {
+  const std::optional<std::string>& given = build.settings.data.answer_format;
+  const std::string& directory = build.settings.model.directory;
+  if (!build.needs.train_data) return checkpoint_format(given, directory, tokenizer);
+  std::string name = given.value_or(kDefaultAnswerFormat);
+  const std::optional<StoredPrompt> stored = read_stored_prompt(directory);
+  if (stored && stored->answer_format != name) {
+    build.terminal.warn(fmt::format(
+        "{} was trained to answer in `{}`, and is now taught `{}` (custom.answer_format)",
+        directory, stored->answer_format, name));
+  }
+  return name;
+}
+
 void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems& problems) {
   const Settings& settings = build.settings;
   const std::string& directory = settings.model.directory;
   problems.attempt([&] {
     parts.tokenizer = Tokenizer::load(directory);
-    parts.format_name =
-        build.needs.train_data
-            ? settings.data.answer_format.value_or(kDefaultAnswerFormat)
-            : checkpoint_format(settings.data.answer_format, directory, *parts.tokenizer);
+    parts.format_name = format_name(build, *parts.tokenizer);
     parts.format = make_answer_format(parts.format_name, parts.tokenizer, directory);
   });
   problems.attempt(

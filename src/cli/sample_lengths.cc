@@ -26,6 +26,7 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
   std::vector<int64_t> answers;
   for (const Sample& sample : dataset.samples()) {
     Prompt prompt;
+    prompt.where = sample.where;
     std::vector<GridThw> grids;
     for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
     prompt.token_ids = prompts.encode(grids);
