@@ -22,7 +22,8 @@ void expect_failure(const test::ProcessResult& result, int exit_code, const std:
 
 TEST(DataCommands, HelpOfEachShowsTwoExamples) {
   test::Program program;
-  for (const char* name : {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-swift", "check", "show"}) {
+  for (const char* name :
+       {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-swift", "check", "show"}) {
     const test::ProcessResult result = program.run(std::string("data ") + name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -112,11 +113,10 @@ TEST(DataCommands, OneFileWithoutASplitNamesWhatSplitsIt) {
 
 TEST(DataCommands, CheckNamesClassesThatDifferInCaseOnly) {
   test::Program program;
-  program.dir().write("raw.jsonl",
-                      "{\"images\": [\"" + test::Program::golden("images/0.png") +
-                          "\"], \"width\": 64, \"height\": 64, \"objects\": ["
-                          "{\"desc\": \"Cat\", \"bbox_2d\": [3, 2, 30, 40]}, "
-                          "{\"desc\": \"cat\", \"bbox_2d\": [300, 2, 330, 40]}]}\n");
+  program.dir().write("raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                                       "\"], \"width\": 64, \"height\": 64, \"objects\": ["
+                                       "{\"desc\": \"Cat\", \"bbox_2d\": [3, 2, 30, 40]}, "
+                                       "{\"desc\": \"cat\", \"bbox_2d\": [300, 2, 330, 40]}]}\n");
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_NE(checked.out.find(
@@ -141,10 +141,11 @@ TEST(DataCommands, ASheetThatWouldFillTheMemoryIsRefused) {
 TEST(DataCommands, InitWritesAFileThatCheckReadsWhateverItsNamesAre) {
   test::Program program;
   const std::string name = program.dir().file("a\nb: c.jsonl");
-  program.dir().write("a\nb: c.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
-                                           "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n");
-  const test::ProcessResult written = program.run(
-      "init " + test::Program::model() + " '" + name + "' --out 'the run.yaml'");
+  program.dir().write("a\nb: c.jsonl",
+                      "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                          "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n");
+  const test::ProcessResult written =
+      program.run("init " + test::Program::model() + " '" + name + "' --out 'the run.yaml'");
   ASSERT_EQ(written.exit_code, 0) << written.err;
   EXPECT_NE(written.out.find("rematch check 'the run.yaml'; rematch train 'the run.yaml'"),
             std::string::npos)
@@ -161,8 +162,7 @@ TEST(DataCommands, TrainingWarnsOnceOfValidationDataThatItTrainsOn) {
   program.dir().write("train.jsonl", record + "cat" + rest);
   program.dir().write("val.jsonl", record + "dog" + rest);
   const test::ProcessResult checked = program.run(
-      "check " +
-      program.config("custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
+      "check " + program.config("custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   for (const char* text : {"1 of 1 image of val.jsonl is also in train.jsonl",
                            "1 of 1 class of val.jsonl never occurs in train.jsonl: dog"}) {
