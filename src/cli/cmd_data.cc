@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -49,7 +50,8 @@ void print_classes(const std::map<std::string, int64_t>& classes) {
 /// A name such as "result" says neither train nor val, and validation data are still missing.
 void print_split_hint(const WrittenSet& written) {
   const std::string& path = written.splits.front().path;
-  if (written.splits.size() > 1 || !split_in_words(split_of_name(path)).empty()) return;
+  const std::string name = std::filesystem::path(path).stem().string();
+  if (written.splits.size() > 1 || !split_in_words(name).empty()) return;
   std::cout << fmt::format(
       "one file, no split: `rematch data split {} --val 0.1` makes training and validation files; "
       "--split train names it\n",

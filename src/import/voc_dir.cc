@@ -81,11 +81,11 @@ void check_encoding(const pugi::xml_document& document, const fs::path& path) {
   }
   std::string name = encoding;
   std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return c == '_' ? '-' : std::tolower(c); });
-  for (const char* known : {"", "ascii", "us-ascii", "latin1", "iso-8859-1", "utf8"}) {
+                 [](unsigned char c) { return std::tolower(c); });
+  for (const char* known : {"", "utf-8", "utf8", "utf-16", "utf-16le", "utf-16be", "utf-32",
+                            "iso-8859-1", "latin1", "ascii", "us-ascii"}) {
     if (name == known) return;
   }
-  if (name.starts_with("utf-")) return;
   refuse_voc(path.string(), fmt::format("its first line says that it is written in {}", encoding),
              "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8 FILE) and write "
              "encoding=\"UTF-8\" in its first line");
