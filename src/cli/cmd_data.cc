@@ -72,8 +72,10 @@ int write_imported(const ForeignSet& set, const std::string& out_dir,
   for (const std::string& example : written.examples)
     std::cout << fmt::format("          {}\n", printable(example));
   print_split_hint(written);
+  const auto train = set.splits.find("train");  // written in the order of the names
+  const auto shown = train == set.splits.end() ? 0 : std::distance(set.splits.begin(), train);
   std::cout << fmt::format("next: rematch data check {0}; rematch data show {0} --out sheet.png\n",
-                           shell_word(written.splits.front().path));
+                           shell_word(written.splits[static_cast<size_t>(shown)].path));
   return 0;
 }
 
@@ -100,7 +102,7 @@ const ImportFormat kImportFormats[] = {
     {.name = "from-coco",
      .summary = "COCO's instances → JSONL",
      .source = "ANNOTATIONS",
-     .source_help = "instances_….json; one file for each split",
+     .source_help = "instances_….json, one file for each split, or their directory",
      .takes_several = true,
      .has_outlines = true,
      .split_help =

@@ -9,6 +9,7 @@
 #include "base/json_fields.h"
 #include "base/terminal_text.h"
 #include "import/foreign.h"
+#include "import/image_files.h"
 
 namespace rematch {
 namespace {
@@ -152,7 +153,24 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
 
 }  // namespace
 
-ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options) {
+ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& source : sources) {
+    if (!std::filesystem::is_directory(source)) {
+      paths.push_back(source);
+      continue;
+    }
+    const auto splits = annotation_files(source, ".json", "");
+    if (splits.empty())
+      throw UserError(ErrorKind::kData,
+                      {.error = "the directory holds no COCO annotations",
+                       .where = source,
+                       .what = "neither it nor folders train, valid and test in it hold JSON files",
+                       .fix = "give the JSON files (instances_….json)"});
+    for (const auto& [split, files] : splits) {
+      for (const std::filesystem::path& file : files) paths.push_back(file.string());
+    }
+  }
   check_one_file_per_split(paths, options);
   ForeignSet set{.splits = {}, .notes = {}, .sources = paths};
   for (const std::string& path : paths) read_file_into(path, options, set);

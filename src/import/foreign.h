@@ -40,11 +40,12 @@ struct ImportOptions {
   std::string split;       ///< name of the split; empty: as the data set says
 };
 
-/// COCO's instances: one file for each split (split_of_name). Crowds are left out, masks and
-/// outlines of several rings become their boxes.
+/// COCO's instances: one file for each split (split_of_name), or a directory that holds them,
+/// itself or in folders train, valid and test. Crowds are left out, masks and outlines of several
+/// rings become their boxes.
 /// @throws UserError (data) when a file is not COCO's or has an id twice; (configuration) when two
 /// files are the same split; (environment) when one cannot be read
-ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options);
+ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options);
 
 /// Pascal VOC: a directory with Annotations/, JPEGImages/ and ImageSets/Main/{train,val,test}.txt
 /// (without lists: one split `train`), or a directory with each XML next to its image, as labelImg

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "import/foreign.h"
 
 namespace rematch {
@@ -80,6 +81,19 @@ std::vector<fs::path> images_below(const fs::path& directory) {
   add_images(directory, visited, images);
   std::sort(images.begin(), images.end());
   return images;
+}
+
+void require_directory(const fs::path& path) {
+  if (fs::is_directory(path)) return;
+  const bool exists = fs::exists(path);
+  const std::string parent = path.parent_path().string();
+  throw UserError(ErrorKind::kData,
+                  {.error = "a directory is expected",
+                   .where = path.string(),
+                   .what = exists ? "it is a file" : "there is no such directory",
+                   .fix = exists ? fmt::format("give its directory: {}",
+                                               shell_word(parent.empty() ? "." : parent))
+                                 : "give the directory that holds the annotations"});
 }
 
 std::map<std::string, std::vector<fs::path>> annotation_files(const fs::path& directory,

@@ -13,6 +13,9 @@ bool is_image_name(const std::filesystem::path& path);
 /// twice is read once; a link whose target is missing counts as an image if its name is one.
 std::vector<std::filesystem::path> images_below(const std::filesystem::path& directory);
 
+/// @throws UserError (data) unless it is a directory
+void require_directory(const std::filesystem::path& path);
+
 /// Annotations of one file per image, by split: all files of `directory` with that ending are one
 /// split, `wanted`, else what the directory's name says, else "train"; without any, those of its
 /// folders train, val (or valid) and test. Empty when there are none. @param ending  e.g. ".xml"

@@ -93,6 +93,7 @@ ForeignImage read_annotation(const fs::path& path, const fs::path& images_dir, b
 }  // namespace
 
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
+  require_directory(directory);
   const auto splits = annotation_files(directory, ".json", options.split);
   if (splits.empty()) {
     throw UserError(ErrorKind::kData,

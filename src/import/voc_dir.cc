@@ -155,6 +155,7 @@ ForeignImage read_annotation(const fs::path& path, const fs::path& images_dir, F
 
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options) {
   const fs::path root(directory);
+  require_directory(root);
   const bool has_image_folder = fs::is_directory(root / "Annotations");
   ForeignSet set;
   for (const auto& [split, files] : splits_of(root, options.split)) {

@@ -45,6 +45,9 @@ TEST_F(CocoDir, RoboflowsFoldersAreSplits) {
       convert({path("train/_annotations.coco.json"), path("valid/_annotations.coco.json"),
                path("test/_annotations.coco.json")});
   ASSERT_EQ(result.splits.size(), 3u);
+  EXPECT_EQ(read_coco_files({dir_.path()}, {}).splits.size(), 3u);  // their directory will do
+  EXPECT_NE(test::problem_of([&] { read_coco_files({out()}, {}); }).what.find("train, valid"),
+            std::string::npos);
   for (const std::string split : {"train", "val", "test"})
     EXPECT_EQ(written(split).size(), 1) << split;
 }

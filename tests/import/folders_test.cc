@@ -128,7 +128,11 @@ TEST_F(LabelMeDir, WhatIsNotLabelMesIsAnErrorThatNamesThePlace) {
               convert(shape("rectangle", "[[1, 2]]"));
             }).where.find("shapes[0].points"),
             std::string::npos);
-  EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("nowhere"), {}); }).fix.find("JSON"),
+  EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("nowhere"), {}); }).what.find("no such"),
+            std::string::npos);
+  EXPECT_EQ(test::problem_of([&] { read_labelme_dir(path("set/a.json"), {}); }).fix,
+            "give its directory: " + path("set"));
+  EXPECT_NE(test::problem_of([&] { read_labelme_dir(dir_.path(), {}); }).fix.find("one JSON"),
             std::string::npos);
   write("set/a.json", "{\"info\": {}}");
   EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("set"), {}); }).where.find("a.json"),
