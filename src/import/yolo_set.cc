@@ -25,13 +25,15 @@ constexpr const char* kYamlFix =
 
 std::map<int, std::string> names_of(const YAML::Node& names, const std::string& path) {
   std::map<int, std::string> result;
+  if (!names) refuse_yolo(path, "it has no \"names\"", "add names: {0: cat, 1: dog, …}");
   if (names.IsSequence()) {
     for (size_t i = 0; i < names.size(); ++i)
       result[static_cast<int>(i)] = names[i].as<std::string>();
   } else if (names.IsMap()) {
     for (const auto& item : names) result[item.first.as<int>()] = item.second.as<std::string>();
   } else {
-    refuse_yolo(path, "it has no \"names\"", "add names: {0: cat, 1: dog, …}");
+    refuse_yolo(path, "\"names\" is neither a list nor a mapping",
+                "write names: {0: cat, 1: dog, …}");
   }
   return result;
 }

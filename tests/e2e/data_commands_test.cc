@@ -162,13 +162,14 @@ TEST(DataCommands, TrainingWarnsOnceOfValidationDataThatItTrainsOn) {
   program.dir().write("train.jsonl", record + "cat" + rest);
   program.dir().write("val.jsonl", record + "dog" + rest);
   const test::ProcessResult checked = program.run(
-      "check " + program.config("custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
+      "check " + program.config("training: {eval_strategy: epoch}\n"
+                                "custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   for (const char* text : {"1 of 1 image of val.jsonl is also in train.jsonl",
                            "1 of 1 class of val.jsonl never occurs in train.jsonl: dog"}) {
-    const size_t first = checked.err.find(text);
-    ASSERT_NE(first, std::string::npos) << checked.err;
-    EXPECT_EQ(checked.err.find(text, first + 1), std::string::npos) << checked.err;
+    const size_t first = checked.out.find(text);
+    ASSERT_NE(first, std::string::npos) << checked.out;
+    EXPECT_EQ(checked.out.find(text, first + 1), std::string::npos) << checked.out;
   }
 }
 
@@ -241,7 +242,8 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   expect_failure(program.run("data from-coco empty.json --out data"), 3, "categories");
   expect_failure(program.run("data from-voc . --out data"), 3, "Annotations");
   expect_failure(program.run("data from-yolo empty.json --out data"), 3, "names");
-  expect_failure(program.run("data from-yolo . --out data"), 3, "holds no YAML");
+  program.dir().write("photos/notes.txt", "");
+  expect_failure(program.run("data from-yolo photos --out data"), 3, "holds no YAML");
   expect_failure(program.run("data from-labelme . --out data"), 3, "imagePath");
   expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");

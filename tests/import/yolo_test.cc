@@ -98,6 +98,11 @@ TEST_F(YoloDir, AMissingFolderOfTrainIsAnErrorThatNamesImages) {
   expect_refused(kBox, "--images", "train: ../nowhere/images\nnames: [cat]\n");
 }
 
+TEST_F(YoloDir, AYamlWithoutNamesIsAnErrorThatSaysSo) {
+  expect_refused(kBox, "it has no \"names\"", "train: images/train\n");
+  expect_refused(kBox, "neither a list nor a mapping", "train: images/train\nnames: cat\n");
+}
+
 TEST_F(YoloDir, ADirectoryStandsForItsOnlyYaml) {
   convert(kYaml, kBox);
   EXPECT_EQ(read_yolo_set(dir_.path(), {}).splits.at("train").size(), 1u);
