@@ -18,7 +18,7 @@ ALLOWED = {
     "text": {"flow", "model/families"},
     "vision": {"flow"},
     "draw": {"flow", "vision"},
-    "import": {"flow", "vision"},
+    "import": {"flow", "vision", "draw"},
     "review": {"flow", "data", "vision", "estep/match"},
     "report": {"flow", "vision", "draw", "evaluate"},
     "observe": set(),

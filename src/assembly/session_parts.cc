@@ -8,6 +8,7 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/long_samples.h"
 #include "checkpoint/model_dir.h"
+#include "data/overlap.h"
 #include "estep/answer/checkpoint_format.h"
 #include "estep/match/labels.h"
 #include "model/families/family.h"
@@ -63,9 +64,6 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
   Dataset dataset = Dataset::load(path, options);
   for (const std::string& text : dataset.warnings()) terminal.warn(text);
   check_geometries(dataset, format);
-  if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
-    terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
-  }
   try {
     if (const int64_t num_deep_grey = dataset.validate_images(patches); num_deep_grey > 0) {
       terminal.warn(fmt::format(
@@ -185,6 +183,10 @@ void build_data(const SessionBuild& build, SessionParts& parts, Problems& proble
       parts.val_data =
           load_data(build, parts, *data.val_jsonl, data.val_sample_limit, OnBadSample::kStop);
     });
+  }
+  if (parts.train_data && parts.val_data) {
+    for (const std::string& text : overlap_warnings(*parts.train_data, *parts.val_data))
+      build.terminal.warn(text);
   }
   if (parts.train_data) {
     problems.attempt(

@@ -33,6 +33,8 @@ void refuse_foreign_format(const std::string& path, std::string_view bytes) {
   if (is_coco)
     refuse("COCO's annotations",
            fmt::format("from-coco {} --images DIR --out DIR", shell_word(path)));
+  if (has(text, "\"shapes\"") && has(text, "\"imagePath\""))
+    refuse("one of labelMe's annotations", "from-labelme DIR --out DIR");
   if (has(text, "<annotation>")) refuse("a Pascal VOC annotation", "from-voc DIR --out DIR");
   if (has(text, "names:") && has(text, "train:"))
     refuse("a YOLO data set", fmt::format("from-yolo {} --out DIR", shell_word(path)));

@@ -13,7 +13,7 @@ struct Advice {
 constexpr const char* kImages =
     "write \"images\": [\"path/to/image.jpg\"]; annotations of other programs: `rematch data "
     "from-coco FILE --images DIR --out DIR`, "
-    "from-voc, from-yolo, from-swift";
+    "from-voc, from-yolo, from-labelme, from-swift";
 constexpr const char* kObjects =
     "write the objects as \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [x1, y1, x2, y2]}, ...] "
     "in bins 0..999; "
