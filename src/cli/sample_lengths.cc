@@ -24,7 +24,7 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
     Prompt prompt;
     std::vector<GridThw> grids;
     for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-    prompt.token_ids = prompts.encode(grids);
+    prompt.token_ids = prompts.encode(grids, sample.prompt);
     const auto prompt_len = static_cast<int64_t>(prompt.token_ids.size());
     const int64_t whole = build_ground_truth_segment(prompt, sample.objects, vocab).encoded_len();
     answers.push_back(whole - prompt_len);

@@ -27,7 +27,7 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
                 .where = sample.where};
   std::vector<GridThw> grids;
   for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
-  prompt.token_ids = prompts.encode(grids);
+  prompt.token_ids = prompts.encode(grids, sample.prompt);
   return prompt;
 }
 
