@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "settings/default_prompt.h"
 
 namespace rematch {
 namespace {
@@ -29,7 +30,6 @@ constexpr const char* kSortedOrder =
     "height. ";
 constexpr const char* kAnyOrder = "List the objects in any order. ";
 constexpr const char* kEmptyScene = "If there is no object, answer {}.";
-constexpr const char* kUserPrompt = "List every object in this image as JSON.";
 
 void check_prompt(const std::string& prompt, const std::string& key, const Tokenizer& tokenizer) {
   const auto fail = [&](const std::string& error, const std::string& what, const std::string& fix) {
@@ -105,7 +105,7 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
   system_prompt_ = options.texts.system_prompt.value_or(
       std::string(kSystemPrompt) +
       (options.ordering == ObjectOrdering::kRandom ? kAnyOrder : kSortedOrder) + kEmptyScene);
-  user_prompt_ = options.texts.user_prompt.value_or(kUserPrompt);
+  user_prompt_ = options.texts.user_prompt.value_or(kDefaultUserPrompt);
   check_prompt(system_prompt_, "template.system", *tokenizer_);
   check_prompt(user_prompt_, "custom.user_prompt", *tokenizer_);
   const std::optional<TokenId> pad = tokenizer_->token_id("<|image_pad|>");
