@@ -11,6 +11,7 @@
 #include "base/keep_source.h"
 #include "base/terminal_text.h"
 #include "cli/command_set.h"
+#include "cli/data_commands.h"
 #include "cli/sample_lengths.h"
 #include "cli/standard_output.h"
 #include "data/dataset.h"
@@ -47,6 +48,8 @@ void print_classes(const std::map<std::string, int64_t>& classes) {
                     : "\n");
 }
 
+}  // namespace
+
 int write_imported(const ForeignSet& set, const std::string& out_dir) {
   const WrittenSet written = write_records(set, out_dir);
   for (const WrittenSplit& split : written.splits) {
@@ -63,6 +66,8 @@ int write_imported(const ForeignSet& set, const std::string& out_dir) {
                            shell_word(written.splits.front().path));
   return 0;
 }
+
+namespace {
 
 /// Arguments of the four from-… commands.
 struct ImportArguments {
@@ -327,6 +332,7 @@ std::vector<Command> add_data_commands(CLI::App& app) {
       "rematch data check data/train.jsonl");
   std::vector<Command> commands;
   for (const ImportFormat& format : kImportFormats) commands.push_back(add_import(*data, format));
+  for (Command& command : add_stock_data_commands(*data)) commands.push_back(std::move(command));
   commands.push_back(add_check(*data));
   commands.push_back(add_show(*data));
   return commands;
