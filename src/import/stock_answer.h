@@ -8,7 +8,7 @@
 #include "vision/image.h"
 #include "vision/smart_resize.h"
 
-/// Answers as stock checkpoints write them (BEHAVIOUR 19.2, 19.3): a fenced JSON list of
+/// Answers as stock checkpoints write them (BEHAVIOUR 19.10): a fenced JSON list of
 /// `{"bbox_2d": [x1, y1, x2, y2], "label": "…"}` with coordinates in plain digits.
 namespace rematch {
 
@@ -38,7 +38,7 @@ int written_of_bin(int bin, int side);
 /// The bin of a written number: floor(value · 999 / side + 0.5). @param value  0..side
 int bin_of_written(double value, int side);
 
-/// The answer for a scene, byte for byte as 19.2. @param objects  boxes only
+/// The answer for a scene, byte for byte as they write it. @param objects  boxes only
 std::string stock_answer_text(const std::vector<SceneObject>& objects, const StockSides& sides);
 
 /// An answer that was read.

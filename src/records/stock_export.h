@@ -13,7 +13,7 @@ struct StockExport {
 };
 
 /// Writes conversations that stock trainers read: JSON lines with `messages` (the user's text after
-/// the image's mark, the answer as BEHAVIOUR 19.2 writes it) and `images`.
+/// the image's mark, the answer as stock_answer_text writes it) and `images`.
 /// @return the number of records
 /// @throws UserError (data) for records that training would refuse, with a polygon, several images,
 /// or the image's mark in their prompt; (configuration) when `out` is the file or an image of it;
